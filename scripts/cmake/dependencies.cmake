@@ -1,0 +1,25 @@
+# Debian 12's packages; scripts/deps installs them and says what each is for.
+#
+# All that is missing is named at once: one error per configure run would be a day of errors.
+set(missing_packages "")
+macro(elasticrun_find debian_package package)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND missing_packages ${debian_package})
+  endif()
+endmacro()
+
+include(GNUInstallDirs)
+elasticrun_find(libc6-dev Threads)
+elasticrun_find(libboost1.81-dev Boost 1.81)
+elasticrun_find(libssl-dev OpenSSL 3.0)
+elasticrun_find(libfmt-dev fmt 9)
+elasticrun_find(libcli11-dev CLI11 2.1)
+elasticrun_find(libgloo-dev Gloo)
+if(ELASTICRUN_TESTS)
+  elasticrun_find(doctest-dev doctest 2.4)
+endif()
+if(missing_packages)
+  list(JOIN missing_packages " " missing_packages)
+  message(FATAL_ERROR "missing: ${missing_packages}\nscripts/deps installs them.")
+endif()

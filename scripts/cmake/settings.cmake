@@ -1,0 +1,63 @@
+# How our code is compiled. elasticrun_settings is linked by everything of ours, elasticrun_warnings
+# privately, so that neither reaches third-party code or users of the installed library.
+option(ELASTICRUN_TESTS "build the tests" ON)
+option(ELASTICRUN_FUZZ "build the fuzz targets (clang only)" OFF)
+set(ELASTICRUN_SANITIZE "" CACHE STRING "address;undefined or thread")
+if(EXISTS ${PROJECT_SOURCE_DIR}/.git)
+  set(dev_default ON)
+else()
+  set(dev_default OFF)
+endif()
+option(ELASTICRUN_DEV "warnings are errors; on when built from git" ${dev_default})
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# ER_CHECK does not depend on NDEBUG. -O3 only makes this code larger: nothing of ours is a kernel.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(elasticrun_settings INTERFACE)
+target_compile_definitions(elasticrun_settings INTERFACE BOOST_ASIO_NO_DEPRECATED)
+if(ELASTICRUN_SANITIZE)
+  string(REPLACE ";" "," sanitizers "${ELASTICRUN_SANITIZE}")
+  set(sanitize -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # Its check of function types does not link with coroutines (clang 14).
+    list(APPEND sanitize -fno-sanitize=function)
+  endif()
+  # -g1: file and line for the reports, without the cost of debug information for every Boost template.
+  target_compile_options(elasticrun_settings INTERFACE ${sanitize} -g1 -O1)
+  target_link_options(elasticrun_settings INTERFACE ${sanitize})
+elseif(CMAKE_BUILD_TYPE STREQUAL Release)
+  # The controller and the agents listen on the network: an overrun must end the process, not be used.
+  target_compile_options(elasticrun_settings INTERFACE
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+  target_link_options(elasticrun_settings INTERFACE -Wl,-z,relro,-z,now)
+endif()
+
+add_library(elasticrun_warnings INTERFACE)
+target_compile_options(elasticrun_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wunused
+  $<$<BOOL:${ELASTICRUN_DEV}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # g++ 12 reports every coroutine frame as a mismatched delete.
+  target_compile_options(elasticrun_warnings INTERFACE -Wno-mismatched-new-delete -Wno-maybe-uninitialized
+                                                       -Wno-missing-field-initializers)
+  if(ELASTICRUN_SANITIZE)
+    # What the sanitizers insert hides from g++ that a value is set: GCC's manual names this one.
+    target_compile_options(elasticrun_warnings INTERFACE -Wno-maybe-uninitialized)
+  endif()
+else()
+  target_compile_options(elasticrun_warnings INTERFACE -Wno-missing-field-initializers)
+endif()

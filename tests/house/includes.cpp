@@ -1,0 +1,201 @@
+#include "tests/house/includes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+
+namespace elasticrun::house {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+// A folder may include itself and what stands here. launcher, rendezvous, autoscaler and worker
+// never include each other: each must be testable, and replaceable, without the others.
+const std::map<std::string_view, Names>& folders() {
+  static const std::map<std::string_view, Names> table = {
+      {"base", {}},
+      {"wire", {"base"}},
+      {"net", {"base", "wire"}},
+      {"autoscaler", {"base"}},
+      {"launcher", {"base", "wire", "net"}},
+      {"rendezvous", {"base", "wire", "net"}},
+      {"worker", {"base", "wire", "net"}},
+      {"job", {"base", "wire", "launcher", "rendezvous", "autoscaler"}},
+      {"simulate", {"base", "wire", "net", "launcher", "rendezvous", "autoscaler", "job"}},
+      {"cli", {"base", "wire", "net", "launcher", "rendezvous", "autoscaler", "job", "simulate"}},
+      {"main", {"cli"}},
+  };
+  return table;
+}
+
+// The simulator runs the worker's decisions too, and those only.
+const Names& pure_worker_headers() {
+  static const Names names = {"worker/member.hpp", "worker/shares.hpp", "worker/sampler.hpp",
+                              "worker/progress.hpp"};
+  return names;
+}
+
+struct ThirdParty {
+  std::string_view prefix;  // of the header's name
+  Names files;              // where it may be included, beside tests
+  std::string_view why;
+};
+
+const std::vector<ThirdParty>& third_party() {
+  static const std::vector<ThirdParty> table = {
+      {"boost/asio", drivers(), "Asio stays in drivers: decisions must run without a network"},
+      {"boost/process",
+       {"launcher/*executor.cpp", "launcher/agent/"},
+       "processes are started by executors and the agent only"},
+      {"boost/json",
+       {"src/wire/*.cpp", "launcher/agent_start.cpp"},
+       "messages go through the codec; only what precedes it has its own"},
+      {"boost/system/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"boost/core/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"boost/describe", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"boost/mp11", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"fmt/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"openssl/", {"src/net/"}, "the worker library must not need OpenSSL"},
+      {"CLI/", {"src/cli/options.cpp", "worker/examples/"}, "flags are declared in one place"},
+      {"gloo/", {"worker/gloo_*"}, "each data plane lives in its own file"},
+      {"nccl", {"worker/nccl_*"}, "each data plane lives in its own file"},
+      {"cuda", {"worker/nccl_*"}, "each data plane lives in its own file"},
+      {"libssh", {"launcher/ssh_executor.*"}, "ssh is one executor among others"},
+      {"xxhash", {"worker/"}, "state hashes are the worker library's"},
+      {"zlib", {"worker/examples/"}, "only examples read compressed data"},
+      {"cblas", {"worker/examples/"}, "we write no arithmetic but in examples"},
+      {"openblas", {"worker/examples/"}, "we write no arithmetic but in examples"},
+      {"doctest/", {}, "tests only"},
+  };
+  return table;
+}
+
+// What a pure file cannot need.
+const std::set<std::string_view>& impure_headers() {
+  static const std::set<std::string_view> names = {
+      "atomic",       "condition_variable",
+      "cstdio",       "ctime",
+      "filesystem",   "fstream",
+      "future",       "iostream",
+      "mutex",        "semaphore",
+      "shared_mutex", "stdio.h",
+      "stop_token",   "thread",
+      "fcntl.h",      "poll.h",
+      "pthread.h",    "spawn.h",
+      "unistd.h",     "time.h",
+  };
+  return names;
+}
+
+// The row of the table a file belongs to; none: outside of it (tests, examples, public headers).
+std::optional<std::string> folder_of(std::string_view path) {
+  if (is_test(path) || is_example(path) || is_public_header(path)) return std::nullopt;
+  if (path == "src/main.cpp" || path == "src/ctl.cpp") return "main";
+  if (path.starts_with("src/")) path.remove_prefix(4);
+  return std::string(path.substr(0, path.find('/')));
+}
+
+std::optional<std::string> check_ours(const Source& source, const std::string& header) {
+  const bool is_public = header.starts_with("elasticrun/");
+  if (is_test(source.path)) return std::nullopt;
+  if (is_example(source.path)) {
+    if (is_public || header.find('/') == std::string::npos) return std::nullopt;
+    return "an example includes only the public headers and its own files";
+  }
+  if (is_public_header(source.path)) {
+    if (is_public) return std::nullopt;
+    return "a public header includes only public ones: users do not have the others";
+  }
+  const std::string from = *folder_of(source.path);
+  if (is_public) {
+    if (from == "worker") return std::nullopt;
+    return "the public headers are for workers; " + from + " talks to them through wire messages";
+  }
+  if (header.find('/') == std::string::npos) return "name the folder, as in \"base/ids.hpp\"";
+  const std::string to = header.substr(0, header.find('/'));
+  if (!folders().contains(from)) return from + " is not in the table of folders";
+  if (!folders().contains(to)) return to + " is not a folder of ours; other headers go in <>";
+  const Names& below = folders().at(from);
+  if (to == from || std::count(below.begin(), below.end(), to)) return std::nullopt;
+  const Names& pure = pure_worker_headers();
+  if (from == "simulate" && std::count(pure.begin(), pure.end(), header)) return std::nullopt;
+  std::string allowed;
+  for (const std::string_view name : below)
+    allowed += (allowed.empty() ? "" : ", ") + std::string(name);
+  return from + " may include " + (allowed.empty() ? "nothing of ours" : allowed) +
+         "; facts for those above go up as event values";
+}
+
+std::optional<std::string> check_system(const Source& source, const std::string& header) {
+  if (is_test(source.path)) return std::nullopt;
+  const std::string_view path = source.path;
+  for (const ThirdParty& library : third_party()) {
+    if (!header.starts_with(library.prefix)) continue;
+    if (!is_public_header(path) && matches(path, library.files)) return std::nullopt;
+    return "not in this file: " +
+           (library.why.empty() ? "users do not have it" : std::string(library.why));
+  }
+  const std::string top = header.substr(0, header.find('/'));
+  const bool operating_system =
+      top == "sys" || top == "linux" || top == "netinet" || top == "arpa" || top == "net";
+  if (top != header && !operating_system)
+    return "a library that the table does not know: add it to third_party() with a reason";
+  // Reading an address from text needs no network.
+  const bool impure =
+      (operating_system && header != "arpa/inet.h") || impure_headers().contains(header);
+  const bool exempt = is_example(path) || is_public_header(path) || matches(path, drivers());
+  if (impure && !exempt)
+    return "this file is pure: it decides, a driver does; a driver is named in drivers()";
+  return std::nullopt;
+}
+
+const std::regex& include_line() {
+  static const std::regex expression(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
+  return expression;
+}
+
+}  // namespace
+
+Violations include_violations(const Source& source) {
+  Violations found;
+  if (!is_cpp(source.path)) return found;
+  const std::vector<std::string> code = code_lines(source.text);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_match(code[i], match, include_line())) continue;
+    const std::string header = match[2];
+    const auto wrong = match[1] == "\"" ? check_ours(source, header) : check_system(source, header);
+    if (wrong) found.push_back(place(source, i) + "#include of " + header + ": " + *wrong);
+  }
+  return found;
+}
+
+Violations unused_headers(const std::vector<Source>& tree) {
+  std::set<std::string>
+      names;  // the last part is enough: names do not repeat in a folder's own style
+  for (const Source& source : tree) {
+    if (!is_cpp(source.path)) continue;
+    for (const std::string& line : code_lines(source.text)) {
+      std::smatch match;
+      if (!std::regex_match(line, match, include_line())) continue;
+      const std::string header = match[2];
+      names.insert(header);
+      // Examples leave the folder out.
+      names.insert(source.path.substr(0, source.path.rfind('/') + 1) + header);
+    }
+  }
+  Violations found;
+  for (const Source& source : tree) {
+    if (!is_header(source.path) || is_public_header(source.path)) continue;
+    // Included by Gloo's own headers.
+    if (source.path.starts_with("worker/gloo_compat/")) continue;
+    const bool in_src = source.path.starts_with("src/");
+    if (names.contains(source.path) || (in_src && names.contains(source.path.substr(4)))) continue;
+    found.push_back(source.path + ": no file includes this header; use it or remove it");
+  }
+  return found;
+}
+
+}  // namespace elasticrun::house

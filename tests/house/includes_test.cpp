@@ -1,0 +1,104 @@
+// The include table, tried on bad examples, then on the tree.
+#include "tests/house/includes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace elasticrun::house;
+
+namespace {
+
+struct Row {
+  std::string path, include;
+  bool allowed;
+};
+
+const Row rows[] = {
+    // folders
+    {"src/base/ids.hpp", "\"base/result.hpp\"", true},
+    {"src/base/ids.hpp", "\"wire/messages.hpp\"", false},
+    {"src/net/session.cpp", "\"wire/frame.hpp\"", true},
+    {"src/autoscaler/policy.cpp", "\"wire/messages.hpp\"", false},
+    {"rendezvous/membership.cpp", "\"launcher/hosts.hpp\"", false},
+    {"launcher/plan.cpp", "\"job/spec.hpp\"", false},
+    {"launcher/agent/agent_core.cpp", "\"launcher/lines.hpp\"", true},
+    {"worker/member.cpp", "\"rendezvous/membership.hpp\"", false},
+    {"src/job/supervisor.cpp", "\"autoscaler/policy.hpp\"", true},
+    {"src/job/supervisor.cpp", "\"net/session.hpp\"", false},
+    {"src/simulate/world.cpp", "\"worker/member.hpp\"", true},
+    {"src/simulate/world.cpp", "\"worker/gloo_group.hpp\"", false},
+    {"src/cli/options.cpp", "\"job/spec.hpp\"", true},
+    {"src/cli/options.cpp", "\"worker/member.hpp\"", false},
+    {"src/main.cpp", "\"cli/run.hpp\"", true},
+    {"src/main.cpp", "\"job/supervisor.hpp\"", false},
+    {"src/job/spec.cpp", "\"spec.hpp\"", false},
+    {"src/job/spec.cpp", "\"boost/asio.hpp\"", false},
+    {"worker/include/elasticrun/elasticrun.hpp", "\"base/ids.hpp\"", false},
+    {"worker/include/elasticrun/elasticrun.hpp", "\"elasticrun/elasticrun.h\"", true},
+    {"worker/examples/fashion/main.cpp", "\"idx.hpp\"", true},
+    {"worker/examples/fashion/main.cpp", "\"elasticrun/elasticrun.hpp\"", true},
+    {"worker/examples/fashion/main.cpp", "\"worker/member.hpp\"", false},
+    {"worker/api.cpp", "\"elasticrun/elasticrun.h\"", true},
+    {"launcher/plan.cpp", "\"elasticrun/elasticrun.h\"", false},
+    {"tests/unit/job/spec_test.cpp", "\"worker/member.hpp\"", true},
+    // libraries
+    {"src/net/session.cpp", "<boost/asio/ip/tcp.hpp>", true},
+    {"rendezvous/membership.cpp", "<boost/asio.hpp>", false},
+    {"launcher/local_executor.cpp", "<boost/process/v2.hpp>", true},
+    {"launcher/plan.cpp", "<boost/process/v2.hpp>", false},
+    {"src/wire/codec.cpp", "<boost/json.hpp>", true},
+    {"src/wire/codec.hpp", "<boost/json.hpp>", false},
+    {"src/job/event_log.cpp", "<boost/json.hpp>", false},
+    {"src/cli/options.cpp", "<CLI/CLI.hpp>", true},
+    {"src/cli/options.hpp", "<CLI/CLI.hpp>", false},
+    {"worker/gloo_group.cpp", "<gloo/context.h>", true},
+    {"worker/reduction.cpp", "<gloo/allreduce.h>", false},
+    {"worker/connection.cpp", "<openssl/ssl.h>", false},
+    {"src/base/time.cpp", "<fmt/format.h>", true},
+    {"worker/include/elasticrun/elasticrun.hpp", "<fmt/format.h>", false},
+    {"launcher/agent_start.cpp", "<boost/json.hpp>", true},
+    {"src/base/time.cpp", "<spdlog/spdlog.h>", false},
+    {"src/base/time.cpp", "<doctest/doctest.h>", false},
+    // the system
+    {"rendezvous/membership.cpp", "<vector>", true},
+    {"rendezvous/membership.cpp", "<mutex>", false},
+    {"rendezvous/membership.cpp", "<sys/socket.h>", false},
+    {"launcher/agent/spawn.cpp", "<sys/wait.h>", true},
+    {"launcher/agent/agent_core.cpp", "<sys/wait.h>", false},
+    {"launcher/agent/agent_core.cpp", "<boost/asio.hpp>", false},
+    {"launcher/host_line.cpp", "<arpa/inet.h>", true},
+    {"worker/examples/fashion/main.cpp", "<thread>", true},
+};
+
+}  // namespace
+
+TEST_CASE("the include rules on examples") {
+  for (const Row& row : rows) {
+    CAPTURE(row.path);
+    CAPTURE(row.include);
+    const Violations found = include_violations({row.path, "#include " + row.include + "\n"});
+    CHECK(found.empty() == row.allowed);
+  }
+  CHECK(include_violations({"src/base/a.hpp", "// #include \"wire/messages.hpp\"\n"}).empty());
+}
+
+TEST_CASE("a header that nobody includes is found") {
+  const std::vector<Source> tree = {{"src/base/a.cpp", "#include \"base/a.hpp\"\n"},
+                                    {"src/base/a.hpp", ""},
+                                    {"src/base/b.hpp", ""},
+                                    {"launcher/hosts.cpp", "#include \"launcher/hosts.hpp\"\n"},
+                                    {"launcher/hosts.hpp", ""},
+                                    {"worker/examples/x/net.hpp", ""},
+                                    {"worker/examples/x/main.cpp", "#include \"net.hpp\"\n"}};
+  const Violations found = unused_headers(tree);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].starts_with("src/base/b.hpp:"));
+}
+
+TEST_CASE("the tree keeps the include rules") {
+  const std::vector<Source> tree = read_tree(ELASTICRUN_ROOT);
+  for (const Source& source : tree)
+    for (const std::string& violation : include_violations(source)) FAIL_CHECK(violation);
+  for (const std::string& violation : unused_headers(tree)) FAIL_CHECK(violation);
+}

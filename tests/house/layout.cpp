@@ -1,0 +1,88 @@
+#include "tests/house/layout.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace elasticrun::house {
+namespace {
+
+std::string parent(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+bool is_cmake(const std::string& path) {
+  return path == "CMakeLists.txt" || path.ends_with("/CMakeLists.txt") || path.ends_with(".cmake");
+}
+
+// As a whole word: naming my_lines.cpp does not name lines.cpp.
+bool names(const std::string& text, const std::string& file) {
+  for (std::size_t at = text.find(file); at != std::string::npos; at = text.find(file, at + 1)) {
+    const auto part = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+    };
+    const bool left = at == 0 || !part(text[at - 1]);
+    const std::size_t end = at + file.size();
+    if (left && (end == text.size() || !part(text[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Violations top_level_violations(const std::vector<std::string>& entries) {
+  static const std::set<std::string> allowed = {
+      "CMakeLists.txt", "src",   "launcher", "rendezvous", "worker", "configs",
+      "scripts",        "tests", "man",      "README.md",  "LICENSE"};
+  Violations found;
+  for (const std::string& name : entries) {
+    if (allowed.contains(name) || name.starts_with(".") || name.starts_with("build")) continue;
+    found.push_back(name + ": the top level is fixed; put it into one of its folders");
+  }
+  return found;
+}
+
+Violations folder_violations(const std::vector<Source>& tree) {
+  static const std::set<std::string> allowed = {"base", "wire",     "net", "autoscaler",
+                                                "job",  "simulate", "cli"};
+  Violations found;
+  for (const Source& source : tree) {
+    if (!source.path.starts_with("src/")) continue;
+    const std::string below = source.path.substr(4);
+    const std::string folder = below.substr(0, below.find('/'));
+    const bool file = folder == below;
+    const bool known = file ? below == "main.cpp" || below == "ctl.cpp" || is_cmake(below)
+                            : allowed.contains(folder);
+    if (!known)
+      found.push_back(source.path + ": src holds main, ctl and the folders of the include table");
+  }
+  return found;
+}
+
+Violations unbuilt_sources(const std::vector<Source>& tree) {
+  Violations found;
+  for (const Source& source : tree) {
+    if (!source.path.ends_with(".cpp") && !source.path.ends_with(".c")) continue;
+    const bool built = std::any_of(tree.begin(), tree.end(), [&](const Source& file) {
+      if (!is_cmake(file.path)) return false;
+      const std::string folder = parent(file.path);
+      if (folder.empty()) return names(file.text, source.path);
+      return source.path.starts_with(folder + "/") &&
+             names(file.text, source.path.substr(folder.size() + 1));
+    });
+    if (!built)
+      found.push_back(source.path + ": no CMakeLists.txt names it, so nobody compiles it");
+  }
+  return found;
+}
+
+Violations script_violations(const Source& source) {
+  if (parent(source.path) != "scripts") return {};
+  const std::vector<std::string> text = lines(source.text);
+  if (text.size() > 3 && text[0].starts_with("#!") && text[1].starts_with("# What: ") &&
+      text[2].starts_with("# When: ") && text[3].starts_with("# Example: "))
+    return {};
+  return {source.path + ": begin with three lines, '# What:', '# When:', '# Example:'"};
+}
+
+}  // namespace elasticrun::house

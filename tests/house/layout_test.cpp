@@ -1,0 +1,47 @@
+// Where files lie, tried on bad examples, then on the tree.
+#include "tests/house/layout.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+using namespace elasticrun::house;
+
+TEST_CASE("the layout rules on examples") {
+  CHECK(top_level_violations({".git", ".ci", "build", "build-x", "src", "README.md"}).empty());
+  CHECK(top_level_violations({"docs", "src"}).size() == 1);
+
+  CHECK(folder_violations({{"src/main.cpp", ""}, {"src/net/a.cpp", ""}, {"docs/a", ""}}).empty());
+  CHECK(folder_violations({{"src/util/a.cpp", ""}}).size() == 1);
+  CHECK(folder_violations({{"src/helper.cpp", ""}}).size() == 1);
+
+  const Source lines{"launcher/lines.cpp", ""};
+  CHECK(unbuilt_sources({lines}).size() == 1);
+  CHECK(unbuilt_sources({lines, {"launcher/CMakeLists.txt", "add_library(x lines.cpp)"}}).empty());
+  CHECK(unbuilt_sources({lines, {"launcher/parts.cmake", "add_library(x lines.cpp)"}}).empty());
+  CHECK(
+      unbuilt_sources({lines, {"launcher/CMakeLists.txt", "add_library(x my_lines.cpp)"}}).size() ==
+      1);
+  CHECK(unbuilt_sources({lines, {"worker/CMakeLists.txt", "add_library(x lines.cpp)"}}).size() ==
+        1);
+  CHECK(unbuilt_sources({{"launcher/agent/main.cpp", ""},
+                         {"launcher/CMakeLists.txt", "add_executable(x agent/main.cpp)"}})
+            .empty());
+
+  CHECK(
+      script_violations({"scripts/a", "#!/bin/sh\n# What: a\n# When: b\n# Example: c\n"}).empty());
+  CHECK(script_violations({"scripts/a", "#!/bin/sh\n# What: a\n# Example: c\nx\n"}).size() == 1);
+  CHECK(script_violations({"scripts/cmake/a.cmake", "x\n"}).empty());
+}
+
+TEST_CASE("the tree keeps the layout") {
+  std::vector<std::string> entries;
+  for (const auto& entry : std::filesystem::directory_iterator(ELASTICRUN_ROOT))
+    entries.push_back(entry.path().filename().string());
+  const std::vector<Source> tree = read_tree(ELASTICRUN_ROOT);
+  for (const std::string& violation : top_level_violations(entries)) FAIL_CHECK(violation);
+  for (const std::string& violation : folder_violations(tree)) FAIL_CHECK(violation);
+  for (const std::string& violation : unbuilt_sources(tree)) FAIL_CHECK(violation);
+  for (const Source& source : tree)
+    for (const std::string& violation : script_violations(source)) FAIL_CHECK(violation);
+}

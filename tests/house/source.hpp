@@ -1,0 +1,45 @@
+// The tree as text: what every house rule reads.
+//
+// Rules are functions of a file's path and text, so that each is tested on a bad example before it
+// is trusted on the tree; a rule that matches nothing would otherwise look like a clean tree. A
+// script with regular expressions over raw lines would do half of it, and trip over strings and
+// comments.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elasticrun::house {
+
+struct Source {
+  std::string path;  // from the root, with '/'
+  std::string text;
+};
+
+// One sentence a rule: "path:line: what; why, what to do".
+using Violations = std::vector<std::string>;
+
+// Our files under the root, build folders and dot folders left out, in order of path.
+std::vector<Source> read_tree(const std::string& root);
+
+// Each line with comments and the insides of string and character literals blanked, columns kept.
+std::vector<std::string> code_lines(std::string_view text);
+std::vector<std::string> lines(std::string_view text);
+
+bool is_cpp(std::string_view path);  // C or C++, header or source
+bool is_header(std::string_view path);
+bool is_test(std::string_view path);
+bool is_example(std::string_view path);
+bool is_public_header(std::string_view path);
+// Does path match one of the patterns? `a/b/` is everything below, `a/b.*` one name with any
+// ending, another `*` stands for any characters but '/'.
+bool matches(std::string_view path, const std::vector<std::string_view>& patterns);
+
+// Files that touch the outside world; every other file of ours is pure: it decides, and sees
+// neither clock, file, socket, process nor thread. A new file is pure until it is named here.
+const std::vector<std::string_view>& drivers();
+
+std::string place(const Source& source, std::size_t line);  // "path:line: ", from 0
+
+}  // namespace elasticrun::house
