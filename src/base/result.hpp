@@ -1,0 +1,24 @@
+// Expected outcomes are values: Result<T> is a T or an Error that says what, where and what to try.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace elasticrun {
+
+// One line for a person: what is wrong, where (file and line, host, flag), what to try.
+struct Error {
+  std::string text;
+};
+
+[[noreturn]] inline void throw_exception_from_error(const Error& error,
+                                                    const boost::source_location&) {
+  throw std::runtime_error(error.text);
+}
+
+template <class T>
+using Result = boost::system::result<T, Error>;
+
+}  // namespace elasticrun

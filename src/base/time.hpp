@@ -1,0 +1,28 @@
+// Time as the cores see it: a point handed in by the driver, never read from a clock.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace elasticrun {
+
+using Duration = std::chrono::nanoseconds;
+// Monotonic; only differences mean anything. The simulator starts at Time{}.
+using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+inline constexpr Time never = Time::max();
+
+// "250ms", "5s", "2m", "1h", "0", "1.5s"; a bare number other than 0 is an error (unit missing).
+Result<Duration> parse_duration(std::string_view text);
+// The shortest of "250 ms", "5.0 s", "3 m 20 s" that a person reads well.
+std::string to_text(Duration duration);
+
+inline double seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+inline double milliseconds(Duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
+
+}  // namespace elasticrun
