@@ -1,0 +1,154 @@
+// See dial.hpp. A Dial is owned by the Operation that the caller holds; everything it has started
+// knows it only weakly, so letting go cancels all of it at once.
+#include "net/dial.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "net/sockets.hpp"
+#include "net/stream.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::net {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+int connect_error(int fd) {
+  int error_number = 0;
+  socklen_t size = sizeof error_number;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error_number, &size) != 0) return errno;
+  return error_number;
+}
+
+class Dial : public std::enable_shared_from_this<Dial> {
+ public:
+  Dial(asio::io_context& io, std::string where,
+       std::function<std::unique_ptr<Stream>(int)> make_stream, wire::Hello hello, DialDone done)
+      : io_(io),
+        where_(std::move(where)),
+        make_stream_(std::move(make_stream)),
+        hello_(std::move(hello)),
+        done_(std::move(done)),
+        socket_(io),
+        deadline_(io) {}
+
+  void begin(const Result<int>& socket, Duration deadline);
+
+ private:
+  void connected();
+  void greet(const std::string& handshake_error);
+  void welcomed(WorkerId worker, std::string_view payload);
+  void fail(std::string text);
+
+  asio::io_context& io_;
+  std::string where_;
+  std::function<std::unique_ptr<Stream>(int)> make_stream_;
+  wire::Hello hello_;
+  DialDone done_;                          // empty once called
+  asio::posix::stream_descriptor socket_;  // while it connects
+  asio::steady_timer deadline_;
+  std::unique_ptr<Session> session_;  // while it greets
+};
+
+void Dial::begin(const Result<int>& socket, Duration deadline) {
+  if (!socket) {
+    asio::post(io_, [weak = weak_from_this(), text = socket.error().text] {
+      if (const auto self = weak.lock()) self->fail(text);
+    });
+    return;
+  }
+  socket_.assign(*socket);
+  socket_.async_wait(asio::posix::stream_descriptor::wait_write,
+                     [weak = weak_from_this()](const error_code& ec) {
+                       const auto self = weak.lock();
+                       if (self && !ec) self->connected();
+                     });
+  deadline_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(deadline));
+  deadline_.async_wait([weak = weak_from_this(), deadline](const error_code& ec) {
+    const auto self = weak.lock();
+    if (self && !ec)
+      self->fail(fmt::format("{} did not answer within {}", self->where_, to_text(deadline)));
+  });
+}
+
+void Dial::connected() {
+  if (!done_) return;  // the deadline was first
+  const int error_number = connect_error(socket_.native_handle());
+  if (error_number != 0)
+    return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)));
+  session_ = std::make_unique<Session>(io_, make_stream_(socket_.release()));
+  session_->handshake([weak = weak_from_this()](const std::string& error) {
+    if (const auto self = weak.lock()) self->greet(error);
+  });
+}
+
+void Dial::greet(const std::string& handshake_error) {
+  if (!handshake_error.empty())
+    return fail(fmt::format("{} does not share our key: {}", where_, handshake_error));
+  session_->send(WorkerId(), wire::encode(hello_));
+  session_->start({.on_frame =
+                       [weak = weak_from_this()](WorkerId worker, std::string_view payload) {
+                         if (const auto self = weak.lock()) self->welcomed(worker, payload);
+                       },
+                   .on_close =
+                       [weak = weak_from_this()](const std::string& reason) {
+                         const auto self = weak.lock();
+                         if (self)
+                           self->fail(fmt::format("{} did not greet: {}", self->where_, reason));
+                       }},
+                  wire::greeting_bytes_max);
+}
+
+void Dial::welcomed(WorkerId worker, std::string_view payload) {
+  Result<wire::Welcome> welcome = wire::decode<wire::Welcome>(payload);
+  if (!welcome) return fail(fmt::format("{} did not greet: {}", where_, welcome.error().text));
+  if (worker != WorkerId())
+    return fail(fmt::format("{} did not greet: a letter came first", where_));
+  if (!welcome->refused.empty())
+    return fail(fmt::format("{} refused: {}", where_, welcome->refused));
+  if (welcome->protocol != wire::protocol)
+    return fail(
+        fmt::format("{} speaks protocol {} (version {}), not {}; use one version on both sides",
+                    where_, welcome->protocol, welcome->version, wire::protocol));
+  deadline_.cancel();
+  session_->hold();
+  std::exchange(done_, nullptr)(Greeted{std::move(session_), std::move(*welcome)});
+}
+
+void Dial::fail(std::string text) {
+  if (!done_) return;
+  deadline_.cancel();
+  error_code ignored;  // it is closed already when a session has taken it over
+  socket_.close(ignored);
+  session_.reset();
+  std::exchange(done_, nullptr)(Error{std::move(text)});
+}
+
+}  // namespace
+
+Operation dial_socket(asio::io_context& io, Result<int> socket, std::string where,
+                      std::function<std::unique_ptr<Stream>(int fd)> make_stream,
+                      const wire::Hello& hello, Duration deadline, DialDone done) {
+  const auto dial =
+      std::make_shared<Dial>(io, std::move(where), std::move(make_stream), hello, std::move(done));
+  dial->begin(socket, deadline);
+  return dial;
+}
+
+Operation dial_unix(asio::io_context& io, const std::string& path, const wire::Hello& hello,
+                    Duration deadline, DialDone done) {
+  return dial_socket(
+      io, connect_unix_socket(path), path, [&io](int fd) { return make_plain_stream(io, fd); },
+      hello, deadline, std::move(done));
+}
+
+}  // namespace elasticrun::net

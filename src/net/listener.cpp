@@ -1,0 +1,228 @@
+// See listener.hpp. Guests are kept by number; what a guest has started finds it again by that
+// number, so that a late answer of a guest that is gone finds nothing.
+#include "net/listener.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include "net/sockets.hpp"
+#include "net/stream.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::net {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// Out of descriptors or memory: the connection stays in the kernel's queue and is asked for again.
+constexpr auto accept_retry = std::chrono::milliseconds(100);
+constexpr Duration refusal_flush_time = std::chrono::seconds(1);
+
+struct Guest {
+  Peer peer;
+  std::unique_ptr<Session> session;
+  asio::steady_timer deadline;
+};
+
+// Empty, or why a peer with this greeting can be no member of this conversation.
+std::string check_hello(const wire::Hello& hello, const ListenerOptions& options) {
+  const wire::Welcome& ours = options.welcome;
+  if (hello.protocol != ours.protocol)
+    return fmt::format(
+        "this is protocol {} (version {}), you speak protocol {} (version {}); "
+        "use one version on both sides",
+        ours.protocol, ours.version, hello.protocol, hello.version);
+  if (hello.role != options.role)
+    return fmt::format("expected the role '{}', got '{}'", options.role, hello.role);
+  if (hello.job != options.job)
+    return fmt::format("this is job '{}', not '{}'", options.job, hello.job);
+  return {};
+}
+
+}  // namespace
+
+struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
+  Impl(asio::io_context& context, int fd, std::string unlink_path,
+       std::function<std::unique_ptr<Stream>(int)> stream_maker, ListenerOptions o,
+       ListenerHandlers h)
+      : io(context),
+        acceptor(context, fd),
+        retry(context),
+        path(std::move(unlink_path)),
+        make_stream(std::move(stream_maker)),
+        options(std::move(o)),
+        handlers(std::move(h)) {}
+
+  void wait();
+  void accept();
+  void retry_later();
+  void admit(Fd fd);
+  void handshaken(std::uint64_t id, const std::string& error);
+  void greeted(std::uint64_t id, WorkerId worker, std::string_view payload);
+  void refuse(std::uint64_t id, const std::string& why, bool answer);
+  void close();
+
+  asio::io_context& io;
+  asio::posix::stream_descriptor acceptor;
+  asio::steady_timer retry;
+  std::string path;
+  std::function<std::unique_ptr<Stream>(int)> make_stream;
+  ListenerOptions options;
+  ListenerHandlers handlers;
+  std::map<std::uint64_t, Guest> guests;
+  std::uint64_t last_guest = 0;
+  bool waiting = false;
+};
+
+void Listener::Impl::wait() {
+  if (waiting || !acceptor.is_open() || guests.size() >= options.guests_max) return;
+  waiting = true;
+  acceptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [weak = weak_from_this()](const error_code& ec) {
+                        const auto self = weak.lock();
+                        if (!self || ec) return;
+                        self->waiting = false;
+                        self->accept();
+                      });
+}
+
+void Listener::Impl::accept() {
+  while (acceptor.is_open() && guests.size() < options.guests_max) {
+    Fd fd(accept_socket(acceptor.native_handle()));
+    if (fd.get() >= 0) {
+      admit(std::move(fd));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      return retry_later();
+    } else if (errno == EAGAIN) {
+      break;
+    }  // else this one connection was broken before we took it
+  }
+  wait();
+}
+
+void Listener::Impl::retry_later() {
+  retry.expires_after(accept_retry);
+  retry.async_wait([weak = weak_from_this()](const error_code& ec) {
+    const auto self = weak.lock();
+    if (self && !ec) self->wait();
+  });
+}
+
+void Listener::Impl::admit(Fd fd) {
+  Peer peer;
+  if (socket_family(fd.get()) == AF_UNIX) {
+    const PeerCredentials credentials = peer_credentials(fd.get());
+    peer = {fmt::format("pid {}", credentials.pid), credentials.pid};
+    if (credentials.uid != ::geteuid())
+      return handlers.refused(peer, fmt::format("a process of another user ({})", credentials.uid));
+  } else {
+    peer.name = peer_name(fd.get());
+  }
+  const std::uint64_t id = ++last_guest;
+  auto session = std::make_unique<Session>(io, make_stream(fd.release()));
+  Guest& guest =
+      guests.try_emplace(id, Guest{peer, std::move(session), asio::steady_timer(io)}).first->second;
+  guest.session->handshake([weak = weak_from_this(), id](const std::string& error) {
+    if (const auto self = weak.lock()) self->handshaken(id, error);
+  });
+  guest.deadline.expires_after(
+      std::chrono::duration_cast<asio::steady_timer::duration>(options.greeting_time));
+  guest.deadline.async_wait([weak = weak_from_this(), id](const error_code& ec) {
+    const auto self = weak.lock();
+    if (self && !ec)
+      self->refuse(id, fmt::format("no greeting within {}", to_text(self->options.greeting_time)),
+                   false);
+  });
+}
+
+void Listener::Impl::handshaken(std::uint64_t id, const std::string& error) {
+  const auto found = guests.find(id);
+  if (found == guests.end()) return;
+  if (!error.empty()) return refuse(id, fmt::format("no TLS with our key: {}", error), false);
+  found->second.session->start(
+      {.on_frame =
+           [weak = weak_from_this(), id](WorkerId worker, std::string_view payload) {
+             if (const auto self = weak.lock()) self->greeted(id, worker, payload);
+           },
+       .on_close =
+           [weak = weak_from_this(), id](const std::string& reason) {
+             if (const auto self = weak.lock())
+               self->refuse(id, fmt::format("no greeting: {}", reason), false);
+           }},
+      wire::greeting_bytes_max);
+}
+
+void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view payload) {
+  const auto found = guests.find(id);
+  if (found == guests.end()) return;
+  const Result<wire::Hello> hello = wire::decode<wire::Hello>(payload);
+  if (!hello || worker != WorkerId())
+    return refuse(
+        id, fmt::format("no greeting: {}", hello ? "a letter came first" : hello.error().text),
+        true);
+  const Peer peer = found->second.peer;
+  std::string why = check_hello(*hello, options);
+  if (why.empty()) why = handlers.decide(*hello, peer);
+  if (!why.empty()) return refuse(id, why, true);
+  std::unique_ptr<Session> session = std::move(found->second.session);
+  guests.erase(found);
+  session->hold();
+  session->send(WorkerId(), wire::encode(options.welcome));
+  handlers.accepted(std::move(session), *hello, peer);
+  wait();
+}
+
+void Listener::Impl::refuse(std::uint64_t id, const std::string& why, bool answer) {
+  const auto found = guests.find(id);
+  if (found == guests.end()) return;
+  const Peer peer = found->second.peer;
+  if (answer) {
+    wire::Welcome refusal = options.welcome;
+    refusal.refused = why;
+    found->second.session->send(WorkerId(), wire::encode(refusal));
+    found->second.session->close(refusal_flush_time);
+  }
+  guests.erase(found);
+  handlers.refused(peer, why);
+  wait();
+}
+
+void Listener::Impl::close() {
+  error_code ignored;
+  acceptor.close(ignored);
+  retry.cancel();
+  guests.clear();
+  if (!path.empty()) (void)::unlink(path.c_str());
+}
+
+Listener::Listener(asio::io_context& io, int fd, std::string unlink_path,
+                   std::function<std::unique_ptr<Stream>(int fd)> make_stream,
+                   ListenerOptions options, ListenerHandlers handlers)
+    : impl_(std::make_shared<Impl>(io, fd, std::move(unlink_path), std::move(make_stream),
+                                   std::move(options), std::move(handlers))) {
+  impl_->wait();
+}
+
+Listener::~Listener() { impl_->close(); }
+
+std::uint16_t Listener::port() const { return local_port(impl_->acceptor.native_handle()); }
+
+Result<std::unique_ptr<Listener>> listen_unix(asio::io_context& io, const std::string& path,
+                                              ListenerOptions options, ListenerHandlers handlers) {
+  const Result<int> fd = listen_unix_socket(path);
+  if (!fd) return fd.error();
+  return std::make_unique<Listener>(
+      io, *fd, path, [&io](int connected) { return make_plain_stream(io, connected); },
+      std::move(options), std::move(handlers));
+}
+
+}  // namespace elasticrun::net

@@ -1,0 +1,45 @@
+// TCP with TLS 1.3 and the job's pre-shared key, and nothing else: no certificate, no other
+// version, no session ticket. Who lacks the key gets no byte from us beyond a handshake alert.
+//
+// A pre-shared key instead of certificates: both ends are started by one program that can hand over
+// 32 random bytes on standard input, so there is nobody to certify. The key exchange is ephemeral
+// (psk_dhe_ke of RFC 8446), so a key that leaks later does not open what was recorded.
+//
+// Separate from the rest of net/ so that the library in the user's process does not link OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "net/dial.hpp"
+#include "net/listener.hpp"
+
+namespace elasticrun::net {
+
+struct TlsKey {
+  std::string job;  // the identity of the key, sent in clear; at most 128 bytes
+  std::array<unsigned char, 32> secret{};
+};
+
+struct TcpOptions {
+  // TCP_USER_TIMEOUT: sent data that stays unacknowledged this long breaks the connection. 0: the
+  // system's.
+  Duration user_timeout = Duration::zero();
+};
+
+// `address` is numeric: the agent is a static binary and cannot ask a name service.
+[[nodiscard]] Operation dial_tls(boost::asio::io_context& io, const std::string& address,
+                                 std::uint16_t port, const TlsKey& key, const TcpOptions& tcp,
+                                 const wire::Hello& hello, Duration deadline, DialDone done);
+
+// `port` 0 lets the system choose; Listener::port says which.
+Result<std::unique_ptr<Listener>> listen_tls(boost::asio::io_context& io,
+                                             const std::string& address, std::uint16_t port,
+                                             const TlsKey& key, const TcpOptions& tcp,
+                                             ListenerOptions options, ListenerHandlers handlers);
+
+}  // namespace elasticrun::net

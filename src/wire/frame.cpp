@@ -1,0 +1,62 @@
+// See frame.hpp.
+#include "wire/frame.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::wire {
+namespace {
+
+// A buffer that one big frame has blown up is given back.
+constexpr std::size_t keep_capacity = 1u << 20;
+
+void append_u32(std::string& out, std::uint32_t x) {
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(x >> shift & 255);
+}
+
+std::uint32_t read_u32(const char* p) {
+  std::uint32_t x = 0;
+  for (int i = 0; i < 4; ++i) x = x << 8 | static_cast<unsigned char>(p[i]);
+  return x;
+}
+
+}  // namespace
+
+void append_frame(std::string& out, WorkerId worker, std::string_view payload) {
+  ER_CHECK(payload.size() <= frame_bytes_max);
+  append_u32(out, static_cast<std::uint32_t>(payload.size()));
+  append_u32(out, worker.value);
+  out += payload;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  if (begin_ == buffer_.size()) {
+    buffer_.clear();
+    if (buffer_.capacity() > keep_capacity) buffer_.shrink_to_fit();
+  } else {
+    buffer_.erase(0, begin_);
+  }
+  begin_ = 0;
+  buffer_ += bytes;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  const std::size_t have = buffer_.size() - begin_;
+  if (have < frame_header_bytes) return std::optional<Frame>();
+  const char* header = buffer_.data() + begin_;
+  const std::size_t size = read_u32(header);
+  if (size > payload_max_)
+    return Error{
+        fmt::format("a frame of {} bytes came where at most {} are allowed; not elasticrun?", size,
+                    payload_max_)};
+  if (have - frame_header_bytes < size) return std::optional<Frame>();
+  begin_ += frame_header_bytes + size;
+  return std::optional<Frame>(
+      Frame{WorkerId(read_u32(header + 4)), std::string_view(header + frame_header_bytes, size)});
+}
+
+}  // namespace elasticrun::wire

@@ -1,0 +1,51 @@
+// Frames: how letters lie on a byte stream.
+//
+//   u32 payload length (big endian) | u32 worker id (big endian) | payload
+//
+// The worker id is the envelope: 0 is the peer itself, anything else is a letter for or from that
+// worker, which an agent relays without reading the payload. That is why it stands in the header
+// and not in the JSON text. A text protocol with line ends would be easier to watch, but then each
+// payload had to be escaped or scanned, and a limit could only be enforced after the bytes are
+// here.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace elasticrun::wire {
+
+inline constexpr std::size_t frame_header_bytes = 8;
+
+// Appends one frame. payload.size() <= frame_bytes_max is the sender's duty (checked).
+void append_frame(std::string& out, WorkerId worker, std::string_view payload);
+
+struct Frame {
+  WorkerId worker;
+  std::string_view payload;  // valid until the next call of feed
+};
+
+// Cuts a byte stream into frames. Pure: bytes in, frames out. Memory grows with the bytes that have
+// arrived, never with a length that a peer merely claims.
+class FrameReader {
+ public:
+  explicit FrameReader(std::size_t payload_max) : payload_max_(payload_max) {}
+
+  // Holds for frames that have not been popped yet.
+  void set_payload_max(std::size_t payload_max) { payload_max_ = payload_max; }
+  void feed(std::string_view bytes);
+  // The next whole frame, or nothing yet. After an error the stream is lost: there is no way to
+  // find the next frame, and each further call gives the same error.
+  Result<std::optional<Frame>> next();
+
+ private:
+  std::size_t payload_max_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // bytes before it are popped
+};
+
+}  // namespace elasticrun::wire

@@ -1,0 +1,45 @@
+// Any text is a message or an error, and what is a message is written and read back the same.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "wire/codec.hpp"
+#include "wire/text.hpp"
+
+using namespace elasticrun;
+
+namespace {
+
+template <class Message>
+void check(std::string_view text) {
+  const auto message = wire::decode<Message>(text);
+  if (!message) {
+    ER_CHECK(!message.error().text.empty());
+    return;
+  }
+  const std::string written = wire::encode(*message);
+  const auto again = wire::decode<Message>(written);
+  ER_CHECK(again.has_value());
+  ER_CHECK(wire::encode(*again) == written);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check<wire::Hello>(text);
+  check<wire::Welcome>(text);
+  check<wire::ToWorker>(text);
+  check<wire::FromWorker>(text);
+  check<wire::ToAgent>(text);
+  check<wire::FromAgent>(text);
+
+  // The same bytes as a program's output: they must come back whatever they are.
+  wire::Output output;
+  output.text = text;
+  const auto back = wire::decode<wire::FromAgent>(wire::encode(wire::FromAgent(output)));
+  ER_CHECK(back.has_value() && std::get<wire::Output>(*back).text == text);
+  if (const auto bytes = wire::from_base64(text)) ER_CHECK(wire::to_base64(*bytes) == text);
+  return 0;
+}

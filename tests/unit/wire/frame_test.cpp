@@ -1,0 +1,117 @@
+// Frames: the bytes of one, streams cut at each place, limits.
+#include "wire/frame.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "wire/limits.hpp"
+
+using namespace elasticrun;
+using namespace std::string_literals;
+
+namespace {
+
+struct Letter {
+  std::uint32_t worker;
+  std::string payload;
+  bool operator==(const Letter&) const = default;
+};
+
+// All frames that are there now; stops at an error.
+std::vector<Letter> pop_all(wire::FrameReader& reader) {
+  std::vector<Letter> letters;
+  while (true) {
+    auto frame = reader.next();
+    REQUIRE(frame.has_value());
+    if (!*frame) return letters;
+    letters.push_back({(*frame)->worker.value, std::string((*frame)->payload)});
+  }
+}
+
+const std::vector<Letter> some = {
+    {0, ""}, {7, "x"}, {0xfffffffe, std::string(300, 'y')}, {1, "\0\n"s}};
+
+std::string bytes_of(const std::vector<Letter>& letters) {
+  std::string bytes;
+  for (const Letter& letter : letters)
+    wire::append_frame(bytes, WorkerId(letter.worker), letter.payload);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a frame has these bytes") {
+  std::string bytes;
+  wire::append_frame(bytes, WorkerId(0x01020304), "abc");
+  CHECK(bytes == "\x00\x00\x00\x03\x01\x02\x03\x04"s + "abc");
+}
+
+TEST_CASE("a stream cut at any place gives the same frames") {
+  const std::string bytes = bytes_of(some);
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    wire::FrameReader reader(1000);
+    reader.feed(std::string_view(bytes).substr(0, cut));
+    std::vector<Letter> letters = pop_all(reader);
+    reader.feed(std::string_view(bytes).substr(cut));
+    for (Letter& letter : pop_all(reader)) letters.push_back(std::move(letter));
+    CHECK(letters == some);
+  }
+}
+
+TEST_CASE("a stream that comes byte by byte gives the same frames") {
+  wire::FrameReader reader(1000);
+  std::vector<Letter> letters;
+  for (const char c : bytes_of(some)) {
+    reader.feed(std::string_view(&c, 1));
+    for (Letter& letter : pop_all(reader)) letters.push_back(std::move(letter));
+  }
+  CHECK(letters == some);
+}
+
+TEST_CASE("the limit holds at the header, before the payload is here, and for good") {
+  wire::FrameReader reader(10);
+  std::string bytes;
+  wire::append_frame(bytes, WorkerId(1), "0123456789");
+  wire::append_frame(bytes, WorkerId(2), "0123456789a");
+  reader.feed(std::string_view(bytes).substr(0, 18 + 7));
+  CHECK(pop_all(reader) == std::vector<Letter>{{1, "0123456789"}});
+  reader.feed(std::string_view(bytes).substr(18 + 7, 1));
+  for (int i = 0; i < 2; ++i) {
+    const auto frame = reader.next();
+    REQUIRE(frame.has_error());
+    CHECK(frame.error().text ==
+          "a frame of 11 bytes came where at most 10 are allowed; not elasticrun?");
+  }
+}
+
+TEST_CASE("the limit can be raised for frames that have arrived already") {
+  wire::FrameReader reader(3);
+  reader.feed(bytes_of({{0, "abc"}, {0, "abcd"}}));
+  auto first = reader.next();
+  REQUIRE(first.has_value());
+  CHECK((*first)->payload == "abc");
+  reader.set_payload_max(4);
+  CHECK(pop_all(reader) == std::vector<Letter>{{0, "abcd"}});
+}
+
+TEST_CASE("what other protocols say first is refused") {
+  for (const char* garbage :
+       {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01"}) {
+    wire::FrameReader reader(wire::greeting_bytes_max);
+    reader.feed(std::string(garbage, 8));
+    CHECK(reader.next().has_error());
+  }
+}
+
+TEST_CASE("the largest frame passes") {
+  const std::string payload(wire::frame_bytes_max, 'z');
+  std::string bytes;
+  wire::append_frame(bytes, WorkerId(3), payload);
+  wire::FrameReader reader(wire::frame_bytes_max);
+  for (std::size_t i = 0; i < bytes.size(); i += 65536)
+    reader.feed(std::string_view(bytes).substr(i, 65536));
+  auto frame = reader.next();
+  REQUIRE(frame.has_value());
+  CHECK(bool((*frame)->payload == payload));
+}

@@ -1,0 +1,87 @@
+// The texts of all messages. A change here is a change of the protocol: think of peers of another
+// version, and of wire::protocol in limits.hpp.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "wire/codec.hpp"
+
+using namespace elasticrun;
+
+namespace {
+
+// Each text must read back as itself, and every alternative must have one.
+template <class Variant>
+void check_texts(std::initializer_list<const char*> texts) {
+  std::set<std::size_t> seen;
+  for (const char* text : texts) {
+    CAPTURE(text);
+    const auto message = wire::decode<Variant>(text);
+    REQUIRE_MESSAGE(message.has_value(), message.error().text);
+    CHECK(wire::encode(*message) == text);
+    seen.insert(message->index());
+  }
+  CHECK(seen.size() == std::variant_size_v<Variant>);
+}
+
+template <class Struct>
+void check_text(const char* text) {
+  const auto message = wire::decode<Struct>(text);
+  REQUIRE(message.has_value());
+  CHECK(wire::encode(*message) == text);
+}
+
+}  // namespace
+
+TEST_CASE("greetings") {
+  check_text<wire::Hello>(
+      R"({"Hello":{"protocol":1,"version":"0.1.0","role":"agent","job":"j","term":2,"host":3,"worker":4,"pid":5}})");
+  check_text<wire::Welcome>(
+      R"({"Welcome":{"protocol":1,"version":"0.1.0","term":2,"refused":"no"}})");
+}
+
+TEST_CASE("letters to a worker") {
+  check_texts<wire::ToWorker>({
+      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"lr_factor":"1.5"},"reason":"grow"}}})",
+      R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}]}})",
+      R"({"Go":{"generation":3,"at_once":true}})",
+      R"({"Cancel":{"generation":3}})",
+      R"({"Abort":{"generation":3,"reason":"host n1 is silent"}})",
+      R"({"Release":{"call":2}})",
+      R"({"Dismiss":{"reason":"evicted"}})",
+  });
+}
+
+TEST_CASE("letters from a worker") {
+  check_texts<wire::FromWorker>({
+      R"({"Join":{"protocol":1,"version":"0.1.0"}})",
+      R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
+      R"({"Publish":{"generation":3,"value":"addr"}})",
+      R"({"Prepared":{"generation":3}})",
+      R"({"PrepareFailed":{"generation":3,"reason":"no route"}})",
+      R"({"Answer":{"generation":3,"committed":-1}})",
+      R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",
+      R"({"Committed":{"generation":3,"step":11}})",
+      R"({"Broken":{"generation":3,"reason":"peer"}})",
+      R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce"}})",
+      R"({"Done":{"call":1,"step":99}})",
+      R"({"Leave":{"reason":"bye"}})",
+  });
+}
+
+TEST_CASE("orders and reports") {
+  check_texts<wire::ToAgent>({
+      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp"}})",
+      R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
+      R"({"SignalWorker":{"worker":1,"signal":10}})",
+      R"({"Beat":{"term":2}})",
+      R"({"Shutdown":{"grace_ns":5}})",
+  });
+  check_texts<wire::FromAgent>({
+      R"({"WorkerStarted":{"worker":1,"pid":4711}})",
+      R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
+      R"({"WorkerExited":{"worker":1,"code":0,"signal":9}})",
+      R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
+      R"({"Beat":{"term":2}})",
+  });
+}
