@@ -1,0 +1,43 @@
+// What a world of a given size computes per step: global batch, weights, learning-rate factor.
+//
+// The user says two things: the batch one device computes efficiently (b) and the largest batch
+// the training bears (B). Below the cap the batch grows with the workers, beyond it the shares
+// shrink. Keeping the batch constant at every size (strong scaling) would be simpler, but leaves
+// small shares on many devices, and most programs train well with some more than their base batch.
+//
+// Only the whole is planned here; who computes which samples follows from the plan by arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace elasticrun::autoscaler {
+
+// How the learning rate follows the batch. linear: Goyal et al. 2017; sqrt: Krizhevsky 2014.
+enum class LrRule { none, linear, sqrt };
+
+Result<LrRule> parse_lr_rule(std::string_view name);
+std::string_view to_text(LrRule rule);
+
+// All batches in samples; 0 is "not said".
+struct BatchRule {
+  std::int64_t max_batch = 0;   // B: largest global batch
+  std::int64_t batch = 0;       // b: efficient on one device
+  std::int64_t base_batch = 0;  // M: the batch the learning rate was tuned for
+  LrRule lr_rule = LrRule::linear;
+};
+
+struct BatchPlan {
+  std::int64_t global_batch = 0;  // samples per step over all workers; 0: the rule says nothing
+  std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
+  std::vector<double> weights;    // per rank, relative speed; empty: all equal
+  double lr_factor = 1;           // what the program is told to multiply its rate with
+};
+
+// `weights` are relative speeds per rank, positive, or empty. Without a base batch the factor is 1.
+BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights);
+
+}  // namespace elasticrun::autoscaler

@@ -1,0 +1,96 @@
+// What a policy sees and what it answers: one interface for all rules that choose a size.
+//
+// A policy only says which size it wants and why. Who may move at all (one change at a time, a
+// settling time between two, limits, sizes that just failed) is the same for every policy and is
+// kept by the Autoscaler around it, so that no rule can forget it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autoscaler/samples.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::autoscaler {
+
+enum class Action { stay, grow, shrink };
+
+constexpr std::string_view to_text(Action action) {
+  switch (action) {
+    case Action::stay:
+      return "stay";
+    case Action::grow:
+      return "grow";
+    case Action::shrink:
+      return "shrink";
+  }
+  return "stay";
+}
+
+struct Figure {
+  std::string name;
+  double value = 0;
+};
+
+struct Decision {
+  Action action = Action::stay;
+  int target = 0;      // the size wanted; the present one for stay
+  std::string reason;  // one line with the figures that decided
+  std::vector<Figure> figures;
+  Time again = never;  // when to ask again even if nothing has happened
+};
+
+// Global batch at a size that can be had.
+struct SizeBatch {
+  int size = 0;
+  std::int64_t global_batch = 0;
+};
+
+struct Snapshot {
+  int size = 0;  // of the present world
+  bool change_under_way = false;
+  std::vector<Measure> curve;      // sizes measured, in order
+  std::vector<SizeBatch> batches;  // for Limits::sizes
+  std::int64_t global_batch = 0;   // of the present world; 0: unknown
+  std::optional<std::int64_t> steps_left;
+  Duration elapsed{};  // since the first world
+};
+
+struct Limits {
+  int min = 1;
+  int max = 1;
+  // Sizes that can be had, in order, each within min and max. A change goes from one to another.
+  std::vector<int> sizes;
+  // Quiet time between two changes.
+  Duration settle = std::chrono::seconds(10);
+  // A failed try counts for so long (doubled each time it is confirmed), a measure too.
+  Duration max_age = std::chrono::minutes(30);
+  // An added worker has to bring more than this share of what a present one brings.
+  double min_gain = 0.1;
+  // Steps a size is measured over before it is judged; and when the figures are close.
+  std::int64_t min_steps = 10;
+  std::int64_t confirm_steps = 100;
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  // Asked only when a change would be allowed. The target is the present size or one of the
+  // limits'.
+  virtual Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) = 0;
+  virtual std::string_view name() const = 0;
+};
+
+// stay, grow or shrink, as target and present size say.
+inline Decision decision(int size, int target, std::string reason) {
+  Decision made;
+  made.action = target == size ? Action::stay : target > size ? Action::grow : Action::shrink;
+  made.target = target;
+  made.reason = std::move(reason);
+  return made;
+}
+
+}  // namespace elasticrun::autoscaler

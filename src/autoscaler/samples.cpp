@@ -1,0 +1,142 @@
+// Rounds and robust means.
+#include "autoscaler/samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace elasticrun::autoscaler {
+
+namespace {
+
+// A worker that has reported so often in one round has waited long enough for the silent ones.
+constexpr std::int64_t patience = 3;
+
+// Few rounds show too little of their own spread to be believed; even many share errors (a warm
+// cache, a slow minute) which the spread does not show.
+constexpr double error_of_few = 0.05;
+constexpr double least_error = 0.005;
+constexpr std::size_t few = 4;
+
+template <class T>
+T median(std::vector<T> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Mean of the middle half: nearly as exact as the mean when all is well, and a quarter of the
+// rounds may be arbitrarily wrong on either side.
+double middle_mean(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t cut = (values.size() + 1) / 4;
+  double sum = 0;
+  for (std::size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
+  return sum / static_cast<double>(values.size() - 2 * cut);
+}
+
+// Standard error of that mean, relative. 1.4826 turns the median absolute deviation of a normal
+// distribution into its standard deviation; the middle mean varies 1.1 times as much as the mean.
+double relative_error(const std::vector<double>& values, double mean) {
+  if (values.size() < few) return error_of_few;
+  std::vector<double> away;
+  away.reserve(values.size());
+  for (const double value : values) away.push_back(std::abs(value - mean));
+  const double sigma = 1.4826 * median(std::move(away));
+  const double error = 1.1 * sigma / std::sqrt(static_cast<double>(values.size())) / mean;
+  return std::max(least_error, error);
+}
+
+}  // namespace
+
+void Window::world_changed(Generation generation, int size, std::int64_t global_batch) {
+  ER_CHECK(size > 0 && global_batch >= 0);
+  generation_ = generation;
+  size_ = size;
+  global_batch_ = global_batch;
+  Visit& visit = visits_[size];
+  visit.rates.clear();
+  visit.measure = Measure{.size = size, .visits = visit.measure.visits + 1};
+  begin();
+}
+
+void Window::change_started() { changing_ = true; }
+
+void Window::change_ended() {
+  changing_ = false;
+  begin();
+}
+
+void Window::begin() {
+  round_.clear();
+  primed_.clear();
+}
+
+std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
+  if (changing_ || size_ == 0 || sample.generation != generation_) return {};
+  if (sample.steps <= 0 || sample.samples < 0) return {};
+  if (sample.wall <= Duration::zero() || sample.compute < Duration::zero()) return {};
+  // The first report after a change covers the first step, which allocates, connects, warms up.
+  if (primed_.insert(sample.worker).second) return {};
+  Sum& sum = round_[sample.worker];
+  ++sum.reports;
+  sum.steps += sample.steps;
+  sum.samples += sample.samples;
+  sum.wall += sample.wall;
+  sum.compute += sample.compute;
+  if (!round_is_whole(sum)) return {};
+  return close_round(sample.step, now);
+}
+
+bool Window::round_is_whole(const Sum& latest) const {
+  const auto reported = static_cast<int>(round_.size());
+  return reported >= size_ || (latest.reports >= patience && 2 * reported >= size_);
+}
+
+std::optional<WorldSample> Window::close_round(Step step, Time now) {
+  std::vector<double> step_times;  // seconds
+  std::vector<double> compute_times;
+  std::vector<std::int64_t> steps;
+  double batch = 0;
+  for (const auto& [worker, sum] : round_) {
+    const auto count = static_cast<double>(sum.steps);
+    step_times.push_back(seconds(sum.wall) / count);
+    compute_times.push_back(seconds(sum.compute) / count);
+    steps.push_back(sum.steps);
+    batch += static_cast<double>(sum.samples) / count;
+  }
+  const auto reported = static_cast<int>(round_.size());
+  round_.clear();
+  if (reported < size_)
+    batch = global_batch_ > 0 ? static_cast<double>(global_batch_) : batch * size_ / reported;
+  if (!(batch > 0)) return {};
+
+  WorldSample world{.generation = generation_, .step = step, .size = size_, .batch = batch};
+  const double step_time = median(std::move(step_times));
+  world.steps = median(std::move(steps));
+  world.samples_per_s = batch / step_time;
+  world.step_time = Duration(std::llround(step_time * 1e9));
+  world.compute_time = Duration(std::llround(median(std::move(compute_times)) * 1e9));
+
+  Visit& visit = visits_[size_];
+  visit.rates.push_back(world.samples_per_s);
+  if (visit.rates.size() > capacity) visit.rates.pop_front();
+  const std::vector<double> rates(visit.rates.begin(), visit.rates.end());
+  Measure& measure = visit.measure;
+  measure.samples_per_s = middle_mean(rates);
+  measure.error = relative_error(rates, measure.samples_per_s);
+  measure.steps += world.steps;
+  ++measure.rounds;
+  measure.at = now;
+  return world;
+}
+
+std::vector<Measure> Window::curve() const {
+  std::vector<Measure> curve;
+  for (const auto& [size, visit] : visits_)
+    if (visit.measure.rounds > 0) curve.push_back(visit.measure);
+  return curve;
+}
+
+}  // namespace elasticrun::autoscaler

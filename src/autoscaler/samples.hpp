@@ -1,0 +1,107 @@
+// From what single workers report to the throughput of each size the job has run at.
+//
+// All members commit the same steps, each counts only its own share, and they report at different
+// moments. So reports are collected into *rounds*: a round is whole when every member has
+// reported since the last one. Its batch is the sum of the shares per step, its step time the
+// median of the members' (in lockstep they agree; the median keeps one bad clock out), and the
+// throughput their quotient: global samples committed by wall time. Dividing the sum of all samples
+// by the time between two arrivals would be simpler, but counts network delay, pauses between
+// epochs and missing reports as slowness.
+//
+// A running average over all time, as Or et al. (MLSys 2020) keep, never forgets a slow phase. Here
+// each visit of a size begins anew and keeps its last rounds only, and the estimate is the mean
+// of their middle half, which a straggling round does not move.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::autoscaler {
+
+// What one worker says about the steps it has committed since it last said something.
+struct WorkerSample {
+  WorkerId worker;
+  Generation generation;
+  Step step;                 // last committed
+  std::int64_t steps = 0;    // 0: nothing committed, the report is only a sign of life
+  std::int64_t samples = 0;  // of this worker, in those steps
+  Duration wall{};           // of those steps
+  Duration compute{};        // of it, inside the program's compute
+};
+
+// One round, put together.
+struct WorldSample {
+  Generation generation;
+  Step step;
+  int size = 0;
+  std::int64_t steps = 0;
+  double samples_per_s = 0;
+  double batch = 0;  // mean global batch of the round's steps
+  Duration step_time{};
+  Duration compute_time{};  // per step
+};
+
+// What is known about one size, from the last visit to it.
+struct Measure {
+  int size = 0;
+  double samples_per_s = 0;
+  double error = 0;  // standard error of the above, relative
+  std::int64_t steps = 0;
+  int rounds = 0;
+  int visits = 0;
+  Time at{};  // when the last round ended
+};
+
+class Window {
+ public:
+  // Rounds kept per size.
+  static constexpr std::size_t capacity = 64;
+
+  // A world steps from now on. A visit begins even when the size is the old one: with other
+  // workers in it the old figures are not its own.
+  void world_changed(Generation generation, int size, std::int64_t global_batch);
+  // While processes start and groups form in the background, steps are not what they would be.
+  void change_started();
+  void change_ended();
+  // The round this report completed, if it did. A report of another world, of a time of change,
+  // the first one of a worker after that, or one that makes no sense, counts for nothing.
+  std::optional<WorldSample> add(const WorkerSample& sample, Time now);
+
+  // Sizes with at least one round, in order.
+  std::vector<Measure> curve() const;
+
+ private:
+  struct Sum {
+    std::int64_t reports = 0;
+    std::int64_t steps = 0;
+    std::int64_t samples = 0;
+    Duration wall{};
+    Duration compute{};
+  };
+  struct Visit {
+    std::deque<double> rates;  // samples/s, one per round, the last `capacity`
+    Measure measure;           // of them
+  };
+
+  void begin();
+  bool round_is_whole(const Sum& latest) const;
+  std::optional<WorldSample> close_round(Step step, Time now);
+
+  Generation generation_;
+  int size_ = 0;
+  std::int64_t global_batch_ = 0;
+  bool changing_ = false;
+  std::set<WorkerId> primed_;  // have reported since the last change
+  std::map<WorkerId, Sum> round_;
+  std::map<int, Visit> visits_;
+};
+
+}  // namespace elasticrun::autoscaler

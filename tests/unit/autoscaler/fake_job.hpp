@@ -1,0 +1,110 @@
+// A job with a known throughput curve under simulated time: reports every interval, does what the
+// autoscaler decides, writes down what it did.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autoscaler/autoscaler.hpp"
+#include "base/rng.hpp"
+
+namespace elasticrun::autoscaler {
+
+class FakeJob {
+ public:
+  using Curve = std::function<double(int)>;  // samples/s at a size
+
+  struct Move {
+    Time at;
+    int from = 0;
+    int to = 0;
+    std::string reason;
+  };
+
+  FakeJob(Autoscaler autoscaler, Curve truth, int first, double noise = 0, std::uint64_t seed = 1)
+      : scaler(std::move(autoscaler)), curve(std::move(truth)), noise_(noise), rng_(seed) {
+    enter(first);
+  }
+
+  void run(Duration time) {
+    for (const Time end = now + time; now < end;) {
+      now += interval;
+      report();
+      if (now < scaler.wake_at()) continue;
+      const Decision made = scaler.decide(now);
+      if (reasons.empty() || reasons.back() != made.reason) reasons.push_back(made.reason);
+      if (made.action != Action::stay) change(made);
+    }
+  }
+
+  // Somebody died: the world goes on with what is left.
+  void lose_to(int left) {
+    scaler.change_started(now);
+    enter(left);
+    scaler.change_ended(now);
+  }
+
+  // "4 8 4"
+  std::string path() const {
+    std::string sizes;
+    for (const Move& move : moves) sizes += (sizes.empty() ? "" : " ") + std::to_string(move.to);
+    return sizes;
+  }
+
+  Autoscaler scaler;
+  Curve curve;
+  std::function<bool(int)> can_have = [](int) { return true; };
+  Time now{};
+  int size = 0;
+  std::vector<Move> moves;
+  std::vector<std::string> reasons;
+
+ private:
+  static constexpr Duration interval = std::chrono::seconds(1);
+  static constexpr std::int64_t batch = 5040;  // divisible by all small sizes
+  static constexpr std::int64_t steps = 5;
+
+  void enter(int to) {
+    size = to;
+    generation_ = generation_.next();
+    scaler.world_changed(generation_, size, batch, now);
+  }
+
+  // Noise is the world's, as in a lockstep: uniform, of standard deviation noise_.
+  void report() {
+    const double factor = 1 + noise_ * std::sqrt(12.0) * (rng_.uniform() - 0.5);
+    const double wall = static_cast<double>(steps * batch) / (curve(size) * factor);
+    for (int w = 0; w < size; ++w) {
+      const std::int64_t share = batch / size + (w < batch % size ? 1 : 0);
+      scaler.observe({.worker = WorkerId(static_cast<std::uint32_t>(w + 1)),
+                      .generation = generation_,
+                      .step = Step(0),
+                      .steps = steps,
+                      .samples = share * steps,
+                      .wall = Duration(static_cast<std::int64_t>(wall * 1e9)),
+                      .compute = Duration(1)},
+                     now);
+    }
+  }
+
+  void change(const Decision& made) {
+    scaler.change_started(now);
+    now += std::chrono::seconds(2);
+    report();  // not to be counted
+    if (can_have(made.target)) {
+      moves.push_back({now, size, made.target, made.reason});
+      enter(made.target);
+    }
+    scaler.change_ended(now);
+  }
+
+  double noise_;
+  Rng rng_;
+  Generation generation_;
+};
+
+}  // namespace elasticrun::autoscaler

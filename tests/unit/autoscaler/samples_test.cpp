@@ -1,0 +1,170 @@
+// Rounds: what counts, what does not, and what the mean does with a bad round.
+#include "autoscaler/samples.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "base/rng.hpp"
+
+using namespace elasticrun;
+using namespace elasticrun::autoscaler;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Time start{};
+
+// Ten steps in a second, the worker's share 25 samples a step, half of the time computing.
+WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
+  return {.worker = WorkerId(worker),
+          .generation = Generation(generation),
+          .step = Step(10),
+          .steps = 10,
+          .samples = 250,
+          .wall = Duration(static_cast<std::int64_t>(1e9 / speed)),
+          .compute = Duration(static_cast<std::int64_t>(0.5e9 / speed))};
+}
+
+// A world of `size` workers that have all given the report which does not count.
+Window primed(int size, std::int64_t batch, unsigned generation = 1) {
+  Window window;
+  window.world_changed(Generation(generation), size, batch);
+  for (int w = 1; w <= size; ++w) CHECK_FALSE(window.add(sample(w, generation), start));
+  return window;
+}
+
+}  // namespace
+
+TEST_CASE("a round is whole when everybody has reported") {
+  Window window = primed(4, 100);
+  CHECK_FALSE(window.add(sample(1, 1), start + 1s));
+  CHECK_FALSE(window.add(sample(3, 1), start + 1s));
+  CHECK_FALSE(window.add(sample(1, 1), start + 2s));  // early: counts into the same round
+  CHECK_FALSE(window.add(sample(2, 1), start + 2s));
+  const auto round = window.add(sample(4, 1), start + 3s);
+  REQUIRE(round);
+  CHECK(round->samples_per_s == doctest::Approx(1000));
+  CHECK(round->batch == doctest::Approx(100));
+  CHECK(round->size == 4);
+  CHECK(round->steps == 10);
+  CHECK(milliseconds(round->step_time) == doctest::Approx(100));
+  CHECK(milliseconds(round->compute_time) == doctest::Approx(50));
+  const auto curve = window.curve();
+  REQUIRE(curve.size() == 1);
+  CHECK(curve[0].size == 4);
+  CHECK(curve[0].rounds == 1);
+  CHECK(curve[0].steps == 10);
+  CHECK(curve[0].visits == 1);
+  CHECK(curve[0].at == start + 3s);
+}
+
+TEST_CASE("a round does not wait for ever for a silent worker") {
+  for (const std::int64_t batch : {100, 0}) {  // batch known, or taken from who reports
+    CAPTURE(batch);
+    Window window = primed(4, batch);
+    for (int turn = 1; turn <= 2; ++turn)
+      for (unsigned w = 1; w <= 3; ++w) CHECK_FALSE(window.add(sample(w, 1), start + 1s));
+    const auto round = window.add(sample(1, 1), start + 3s);
+    REQUIRE(round);
+    CHECK(round->samples_per_s == doctest::Approx(1000));
+  }
+  Window window = primed(4, 100);  // one of four speaks: that is no world
+  for (int turn = 0; turn < 20; ++turn) CHECK_FALSE(window.add(sample(1, 1), start + 1s));
+}
+
+TEST_CASE("one bad clock does not move the step time") {
+  Window window = primed(3, 75);
+  window.add(sample(1, 1), start + 1s);
+  window.add(sample(2, 1), start + 1s);
+  const auto round = window.add(sample(3, 1, 50), start + 1s);
+  REQUIRE(round);
+  CHECK(round->samples_per_s == doctest::Approx(750));
+}
+
+TEST_CASE("reports that do not count") {
+  struct Case {
+    const char* what;
+    WorkerSample sample;
+  };
+  WorkerSample old = sample(2, 0), sign_of_life = sample(2, 1), no_time = sample(2, 1),
+               negative = sample(2, 1), backwards = sample(2, 1);
+  sign_of_life.steps = 0;
+  no_time.wall = Duration::zero();
+  negative.samples = -1;
+  backwards.steps = -3;
+  const Case cases[] = {{"another world", old},
+                        {"a sign of life", sign_of_life},
+                        {"no wall time", no_time},
+                        {"negative samples", negative},
+                        {"negative steps", backwards}};
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    Window window = primed(2, 50);
+    CHECK_FALSE(window.add(sample(1, 1), start));
+    CHECK_FALSE(window.add(c.sample, start));
+    CHECK(window.add(sample(2, 1), start));
+  }
+  Window none;
+  CHECK_FALSE(none.add(sample(1, 0), start));
+  Window empty = primed(1, 0);
+  WorkerSample nothing = sample(1, 1);
+  nothing.samples = 0;
+  CHECK_FALSE(empty.add(nothing, start));
+  CHECK(empty.curve().empty());
+}
+
+TEST_CASE("a change is not measured, nor the first report after it") {
+  Window window = primed(1, 25);
+  CHECK(window.add(sample(1, 1), start + 1s));
+  window.change_started();
+  CHECK_FALSE(window.add(sample(1, 1), start + 2s));
+  window.change_ended();
+  CHECK_FALSE(window.add(sample(1, 1), start + 3s));
+  CHECK(window.add(sample(1, 1), start + 4s));
+  CHECK(window.curve()[0].rounds == 2);
+}
+
+TEST_CASE("a visit begins anew and is counted") {
+  Window window = primed(1, 25);
+  window.add(sample(1, 1), start + 1s);
+  window.world_changed(Generation(2), 2, 50);
+  REQUIRE(window.curve().size() == 1);  // what was seen stays while we are elsewhere
+  window.world_changed(Generation(3), 1, 25);
+  CHECK(window.curve().empty());
+  window.add(sample(1, 3), start + 5s);
+  window.add(sample(1, 3, 2), start + 6s);
+  REQUIRE(window.curve().size() == 1);
+  CHECK(window.curve()[0].visits == 2);
+  CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
+}
+
+TEST_CASE("a straggling quarter of the rounds does not move the mean") {
+  Window window = primed(1, 25);
+  for (int i = 0; i < 40; ++i) window.add(sample(1, 1, i % 5 == 2 ? 0.1 : 1), start + 1s * i);
+  const Measure measure = window.curve()[0];
+  CHECK(measure.samples_per_s == doctest::Approx(250).epsilon(0.001));
+  CHECK(measure.rounds == 40);
+}
+
+TEST_CASE("the mean forgets, and its error tells how well it is known") {
+  Window window = primed(1, 25);
+  for (int i = 0; i < 3; ++i) window.add(sample(1, 1), start);
+  CHECK(window.curve()[0].error == doctest::Approx(0.05));  // too few to know better
+  for (std::size_t i = 0; i < Window::capacity; ++i) window.add(sample(1, 1, 2), start + 1s);
+  CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
+  CHECK(window.curve()[0].error == doctest::Approx(0.005));
+
+  // The true value lies within three errors, for nearly every seed.
+  int outside = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Rng rng(seed);
+    Window noisy = primed(1, 25);
+    for (int i = 0; i < 40; ++i) noisy.add(sample(1, 1, 0.9 + 0.2 * rng.uniform()), start + 1s * i);
+    const Measure measure = noisy.curve()[0];
+    CHECK(measure.error < 0.03);
+    if (std::abs(measure.samples_per_s / 250 - 1) > 3 * measure.error) ++outside;
+  }
+  CHECK(outside < 15);
+}
