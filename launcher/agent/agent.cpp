@@ -1,0 +1,356 @@
+// See agent.hpp. One thread, one io_context; every event goes through `step`, so that the core sees
+// them in one order. Letters between the controller and a worker's library are passed on unread.
+#include "launcher/agent/agent.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "launcher/agent/agent_core.hpp"
+#include "launcher/agent/processes.hpp"
+#include "launcher/agent/worker_process.hpp"
+#include "net/listener.hpp"
+#include "net/tls.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+constexpr Duration dial_time = std::chrono::seconds(5);  // for each address
+constexpr Duration cleaning_time = std::chrono::seconds(5);
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+net::TlsKey key_of(const AgentStart& start) {
+  net::TlsKey key{.job = start.job};
+  for (std::size_t i = 0; i < key.secret.size(); ++i)
+    key.secret[i] =
+        static_cast<unsigned char>(std::stoi(start.key_hex.substr(2 * i, 2), nullptr, 16));
+  return key;
+}
+
+AgentLimits limits_of(const AgentStart& start) {
+  using ms = std::chrono::milliseconds;
+  return {start.term, ms(start.lease_ms), ms(start.beat_ms), ms(start.orphan_grace_ms)};
+}
+
+class Agent {
+ public:
+  Agent(const AgentStart& start, const Guarded& guarded);
+  int run();
+
+ private:
+  void watch_signals();
+  void watch_guardian();
+  void watch_input();
+  Result<void> listen();
+  void dial(std::size_t index);
+  void connected(net::Greeted greeted);
+  void controller_lost(const std::string& reason);
+  void frame(WorkerId worker, std::string_view payload);
+  void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
+
+  void step(const AgentEvent& event);
+  void wake();
+  void act(const Spawn& action);
+  void act(const Signal& action);
+  void act(const KillTree& action);
+  void act(const Report& action);
+  void act(const EndAgent& action);
+  void say_good_bye();
+  void sweep();
+
+  void log(std::string_view text) const {
+    fmt::print(stderr, "elasticrun-agent: {}: {}\n", start_.name, text);
+  }
+
+  const AgentStart start_;
+  const std::string directory_;
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
+  asio::posix::stream_descriptor guardian_;
+  asio::posix::stream_descriptor input_{io_};
+  asio::steady_timer timer_{io_};
+  Time armed_ = never;
+  asio::steady_timer good_bye_{io_};
+  net::Operation dialling_;
+  std::string dial_errors_;
+  std::unique_ptr<net::Session> controller_;
+  std::unique_ptr<net::Listener> listener_;
+  std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
+  std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
+  AgentCore core_;
+  int exit_code_ = 1;
+  bool ending_ = false;
+};
+
+Agent::Agent(const AgentStart& start, const Guarded& guarded)
+    : start_(start),
+      directory_(guarded.directory),
+      guardian_(io_, guarded.guardian_socket),
+      core_(limits_of(start), now()) {}
+
+int Agent::run() {
+  watch_signals();
+  watch_guardian();
+  watch_input();
+  if (const Result<void> listening = listen(); !listening) {
+    log(listening.error().text);
+    return 1;
+  }
+  dial(0);
+  wake();
+  io_.run();
+  return exit_code_;
+}
+
+// ---------------------------------------------------------------- what is watched
+
+void Agent::watch_signals() {
+  signals_.async_wait([this](const ErrorCode& error, int signal) {
+    if (error) return;
+    if (signal == SIGCHLD) sweep();
+    if (signal == SIGTERM) step(Terminated{});
+    watch_signals();
+  });
+}
+
+void Agent::watch_guardian() {
+  guardian_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
+    if (!error) step(GuardianLost{});
+  });
+}
+
+// Standard input has said what it had to say. Its end means that the launcher's channel (ssh, say)
+// is gone, which alone is no reason to end: the control connection is what counts.
+void Agent::watch_input() {
+  ErrorCode error;
+  input_.assign(::dup(STDIN_FILENO), error);
+  input_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& failed) {
+    if (failed) return;
+    std::array<char, 256> ignored;
+    if (::read(input_.native_handle(), ignored.data(), ignored.size()) > 0) return watch_input();
+    if (controller_ && !ending_) log("the channel of the launcher has closed; going on without it");
+    input_.close();
+  });
+}
+
+// Orphans come to the agent only when a keeper was killed; nobody but us will end them.
+void Agent::sweep() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  for (const pid_t child : children_of(::getpid())) {
+    const bool keeper = std::any_of(workers_.begin(), workers_.end(), [&](const auto& worker) {
+      return worker.second->keeper() == child;
+    });
+    if (!keeper) kill_tree(child);
+  }
+}
+
+// ---------------------------------------------------------------- the controller
+
+void Agent::dial(std::size_t index) {
+  if (index == start_.addresses.size()) {
+    log("cannot reach the controller: " + dial_errors_);
+    return io_.stop();
+  }
+  const wire::Hello hello{.protocol = wire::protocol,
+                          .version = start_.version,
+                          .role = "agent",
+                          .job = start_.job,
+                          .term = start_.term,
+                          .host = start_.host,
+                          .pid = ::getpid()};
+  dialling_ = net::dial_tls(io_, start_.addresses[index], start_.port, key_of(start_), {}, hello,
+                            dial_time, [this, index](Result<net::Greeted> result) {
+                              if (result) return connected(std::move(*result));
+                              if (!dial_errors_.empty()) dial_errors_ += "; ";
+                              dial_errors_ += result.error().text;
+                              dial(index + 1);
+                            });
+}
+
+void Agent::connected(net::Greeted greeted) {
+  controller_ = std::move(greeted.session);
+  controller_->start(
+      {.on_frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
+       .on_close = [this](const std::string& reason) { controller_lost(reason); },
+       .on_bulk_drained =
+           [this] {
+             for (auto& [id, worker] : workers_) worker->resume_output();
+           }});
+}
+
+void Agent::controller_lost(const std::string& reason) {
+  controller_.reset();
+  if (ending_) return io_.stop();
+  step(ControllerLost{reason});
+  for (auto& [id, worker] : workers_) worker->resume_output();  // to nobody; none may block
+}
+
+void Agent::frame(WorkerId worker, std::string_view payload) {
+  if (worker != WorkerId{}) {
+    const auto it = letters_.find(worker);
+    if (it != letters_.end()) it->second->send(worker, payload);
+    return;
+  }
+  const Result<wire::ToAgent> order = wire::decode<wire::ToAgent>(payload);
+  if (!order) return log("an order was not understood: " + order.error().text);
+  std::visit([this](const auto& o) { step(o); }, *order);
+}
+
+// ---------------------------------------------------------------- the workers' libraries
+
+Result<void> Agent::listen() {
+  const net::ListenerOptions options{
+      .role = "worker",
+      .job = start_.job,
+      .welcome = {.protocol = wire::protocol, .version = start_.version, .term = start_.term}};
+  auto listener = net::listen_unix(
+      io_, directory_ + "/agent.sock", options,
+      {.decide = [this](const wire::Hello& hello, const net::Peer&) -> std::string {
+         if (!workers_.contains(hello.worker)) return "no such worker runs here";
+         if (letters_.contains(hello.worker)) return "this worker is connected already";
+         return {};
+       },
+       .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                          const net::Peer&) { worker_connected(std::move(session), hello.worker); },
+       .refused =
+           [this](const net::Peer& peer, const std::string& why) {
+             log(fmt::format("refused a connection of {}: {}", peer.name, why));
+           }});
+  if (!listener) return listener.error();
+  listener_ = std::move(*listener);
+  return {};
+}
+
+void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId worker) {
+  session->start({.on_frame =
+                      [this, worker](WorkerId, std::string_view payload) {
+                        if (controller_) controller_->send(worker, payload);
+                      },
+                  .on_close = [this, worker](const std::string&) { letters_.erase(worker); }});
+  letters_[worker] = std::move(session);
+}
+
+// ---------------------------------------------------------------- decisions and what follows
+
+void Agent::step(const AgentEvent& event) {
+  for (const AgentAction& action : core_.step(event, now()))
+    std::visit([this](const auto& a) { act(a); }, action);
+  wake();
+}
+
+void Agent::wake() {
+  const Time at = core_.wake_at();
+  if (at == armed_) return;
+  armed_ = at;
+  timer_.cancel();
+  if (at == never) return;
+  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
+  timer_.async_wait([this](const ErrorCode& error) {
+    if (error) return;
+    armed_ = never;
+    step(Tick{});
+  });
+}
+
+void Agent::act(const Spawn& action) {
+  wire::StartWorker order = action.order;
+  const WorkerId id = order.worker;
+  std::erase_if(order.env, [](const std::string& entry) {
+    return entry.starts_with("ELASTICRUN_SOCKET=") || entry.starts_with("ELASTICRUN_WORKER=");
+  });
+  order.env.push_back(fmt::format("ELASTICRUN_SOCKET={}/agent.sock", directory_));
+  order.env.push_back(fmt::format("ELASTICRUN_WORKER={}", id.value));
+  auto worker = WorkerProcess::start(
+      io_, order, start_.name,
+      {.on_started =
+           [this, id](std::int32_t pid) {
+             step(ProcessStarted{id, pid});
+           },
+       .on_failed =
+           [this, id](std::int32_t code, std::string reason) {
+             step(ProcessFailed{id, code, std::move(reason)});
+           },
+       .on_exited =
+           [this, id](std::int32_t code, std::int32_t signal) {
+             step(ProcessExited{id, code, signal});
+           },
+       .output_full = [this] { return controller_ && controller_->bulk_full(); },
+       .on_output =
+           [this, id](std::int32_t stream, std::string lines) {
+             const wire::FromAgent output = wire::Output{id, stream, std::move(lines)};
+             if (controller_) controller_->send_bulk(WorkerId{}, wire::encode(output));
+           },
+       .on_done =
+           [this, id] {
+             asio::post(io_, [this, id] {
+               workers_.erase(id);
+               if (ending_ && workers_.empty()) say_good_bye();
+             });
+           }});
+  if (worker)
+    workers_[id] = std::move(*worker);
+  else
+    asio::post(io_, [this, id, text = worker.error().text] { step(ProcessFailed{id, 121, text}); });
+}
+
+void Agent::act(const Signal& action) {
+  const auto it = workers_.find(action.worker);
+  if (it != workers_.end()) it->second->signal(action.signal);
+}
+
+void Agent::act(const KillTree& action) {
+  const auto it = workers_.find(action.worker);
+  if (it != workers_.end()) it->second->kill();
+}
+
+void Agent::act(const Report& action) {
+  if (controller_) controller_->send(WorkerId{}, wire::encode(action.message));
+}
+
+// Output that still lies in pipes and queues is handed over first, for as long as a lease lasts: a
+// controller that takes longer has given us up.
+void Agent::act(const EndAgent& action) {
+  exit_code_ = action.exit_code;
+  ending_ = true;
+  if (exit_code_ != 0) log(action.reason);
+  if (!controller_) return io_.stop();
+  good_bye_.expires_after(std::chrono::milliseconds(start_.lease_ms));
+  good_bye_.async_wait([this](const ErrorCode& error) {
+    if (!error) io_.stop();
+  });
+  if (workers_.empty()) say_good_bye();
+}
+
+void Agent::say_good_bye() {
+  if (!controller_) return io_.stop();
+  controller_->close(std::chrono::milliseconds(start_.lease_ms));
+}
+
+}  // namespace
+
+int run_agent(const AgentStart& start, const Guarded& guarded) {
+  const int code = Agent(start, guarded).run();
+  end_descendants(cleaning_time);
+  remove_directory(guarded.directory);
+  return code;
+}
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,187 @@
+// See agent_core.hpp.
+#include "launcher/agent/agent_core.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace elasticrun::launcher {
+namespace {
+
+// Long after a SIGKILL nothing but a process stuck in the kernel can be left; waiting for it helps
+// nobody, and the guardian tries once more.
+constexpr Duration kill_patience = std::chrono::seconds(5);
+constexpr std::size_t finished_max = 4096;
+
+bool valid(std::int32_t signal) { return signal > 0 && signal <= 64; }
+
+}  // namespace
+
+AgentCore::AgentCore(const AgentLimits& limits, Time now)
+    : limits_(limits), lease_ends_(now + limits.lease), next_beat_(now + limits.beat) {}
+
+std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
+  actions_.clear();
+  if (ended_) return {};
+  std::visit([&](const auto& e) { on(e, now); }, event);
+  deadlines(now);
+  return std::exchange(actions_, {});
+}
+
+Time AgentCore::wake_at() const {
+  if (ended_) return never;
+  Time at = std::min(lease_ends_, give_up_at_);
+  if (connected_) at = std::min(at, next_beat_);
+  for (const auto& [id, worker] : workers_)
+    if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
+  return at;
+}
+
+// ---------------------------------------------------------------- orders
+
+void AgentCore::on(const wire::StartWorker& order, Time now) {
+  heard(now);
+  if (workers_.contains(order.worker) || finished_.contains(order.worker)) return;
+  if (ending_)
+    return report(wire::StartFailed{order.worker, 121, "the agent is ending: " + ending_->reason});
+  workers_.emplace(order.worker, Worker{});
+  actions_.emplace_back(Spawn{order});
+}
+
+void AgentCore::on(const wire::StopWorker& order, Time now) {
+  heard(now);
+  const auto it = workers_.find(order.worker);
+  if (it == workers_.end()) return;
+  stop(*it, valid(order.signal) ? order.signal : SIGTERM, Duration(order.grace_ns), now);
+}
+
+void AgentCore::on(const wire::SignalWorker& order, Time now) {
+  heard(now);
+  const auto it = workers_.find(order.worker);
+  if (it != workers_.end() && valid(order.signal)) send_signal(*it, order.signal);
+}
+
+// A controller that has been replaced by one with a higher term must not keep us alive.
+void AgentCore::on(const wire::Beat& order, Time now) {
+  if (order.term < limits_.term) return;
+  limits_.term = order.term;
+  heard(now);
+}
+
+void AgentCore::on(const wire::Shutdown& order, Time now) {
+  heard(now);
+  end_with(0, "the controller ended the job", Duration(order.grace_ns), now);
+}
+
+// ---------------------------------------------------------------- what happened here
+
+void AgentCore::on(const ProcessStarted& event, Time) {
+  const auto it = workers_.find(event.worker);
+  if (it == workers_.end() || it->second.phase != Phase::starting) return;
+  it->second.phase = Phase::running;
+  report(wire::WorkerStarted{event.worker, event.pid});
+  for (const std::int32_t signal : std::exchange(it->second.waiting, {})) send_signal(*it, signal);
+}
+
+void AgentCore::on(const ProcessFailed& event, Time) {
+  if (!workers_.contains(event.worker)) return;
+  report(wire::StartFailed{event.worker, event.code, event.reason});
+  finish(event.worker);
+}
+
+void AgentCore::on(const ProcessExited& event, Time) {
+  if (!workers_.contains(event.worker)) return;
+  report(wire::WorkerExited{event.worker, event.code, event.signal});
+  finish(event.worker);
+}
+
+void AgentCore::on(const ControllerLost& event, Time now) {
+  connected_ = false;
+  end_with(1, "lost the controller: " + event.reason, limits_.orphan_grace, now);
+}
+
+void AgentCore::on(const Terminated&, Time now) {
+  end_with(0, "asked to end by a signal", limits_.orphan_grace, now);
+}
+
+void AgentCore::on(const GuardianLost&, Time now) {
+  if (!ending_) ending_ = EndAgent{1, "its guardian was killed"};
+  kill_all(now);
+}
+
+// ---------------------------------------------------------------- helpers
+
+// A second order to stop may shorten the grace time, never prolong it; the same signal is not sent
+// twice, because many programs take the second one for "at once".
+void AgentCore::stop(Workers::value_type& worker, std::int32_t signal, Duration grace, Time now) {
+  if (worker.second.phase == Phase::killed) return;
+  // Compared this way round, a grace time of centuries cannot overflow.
+  if (grace < never - now) worker.second.kill_at = std::min(worker.second.kill_at, now + grace);
+  if (signal == SIGKILL) worker.second.kill_at = now;
+  if (worker.second.kill_at <= now || worker.second.stop_signal == signal) return;
+  worker.second.stop_signal = signal;
+  send_signal(worker, signal);
+}
+
+void AgentCore::send_signal(Workers::value_type& worker, std::int32_t signal) {
+  if (worker.second.phase == Phase::running)
+    return void(actions_.emplace_back(Signal{worker.first, signal}));
+  auto& waiting = worker.second.waiting;
+  if (worker.second.phase == Phase::starting &&
+      std::find(waiting.begin(), waiting.end(), signal) == waiting.end())
+    waiting.push_back(signal);
+}
+
+void AgentCore::kill(Workers::value_type& worker) {
+  if (worker.second.phase == Phase::killed) return;
+  worker.second.kill_at = Time::min();
+  if (worker.second.phase == Phase::starting) return;  // as soon as there is something to kill
+  worker.second.phase = Phase::killed;
+  actions_.emplace_back(KillTree{worker.first});
+}
+
+void AgentCore::kill_all(Time now) {
+  for (auto& worker : workers_) kill(worker);
+  if (give_up_at_ == never) give_up_at_ = now + kill_patience;
+}
+
+void AgentCore::end_with(int exit_code, std::string reason, Duration grace, Time now) {
+  if (!ending_) ending_ = EndAgent{exit_code, std::move(reason)};
+  for (auto& worker : workers_) stop(worker, SIGTERM, grace, now);
+}
+
+void AgentCore::finish(WorkerId worker) {
+  workers_.erase(worker);
+  finished_.insert(worker);
+  if (finished_.size() > finished_max) finished_.erase(finished_.begin());
+}
+
+void AgentCore::report(wire::FromAgent message) {
+  if (connected_) actions_.emplace_back(Report{std::move(message)});
+}
+
+void AgentCore::deadlines(Time now) {
+  if (now >= lease_ends_) {
+    if (!ending_)
+      ending_ = EndAgent{1, "nothing heard of the controller for " + to_text(limits_.lease)};
+    kill_all(now);
+    lease_ends_ = never;
+  }
+  bool killing = false;
+  for (auto& worker : workers_) {
+    if (now >= worker.second.kill_at) kill(worker);
+    killing = killing || now >= worker.second.kill_at;
+  }
+  if (ending_ && killing && give_up_at_ == never) give_up_at_ = now + kill_patience;
+  if (ending_ && (workers_.empty() || now >= give_up_at_)) {
+    ended_ = true;
+    actions_.emplace_back(*ending_);
+    return;
+  }
+  if (connected_ && now >= next_beat_) {
+    report(wire::Beat{limits_.term});
+    next_beat_ = now + limits_.beat;
+  }
+}
+
+}  // namespace elasticrun::launcher

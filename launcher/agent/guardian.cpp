@@ -1,0 +1,119 @@
+// See guardian.hpp.
+#include "launcher/agent/guardian.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "launcher/agent/processes.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+constexpr Duration cleaning_time = std::chrono::seconds(5);
+
+// A socket's path must fit into sockaddr_un (108 bytes), which a TMPDIR deep in a batch system's
+// tree does not; hence the last resort.
+std::string make_directory() {
+  const char* const bases[] = {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), "/tmp"};
+  for (const char* base : bases) {
+    if (!base || base[0] != '/') continue;
+    std::string path = fmt::format("{}/elasticrun-XXXXXX", base);
+    if (path.size() + std::strlen("/agent.sock") >= sizeof(sockaddr_un{}.sun_path)) continue;
+    if (::mkdtemp(path.data())) return path;
+  }
+  return {};
+}
+
+void ignore(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(signal, &action, nullptr);
+}
+
+// Descriptors 0, 1 and 2 must be taken: what is opened later would otherwise get their numbers.
+void take_standard_descriptors() {
+  while (true) {
+    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd > STDERR_FILENO || fd < 0) return void(::close(fd));
+    ::fcntl(fd, F_SETFD, 0);
+  }
+}
+
+// SIGCHLD and SIGTERM are blocked here and taken one by one: no handler, no race, nothing to poll.
+int wait_for(pid_t agent, const sigset_t& signals) {
+  for (;;) {
+    const int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal == SIGTERM) ::kill(agent, SIGTERM);
+    int status = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
+      if (pid == agent) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+}
+
+}  // namespace
+
+void remove_directory(const std::string& directory) {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory, ignored);
+}
+
+int run_guarded(const std::function<int(const Guarded&)>& agent) {
+  take_standard_descriptors();
+  // A session of its own: what is typed at the controller's terminal is the controller's business.
+  // Refused to a group leader (started by hand), which then ignores the terminal's signals all the
+  // same.
+  ::setsid();
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
+  become_subreaper();
+  const std::string directory = make_directory();
+  int sockets[2];
+  if (directory.empty() || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    fmt::print(stderr,
+               "elasticrun-agent: no private directory can be made in XDG_RUNTIME_DIR, TMPDIR "
+               "or /tmp: {}\n",
+               std::strerror(errno));
+    return 121;
+  }
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  sigaddset(&signals, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(sockets[0]);
+    ::setsid();
+    become_subreaper();
+    sigdelset(&before, SIGCHLD);
+    sigdelset(&before, SIGTERM);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return agent(Guarded{sockets[1], directory});
+  }
+  ::close(sockets[1]);
+  int code = 121;
+  if (child > 0) {
+    ::prctl(PR_SET_NAME, "er-guardian");
+    const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);  // its end belongs to the agent proper
+    ::close(null);
+    code = wait_for(child, signals);
+    end_descendants(cleaning_time);
+  } else {
+    fmt::print(stderr, "elasticrun-agent: cannot start a process: {}\n", std::strerror(errno));
+  }
+  remove_directory(directory);
+  return code;
+}
+
+}  // namespace elasticrun::launcher

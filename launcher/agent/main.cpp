@@ -1,0 +1,71 @@
+// elasticrun-agent: starts and stops the workers of one host for an elasticrun that runs elsewhere.
+// Everything it needs comes on standard input (agent_start.hpp); it has no options.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "launcher/agent/agent.hpp"
+
+namespace {
+
+using namespace elasticrun;
+
+constexpr int start_time_ms = 30'000;  // a launcher that has said nothing by then is gone
+
+// Byte by byte would be simpler than remembering nothing of what follows: after the line comes
+// nothing.
+Result<std::string> read_line(int guardian) {
+  std::string line;
+  for (;;) {
+    pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {guardian, POLLIN, 0}};
+    const int ready = ::poll(waiting, 2, start_time_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || waiting[1].revents)
+      return Error{"nothing came on standard input; elasticrun starts agents by itself"};
+    char buffer[4096];
+    const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n <= 0) return Error{"standard input ended before a whole line had come"};
+    line.append(buffer, static_cast<std::size_t>(n));
+    if (const auto end = line.find('\n'); end != std::string::npos) {
+      line.resize(end);
+      return {boost::system::in_place_value, std::move(line)};
+    }
+    if (line.size() > launcher::agent_start_bytes_max)
+      return Error{"the line on standard input is too long"};
+  }
+}
+
+int fail(std::string_view text) {
+  fmt::print(stderr, "elasticrun-agent: {}\n", text);
+  return exit_code::usage;
+}
+
+int agent(const launcher::Guarded& guarded) {
+  const Result<std::string> line = read_line(guarded.guardian_socket);
+  if (!line) return fail(line.error().text);
+  const Result<launcher::AgentStart> start = launcher::decode_agent_start(*line);
+  if (!start) return fail(start.error().text);
+  if (start->version != ELASTICRUN_VERSION)
+    return fail(
+        fmt::format("{}: this agent has version {}, elasticrun has {}; install the same on both",
+                    start->name, ELASTICRUN_VERSION, start->version));
+  return launcher::run_agent(*start, guarded);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    fmt::print("elasticrun-agent {}\n", ELASTICRUN_VERSION);
+    return 0;
+  }
+  if (argc != 1)
+    return fail(
+        "takes no arguments; elasticrun starts it and tells it on standard input what to do");
+  return launcher::run_guarded(agent);
+}

@@ -1,0 +1,89 @@
+// See processes.hpp.
+#include "launcher/agent/processes.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <string>
+
+#include "base/check.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+std::string read_all(const std::string& path) {
+  std::string text;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  ::close(fd);
+  return text;
+}
+
+// Numbers separated by blanks, as in /proc/PID/task/TID/children.
+void append_numbers(const std::string& text, std::vector<pid_t>& out) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    pid_t pid = 0;
+    const auto [next, ec] = std::from_chars(at, end, pid);
+    if (ec == std::errc{}) out.push_back(pid);
+    at = next == at ? at + 1 : next;
+  }
+}
+
+}  // namespace
+
+void become_subreaper() { ER_CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0); }
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  DIR* dir = ::opendir(tasks.c_str());
+  if (!dir) return children;
+  while (const dirent* entry = ::readdir(dir))
+    if (entry->d_name[0] != '.')
+      append_numbers(read_all(fmt::format("{}/{}/children", tasks, entry->d_name)), children);
+  ::closedir(dir);
+  return children;
+}
+
+// The children are listed before the parent is killed: afterwards they would be somebody else's.
+void kill_tree(pid_t pid) {
+  std::vector<pid_t> tree{pid};
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    for (const pid_t child : children_of(tree[i])) tree.push_back(child);
+  for (const pid_t each : tree) ::kill(each, SIGKILL);
+}
+
+// Every process that was born behind the back of one walk becomes our child when its parent, which
+// was killed in that walk, dies; then a SIGCHLD is pending and the next walk finds it.
+bool end_descendants(Duration limit) {
+  sigset_t child_died;
+  sigemptyset(&child_died);
+  sigaddset(&child_died, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child_died, nullptr);
+  const Time until = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    for (const pid_t child : children_of(::getpid())) kill_tree(child);
+    pid_t reaped = 0;
+    while ((reaped = ::waitpid(-1, nullptr, WNOHANG | __WALL)) > 0) {
+    }
+    if (reaped < 0) return true;  // ECHILD: nobody is left
+    const Duration left = until - std::chrono::steady_clock::now();
+    if (left <= Duration::zero()) return false;
+    const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),
+                        static_cast<long>(left.count() % 1'000'000'000)};
+    ::sigtimedwait(&child_died, nullptr, &wait);
+  }
+}
+
+}  // namespace elasticrun::launcher

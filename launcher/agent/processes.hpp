@@ -1,0 +1,28 @@
+// Finding and ending every process below this one.
+//
+// A process can leave its group, its session and its parent, but not its nearest subreaper
+// (prctl(2)): when its parent dies it becomes that one's child. So "everything below me" is a tree
+// that can be walked in /proc, whatever a program did to become a daemon. Process groups alone miss
+// who did setsid, a mark in the environment misses who cleaned it, and control groups need rights
+// that users do not have.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace elasticrun::launcher {
+
+// Makes this process the one to whom orphans below it go.
+void become_subreaper();
+
+std::vector<pid_t> children_of(pid_t pid);
+// SIGKILL to the process and everything below it.
+void kill_tree(pid_t pid);
+// SIGKILL to everything below this process, again whenever one of them has gone, until there is
+// none; reaps them. False: some are still there after `limit` (stuck in the kernel).
+bool end_descendants(Duration limit);
+
+}  // namespace elasticrun::launcher

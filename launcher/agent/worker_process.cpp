@@ -1,0 +1,94 @@
+// See worker_process.hpp.
+#include "launcher/agent/worker_process.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <boost/asio/buffer.hpp>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace elasticrun::launcher {
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
+                                                            const wire::StartWorker& order,
+                                                            const std::string& host,
+                                                            Handlers handlers) {
+  Result<Kept> kept = start_keeper(order, host);
+  if (!kept) return kept.error();
+  return std::unique_ptr<WorkerProcess>(
+      new WorkerProcess(io, std::move(*kept), host, std::move(handlers)));
+}
+
+WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host,
+                             Handlers handlers)
+    : keeper_(kept.keeper),
+      host_(host),
+      handlers_(std::move(handlers)),
+      channel_(io, kept.channel.release()),
+      out_(io, std::move(kept.out),
+           {handlers_.output_full, [this](std::string text) { handlers_.on_output(1, text); },
+            [this] { --open_pipes_, finish_if_done(); }}),
+      err_(io, std::move(kept.err),
+           {handlers_.output_full, [this](std::string text) { handlers_.on_output(2, text); },
+            [this] { --open_pipes_, finish_if_done(); }}) {
+  receive();
+}
+
+WorkerProcess::~WorkerProcess() { *alive_ = false; }
+
+void WorkerProcess::resume_output() {
+  out_.resume();
+  err_.resume();
+}
+
+// A keeper that does not even take one byte is stopped or gone; a signal to it is lost, but a kill
+// must work: without its keeper the worker dies, too, and the agent ends what it had started.
+void WorkerProcess::order(unsigned char byte) {
+  const ssize_t n = ::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n != 1 && byte == kill_everything && !over_) ::kill(keeper_, SIGKILL);
+}
+
+void WorkerProcess::receive() {
+  channel_.async_read_some(
+      boost::asio::buffer(&report_, sizeof report_),
+      [this, alive = alive_](const boost::system::error_code& error, std::size_t bytes) {
+        if (!*alive) return;
+        if (error || bytes != sizeof report_) return channel_ended();
+        take(report_);
+        if (*alive) receive();
+      });
+}
+
+void WorkerProcess::take(const KeeperReport& report) {
+  if (report.kind == KeeperReport::started) {
+    started_ = true;
+    return handlers_.on_started(report.value);
+  }
+  if (std::exchange(over_, true)) return;
+  if (report.kind == KeeperReport::failed)
+    handlers_.on_failed(report.value, report.text);
+  else
+    handlers_.on_exited(report.value, report.signal);
+}
+
+void WorkerProcess::channel_ended() {
+  boost::system::error_code ignored;
+  channel_.close(ignored);
+  if (!std::exchange(over_, true)) {
+    if (started_)
+      handlers_.on_exited(0, SIGKILL);
+    else
+      handlers_.on_failed(121, fmt::format("{}: was killed before the program ran", host_));
+  }
+  out_.expect_end();
+  err_.expect_end();
+  finish_if_done();
+}
+
+void WorkerProcess::finish_if_done() {
+  if (over_ && open_pipes_ == 0 && !channel_.is_open()) handlers_.on_done();
+}
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,104 @@
+// See agent_start.hpp. A walk of its own over the described members, and not the one of
+// wire/codec.cpp: that one is closed over the messages of the wire, and this line never travels on
+// it.
+#include "launcher/agent_start.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/describe/members.hpp>
+#include <boost/json.hpp>
+#include <boost/mp11/algorithm.hpp>
+#include <type_traits>
+
+namespace elasticrun::launcher {
+namespace {
+
+namespace json = boost::json;
+
+template <class T>
+concept Number = std::is_integral_v<T>;
+
+json::value to_json(const std::string& text) { return json::string(text); }
+template <Number T>
+json::value to_json(T number) {
+  return number;
+}
+template <class Tag, class Rep>
+json::value to_json(Id<Tag, Rep> id) {
+  return id.value;
+}
+json::value to_json(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+// Each says whether the value had the right type and was in range.
+bool from_json(const json::value& value, std::string& out) {
+  if (!value.is_string()) return false;
+  out = value.get_string();
+  return true;
+}
+template <Number T>
+bool from_json(const json::value& value, T& out) {
+  json::error_code ec;
+  const T number = value.to_number<T>(ec);
+  if (!ec) out = number;
+  return !ec;
+}
+template <class Tag, class Rep>
+bool from_json(const json::value& value, Id<Tag, Rep>& out) {
+  return from_json(value, out.value);
+}
+bool from_json(const json::value& value, std::vector<std::string>& out) {
+  if (!value.is_array()) return false;
+  for (const json::value& element : value.get_array())
+    if (!from_json(element, out.emplace_back())) return false;
+  return true;
+}
+
+template <class F>
+void for_each_member(F&& f) {
+  using Members = boost::describe::describe_members<AgentStart, boost::describe::mod_public>;
+  boost::mp11::mp_for_each<Members>([&](auto member) { f(member.name, member.pointer); });
+}
+
+const char* what_is_wrong(const AgentStart& start) {
+  if (start.key_hex.size() != 64 ||
+      start.key_hex.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return "key_hex must be 64 hexadecimal digits in lower case";
+  if (start.addresses.empty() || start.port == 0) return "addresses and port must be given";
+  if (start.lease_ms <= 0 || start.beat_ms <= 0 || start.orphan_grace_ms < 0)
+    return "lease_ms and beat_ms must be positive, orphan_grace_ms not negative";
+  return nullptr;
+}
+
+}  // namespace
+
+std::string encode(const AgentStart& start) {
+  json::object object;
+  for_each_member([&](const char* name, auto member) { object[name] = to_json(start.*member); });
+  return json::serialize(object) + '\n';
+}
+
+Result<AgentStart> decode_agent_start(std::string_view line) {
+  json::error_code ec;
+  const json::value value = json::parse(json::string_view(line.data(), line.size()), ec);
+  if (ec || !value.is_object())
+    return Error{
+        "standard input: expected one line of JSON from elasticrun; an agent is started "
+        "by it, not by hand"};
+  const json::object& object = value.get_object();
+  AgentStart start;
+  const char* wrong = nullptr;
+  for_each_member([&](const char* name, auto member) {
+    const json::value* found = object.if_contains(name);
+    if (found && !from_json(*found, start.*member)) wrong = name;
+  });
+  if (wrong) return Error{fmt::format("standard input: AgentStart.{} has the wrong type", wrong)};
+  if (const char* text = what_is_wrong(start))
+    return Error{fmt::format("standard input: AgentStart: {}", text)};
+  return start;
+}
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,44 @@
+// What an agent is told on its standard input before anything else: one line of JSON.
+//
+// Standard input and not the command line or the environment, because the job's key is in it, and
+// those two can be read by others on the host. One line, because the stream under it may be ssh's.
+#pragma once
+
+#include <boost/describe/class.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace elasticrun::launcher {
+
+inline constexpr std::size_t agent_start_bytes_max = 64u << 10;
+
+struct AgentStart {
+  std::string job;      // job id
+  std::string key_hex;  // the job's pre-shared key: 32 bytes, 64 digits
+  Term term;
+  HostId host;                         // which host this is
+  std::string name;                    // its name, for messages to people
+  std::vector<std::string> addresses;  // of the controller, numeric, to be tried in this order
+  std::uint16_t port = 0;
+  std::int64_t lease_ms = 10'000;
+  std::int64_t beat_ms = 500;
+  std::int64_t orphan_grace_ms = 10'000;
+  std::string version;  // of the controller; the agent's must be the same
+};
+BOOST_DESCRIBE_STRUCT(AgentStart, (),
+                      (job, key_hex, term, host, name, addresses, port, lease_ms, beat_ms,
+                       orphan_grace_ms, version))
+
+// One line, newline included.
+std::string encode(const AgentStart& start);
+// Errors name the member; missing members keep their default, unknown ones are ignored. Durations
+// must be positive (a grace time may be 0), the key whole.
+Result<AgentStart> decode_agent_start(std::string_view line);
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,57 @@
+// The environment of a worker: what torchrun would set, what we add, and what of the caller's goes
+// along.
+//
+// Programs written for torchrun must find the same names with the same meaning. The caller's own
+// variables are passed because programs depend on them (PATH, PYTHONPATH, NCCL_DEBUG); to another
+// machine those that describe this one are not. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "launcher/plan.hpp"
+
+namespace elasticrun::launcher {
+
+// A variable that is not passed on, and why; a '*' at the end stands for any rest.
+struct DeniedVariable {
+  std::string_view name;
+  std::string_view reason;
+};
+std::span<const DeniedVariable> denied_on_other_machines();
+
+struct EnvironmentRules {
+  bool none = false;  // --no-env: nothing but `extra`
+  std::vector<std::string>
+      extra;  // -x: NAME=VALUE, or NAME for the caller's value; beats the deny list
+};
+
+// The caller's variables (NAME=VALUE) that a worker gets, each name once. `same_machine`: the
+// worker runs where the caller is. An error names an extra variable that the caller does not have.
+Result<std::vector<std::string>> passed_environment(std::span<const std::string> caller,
+                                                    const EnvironmentRules& rules,
+                                                    bool same_machine);
+
+// What all workers of a job are told alike.
+struct JobFacts {
+  std::string job_id;
+  std::string master_address;
+  int master_port = 0;
+  int restart_count = 0;  // of a plain program
+  int max_restarts = 0;
+  Generation generation;       // of the world described
+  std::int64_t max_batch = 0;  // 0: not said
+};
+
+// The complete environment of the worker with this rank in `world` (slots in rank order): `passed`,
+// and ours over it.
+std::vector<std::string> worker_environment(std::span<const Slot> world, Rank rank,
+                                            const JobFacts& facts,
+                                            std::span<const std::string> passed);
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,23 @@
+// One entry of a host file: the grammar itself, without files, line numbers or duplicates.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launcher/hosts.hpp"
+
+namespace elasticrun::launcher {
+
+// The hosts of one entry: none for a blank one or a comment, several for a range. The error says
+// what is wrong and what to write instead; the caller puts the place before it.
+Result<std::vector<Host>> parse_host_line(std::string_view line);
+
+// "n[01-03,7]" -> n01 n02 n03 n7, several brackets multiply. Zeros in front are kept.
+Result<std::vector<std::string>> expand_ranges(std::string_view pattern);
+
+// Text from a file for a message: control characters become '?', and it is cut when it is long.
+std::string shown(std::string_view text);
+
+}  // namespace elasticrun::launcher

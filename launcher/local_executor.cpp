@@ -1,0 +1,174 @@
+// See local_executor.hpp. Boost.Process does it, with two things added that it leaves open: it
+// closes no descriptor in the child (an agent that kept our listening socket would keep the port),
+// and its exit code does not tell a signal from a number, hence native_exit_code.
+#include "launcher/local_executor.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/writable_pipe.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/process/v2/process.hpp>
+#include <boost/process/v2/stdio.hpp>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "launcher/lines.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+namespace process = boost::process::v2;
+using ErrorCode = boost::system::error_code;
+
+// Runs in the child between fork and exec.
+struct CloseOnExec {
+  template <class Launcher>
+  ErrorCode on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
+    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+    return {};
+  }
+};
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("elasticrun-agent was killed by signal {}", WTERMSIG(status));
+  if (WEXITSTATUS(status) == 0) return "elasticrun-agent has ended";
+  return fmt::format("elasticrun-agent ended with exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+struct LocalExecutor::Child {
+  explicit Child(asio::io_context& io) : input(io), errors(io), process(io) {}
+
+  HostId host;
+  std::string name;
+  std::string start_line;
+  asio::writable_pipe input;  // stays open: its end would say that we are gone
+  asio::readable_pipe errors;
+  process::process process;
+  LineSplitter lines{wire::line_bytes_max};
+  std::array<char, 4096> buffer;
+  std::string reason;
+  bool ended = false;
+  bool errors_ended = false;
+};
+
+struct LocalExecutor::State {
+  asio::io_context& io;
+  std::string agent;
+  ExecutorHandlers handlers;
+  std::map<HostId, std::shared_ptr<Child>> children;
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for handlers under way
+};
+
+Result<std::string> find_agent() {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"elasticrun-agent", "../libexec/elasticrun/elasticrun-agent"}) {
+    std::string path = (folder / place).lexically_normal().string();
+    if (::access(path.c_str(), X_OK) == 0) return {boost::system::in_place_value, std::move(path)};
+  }
+  return Error{
+      fmt::format("elasticrun-agent is neither in {} nor in ../libexec/elasticrun from there; "
+                  "install elasticrun again",
+                  folder.string())};
+}
+
+LocalExecutor::LocalExecutor(asio::io_context& io, std::string agent, ExecutorHandlers handlers)
+    : state_(new State{io, std::move(agent), std::move(handlers), {}}) {}
+
+LocalExecutor::~LocalExecutor() {
+  *state_->alive = false;
+  for (auto& [host, child] : state_->children) child->process.detach();
+}
+
+void LocalExecutor::start(const AgentStart& start) {
+  auto child = std::make_shared<Child>(state_->io);
+  child->host = start.host;
+  child->name = start.name;
+  child->start_line = encode(start);
+  ErrorCode error;
+  asio::readable_pipe agent_input(state_->io);
+  asio::writable_pipe agent_errors(state_->io);
+  asio::connect_pipe(agent_input, child->input, error);
+  if (!error) asio::connect_pipe(child->errors, agent_errors, error);
+  if (!error) {
+    process::default_process_launcher launcher;
+    child->process =
+        launcher(state_->io.get_executor(), error, state_->agent, std::vector<std::string>{},
+                 process::process_stdio{agent_input, nullptr, agent_errors}, CloseOnExec{});
+  }
+  if (error) {
+    asio::post(state_->io, [this, alive = state_->alive, child, error] {
+      if (*alive)
+        state_->handlers.on_exit(
+            child->host, fmt::format("cannot start {}: {}", state_->agent, error.message()));
+    });
+    return;
+  }
+  state_->children[start.host] = child;
+  asio::async_write(child->input, asio::buffer(child->start_line),
+                    [child](const ErrorCode&, std::size_t) { child->start_line.clear(); });
+  read_errors(child);
+  wait(child);
+}
+
+void LocalExecutor::kill(HostId host) {
+  const auto it = state_->children.find(host);
+  if (it != state_->children.end() && !it->second->ended) ::kill(it->second->process.id(), SIGKILL);
+}
+
+void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {
+  child->errors.async_read_some(
+      asio::buffer(child->buffer),
+      [this, alive = state_->alive, child](const ErrorCode& error, std::size_t bytes) {
+        if (!*alive) return;
+        std::string lines;
+        child->lines.feed({child->buffer.data(), bytes}, lines);
+        if (error) child->lines.finish(lines);
+        for (std::string_view rest = lines; !rest.empty();) {
+          const std::size_t newline = rest.find('\n');
+          line(*child, rest.substr(0, newline));
+          rest.remove_prefix(newline + 1);
+        }
+        if (!error) return read_errors(child);
+        child->errors_ended = true;
+        finish_if_done(child);
+      });
+}
+
+void LocalExecutor::line(const Child& child, std::string_view text) const {
+  if (state_->handlers.on_line) return state_->handlers.on_line(child.host, std::string(text));
+  fmt::print(stderr, "{}: {}\n", child.name, text);
+}
+
+void LocalExecutor::wait(const std::shared_ptr<Child>& child) {
+  child->process.async_wait([this, alive = state_->alive, child](const ErrorCode& error, int) {
+    if (!*alive) return;
+    child->reason = error ? "elasticrun-agent cannot be waited for: " + error.message()
+                          : how_it_ended(child->process.native_exit_code());
+    child->ended = true;
+    finish_if_done(child);
+  });
+}
+
+// Its last words come first: they say why.
+void LocalExecutor::finish_if_done(const std::shared_ptr<Child>& child) {
+  if (!child->ended || !child->errors_ended) return;
+  state_->children.erase(child->host);
+  state_->handlers.on_exit(child->host, child->reason);
+}
+
+}  // namespace elasticrun::launcher

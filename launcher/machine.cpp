@@ -1,0 +1,63 @@
+// Asks the kernel what this machine is (a driver).
+#include "launcher/machine.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <netdb.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+namespace elasticrun::launcher {
+namespace {
+
+// The host name, its first label, and the address of every interface.
+std::vector<std::string> own_names() {
+  std::vector<std::string> names;
+  char name[HOST_NAME_MAX + 1] = {};
+  if (gethostname(name, HOST_NAME_MAX) == 0 && name[0] != '\0') {
+    names.emplace_back(name);
+    const auto dot = names.front().find('.');
+    if (dot != std::string::npos) names.push_back(names.front().substr(0, dot));
+  }
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return names;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, &freeifaddrs);
+  for (const ifaddrs* one = first; one; one = one->ifa_next) {
+    if (!one->ifa_addr) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const auto length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    char text[NI_MAXHOST] = {};
+    if (getnameinfo(one->ifa_addr, static_cast<socklen_t>(length), text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST) == 0)
+      names.emplace_back(text);
+  }
+  return names;
+}
+
+std::string own_user() {
+  for (const char* variable : {"USER", "LOGNAME"})
+    if (const char* user = std::getenv(variable); user && *user) return user;
+  return {};
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.own = {own_names(), own_user()};
+  std::error_code ignored;
+  std::vector<std::string> devices;
+  for (std::filesystem::directory_iterator at("/dev", ignored), end; !ignored && at != end;
+       at.increment(ignored))
+    devices.push_back(at->path().filename().string());
+  machine.gpus = count_gpus(devices, std::getenv("CUDA_VISIBLE_DEVICES"));
+  machine.cwd = std::filesystem::current_path(ignored).string();
+  return machine;
+}
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,95 @@
+// Slots, sizes and differences by counting along the host list; nothing here knows processes.
+#include "launcher/plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+int slots_of(const Host& host, int default_slots) {
+  return host.slots > 0 ? host.slots : default_slots;
+}
+
+std::map<std::string, const Host*> by_key(const std::vector<Host>& hosts) {
+  std::map<std::string, const Host*> found;
+  for (const Host& host : hosts) found.emplace(key_of(host), &host);
+  return found;
+}
+
+}  // namespace
+
+HostId HostBook::meet(const Host& host) {
+  const HostId fresh(static_cast<HostId::rep>(ids_.size()));
+  return ids_.emplace(key_of(host), fresh).first->second;
+}
+
+Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book) {
+  ER_CHECK(default_slots >= 1);
+  Plan plan;
+  for (const Host& host : hosts) {
+    const HostId id = book.meet(host);
+    const int count = slots_of(host, default_slots);
+    auto& out = host.spare ? plan.spares : plan.slots;
+    for (int slot = 0; slot < count; ++slot) out.push_back({id, host.name, slot});
+    if (!host.spare) plan.slots_by_host.push_back(count);
+  }
+  return plan;
+}
+
+std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit unit,
+                                 const Limits& limits, int start) {
+  int total = 0;
+  int least = std::max(limits.min, 1);
+  int hosts = 0;
+  std::set<int> sizes;  // ordered, each once
+  for (const int slots : slots_by_host) {
+    if (limits.max_hosts > 0 && hosts == limits.max_hosts) break;
+    total += slots;
+    sizes.insert(total);
+    // With fewer hosts than asked for, even their last slot is too few.
+    if (++hosts == limits.min_hosts)
+      least = std::max(least, unit == Unit::host ? total : total - slots + 1);
+  }
+  if (hosts < limits.min_hosts) return {};
+  const int most = limits.max > 0 ? std::min(limits.max, total) : total;
+  if (most >= 1) sizes.insert(most);
+  if (start > 0) sizes.insert(start);
+  if (unit == Unit::slot)
+    for (int size = least; size <= most; ++size) sizes.insert(size);
+  std::vector<int> allowed;
+  std::ranges::copy_if(sizes, std::back_inserter(allowed),
+                       [&](int size) { return size >= least && size <= most; });
+  return allowed;
+}
+
+std::vector<HostChange> compare_hosts(const std::vector<Host>& before,
+                                      const std::vector<Host>& after, int default_slots) {
+  using Kind = HostChange::Kind;
+  const auto old_hosts = by_key(before);
+  const auto new_hosts = by_key(after);
+  std::vector<HostChange> changes;
+  for (const Host& host : before) {
+    const int from = slots_of(host, default_slots);
+    const auto found = new_hosts.find(key_of(host));
+    if (found == new_hosts.end()) {
+      changes.push_back({Kind::removed, host, from, 0});
+    } else if (const int to = slots_of(*found->second, default_slots); to < from) {
+      changes.push_back({Kind::lowered, *found->second, from, to});
+    }
+  }
+  for (const Host& host : after) {
+    const int to = slots_of(host, default_slots);
+    const auto found = old_hosts.find(key_of(host));
+    if (found == old_hosts.end()) {
+      changes.push_back({Kind::added, host, 0, to});
+    } else if (const int from = slots_of(*found->second, default_slots); to > from) {
+      changes.push_back({Kind::raised, host, from, to});
+    }
+  }
+  return changes;
+}
+
+}  // namespace elasticrun::launcher

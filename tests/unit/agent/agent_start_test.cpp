@@ -1,0 +1,68 @@
+// The line on an agent's standard input.
+#include "launcher/agent_start.hpp"
+
+#include <doctest/doctest.h>
+
+namespace elasticrun::launcher {
+namespace {
+
+AgentStart example() {
+  AgentStart start;
+  start.job = "j\"1";
+  start.key_hex = std::string(64, 'a');
+  start.term = Term{3};
+  start.host = HostId{7};
+  start.name = "n1";
+  start.addresses = {"10.0.0.1", "::1"};
+  start.port = 65535;
+  start.version = "1.2.3";
+  return start;
+}
+
+TEST_CASE("what is encoded comes back, in one line") {
+  const std::string line = encode(example());
+  CHECK(line.find('\n') == line.size() - 1);
+  const Result<AgentStart> back = decode_agent_start(line);
+  REQUIRE(back.has_value());
+  CHECK(encode(*back) == line);
+  CHECK(back->term == Term{3});
+  CHECK(back->host == HostId{7});
+  CHECK(back->addresses == std::vector<std::string>{"10.0.0.1", "::1"});
+  CHECK(back->port == 65535);
+}
+
+TEST_CASE("unknown members are ignored, missing ones keep their default") {
+  const std::string line = R"({"key_hex":")" + std::string(64, '0') +
+                           R"(","addresses":["127.0.0.1"],"port":1,"colour":"red"})";
+  const Result<AgentStart> start = decode_agent_start(line);
+  REQUIRE(start.has_value());
+  CHECK(start->lease_ms == AgentStart{}.lease_ms);
+}
+
+TEST_CASE("a wrong line is refused with the reason") {
+  const auto error_of = [](auto change) {
+    AgentStart start = example();
+    change(start);
+    const Result<AgentStart> back = decode_agent_start(encode(start));
+    return back ? std::string("accepted") : back.error().text;
+  };
+  CHECK(error_of([](AgentStart& s) { s.key_hex.pop_back(); }).find("key_hex") != std::string::npos);
+  CHECK(error_of([](AgentStart& s) { s.key_hex[5] = 'g'; }).find("key_hex") != std::string::npos);
+  CHECK(error_of([](AgentStart& s) { s.addresses.clear(); }).find("addresses") !=
+        std::string::npos);
+  CHECK(error_of([](AgentStart& s) { s.port = 0; }).find("port") != std::string::npos);
+  CHECK(error_of([](AgentStart& s) { s.lease_ms = 0; }).find("lease_ms") != std::string::npos);
+  CHECK(error_of([](AgentStart& s) { s.orphan_grace_ms = -1; }).find("orphan_grace_ms") !=
+        std::string::npos);
+  for (const char* line : {"", "hello", "[]", "{\"port\":1", "{} {}"})
+    CHECK(decode_agent_start(line).error().text.find("expected one line of JSON") !=
+          std::string::npos);
+  CHECK(decode_agent_start(R"({"port":70000})").error().text.find("AgentStart.port") !=
+        std::string::npos);
+  CHECK(
+      decode_agent_start(R"({"addresses":"10.0.0.1"})").error().text.find("AgentStart.addresses") !=
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher

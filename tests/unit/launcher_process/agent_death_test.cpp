@@ -1,0 +1,128 @@
+// Whoever dies, nothing is left behind: each test kills one of the processes and looks for the
+// others.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "controller.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+// A worker that has left its group, its session, its parent and its environment behind. Prints its
+// number.
+constexpr const char* daemon_script =
+    "(env -i setsid sh -c '(echo $$; trap \"\" TERM HUP INT; while :; do sleep 1000; done)' &);"
+    "trap '' TERM; while :; do sleep 1000; done";
+
+int parent_of(int pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string word; status >> word;)
+    if (word == "PPid:" && status >> word) return std::stoi(word);
+  return 0;
+}
+
+TEST_CASE("the end of a worker is the end of all it started, and of nobody else") {
+  Controller c;
+  c.shell(1, daemon_script);
+  c.shell(2, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const net::Fd other = c.process_named_by(2);
+  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(daemon));
+  c.shell(3, "exit 0");
+  c.finished(3);
+  CHECK(!c.workers[2].exited);
+
+  ::kill(c.workers[2].pid, SIGKILL);  // from outside: only its main process
+  CHECK(c.finished(2).signal == SIGKILL);
+  CHECK(gone(other));
+}
+
+TEST_CASE("the agent is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
+}
+
+TEST_CASE("the guardian is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.executor->kill(HostId{});
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent was killed by signal 9");
+  CHECK(c.workers[1].signal == SIGKILL);
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
+}
+
+TEST_CASE("the keeper of a worker is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(parent_of(c.workers[1].pid), SIGKILL);
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(daemon));
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+}
+
+TEST_CASE("the controller's connection breaks") {
+  Controller c([](AgentStart& s) { s.orphan_grace_ms = 100; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.agent->abort();
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 1");
+  CHECK(c.agent_lines.find("lost the controller") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("the controller falls silent for a lease") {
+  Controller c([](AgentStart& s) { s.lease_ms = 300; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.beating = false;
+  CHECK(c.agent_ended());
+  CHECK(c.agent_lines.find("nothing heard of the controller") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("signals of the terminal do nothing, TERM ends it with the orphan grace") {
+  Controller c([](AgentStart& s) { s.orphan_grace_ms = 100; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const int guardian = parent_of(c.agent_pid);
+  for (const int pid : {guardian, c.agent_pid})
+    for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::kill(pid, signal);
+  c.shell(2, "exit 4");
+  CHECK(c.finished(2).code == 4);
+  ::kill(guardian, SIGTERM);
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent has ended");
+  CHECK(c.workers[1].exited);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("many workers at once, started and killed in a row") {
+  Controller c;
+  for (std::uint32_t i = 1; i <= 64; ++i) c.shell(i, i % 2 ? "exit 1" : "exec sleep 1000");
+  for (std::uint32_t i = 2; i <= 64; i += 2)
+    c.send(wire::StopWorker{WorkerId{i}, SIGTERM, Duration(10s).count()});
+  for (std::uint32_t i = 1; i <= 64; ++i) {
+    CHECK(c.finished(i).code == (i % 2 ? 1 : 0));
+    CHECK(c.finished(i).signal == (i % 2 ? 0 : SIGTERM));
+  }
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher

@@ -1,0 +1,81 @@
+// A controller of the simplest kind, to be the other end of a real agent in tests: it starts one on
+// this machine, sends what the test says, and keeps what comes back.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "launcher/local_executor.hpp"
+#include "net/listener.hpp"
+#include "net/session.hpp"
+#include "net/sockets.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::launcher {
+
+using namespace std::chrono_literals;
+
+struct WorkerView {
+  int pid = 0;  // 0: has not started
+  bool failed = false;
+  bool exited = false;
+  int code = 0;
+  int signal = 0;
+  std::string reason;  // of a failure
+  std::string out;
+  std::string err;
+};
+
+class Controller {
+ public:
+  // Starts the agent and waits until it has greeted (unless `up` is false).
+  explicit Controller(
+      const std::function<void(AgentStart&)>& change = [](AgentStart&) {}, bool up = true);
+  ~Controller();
+
+  // Runs until the condition holds; false when it still does not after 20 s.
+  bool until(const std::function<bool()>& condition);
+  void send(const wire::ToAgent& order);
+  void start(std::uint32_t worker, std::vector<std::string> argv, std::string cwd = "/");
+  // sh -c script
+  void shell(std::uint32_t worker, const std::string& script);
+  // Waits until the worker has exited or failed, and has put out this text.
+  WorkerView& finished(std::uint32_t worker, const std::string& text = {});
+  // The first line of its output, as a number, and the process with it.
+  net::Fd process_named_by(std::uint32_t worker);
+  bool agent_ended() {
+    return until([this] { return !exit_reason.empty(); });
+  }
+  // Nothing of an agent is left in the directory where it keeps its socket.
+  bool directory_is_empty() const;
+
+  boost::asio::io_context io{1};
+  std::map<std::uint32_t, WorkerView> workers;
+  std::vector<std::string> letters;  // "worker: text"
+  std::string exit_reason;           // of the agent, empty while it runs
+  std::string agent_lines;           // its standard error
+  int agent_pid = 0;                 // of the agent proper
+  Duration up_after{};               // from the start of the program to the greeting
+  Duration longest_silence{};        // between two beats
+  bool beating = true;               // whether we send beats
+  std::unique_ptr<net::Session> agent;
+  std::unique_ptr<LocalExecutor> executor;
+
+ private:
+  void frame(WorkerId worker, std::string_view payload);
+  void take(const wire::FromAgent& message);
+
+  std::string directory_;
+  std::unique_ptr<net::Listener> listener_;
+  Time last_beat_{};
+};
+
+// The process has ended, or does so within 10 s.
+bool gone(const net::Fd& process);
+
+}  // namespace elasticrun::launcher
