@@ -1,0 +1,71 @@
+// Who is silent, and who hangs: signs of life in, verdicts out, time as a parameter.
+//
+// Three clocks, for three different faults. A silent agent blames its host (power, network). A silent library
+// under a live agent blames the worker (stopped, swapped out). A worker that says it has been computing
+// for longer than --hung blames its program; one that has been reducing that long blames nobody by itself,
+// so its group is broken and formed anew. A phi-accrual detector would adapt to jitter; plain limits are
+// what a person can put in a table and reason about.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::rendezvous {
+
+struct HostSilent {
+  HostId host;
+  std::string reason;
+};
+struct WorkerSilent {  // or hung
+  WorkerId worker;
+  std::string reason;
+};
+struct ReductionStuck {
+  WorkerId worker;
+  Generation generation;
+  std::string reason;
+};
+using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck>;
+
+struct LivenessOptions {
+  Duration agent_timeout = std::chrono::seconds(5);
+  Duration worker_timeout = std::chrono::seconds(10);
+  Duration hung = std::chrono::minutes(10);
+};
+
+class Liveness {
+ public:
+  explicit Liveness(LivenessOptions options) : options_(options) {}
+
+  void host_heard(HostId host, Time now) { hosts_[host] = now; }
+  void host_gone(HostId host) { hosts_.erase(host); }
+  // Any letter. Starts with the first one, so plain programs are never silent.
+  void worker_heard(WorkerId worker, Time now) { workers_[worker].heard = now; }
+  void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
+  void worker_gone(WorkerId worker) { workers_.erase(worker); }
+
+  // Each verdict is given once: who is named is forgotten until heard again.
+  std::vector<Verdict> check(Time now);
+  Time wake_at() const;
+
+ private:
+  enum class Phase { elsewhere, busy, reducing };
+  struct Worker {
+    Time heard{};
+    Phase phase = Phase::elsewhere;
+    Time phase_since{};
+    Generation generation;
+  };
+
+  LivenessOptions options_;
+  std::map<HostId, Time> hosts_;
+  std::map<WorkerId, Worker> workers_;
+};
+
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,295 @@
+// Events, and the planned half of membership.hpp. The forced half is in forced.cpp.
+#include "rendezvous/membership.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace elasticrun::rendezvous {
+
+std::vector<Action> Membership::step(const Event& event, Time now) {
+  std::visit([&](const auto& e) { on(e, now); }, event);
+  return std::exchange(outbox_, {});
+}
+
+Time Membership::wake_at() const {
+  if (aborting_) return aborting_->deadline;
+  if (forming_ && !forming_->going) return forming_->deadline;
+  return never;
+}
+
+bool Membership::is_member(WorkerId worker) const {
+  return std::ranges::count(seats_.order(), worker) > 0;
+}
+
+bool Membership::is_training(WorkerId worker) const {
+  const auto peer = peers_.find(worker);
+  return peer != peers_.end() && peer->second.training && !peer->second.left;
+}
+
+bool Membership::anybody_training() const {
+  return std::ranges::any_of(seats_.order(), [&](WorkerId w) { return is_training(w); });
+}
+
+bool Membership::in_forming(WorkerId worker) const {
+  return forming_ && (std::ranges::count(forming_->leavers, worker) > 0 ||
+                      std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0);
+}
+
+// ---------------------------------------------------------------- local events
+
+void Membership::on(const WorkerUp& up, Time) {
+  peers_.emplace(up.worker, Peer{.host = up.host, .slot = up.slot});
+}
+
+void Membership::on(const Letter& letter, Time now) {
+  const auto peer = peers_.find(letter.from);
+  if (peer == peers_.end() || peer->second.left) return;
+  std::visit([&](const auto& text) { hear(letter.from, text, now); }, letter.text);
+}
+
+void Membership::on(const Change& change, Time now) {
+  const auto refuse = [&](std::string why) {
+    outbox_.push_back(ChangeEnded{change.id, false, std::move(why)});
+  };
+  if (!quiet()) return refuse("another change is under way");
+  if (running_ && !anybody_training()) return refuse("nobody is training");
+  Seats seats = seats_;
+  std::vector<WorkerId> leavers;
+  if (running_)  // without a world nobody can leave it, and a survivor may hold the only state
+    for (const WorkerId worker : change.remove)
+      if (is_member(worker)) {
+        seats.remove(worker);
+        leavers.push_back(worker);
+      }
+  bool added = false;
+  for (const WorkerId worker : change.add)
+    if (is_training(worker) && !is_member(worker)) {
+      seats.add(worker);
+      added = true;
+    }
+  const int size = static_cast<int>(seats.order().size());
+  if (running_ && !added && leavers.empty()) return refuse("it names nobody who could join or leave");
+  if (size < options_.minimum)
+    return refuse(fmt::format("{} workers would be fewer than the minimum {}", size, options_.minimum));
+  form(std::move(seats), std::move(leavers), change.id, change.reason, now);
+}
+
+void Membership::on(const Tick&, Time now) {
+  if (now < wake_at()) return;
+  std::vector<WorkerId> missing;
+  std::string what;
+  if (aborting_) {
+    missing.assign(aborting_->waiting.begin(), aborting_->waiting.end());
+    what = fmt::format("did not answer within {}", to_text(options_.abort_timeout));
+  } else {
+    for (const WorkerId worker : participants())
+      if (!forming_->prepared.contains(worker)) missing.push_back(worker);
+    what = fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
+    if (!forming_->at_once) {
+      // The present world is well: only newcomers are given up.
+      std::erase_if(missing, [&](WorkerId w) { return is_member(w); });
+      cancel(missing.empty() ? "a member " + what : fmt::format("worker {} {}", missing[0].value, what));
+    }
+  }
+  for (const WorkerId worker : missing) {
+    outbox_.push_back(Fence{worker, what});
+    on(WorkerGone{worker, what}, now);
+  }
+}
+
+// ---------------------------------------------------------------- forming a world
+
+void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
+                      std::string reason, Time now) {
+  last_ = last_.next();
+  Forming forming;
+  forming.world.generation = last_;
+  forming.world.reason = std::move(reason);
+  for (const WorkerId worker : seats.order()) {
+    const Peer& peer = peers_.at(worker);
+    forming.world.members.push_back({worker, peer.host, peer.slot, false});
+  }
+  forming.world.plan = options_.plan(forming.world.members);
+  mark_holders(forming.world.members);
+  forming.seats = std::move(seats);
+  forming.leavers = std::move(leavers);
+  forming.change = change;
+  forming.at_once = !running_;
+  forming.exchange = Exchange(forming.world.members.size());
+  forming.since = now;
+  forming.deadline = now + options_.prepare_timeout;
+  forming.report.planned = running_.has_value();
+  forming_ = std::move(forming);
+  for (const WorkerId worker : participants()) send(worker, wire::Prepare{forming_->world});
+}
+
+// Planned: every member of the running world is at the same step. Forced: who has the newest state. A fresh
+// job: rank 0's. False when nobody has any.
+bool Membership::mark_holders(std::vector<wire::Member>& members) const {
+  if (running_) {
+    for (auto& member : members) member.holds_state = is_member(member.worker);
+    return true;
+  }
+  Step newest = no_state;
+  for (const auto& member : members) newest = std::max(newest, peers_.at(member.worker).committed);
+  for (auto& member : members)
+    member.holds_state = newest != no_state && peers_.at(member.worker).committed == newest;
+  if (newest == no_state) members.front().holds_state = true;
+  return newest != no_state;
+}
+
+// Everybody who takes part in what is being formed: members of the new world, and leavers of the old.
+std::vector<WorkerId> Membership::participants() const {
+  std::vector<WorkerId> workers = forming_->leavers;
+  for (const auto& member : forming_->world.members) workers.push_back(member.worker);
+  return workers;
+}
+
+void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
+  if (!forming_ || forming_->world.generation != publish.generation) return;
+  const auto& members = forming_->world.members;
+  const auto place = std::ranges::find(members, worker, &wire::Member::worker);
+  if (place == members.end()) return;
+  const Rank rank(static_cast<std::int32_t>(place - members.begin()));
+  if (!forming_->exchange.publish(rank, publish.value)) return;
+  for (const auto& member : members)
+    send(member.worker, wire::Gathered{publish.generation, forming_->exchange.values()});
+}
+
+void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
+  if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
+  forming_->prepared.insert(worker);
+  const auto all = participants();
+  if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
+  forming_->going = true;
+  forming_->report.prepare = now - forming_->since;
+  state_born_ = true;
+  if (forming_->at_once) seats_ = forming_->seats;
+  for (const WorkerId w : all) send(w, wire::Go{prepared.generation, forming_->at_once});
+}
+
+void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time now) {
+  if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return;
+  const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);
+  if (!forming_->at_once) return cancel(why);
+  // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
+  if (++failed_forms_ > 5) {
+    outbox_.push_back(Fence{worker, "could not form a group: " + failed.reason});
+    return on(WorkerGone{worker, failed.reason}, now);
+  }
+  start_abort(why, now);
+}
+
+void Membership::cancel(const std::string& why) {
+  for (const WorkerId worker : participants()) send(worker, wire::Cancel{forming_->world.generation});
+  if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, why});
+  forming_.reset();
+}
+
+// ---------------------------------------------------------------- entering it
+
+void Membership::hear(WorkerId worker, const wire::Entered& entered, Time) {
+  if (!forming_ || !forming_->going || forming_->world.generation != entered.generation) return;
+  forming_->entered.insert(worker);
+  newest_seen_ = std::max(newest_seen_, entered.step);
+  WorldFormed& report = forming_->report;
+  report.step = entered.step;
+  report.idle_ns = std::max(report.idle_ns, entered.idle_ns);
+  report.transfer_ns = std::max(report.transfer_ns, entered.transfer_ns);
+  report.transfer_bytes = std::max(report.transfer_bytes, entered.transfer_bytes);
+  if (forming_->entered.size() == forming_->world.members.size()) world_entered();
+}
+
+void Membership::world_entered() {
+  Forming done = std::move(*forming_);
+  forming_.reset();
+  failed_forms_ = 0;
+  incomplete_ = false;
+  seats_ = done.seats;
+  running_ = Running{done.world, false};
+  leaving_ = done.leavers;
+  done.report.world = std::move(done.world);
+  const Step step = done.report.step;
+  outbox_.push_back(std::move(done.report));
+  if (done.change) outbox_.push_back(ChangeEnded{*done.change, true, {}});
+  if (done.committed) first_commit(step.next());
+  maybe_release();
+}
+
+void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
+  newest_seen_ = std::max(newest_seen_, committed.step);
+  // Across hosts this may overtake the Entered of another member.
+  if (forming_ && forming_->world.generation == committed.generation) forming_->committed = true;
+  if (running_ && running_->world.generation == committed.generation && !running_->committed)
+    first_commit(committed.step);
+}
+
+// The new world has its own state one step ahead: what the leavers kept is not needed any more.
+void Membership::first_commit(Step step) {
+  running_->committed = true;
+  outbox_.push_back(WorldCommitted{running_->world.generation, step, leaving_});
+  dismiss_leavers("left the world by decision");
+}
+
+void Membership::dismiss_leavers(const std::string& why) {
+  for (const WorkerId worker : std::exchange(leaving_, {})) {
+    peers_.at(worker).left = true;
+    send(worker, wire::Dismiss{why});
+  }
+}
+
+// ---------------------------------------------------------------- the program's own course
+
+void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
+  Peer& peer = peers_.at(worker);
+  peer.training = true;
+  peer.done_call = 0;
+  peer.train = ready.train;
+  if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
+  if (is_member(worker) && running_ && incomplete_ && quiet())
+    start_abort("a worker left between two calls of train", now);
+}
+
+void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
+  if (done.call <= released_call_) {  // a newcomer that got the state of a call the world has finished
+    peers_.at(worker).training = false;
+    return send(worker, wire::Release{done.call});
+  }
+  peers_.at(worker).done_call = done.call;
+  maybe_release();
+}
+
+// train returns nowhere before the last step is committed everywhere: until then a member that has it may
+// be the only source of it.
+void Membership::maybe_release() {
+  if (!running_ || aborting_) return;
+  const auto members = seats_.order();
+  if (members.empty()) return;
+  const std::int64_t call = peers_.at(members.front()).done_call;
+  const bool all = call > 0 && std::ranges::all_of(members, [&](WorkerId w) {
+    return peers_.at(w).done_call == call;
+  });
+  if (!all) return;
+  if (forming_) {
+    // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever will.
+    if (!forming_->entered.empty()) return;
+    cancel("training is over");
+  }
+  released_call_ = call;
+  for (const WorkerId worker : members) {
+    peers_.at(worker).training = false;
+    send(worker, wire::Release{call});
+  }
+  outbox_.push_back(Trained{call, no_state});
+  dismiss_leavers("training is over");
+}
+
+void Membership::hear(WorkerId worker, const wire::Leave& leave, Time now) {
+  outbox_.push_back(WorkerLeft{worker, leave.reason});
+  on(WorkerGone{worker, "left by itself"}, now);
+}
+
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,235 @@
+// Who is in the world, and how one world becomes the next. The heart of elasticrun, and pure: letters and
+// local events in, letters and facts out, time as a parameter.
+//
+// Planned: Prepare to members and newcomers; each forms the new group in the background; when all are
+// prepared, Go; from then on the members agree inside their own reductions when to switch (a number
+// that rides along), so no message can come too late for one and in time for another.
+//
+// Forced: Abort up to the newest generation; everybody answers with its last committed step and commits
+// nothing of those generations afterwards; the newest state wins and the next world forms from who
+// answered. A member of the last running world among them is what makes this safe: the old world
+// cannot complete a reduction without it, so there are never two worlds.
+//
+// Why not a consensus protocol: there is one controller, and what must agree is in the data already.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "rendezvous/exchange.hpp"
+#include "rendezvous/seats.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::rendezvous {
+
+// ---------------------------------------------------------------- events
+
+struct WorkerUp {
+  WorkerId worker;
+  HostId host;
+  std::int32_t slot = 0;
+};
+// Exited, fenced, or on a host that is lost: it will commit nothing any more, or its world cannot.
+struct WorkerGone {
+  WorkerId worker;
+  std::string reason;
+};
+struct Letter {
+  WorkerId from;
+  wire::FromWorker text;
+};
+// One requested change of the world. Without a running world it forms one from who is there.
+struct Change {
+  ChangeId id;
+  std::vector<WorkerId> add;     // must be ready; first world: in rank order
+  std::vector<WorkerId> remove;  // must be members
+  std::string reason;
+};
+struct Tick {};
+using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Tick>;
+
+// ---------------------------------------------------------------- what comes out
+
+struct ToMember {
+  WorkerId to;
+  wire::ToWorker letter;
+};
+// It did not answer in time: kill it, then report it gone.
+struct Fence {
+  WorkerId worker;
+  std::string reason;
+};
+struct BecameReady {
+  WorkerId worker;
+  wire::TrainSpec train;
+};
+struct WorldFormed {
+  wire::World world;
+  bool planned = false;
+  Step step;                       // from which it goes on
+  std::int64_t idle_ns = -1;       // longest of the survivors; -1: there were none
+  std::int64_t transfer_ns = 0;    // longest
+  std::uint64_t transfer_bytes = 0;
+  Duration prepare{};              // Prepare to Go
+};
+struct ChangeEnded {
+  ChangeId id;
+  bool done = false;
+  std::string reason;              // why not, when not done
+};
+// A world stepped for the first time, so its leavers were dismissed.
+struct WorldCommitted {
+  Generation generation;
+  Step step;
+  std::vector<WorkerId> dismissed;
+};
+// All members used up the samples of this call of train.
+struct Trained {
+  std::int64_t call = 0;
+  Step step;
+};
+struct WorkerLeft {
+  WorkerId worker;
+  std::string reason;
+};
+// The group is being torn down because of this.
+struct WorldBroken {
+  Generation generation;
+  std::string reason;
+};
+// No world: fewer than the minimum are here. Changes that add workers are welcome.
+struct BelowMinimum {
+  int have = 0;
+  int need = 0;
+};
+struct StateLost {
+  std::string reason;
+};
+using Action = std::variant<ToMember, Fence, BecameReady, WorldFormed, ChangeEnded, WorldCommitted,
+                            Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
+
+struct MembershipOptions {
+  int minimum = 1;
+  Duration abort_timeout = std::chrono::seconds(10);    // Abort to Answer
+  Duration prepare_timeout = std::chrono::seconds(30);  // Prepare to Prepared
+  // The batch plan of a world of these members, in rank order. Pure.
+  std::function<wire::BatchPlan(const std::vector<wire::Member>&)> plan;
+};
+
+class Membership {
+ public:
+  explicit Membership(MembershipOptions options) : options_(std::move(options)) {}
+
+  std::vector<Action> step(const Event& event, Time now);
+  Time wake_at() const;
+
+  // Nothing is being prepared, entered or torn down: a change would be taken up.
+  bool quiet() const { return !forming_ && !aborting_; }
+  bool running() const { return running_ && !forming_ && !aborting_; }
+  bool ever_formed() const { return state_born_; }
+  // In rank order: the running world, or who waits for one with its state.
+  std::vector<WorkerId> members() const { return seats_.order(); }
+  bool is_member(WorkerId worker) const;
+  // In train and not released: its end now would be a failure.
+  bool is_training(WorkerId worker) const;
+  Generation generation() const { return last_; }
+
+ private:
+  struct Peer {
+    HostId host;
+    std::int32_t slot = 0;
+    bool training = false;    // between Ready and Release
+    bool left = false;
+    std::int64_t done_call = 0;
+    wire::TrainSpec train;
+    Step committed = no_state;  // as of its last Answer
+  };
+  struct Forming {
+    wire::World world;
+    std::optional<ChangeId> change;
+    Seats seats;                         // as they will be
+    std::vector<WorkerId> leavers;
+    bool at_once = false;
+    bool going = false;
+    bool committed = false;
+    Exchange exchange;
+    std::set<WorkerId> prepared, entered;
+    Time since{}, deadline{};
+    WorldFormed report;
+  };
+  struct Aborting {
+    Generation up_to;
+    std::set<WorkerId> waiting;
+    Time deadline{};
+  };
+  struct Running {
+    wire::World world;
+    bool committed = false;   // at least once
+  };
+
+  void on(const WorkerUp&, Time now);
+  void on(const WorkerGone&, Time now);
+  void on(const Letter&, Time now);
+  void on(const Change&, Time now);
+  void on(const Tick&, Time now);
+
+  void hear(WorkerId, const wire::Join&, Time) const {}
+  void hear(WorkerId, const wire::Ready&, Time now);
+  void hear(WorkerId, const wire::Publish&, Time now);
+  void hear(WorkerId, const wire::Prepared&, Time now);
+  void hear(WorkerId, const wire::PrepareFailed&, Time now);
+  void hear(WorkerId, const wire::Answer&, Time now);
+  void hear(WorkerId, const wire::Entered&, Time now);
+  void hear(WorkerId, const wire::Committed&, Time now);
+  void hear(WorkerId, const wire::Broken&, Time now);
+  void hear(WorkerId, const wire::Sample&, Time) const {}
+  void hear(WorkerId, const wire::Done&, Time now);
+  void hear(WorkerId, const wire::Leave&, Time now);
+
+  void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
+            std::string reason, Time now);
+  bool mark_holders(std::vector<wire::Member>& members) const;
+  void cancel(const std::string& why);
+  void start_abort(const std::string& reason, Time now);
+  void maybe_finish_abort(Time now);
+  void form_from_survivors(Time now);
+  void world_entered();
+  void first_commit(Step step);
+  void dismiss_leavers(const std::string& why);
+  void maybe_release();
+  bool in_forming(WorkerId worker) const;
+  bool anybody_training() const;
+  std::vector<WorkerId> participants() const;
+
+  template <class Message>
+  void send(WorkerId to, Message letter) {
+    outbox_.push_back(ToMember{to, std::move(letter)});
+  }
+
+  MembershipOptions options_;
+  std::map<WorkerId, Peer> peers_;
+  Seats seats_;
+  std::optional<Running> running_;
+  std::optional<Forming> forming_;
+  std::optional<Aborting> aborting_;
+  std::vector<WorkerId> leaving_;      // out of the running world, until it has committed once
+  std::string abort_reason_;           // why the next forced world forms
+  Generation last_;                    // newest allocated
+  bool state_born_ = false;            // a world was told to go: from here on state can be lost
+  Step newest_seen_ = no_state;        // in any letter, ever
+  bool held_by_survivor_ = false;      // a member of the last running world has answered
+  bool incomplete_ = false;            // somebody left the world between two calls of train
+  std::int64_t released_call_ = 0;     // of train, the newest
+  int failed_forms_ = 0;               // in a row
+  std::vector<Action> outbox_;
+};
+
+}  // namespace elasticrun::rendezvous

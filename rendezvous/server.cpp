@@ -1,0 +1,109 @@
+// See server.hpp.
+#include "rendezvous/server.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "base/check.hpp"
+#include "net/session.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::rendezvous {
+
+struct Server::Impl {
+  ServerOptions options;
+  ServerHandlers handlers;
+  std::unique_ptr<net::Listener> listener;
+  std::map<HostId, std::unique_ptr<net::Session>> agents;
+  std::uint64_t strangers = 0;
+
+  std::string decide(const wire::Hello& hello) const;
+  void accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                const net::Peer& peer);
+  void down(HostId host, const std::string& reason);
+};
+
+std::string Server::Impl::decide(const wire::Hello& hello) const {
+  if (hello.version != options.version)
+    return fmt::format("the controller has version {}, this agent {}; use one version",
+                       options.version, hello.version);
+  if (hello.term > options.term)
+    return fmt::format("a newer controller (term {}) has taken over from this one (term {})",
+                       hello.term.value, options.term.value);
+  if (agents.contains(hello.host))
+    return fmt::format("host {} is connected already", hello.host.value);
+  return handlers.admit ? handlers.admit(hello) : std::string();
+}
+
+void Server::Impl::accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                            const net::Peer& peer) {
+  const HostId host = hello.host;
+  // The session dies with this object, and its handlers are not called after its death.
+  session->start({.on_frame =
+                      [this, host](WorkerId worker, std::string_view payload) {
+                        handlers.agent_frame(host, worker, payload);
+                      },
+                  .on_close = [this, host](const std::string& reason) { down(host, reason); }});
+  agents[host] = std::move(session);
+  handlers.agent_up(host, hello, peer.name);
+}
+
+void Server::Impl::down(HostId host, const std::string& reason) {
+  agents.erase(host);
+  handlers.agent_down(host, reason);
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, ServerOptions options,
+                                               ServerHandlers handlers) {
+  ER_CHECK(handlers.agent_up && handlers.agent_frame && handlers.agent_down && handlers.stranger);
+  auto impl = std::make_unique<Impl>();
+  Impl& self = *impl;
+  self.options = std::move(options);
+  self.handlers = std::move(handlers);
+  const ServerOptions& o = self.options;
+  const net::ListenerOptions listening{
+      .role = "agent",
+      .job = o.key.job,
+      .welcome = {.protocol = wire::protocol, .version = o.version, .term = o.term, .refused = {}},
+      .greeting_time = o.greeting_time};
+  // The listener dies with Impl, and its handlers are not called after its death.
+  net::ListenerHandlers hooks;
+  hooks.decide = [&self](const wire::Hello& hello, const net::Peer&) { return self.decide(hello); };
+  hooks.accepted = [&self](std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                           const net::Peer& peer) {
+    self.accepted(std::move(session), hello, peer);
+  };
+  hooks.refused = [&self](const net::Peer& peer, const std::string& why) {
+    self.handlers.stranger(++self.strangers, fmt::format("{}: {}", peer.name, why));
+  };
+  auto listener = net::listen_tls(io, o.address, o.port, o.key, o.tcp, listening, std::move(hooks));
+  if (!listener) return listener.error();
+  self.listener = std::move(*listener);
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const { return impl_->listener ? impl_->listener->port() : 0; }
+
+bool Server::is_up(HostId host) const { return impl_->agents.contains(host); }
+
+void Server::send(HostId host, WorkerId worker, std::string_view payload) {
+  const auto found = impl_->agents.find(host);
+  if (found != impl_->agents.end()) found->second->send(worker, payload);
+}
+
+void Server::close(HostId host) {
+  const auto found = impl_->agents.find(host);
+  if (found != impl_->agents.end()) found->second->close();
+}
+
+void Server::close() {
+  impl_->listener.reset();
+  for (auto& [host, session] : impl_->agents) session->close();
+}
+
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,134 @@
+// The course of the job as membership tells it (supervisor.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "job/supervisor.hpp"
+
+namespace elasticrun::job {
+
+void Supervisor::tell(const rendezvous::Event& event, Time now) {
+  for (auto& action : membership_.step(event, now))
+    std::visit([&](auto& a) { on(a, now); }, action);
+}
+
+void Supervisor::on(rendezvous::ToMember& message, Time) {
+  if (const Worker* worker = pool_.find(message.to))
+    out_.push_back(Deliver{worker->slot.host, message.to, std::move(message.letter)});
+}
+
+void Supervisor::on(rendezvous::Fence& fence, Time) {
+  Worker* worker = pool_.find(fence.worker);
+  if (!worker || !worker->trouble.empty()) return;
+  worker->trouble = fence.reason;
+  record("evicted", {{"worker", static_cast<std::int64_t>(fence.worker.value)},
+                     {"host", wiring_.host_name(worker->slot.host)},
+                     {"reason", fence.reason}});
+  stop_worker(fence.worker, SIGKILL, Duration::zero());
+}
+
+void Supervisor::on(rendezvous::BecameReady&, Time) {}  // staff() looks at who is ready
+
+void Supervisor::batch_said(const wire::TrainSpec& train) {
+  autoscaler::BatchRule rule = spec_.batch;
+  if (rule.batch == 0) rule.batch = train.batch;
+  if (rule.base_batch == 0) rule.base_batch = train.base_batch;
+  scaler_.batch_rule_changed(rule);
+}
+
+void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
+  happen(Happening::world_formed);
+  short_since_ = never;
+  const int before = sizes_.empty() ? 0 : sizes_.back();
+  const int size = static_cast<int>(formed.world.members.size());
+  ++worlds_;
+  sizes_.push_back(size);
+  if (before > 0) ++(formed.planned ? planned_ : forced_);
+
+  ranks_.clear();
+  std::vector<std::string> hosts;
+  for (std::size_t rank = 0; rank < formed.world.members.size(); ++rank) {
+    const auto& member = formed.world.members[rank];
+    ranks_[member.worker] = static_cast<std::int32_t>(rank);
+    out_.push_back(Ranked{member.worker, static_cast<std::int32_t>(rank)});
+    const std::string host = wiring_.host_name(member.host);
+    if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+  }
+  const auto& plan = formed.world.plan;
+  scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
+  progress(formed.step);
+
+  record("world_formed", {{"generation", static_cast<std::int64_t>(formed.world.generation.value)},
+                          {"size", static_cast<std::int64_t>(size)},
+                          {"hosts", hosts},
+                          {"reason", formed.world.reason},
+                          {"planned", formed.planned},
+                          {"step", formed.step.value},
+                          {"idle_ms", static_cast<double>(formed.idle_ns) / 1e6},
+                          {"prepare_ms", milliseconds(formed.prepare)},
+                          {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
+                          {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
+                          {"global_batch", plan.global_batch},
+                          {"lr_factor", plan.lr_factor}});
+  const std::string idle =
+      formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
+  say(Tone::info, fmt::format("world {}: {} worker{}, global batch {}, from step {}{}: {}", worlds_, size,
+                              size == 1 ? "" : "s", plan.global_batch, formed.step.value, idle,
+                              formed.world.reason));
+}
+
+void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
+  if (!change_ || change_->id != ended.id) return;
+  change_.reset();
+  refused_changes_ = ended.done ? 0 : refused_changes_ + 1;
+  if (ended.done) return;
+  const Duration pause = std::chrono::milliseconds(100 << std::min(refused_changes_ - 1, 6));
+  change_not_before_ = now + pause;
+  say(Tone::info, "change dropped: " + ended.reason);
+}
+
+void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
+  progress(committed.step);
+  for (const WorkerId id : committed.dismissed)
+    if (Worker* worker = pool_.find(id)) {
+      worker->expected = true;
+      worker->stop_at = now + spec_.deadlines.grace;
+    }
+}
+
+void Supervisor::on(rendezvous::Trained&, Time) {
+  happen(Happening::trained);
+  say(Tone::info, fmt::format("trained: {} steps", std::max<std::int64_t>(newest_.value, 0)));
+}
+
+void Supervisor::on(rendezvous::WorkerLeft& left, Time now) {
+  Worker* worker = pool_.find(left.worker);
+  if (!worker) return;
+  say(Tone::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
+  worker->expected = true;
+  worker->stop_at = now + spec_.deadlines.grace;
+  pool_.retire(worker->slot);
+}
+
+void Supervisor::on(rendezvous::WorldBroken& broken, Time) {
+  happen(Happening::world_broken);
+  record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
+                            {"planned", false},
+                            {"reason", broken.reason}});
+}
+
+void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
+  happen(Happening::below_minimum);
+  if (short_since_ == never) short_since_ = now;
+  say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more", below.have,
+                               below.need, to_text(spec_.deadlines.minimum_timeout)));
+}
+
+void Supervisor::on(rendezvous::StateLost& lost, Time now) {
+  end(exit_code::below_minimum,
+      fmt::format("state lost: {}, and nobody is left who holds the state", lost.reason), now);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,82 @@
+// Every wait of the program has a deadline, and this is the one table of them: flags, manual and
+// checks are made from it.
+//
+// Deadlines depend on each other: a host must be missed (agent-timeout) before its lease has ended,
+// or nobody would wait the lease out. What must be shorter than what is part of the table.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/time.hpp"
+
+namespace elasticrun::job {
+
+struct Deadlines {
+  Duration beat = std::chrono::milliseconds(500);
+  Duration agent_timeout = std::chrono::seconds(5);
+  Duration lease = std::chrono::seconds(10);
+  Duration abort_timeout = std::chrono::seconds(5);
+  Duration prepare_timeout = std::chrono::seconds(30);
+  Duration start_timeout = std::chrono::minutes(5);
+  Duration hung = std::chrono::minutes(10);
+  Duration grace = std::chrono::seconds(10);
+  Duration orphan_grace = std::chrono::seconds(10);
+  Duration settle = std::chrono::seconds(10);
+  Duration sample_interval = std::chrono::milliseconds(500);
+  Duration minimum_timeout = std::chrono::minutes(10);
+
+  bool operator==(const Deadlines&) const = default;
+};
+
+struct DeadlineRow {
+  std::string_view name;      // of the flag, without dashes
+  std::string_view standard;  // the default as a person writes it
+  Duration Deadlines::*member;
+  std::string_view shorter_than;  // another row; empty: none
+  std::string_view meaning;
+};
+
+inline constexpr DeadlineRow deadline_table[] = {
+    {"beat", "500ms", &Deadlines::beat, "agent-timeout", "between two signs of life of a host"},
+    {"agent-timeout", "5s", &Deadlines::agent_timeout, "lease", "silence that makes a host lost"},
+    {"lease", "10s", &Deadlines::lease, "", "without news from here a host kills its workers"},
+    {"abort-timeout", "5s", &Deadlines::abort_timeout, "hung",
+     "for a worker to answer that its step is closed"},
+    {"prepare-timeout", "30s", &Deadlines::prepare_timeout, "hung",
+     "for all workers to form the next group"},
+    {"start-timeout", "5m", &Deadlines::start_timeout, "",
+     "from starting a worker until it is ready to train"},
+    {"hung", "10m", &Deadlines::hung, "", "without a committed step a worker has hung"},
+    {"grace", "10s", &Deadlines::grace, "", "from a gentle stop to a kill"},
+    {"orphan-grace", "10s", &Deadlines::orphan_grace, "",
+     "workers outlive this program by it; like --grace if not set, at most the lease"},
+    {"settle", "10s", &Deadlines::settle, "", "at one size before the next decision"},
+    {"sample-interval", "500ms", &Deadlines::sample_interval, "hung",
+     "between two reports of a worker"},
+    {"minimum-timeout", "10m", &Deadlines::minimum_timeout, "",
+     "with fewer workers than the minimum before giving up"},
+};
+
+// A grace of nothing means "at once"; anything else of nothing would fail every time.
+constexpr bool may_be_zero(std::string_view name) {
+  return name == "grace" || name == "orphan-grace" || name == "settle";
+}
+
+// Empty, or what is wrong with these deadlines together and what to change.
+inline std::string deadline_mistake(const Deadlines& deadlines) {
+  for (const DeadlineRow& row : deadline_table) {
+    const Duration own = deadlines.*row.member;
+    if (own <= Duration::zero() && !may_be_zero(row.name))
+      return "--" + std::string(row.name) + ": 0 is too short; the default is " +
+             std::string(row.standard);
+    for (const DeadlineRow& other : deadline_table)
+      if (other.name == row.shorter_than && own >= deadlines.*other.member)
+        return "--" + std::string(row.name) + ": " + to_text(own) + " must be shorter than --" +
+               std::string(other.name) + " (" + to_text(deadlines.*other.member) + ")";
+  }
+  return {};
+}
+
+}  // namespace elasticrun::job

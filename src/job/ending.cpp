@@ -1,0 +1,142 @@
+// How workers end, and how the job does (supervisor.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "job/supervisor.hpp"
+
+namespace elasticrun::job {
+
+void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::string& how, Time now) {
+  const Worker* found = pool_.find(id);
+  if (!found) return;
+  const Worker worker = *found;
+  const std::string name = name_of(id);
+  const bool training = membership_.is_training(id);
+  const bool clean = code == 0 && signal == 0;
+  const bool expected = worker.expected || ending();
+  const std::string why = worker.trouble.empty() ? how : worker.trouble;
+  record("worker_exited", {{"worker", static_cast<std::int64_t>(id.value)},
+                           {"host", wiring_.host_name(worker.slot.host)},
+                           {"code", static_cast<std::int64_t>(code)},
+                           {"signal", static_cast<std::int64_t>(signal)},
+                           {"expected", expected || (clean && !training)},
+                           {"reason", why}});
+  pool_.erase(id);
+  ranks_.erase(id);
+  liveness_.worker_gone(id);
+  const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
+  if (!expected) {
+    if (!library_ || !membership_.ever_formed() || phase_ == Phase::trained) {
+      // Nothing to go on from, or nothing left to go on with: as under torchrun.
+      if (!clean) end(shell_code, fmt::format("{} {}", name, why), now);
+    } else if (clean && !training && worker.ready) {
+      pool_.retire(worker.slot);
+    } else {
+      const std::string text =
+          clean && training ? "exited with 0 in mid-training without leave()" : why;
+      failure(worker.slot, fmt::format("{} {}", name, text), now);
+    }
+  }
+  tell(rendezvous::WorkerGone{id, why}, now);
+}
+
+void Supervisor::failure(SlotId slot, const std::string& what, Time now) {
+  say(Tone::error, what);
+  pool_.slot_failed(slot, now);
+  if (++failures_ <= max_restarts_) return;
+  record("restart_refused", {{"failures", static_cast<std::int64_t>(failures_)}, {"reason", what}});
+  end(exit_code::budget_spent,
+      fmt::format("{} failures without a new step between, more than --max-restarts {}; the last: {}",
+                  failures_, max_restarts_, what),
+      now);
+}
+
+void Supervisor::stop_worker(WorkerId id, std::int32_t signal, Duration grace) {
+  if (const Worker* worker = pool_.find(id))
+    out_.push_back(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
+}
+
+void Supervisor::end(int code, std::string words, Time now) {
+  if (ending()) return;
+  exit_code_ = code;
+  words_ = std::move(words);
+  happen(Happening::stop);
+  deadline_ = now + spec_.deadlines.grace + std::chrono::seconds(2);
+  for (const auto& [id, worker] : pool_.workers()) {
+    pool_.find(id)->expected = true;
+    stop_worker(id, SIGTERM, spec_.deadlines.grace);
+  }
+}
+
+// What is due by time, and what follows when the last worker or the last agent has gone.
+void Supervisor::wind_up(Time now) {
+  for (const auto& [id, worker] : pool_.workers())
+    if (worker.stop_at <= now) {
+      pool_.find(id)->stop_at = never;
+      stop_worker(id, SIGTERM, spec_.deadlines.grace);
+    }
+  if (phase_ == Phase::short_of && now >= short_since_ + spec_.deadlines.minimum_timeout)
+    end(exit_code::below_minimum,
+        fmt::format("fewer than {} workers for {}", spec_.limits.min,
+                    to_text(spec_.deadlines.minimum_timeout)),
+        now);
+  if (phase_ == Phase::trained && membership_.members().empty())
+    for (const auto& [id, worker] : pool_.workers())
+      if (!worker.expected) {
+        pool_.find(id)->expected = true;
+        stop_worker(id, SIGTERM, spec_.deadlines.grace);
+      }
+  if (phase_ == Phase::stopping && now >= deadline_) {
+    // An agent that cannot kill its workers, or is silent: its host is given up.
+    for (const auto& [host, state] : hosts_) out_.push_back(KillAgent{host});
+    while (!pool_.workers().empty()) pool_.erase(pool_.workers().begin()->first);
+  }
+  const bool all_started = first_ && (first_->empty() || ending());
+  const bool nobody_wanted = library_ && all_started && pool_.wanted(target_, now).empty();
+  if (nobody_wanted && phase_ != Phase::short_of && pool_.workers().empty()) happen(Happening::stop);
+  if (all_started && pool_.workers().empty() && phase_ != Phase::closing && phase_ != Phase::ended) {
+    happen(Happening::workers_gone);
+    if (phase_ == Phase::closing) close(now);
+  }
+  if (phase_ != Phase::closing) return;
+  if (!hosts_.empty() && now >= deadline_) {
+    for (const auto& [host, state] : hosts_) out_.push_back(KillAgent{host});
+    hosts_.clear();
+  }
+  if (!hosts_.empty()) return;
+  happen(Happening::agents_gone);
+  deadline_ = never;
+  record("job_finished", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
+                          {"reason", words_.empty() ? std::string("all workers finished") : words_},
+                          {"steps", std::max<std::int64_t>(newest_.value, 0)},
+                          {"wall_s", seconds(now - began_)},
+                          {"worker_s", worker_s_}});
+  out_.push_back(Finish{exit_code_, last_words(now)});
+}
+
+void Supervisor::close(Time now) {
+  deadline_ = now + std::chrono::seconds(5);
+  for (const auto& [host, state] : hosts_) {
+    if (state.up)
+      out_.push_back(Order{host, wire::Shutdown{0}});
+    else
+      out_.push_back(KillAgent{host});
+  }
+  std::erase_if(hosts_, [](const auto& host) { return !host.second.up; });
+}
+
+// What happened, for the last line on the terminal; empty when there is nothing to tell.
+std::string Supervisor::last_words(Time now) const {
+  if (worlds_ == 0) return words_;
+  std::string sizes;
+  for (const int size : sizes_) sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", size);
+  std::string text = fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
+                                 std::max<std::int64_t>(newest_.value, 0), to_text(now - began_),
+                                 worker_s_, sizes, planned_, forced_);
+  return words_.empty() ? text : words_ + "; " + text;
+}
+
+}  // namespace elasticrun::job

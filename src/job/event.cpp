@@ -1,0 +1,61 @@
+#include "job/event.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace elasticrun::job {
+namespace {
+
+// RFC 8259, section 7. Bytes above 0x7f pass: what people name things is UTF-8 already.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+struct Writer {
+  std::string& out;
+  void operator()(std::int64_t v) { fmt::format_to(std::back_inserter(out), "{}", v); }
+  void operator()(double v) {
+    if (std::isfinite(v))
+      fmt::format_to(std::back_inserter(out), "{:.6g}", v);
+    else
+      out += "null";
+  }
+  void operator()(bool v) { out += v ? "true" : "false"; }
+  void operator()(const std::string& v) { out += quoted(v); }
+  void operator()(const std::vector<std::string>& v) {
+    out += '[';
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      if (i > 0) out += ',';
+      out += quoted(v[i]);
+    }
+    out += ']';
+  }
+};
+
+}  // namespace
+
+std::string to_json(const Event& event, std::string_view time) {
+  std::string out = fmt::format("{{\"time\":{},\"event\":{}", quoted(time), quoted(event.name));
+  for (const auto& [key, value] : event.fields) {
+    out += ',';
+    out += quoted(key);
+    out += ':';
+    std::visit(Writer{out}, value);
+  }
+  return out + '}';
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,23 @@
+// What a job reports about itself: one flat event, for the event file, the summary and tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace elasticrun::job {
+
+using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
+
+struct Event {
+  std::string name;                                   // elasticrun-events(7)
+  std::vector<std::pair<std::string, Value>> fields;  // in the order in which they are written
+};
+
+// One JSON object without a newline; `time` (RFC 3339, UTC) becomes its first member.
+std::string to_json(const Event& event, std::string_view time);
+
+}  // namespace elasticrun::job

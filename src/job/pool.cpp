@@ -1,0 +1,72 @@
+#include "job/pool.hpp"
+
+#include <algorithm>
+
+namespace elasticrun::job {
+
+void Pool::set_slots(std::vector<SlotId> slots) { slots_ = std::move(slots); }
+
+WorkerId Pool::start(SlotId slot, Time now) {
+  last_ = last_.next();
+  workers_[last_] = Worker{.slot = slot, .since = now};
+  return last_;
+}
+
+Worker* Pool::find(WorkerId id) {
+  const auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+std::optional<WorkerId> Pool::worker_in(SlotId slot) const {
+  for (const auto& [id, worker] : workers_)
+    if (worker.slot == slot) return id;
+  return std::nullopt;
+}
+
+bool Pool::usable(SlotId slot, Time now) const {
+  if (retired_.contains(slot)) return false;
+  const auto trouble = troubles_.find(slot);
+  return trouble == troubles_.end() || trouble->second.not_before <= now;
+}
+
+int Pool::usable(Time now) const {
+  return static_cast<int>(
+      std::ranges::count_if(slots_, [&](SlotId s) { return worker_in(s) || usable(s, now); }));
+}
+
+std::vector<SlotId> Pool::wanted(int size, Time now) const {
+  std::vector<SlotId> wanted;
+  std::vector<SlotId> free;
+  for (const SlotId slot : slots_) {
+    const auto id = worker_in(slot);
+    if (id && !workers_.at(*id).expected)
+      wanted.push_back(slot);
+    else if (!id && usable(slot, now))
+      free.push_back(slot);
+    // A slot whose worker is on its way out is neither: it is free when that one has gone.
+  }
+  const auto limit = static_cast<std::size_t>(std::max(size, 0));
+  if (wanted.size() > limit) wanted.resize(limit);
+  for (const SlotId slot : free)
+    if (wanted.size() < limit) wanted.push_back(slot);
+  return wanted;
+}
+
+void Pool::slot_failed(SlotId slot, Time now) {
+  Trouble& trouble = troubles_[slot];
+  const int doublings = std::min(trouble.failures++, 10);
+  const Duration pause = doublings == 0 ? Duration::zero() : std::chrono::seconds(1 << (doublings - 1));
+  trouble.not_before = now + std::min<Duration>(pause, std::chrono::minutes(5));
+}
+
+Time Pool::wake_at(Time now) const {
+  Time at = never;
+  for (const SlotId slot : slots_) {
+    const auto trouble = troubles_.find(slot);
+    if (trouble != troubles_.end() && trouble->second.not_before > now)
+      at = std::min(at, trouble->second.not_before);
+  }
+  return at;
+}
+
+}  // namespace elasticrun::job

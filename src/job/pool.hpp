@@ -1,0 +1,76 @@
+// The slots of the job and the workers in them: which slots should have a worker at a given size,
+// and which are left alone for a while because their workers keep failing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::job {
+
+struct SlotId {
+  HostId host;
+  std::int32_t index = 0;
+  auto operator<=>(const SlotId&) const = default;
+};
+
+// What is known about one worker, from the order to start it to its exit.
+struct Worker {
+  SlotId slot;
+  Time since{};           // of the order to start it
+  bool running = false;   // its process exists
+  bool joined = false;    // its library has spoken
+  bool ready = false;     // in train, or was
+  bool expected = false;  // its end is wanted: told to stop, dismissed, left
+  Time stop_at = never;   // still there then: it is told to stop
+  std::string trouble;    // why it was fenced; empty: it was not
+};
+
+class Pool {
+ public:
+  // The slots that may be used, in rank order. Workers of slots that went are not touched here.
+  void set_slots(std::vector<SlotId> slots);
+  const std::vector<SlotId>& slots() const { return slots_; }
+
+  WorkerId start(SlotId slot, Time now);
+  Worker* find(WorkerId id);
+  const std::map<WorkerId, Worker>& workers() const { return workers_; }
+  void erase(WorkerId id) { workers_.erase(id); }
+  std::optional<WorkerId> worker_in(SlotId slot) const;
+
+  // The slots that should have a worker when `size` workers are wanted: those that have one first,
+  // so that survivors stay, then free ones in order.
+  std::vector<SlotId> wanted(int size, Time now) const;
+  // How many slots could have a worker now.
+  int usable(Time now) const;
+
+  // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
+  // minutes.
+  void slot_failed(SlotId slot, Time now);
+  // A worker there has committed a step: all is forgiven.
+  void slot_works(SlotId slot) { troubles_.erase(slot); }
+  // Its worker left by itself: nobody takes its place.
+  void retire(SlotId slot) { retired_.insert(slot); }
+  // When the next slot comes out of its pause.
+  Time wake_at(Time now) const;
+
+ private:
+  struct Trouble {
+    int failures = 0;
+    Time not_before{};
+  };
+  bool usable(SlotId slot, Time now) const;
+
+  std::vector<SlotId> slots_;
+  std::map<SlotId, Trouble> troubles_;
+  std::set<SlotId> retired_;
+  std::map<WorkerId, Worker> workers_;
+  WorkerId last_;
+};
+
+}  // namespace elasticrun::job

@@ -1,0 +1,33 @@
+// Where a job's words go: a terminal and files in the program, a list in a test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+
+namespace elasticrun::job {
+
+enum class Tone { detail, info, error };
+
+// One worker's place, for labels and file names.
+struct Speaker {
+  WorkerId worker;
+  std::string host;
+  std::int32_t slot = 0;
+  std::int32_t rank = -1;  // -1: not in a world yet
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // What the program itself has to say; one line without a newline.
+  virtual void say(Tone tone, std::string_view text) = 0;
+  // Whole lines of a worker, newlines included. stream: 1 or 2.
+  virtual void output(const Speaker& speaker, std::int32_t stream, std::string_view text) = 0;
+  // One JSON object without a newline.
+  virtual void event(std::string_view json) = 0;
+};
+
+}  // namespace elasticrun::job

@@ -1,0 +1,48 @@
+// What one call of elasticrun asks for, after flags, environment and configuration have been merged
+// and checked. Whoever makes one (the command line, a test, the simulator) hands it to the job;
+// nothing in it knows where a value came from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autoscaler/batch_plan.hpp"
+#include "job/deadlines.hpp"
+#include "launcher/environment.hpp"
+#include "launcher/hosts.hpp"
+#include "launcher/plan.hpp"
+
+namespace elasticrun::job {
+
+struct JobSpec {
+  std::vector<std::string> argv;  // the program and its arguments; never empty
+  std::string cwd;
+
+  std::vector<launcher::Host> hosts;  // at least one that is no spare
+  std::string hosts_file;             // read again when it changes; empty: hosts came another way
+  int default_slots = 1;              // of a host that does not say
+  launcher::Limits limits;            // min <= slots there are; max 0: all
+  int start = 0;                      // size to begin with; 0: all that the limits allow
+  launcher::Unit unit = launcher::Unit::host;
+
+  autoscaler::BatchRule batch;  // what the command line says of it; the program adds the rest
+  std::string policy = "fixed";
+  std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
+
+  Deadlines deadlines;
+  launcher::EnvironmentRules environment;
+  std::vector<std::string> caller_environment;  // NAME=VALUE
+  std::uint16_t port_first = 0;                 // where agents dial; 0: any free port
+  std::uint16_t port_last = 0;
+
+  std::string log_dir;      // a file per worker in it; empty: none
+  bool label = true;        // "host:rank: " before each line of output
+  bool quiet = false;       // of our own lines only errors and the last words
+  std::string events_file;  // empty: none
+  bool explain = false;
+  bool dry_run = false;
+};
+
+}  // namespace elasticrun::job

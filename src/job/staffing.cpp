@@ -1,0 +1,132 @@
+// Who is started, who is stopped, and which change is proposed (supervisor.hpp). Looks at what is and at what
+// is wanted, and does what is missing; run after every event, so doing it twice must be harmless.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "job/supervisor.hpp"
+
+namespace elasticrun::job {
+
+void Supervisor::staff(Time now) {
+  if (ending() || phase_ == Phase::trained || !first_) return;
+  give_up_late_starters(now);
+  const auto wanted = pool_.wanted(target_, now);
+  start_wanted(wanted, now);
+  dismiss_unwanted(wanted, now);
+  propose(wanted, now);
+
+  // While processes start and groups form, steps are not what they would be.
+  const bool starting = std::ranges::any_of(
+      pool_.workers(), [](const auto& w) { return !w.second.ready && !w.second.expected; });
+  const bool unsettled = starting || change_ || !membership_.running();
+  if (unsettled && !unsettled_) scaler_.change_started(now);
+  if (!unsettled && unsettled_) scaler_.change_ended(now);
+  unsettled_ = unsettled;
+}
+
+// A plain program has no membership to join: its first workers are all it gets.
+bool Supervisor::startable(SlotId slot) const { return library_ || first_->contains(slot); }
+
+void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const SlotId slot = wanted[i];
+    if (pool_.worker_in(slot) || !startable(slot)) continue;
+    Host& host = hosts_[slot.host];
+    if (!std::exchange(host.asked, true)) out_.push_back(StartAgent{slot.host});
+    if (!host.up) continue;
+    const WorkerId id = pool_.start(slot, now);
+    first_->erase(slot);
+    const Rank rank(static_cast<std::int32_t>(i));
+    out_.push_back(Order{slot.host, wiring_.start_order(id, slot, rank, static_cast<int>(wanted.size()))});
+    if (!membership_.ever_formed()) out_.push_back(Ranked{id, rank.value});
+    tell(rendezvous::WorkerUp{id, slot.host, slot.index}, now);
+  }
+}
+
+void Supervisor::give_up_late_starters(Time now) {
+  if (!library_) return;
+  for (const auto& [id, worker] : pool_.workers()) {
+    const bool late = !worker.ready && !worker.expected && worker.trouble.empty() &&
+                      now >= worker.since + spec_.deadlines.start_timeout;
+    if (!late) continue;
+    pool_.find(id)->trouble =
+        fmt::format("was not ready to train within {}", to_text(spec_.deadlines.start_timeout));
+    stop_worker(id, SIGKILL, Duration::zero());
+  }
+}
+
+// Newcomers nobody wants any more. Members leave by a change, never by a signal.
+void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
+  if (change_ || !membership_.quiet()) return;
+  for (const auto& [id, worker] : pool_.workers()) {
+    if (worker.expected || membership_.is_member(id)) continue;
+    if (std::ranges::count(wanted, worker.slot) > 0) continue;
+    pool_.find(id)->expected = true;
+    stop_worker(id, SIGTERM, spec_.deadlines.grace);
+  }
+}
+
+// One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement before
+// its victim. It waits for newcomers that are still starting; their start has a deadline of its own.
+void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
+  if (!library_ || change_ || !membership_.quiet() || now < change_not_before_) return;
+  rendezvous::Change change;
+  for (const SlotId slot : wanted) {
+    const auto id = pool_.worker_in(slot);
+    if (!id) {
+      if (!startable(slot)) continue;
+      return;
+    }
+    if (membership_.is_member(*id)) continue;
+    if (!pool_.find(*id)->ready) return;
+    change.add.push_back(*id);
+  }
+  for (const WorkerId member : membership_.members()) {
+    const Worker* worker = pool_.find(member);
+    if (worker && std::ranges::count(wanted, worker->slot) == 0) change.remove.push_back(member);
+  }
+  if (change.add.empty() && change.remove.empty()) return;
+  if (membership_.running()) {
+    if (!membership_.is_training(membership_.members().front())) return;
+  } else if (static_cast<int>(membership_.members().size() + change.add.size()) < spec_.limits.min) {
+    return;
+  }
+  const bool first = !membership_.ever_formed();
+  last_change_ = change.id = last_change_.next();
+  change.reason = first                  ? "the first world"
+                  : !move_reason_.empty() ? move_reason_
+                  : change.remove.empty() ? "replacements and new slots"
+                                          : "slots that are not wanted any more";
+  move_reason_.clear();
+  change_ = PendingChange{change.id, change.reason};
+  record("change_started", {{"change", static_cast<std::int64_t>(change.id.value)},
+                            {"planned", true},
+                            {"add", static_cast<std::int64_t>(change.add.size())},
+                            {"remove", static_cast<std::int64_t>(change.remove.size())},
+                            {"reason", change.reason}});
+  tell(change, now);
+}
+
+void Supervisor::decide_size(Time now) {
+  if (!library_ || !membership_.running() || now < scaler_.wake_at()) return;
+  const autoscaler::Decision decision = scaler_.decide(now);
+  const bool moves = decision.action != autoscaler::Action::stay && decision.target != target_;
+  if (!moves && decision.reason == last_reason_) return;
+  last_reason_ = decision.reason;
+  std::vector<std::pair<std::string, Value>> fields{
+      {"policy", std::string(scaler_.policy())},
+      {"action", std::string(autoscaler::to_text(decision.action))},
+      {"target", static_cast<std::int64_t>(decision.target)},
+      {"reason", decision.reason}};
+  for (const auto& figure : decision.figures) fields.emplace_back(figure.name, figure.value);
+  record("decision", std::move(fields));
+  if (spec_.explain || moves)
+    say(Tone::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
+  if (!moves) return;
+  target_ = decision.target;
+  move_reason_ = decision.reason;
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,272 @@
+// Events of supervisor.hpp: what hosts, workers and people say.
+#include "job/supervisor.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+wire::BatchPlan to_wire(autoscaler::BatchPlan plan) {
+  return {plan.global_batch, plan.micro_batch, std::move(plan.weights), plan.lr_factor};
+}
+
+rendezvous::MembershipOptions membership_options(const JobSpec& spec,
+                                                 const autoscaler::Autoscaler& scaler) {
+  rendezvous::MembershipOptions options;
+  options.plan = [&scaler](const std::vector<wire::Member>& members) {
+    return to_wire(scaler.plan(static_cast<int>(members.size()), {}));
+  };
+  options.minimum = spec.limits.min;
+  options.abort_timeout = spec.deadlines.abort_timeout;
+  options.prepare_timeout = spec.deadlines.prepare_timeout;
+  return options;
+}
+
+rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
+  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung};
+}
+
+
+}  // namespace
+
+Result<std::unique_ptr<Supervisor>> Supervisor::make(const JobSpec& spec, Wiring wiring) {
+  autoscaler::Options options;
+  options.policy = spec.policy;
+  options.target = spec.start;
+  options.batch = spec.batch;
+  options.limits.min = spec.limits.min;
+  options.limits.max = spec.limits.max > 0 ? spec.limits.max : static_cast<int>(wire::world_size_max);
+  options.limits.settle = spec.deadlines.settle;
+  auto scaler = autoscaler::Autoscaler::make(std::move(options));
+  if (!scaler) return scaler.error();
+  return std::unique_ptr<Supervisor>(
+      new Supervisor(spec, std::move(wiring), std::move(*scaler)));
+}
+
+Supervisor::Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscaler scaler)
+    : spec_(spec),
+      wiring_(std::move(wiring)),
+      scaler_(std::move(scaler)),
+      membership_(membership_options(spec, scaler_)),
+      liveness_(liveness_options(spec.deadlines)),
+      max_restarts_(spec.max_restarts.value_or(10)) {}
+
+std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Time now) {
+  if (began_ == Time{}) began_ = counted_ = now;
+  worker_s_ += seconds(now - counted_) * static_cast<double>(pool_.workers().size());
+  counted_ = now;
+  std::visit([&](const auto& e) { on(e, now); }, event);
+  if (!ending()) {
+    check_liveness(now);
+    decide_size(now);
+  }
+  if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
+  staff(now);
+  wind_up(now);
+  return std::exchange(out_, {});
+}
+
+Time Supervisor::wake_at(Time now) const {
+  Time at = std::min({membership_.wake_at(), liveness_.wake_at(), pool_.wake_at(now), deadline_});
+  if (library_ && !ending() && membership_.running())
+    at = std::min(at, std::max(scaler_.wake_at(), now));
+  if (change_not_before_ > now) at = std::min(at, change_not_before_);
+  if (short_since_ != never) at = std::min(at, short_since_ + spec_.deadlines.minimum_timeout);
+  for (const auto& [id, worker] : pool_.workers()) {
+    at = std::min(at, worker.stop_at);
+    if (library_ && !worker.ready) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
+  }
+  return at;
+}
+
+// ---------------------------------------------------------------- hosts
+
+void Supervisor::on(const SlotsChanged& changed, Time) {
+  pool_.set_slots(changed.slots);
+  scaler_.sizes_changed(launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits,
+                                                  spec_.start));
+  const int most =
+      spec_.limits.max > 0 ? spec_.limits.max : static_cast<int>(changed.slots.size());
+  if (first_) {
+    // A person edited the hosts; who chose no size wants them all.
+    if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
+    move_reason_ = "the hosts were changed";
+  } else {
+    record("job_started", {{"program", spec_.argv},
+                           {"policy", spec_.policy},
+                           {"slots", static_cast<std::int64_t>(changed.slots.size())}});
+    target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
+    const auto wanted = pool_.wanted(target_, Time{});
+    first_.emplace(wanted.begin(), wanted.end());
+  }
+}
+
+void Supervisor::on(const HostUp& up, Time now) {
+  hosts_[up.host].up = true;
+  liveness_.host_heard(up.host, now);
+  record("host_up", {{"host", wiring_.host_name(up.host)}});
+}
+
+void Supervisor::on(const HostDown& down, Time now) {
+  const auto host = hosts_.find(down.host);
+  if (host == hosts_.end() || !host->second.asked) return;
+  const bool was_up = host->second.up;
+  hosts_.erase(host);
+  liveness_.host_gone(down.host);
+  const std::string name = wiring_.host_name(down.host);
+  record("host_down", {{"host", name}, {"reason", down.reason}});
+  std::vector<WorkerId> lost;
+  for (const auto& [id, worker] : pool_.workers())
+    if (worker.slot.host == down.host) lost.push_back(id);
+  if (!ending()) {
+    say(Tone::error, fmt::format("{}: host lost: {}", name, down.reason));
+    for (const SlotId slot : pool_.slots())
+      if (slot.host == down.host) {
+        pool_.slot_failed(slot, now);
+        pool_.slot_failed(slot, now);
+      }
+  }
+  const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
+  for (const WorkerId id : lost) worker_ended(id, exit_code::below_minimum, 0, how, now);
+  if (ending() || was_up) return;
+  const bool none = std::ranges::none_of(hosts_, [](const auto& h) { return h.second.asked; });
+  if (none && !membership_.ever_formed())
+    end(exit_code::nothing_started, fmt::format("{}: nothing could be started: {}", name, down.reason),
+        now);
+}
+
+void Supervisor::on(const FromHost& from, Time now) {
+  if (!hosts_.contains(from.host)) return;
+  liveness_.host_heard(from.host, now);
+  std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
+}
+
+void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
+  Worker* worker = pool_.find(started.worker);
+  if (!worker) return;
+  worker->running = true;
+  record("worker_started", {{"worker", static_cast<std::int64_t>(started.worker.value)},
+                            {"host", wiring_.host_name(host)},
+                            {"slot", static_cast<std::int64_t>(worker->slot.index)},
+                            {"pid", static_cast<std::int64_t>(started.pid)}});
+}
+
+void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
+  worker_ended(failed.worker, failed.code, 0, failed.reason, now);
+}
+
+void Supervisor::hear(HostId, const wire::WorkerExited& exited, Time now) {
+  std::string how = fmt::format("exited with code {}", exited.code);
+  if (exited.signal != 0)
+    how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
+                      ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
+  worker_ended(exited.worker, exited.code, exited.signal, how, now);
+}
+
+// ---------------------------------------------------------------- workers
+
+void Supervisor::on(const FromWorker& from, Time now) {
+  Worker* worker = pool_.find(from.worker);
+  if (!worker) return;
+  liveness_.worker_heard(from.worker, now);
+  liveness_.host_heard(worker->slot.host, now);
+  library_ = worker->joined = true;
+  if (const auto* ready = std::get_if<wire::Ready>(&from.letter)) {
+    worker->ready = true;
+    batch_said(ready->train);
+    if (phase_ == Phase::trained && membership_.is_member(from.worker)) happen(Happening::train_again);
+  } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
+    liveness_.worker_sample(from.worker, *sample, now);
+    progress(sample->step);
+    const auto round = scaler_.observe(
+        {from.worker, sample->generation, sample->step, sample->steps, sample->samples,
+         Duration(sample->wall_ns), Duration(sample->compute_ns)},
+        now);
+    if (round)
+      record("sample", {{"generation", static_cast<std::int64_t>(round->generation.value)},
+                        {"step", round->step.value},
+                        {"samples_per_s", round->samples_per_s},
+                        {"global_batch", round->batch},
+                        {"step_ms", milliseconds(round->step_time)},
+                        {"compute_ms", milliseconds(round->compute_time)}});
+  } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
+    progress(committed->step);
+    pool_.slot_works(worker->slot);
+  }
+  tell(rendezvous::Letter{from.worker, from.letter}, now);
+}
+
+void Supervisor::progress(Step step) {
+  if (step <= newest_) return;
+  newest_ = step;
+  failures_ = 0;
+}
+
+void Supervisor::check_liveness(Time now) {
+  for (const auto& verdict : liveness_.check(now)) {
+    if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
+      out_.push_back(KillAgent{host->host});
+      on(HostDown{host->host, host->reason}, now);
+    } else if (const auto* silent = std::get_if<rendezvous::WorkerSilent>(&verdict)) {
+      rendezvous::Fence fence{silent->worker, silent->reason};
+      on(fence, now);
+      tell(rendezvous::WorkerGone{silent->worker, silent->reason}, now);
+    } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
+      tell(rendezvous::Letter{stuck->worker, wire::Broken{stuck->generation, stuck->reason}}, now);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- people
+
+void Supervisor::on(const Interrupt& interrupt, Time now) {
+  const char* name = ::sigabbrev_np(interrupt.signal);
+  if (interrupted_) {
+    say(Tone::error, fmt::format("SIG{} again: stopping at once", name));
+    for (const auto& [id, worker] : pool_.workers()) stop_worker(id, SIGKILL, Duration::zero());
+    deadline_ = std::min(deadline_, now + std::chrono::seconds(1));
+    return;
+  }
+  interrupted_ = true;
+  if (ending()) return;
+  say(Tone::info, fmt::format("SIG{}: stopping gently within {}; once more stops at once", name,
+                              to_text(spec_.deadlines.grace)));
+  const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
+  end(exit_code::signal_base + number, fmt::format("stopped by SIG{}", name), now);
+}
+
+void Supervisor::on(const PassSignal& pass, Time) {
+  for (const auto& [id, worker] : pool_.workers())
+    if (worker.running)
+      out_.push_back(Order{worker.slot.host, wire::SignalWorker{id, pass.signal}});
+}
+
+void Supervisor::on(const Scale& scale, Time) {
+  target_ = std::max(scale.size, spec_.limits.min);
+  if (spec_.limits.max > 0) target_ = std::min(target_, spec_.limits.max);
+  move_reason_ = fmt::format("asked for {} workers", scale.size);
+}
+
+// ---------------------------------------------------------------- reporting
+
+std::string Supervisor::name_of(WorkerId id) const {
+  const auto worker = pool_.workers().find(id);
+  if (worker == pool_.workers().end()) return fmt::format("worker {}", id.value);
+  const SlotId slot = worker->second.slot;
+  const auto rank = ranks_.find(id);
+  const std::string place = fmt::format("{} slot {}", wiring_.host_name(slot.host), slot.index);
+  if (rank == ranks_.end()) return fmt::format("worker {} ({})", id.value, place);
+  return fmt::format("worker {} (rank {}, {})", id.value, rank->second, place);
+}
+
+void Supervisor::record(std::string name, std::vector<std::pair<std::string, Value>> fields) {
+  out_.push_back(Record{Event{std::move(name), std::move(fields)}});
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,233 @@
+// The job as one pure machine: facts from hosts, workers and people in, orders and letters out.
+//
+// It ties together who decides what: `membership` how one world becomes the next, `liveness` who is
+// silent, `pool` which slot has a worker, `autoscaler` which size is worth having. Its own part is
+// the course of a job: start, replace, grow and shrink, give up, end. One driver (controller.cpp)
+// gives it events and does what it says; the simulator is the other.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "autoscaler/autoscaler.hpp"
+#include "job/event.hpp"
+#include "job/phase.hpp"
+#include "job/pool.hpp"
+#include "job/sink.hpp"
+#include "job/spec.hpp"
+#include "rendezvous/liveness.hpp"
+#include "rendezvous/membership.hpp"
+
+namespace elasticrun::job {
+
+// ---------------------------------------------------------------- events
+
+// The slots there are, in rank order: at the start, and when the host file has changed.
+struct SlotsChanged {
+  std::vector<SlotId> slots;
+  std::vector<int> slots_by_host;
+};
+struct HostUp {
+  HostId host;
+};
+struct HostDown {
+  HostId host;
+  std::string reason;
+};
+struct FromHost {
+  HostId host;
+  wire::FromAgent report;
+};
+struct FromWorker {
+  WorkerId worker;
+  wire::FromWorker letter;
+};
+// INT, TERM or HUP of a person or a batch system.
+struct Interrupt {
+  std::int32_t signal = 0;
+};
+// USR1, USR2: for the workers.
+struct PassSignal {
+  std::int32_t signal = 0;
+};
+// A person wants this size.
+struct Scale {
+  int size = 0;
+};
+struct Tick {};
+using SupervisorEvent = std::variant<SlotsChanged, HostUp, HostDown, FromHost, FromWorker,
+                                     Interrupt, PassSignal, Scale, Tick>;
+
+// ---------------------------------------------------------------- actions
+
+struct StartAgent {
+  HostId host;
+};
+// It did not go by itself.
+struct KillAgent {
+  HostId host;
+};
+struct Order {
+  HostId host;
+  wire::ToAgent order;
+};
+struct Deliver {
+  HostId host;
+  WorkerId worker;
+  wire::ToWorker letter;
+};
+struct Record {
+  Event event;
+};
+struct Say {
+  Tone tone = Tone::info;
+  std::string text;
+};
+// The rank a worker has from now on; -1: none. For labels.
+struct Ranked {
+  WorkerId worker;
+  std::int32_t rank = -1;
+};
+struct Finish {
+  int exit_code = 0;
+  std::string last_words;
+};
+using SupervisorAction =
+    std::variant<StartAgent, KillAgent, Order, Deliver, Record, Say, Ranked, Finish>;
+
+// What the supervisor needs from its surroundings; pure functions.
+struct Wiring {
+  // The complete order to start a worker; rank and size as they would be if all goes well.
+  std::function<wire::StartWorker(WorkerId, SlotId, Rank, int size)> start_order;
+  std::function<std::string(HostId)> host_name;
+};
+
+class Supervisor {
+ public:
+  static Result<std::unique_ptr<Supervisor>> make(const JobSpec& spec, Wiring wiring);
+
+  Supervisor(const Supervisor&) = delete;
+
+  std::vector<SupervisorAction> step(const SupervisorEvent& event, Time now);
+  Time wake_at(Time now) const;
+
+  Phase phase() const { return phase_; }
+  const rendezvous::Membership& membership() const { return membership_; }
+  const Pool& pool() const { return pool_; }
+  int target() const { return target_; }
+
+ private:
+  Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscaler scaler);
+
+  // supervisor.cpp: events
+  void on(const SlotsChanged&, Time now);
+  void on(const HostUp&, Time now);
+  void on(const HostDown&, Time now);
+  void on(const FromHost&, Time now);
+  void on(const FromWorker&, Time now);
+  void on(const Interrupt&, Time now);
+  void on(const PassSignal&, Time now);
+  void on(const Scale&, Time now);
+  void on(const Tick&, Time) {}
+  void hear(HostId, const wire::WorkerStarted&, Time now);
+  void hear(HostId, const wire::StartFailed&, Time now);
+  void hear(HostId, const wire::WorkerExited&, Time now);
+  void hear(HostId, const wire::Output&, Time) {}
+  void hear(HostId, const wire::Beat&, Time) {}
+  void check_liveness(Time now);
+  void progress(Step step);
+
+  // course.cpp: what membership says
+  void tell(const rendezvous::Event& event, Time now);
+  void on(rendezvous::ToMember&, Time now);
+  void on(rendezvous::Fence&, Time now);
+  void on(rendezvous::BecameReady&, Time now);
+  void on(rendezvous::WorldFormed&, Time now);
+  void on(rendezvous::ChangeEnded&, Time now);
+  void on(rendezvous::WorldCommitted&, Time now);
+  void on(rendezvous::Trained&, Time now);
+  void on(rendezvous::WorkerLeft&, Time now);
+  void on(rendezvous::WorldBroken&, Time now);
+  void on(rendezvous::BelowMinimum&, Time now);
+  void on(rendezvous::StateLost&, Time now);
+  void batch_said(const wire::TrainSpec& train);
+
+  // staffing.cpp: who is started, stopped, proposed
+  void staff(Time now);
+  void start_wanted(const std::vector<SlotId>& wanted, Time now);
+  void give_up_late_starters(Time now);
+  void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
+  void propose(const std::vector<SlotId>& wanted, Time now);
+  void decide_size(Time now);
+  bool startable(SlotId slot) const;
+
+  // ending.cpp: failures and the end
+  void worker_ended(WorkerId id, int code, int signal, const std::string& how, Time now);
+  void failure(SlotId slot, const std::string& what, Time now);
+  void end(int code, std::string words, Time now);
+  void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
+  void wind_up(Time now);
+  void close(Time now);
+  std::string last_words(Time now) const;
+
+  void happen(Happening happening) { phase_ = next(phase_, happening); }
+  bool ending() const { return phase_ >= Phase::stopping; }
+  std::string name_of(WorkerId id) const;
+  void record(std::string name, std::vector<std::pair<std::string, Value>> fields);
+  void say(Tone tone, std::string text) { out_.push_back(Say{tone, std::move(text)}); }
+
+  struct Host {
+    bool asked = false;  // its agent is started, or being started
+    bool up = false;
+  };
+  struct PendingChange {
+    ChangeId id;
+    std::string reason;
+  };
+
+  JobSpec spec_;
+  Wiring wiring_;
+  autoscaler::Autoscaler scaler_;  // before membership, which asks it for plans
+  rendezvous::Membership membership_;
+  rendezvous::Liveness liveness_;
+  Pool pool_;
+  Phase phase_ = Phase::starting;
+  std::map<HostId, Host> hosts_;
+  std::map<WorkerId, std::int32_t> ranks_;
+
+  bool library_ = false;                   // a worker has joined through the library
+  std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
+  int target_ = 0;                         // workers wanted
+  int max_restarts_ = 10;
+  int failures_ = 0;  // in a row, without a newly committed step
+  Step newest_ = no_state;
+  std::optional<PendingChange> change_;
+  ChangeId last_change_;
+  Time change_not_before_{};
+  int refused_changes_ = 0;  // in a row
+  Time short_since_ = never;
+  bool unsettled_ = false;             // as the autoscaler was last told
+  std::string last_reason_;  // of the autoscaler, said once
+  std::string move_reason_;  // why the size is about to change
+
+  int exit_code_ = 0;
+  std::string words_;
+  bool interrupted_ = false;
+  Time deadline_ = never;  // of stopping, then of closing
+
+  Time began_{};
+  Time counted_{};  // up to here worker time is summed
+  double worker_s_ = 0;
+  int worlds_ = 0, planned_ = 0, forced_ = 0;
+  std::vector<int> sizes_;  // the worlds', in order
+
+  std::vector<SupervisorAction> out_;
+};
+
+}  // namespace elasticrun::job
