@@ -1,0 +1,290 @@
+// One reader per kind of value; the first mistake is kept and the rest skipped, so that a person
+// gets one line, for the first thing wrong in the order below.
+#include "cli/convert.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "autoscaler/autoscaler.hpp"
+#include "cli/flags.hpp"
+#include "launcher/numbers.hpp"
+
+namespace elasticrun::cli {
+namespace {
+
+constexpr std::int64_t workers_max = 65536;
+constexpr std::int64_t batch_max = std::int64_t{1} << 40;
+
+struct Span {
+  int min = 0;
+  int max = 0;
+};
+
+class Converter {
+ public:
+  Converter(const Settings& settings, const launcher::Machine& machine)
+      : settings_(settings), machine_(machine) {}
+
+  Result<job::JobSpec> run() {
+    spec_.cwd = machine_.cwd;
+    read_hosts();
+    read_limits();
+    read_batch();
+    read_deadlines();
+    read_rest();
+    settle_hosts();
+    settle_sizes();
+    settle_policy();
+    if (!mistake_.empty()) return Error{mistake_};
+    return std::move(spec_);
+  }
+
+ private:
+  // ---- one value
+  const Setting* find(std::string_view name) const {
+    const auto found = settings_.find(name);
+    return found == settings_.end() ? nullptr : &found->second;
+  }
+  std::string_view text(std::string_view name) const {
+    const Setting* const setting = find(name);
+    return setting ? std::string_view(setting->values.back()) : std::string_view();
+  }
+  std::string place(std::string_view name) const {
+    if (const Setting* const setting = find(name)) return setting->place;
+    return spelled(*find_flag(name));
+  }
+  void fail(std::string_view name, std::string_view what) {
+    if (mistake_.empty()) mistake_ = fmt::format("{}: {}", place(name), what);
+  }
+
+  std::int64_t number(std::string_view name, std::int64_t least, std::int64_t most,
+                      std::int64_t standard) {
+    if (!find(name)) return standard;
+    const auto value = launcher::whole_number(text(name));
+    if (value && *value >= least && *value <= most) return *value;
+    fail(name, fmt::format("'{}' is not a whole number from {} to {}", text(name), least, most));
+    return standard;
+  }
+  int workers(std::string_view name, int standard) {
+    return static_cast<int>(number(name, 1, workers_max, standard));
+  }
+
+  bool toggle(std::string_view name) {
+    if (!find(name)) return false;
+    for (const char* yes : {"true", "yes", "on", "1"})
+      if (text(name) == yes) return true;
+    for (const char* no : {"false", "no", "off", "0"})
+      if (text(name) == no) return false;
+    fail(name, fmt::format("'{}' is neither true nor false", text(name)));
+    return false;
+  }
+
+  // "4" or "1:4".
+  Span span(std::string_view name) {
+    const std::string_view value = text(name);
+    const auto colon = value.find(':');
+    const auto low = launcher::whole_number(value.substr(0, colon));
+    const auto high = colon == value.npos ? low : launcher::whole_number(value.substr(colon + 1));
+    if (!low || !high || *low < 1 || *high > workers_max) {
+      fail(name, fmt::format("'{}' is neither a number nor MIN:MAX, as in 1:8", value));
+    } else if (*low > *high) {
+      fail(name, fmt::format("'{}' begins above its end; write {}:{}", value, *high, *low));
+    } else {
+      return {static_cast<int>(*low), static_cast<int>(*high)};
+    }
+    return {1, 1};
+  }
+
+  // ---- groups of values
+  void read_hosts() {
+    const Setting* const file = find("hosts");
+    const Setting* const list = find("host-list");
+    if (file && list && file->source == list->source) {
+      fail("host-list", fmt::format("{} is given as well; use one of them", file->place));
+    } else if (file && (!list || file->source > list->source)) {
+      spec_.hosts_file = file->values.back();
+      const auto content = read_text(spec_.hosts_file, file->place);
+      if (!content) return note(content.error());
+      keep(launcher::parse_hosts(*content, spec_.hosts_file));
+    } else if (list) {
+      keep(launcher::parse_host_list(list->values.back(), place("host-list")));
+    }
+  }
+  void keep(Result<std::vector<launcher::Host>> hosts) {
+    if (!hosts) return note(hosts.error());
+    spec_.hosts = std::move(*hosts);
+  }
+  void note(const Error& error) {
+    if (mistake_.empty()) mistake_ = error.text;
+  }
+
+  void read_limits() {
+    spec_.default_slots = std::max(machine_.gpus, 1);
+    if (text("slots") != "auto")
+      spec_.default_slots =
+          static_cast<int>(number("slots", 1, launcher::slots_per_host_max, spec_.default_slots));
+    launcher::Limits& limits = spec_.limits;
+    const bool bounded = find("min-np") || find("max-np");
+    if (find("np")) {
+      const Span np = span("np");
+      limits.min = np.min;
+      limits.max = np.max;
+      // -np 4 --max-np 8 means, as for horovodrun, to begin with 4.
+      if (bounded && np.min == np.max) {
+        spec_.start = np.min;
+        if (!find("max-np")) limits.max = 0;
+      }
+    }
+    limits.min = workers("min-np", limits.min);
+    limits.max = workers("max-np", limits.max);
+    if (find("nnodes")) {
+      const Span nodes = span("nnodes");
+      limits.min_hosts = nodes.min;
+      limits.max_hosts = nodes.max;
+    }
+    spec_.start = workers("start", spec_.start);
+    if (limits.max > 0 && limits.min > limits.max)
+      fail(find("min-np") ? "min-np" : "max-np",
+           fmt::format("the fewest workers ({}) are more than the most ({})", limits.min,
+                       limits.max));
+  }
+
+  void read_batch() {
+    autoscaler::BatchRule& rule = spec_.batch;
+    rule.max_batch = number("max-batch", 1, batch_max, 0);
+    rule.batch = number("batch", 1, batch_max, 0);
+    rule.base_batch = number("base-batch", 1, batch_max, 0);
+    if (find("lr-rule")) {
+      const auto parsed = autoscaler::parse_lr_rule(text("lr-rule"));
+      if (parsed)
+        rule.lr_rule = *parsed;
+      else
+        fail("lr-rule", parsed.error().text);
+    }
+    if (rule.max_batch > 0 && rule.batch > rule.max_batch)
+      fail("batch",
+           fmt::format("{} per worker is more than --max-batch {}", rule.batch, rule.max_batch));
+  }
+
+  void read_deadlines() {
+    job::Deadlines& deadlines = spec_.deadlines;
+    for (const job::DeadlineRow& row : job::deadline_table) {
+      if (!find(row.name)) continue;
+      const auto parsed = parse_duration(text(row.name));
+      if (!parsed) return fail(row.name, parsed.error().text);
+      deadlines.*row.member = *parsed;
+    }
+    if (!find("orphan-grace")) deadlines.orphan_grace = deadlines.grace;
+    deadlines.orphan_grace = std::min(deadlines.orphan_grace, deadlines.lease);
+    const std::string wrong = job::deadline_mistake(deadlines);
+    if (!wrong.empty()) note(Error{wrong});
+  }
+
+  void read_rest() {
+    if (find("max-restarts"))
+      spec_.max_restarts = static_cast<int>(number("max-restarts", 0, 1'000'000, 0));
+    spec_.environment.none = toggle("no-env");
+    if (const Setting* const extra = find("x")) spec_.environment.extra = extra->values;
+    read_port();
+    spec_.log_dir = text("log-dir");
+    spec_.events_file = text("events");
+    if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")
+      fail("label", fmt::format("'{}' is not known; use host:rank or none", label));
+    spec_.label = text("label") != "none";
+    spec_.quiet = toggle("quiet");
+    spec_.explain = toggle("explain");
+    spec_.dry_run = toggle("dry-run");
+  }
+
+  void read_port() {
+    if (!find("port")) return;
+    const std::string_view value = text("port");
+    const auto dash = value.find('-');
+    const auto first = launcher::whole_number(value.substr(0, dash));
+    const auto last = dash == value.npos ? first : launcher::whole_number(value.substr(dash + 1));
+    const bool any = first == 0 && last == 0;
+    if (!first || !last || (!any && *first < 1) || *last > 65535 || *first > *last)
+      return fail("port", fmt::format("'{}' is no port; write 29400 or 29400-29500", value));
+    spec_.port_first = static_cast<std::uint16_t>(*first);
+    spec_.port_last = static_cast<std::uint16_t>(*last);
+  }
+
+  // ---- what depends on several groups
+  // Without hosts this machine takes as many workers as were asked for: a laptop needs no host
+  // file.
+  void settle_hosts() {
+    if (!mistake_.empty()) return;
+    if (spec_.hosts.empty()) {
+      launcher::Host here;
+      here.name = "localhost";
+      here.slots = spec_.default_slots;
+      if (!find("slots"))
+        here.slots = std::max({here.slots, spec_.limits.min, spec_.limits.max, spec_.start});
+      if (here.slots > launcher::slots_per_host_max)
+        fail("np", fmt::format("{} workers are more than the {} that one host can take; give hosts",
+                               here.slots, launcher::slots_per_host_max));
+      spec_.hosts.push_back(std::move(here));
+    }
+    const auto used = std::ranges::count(spec_.hosts, false, &launcher::Host::spare);
+    if (used == 0) fail(spec_.hosts_file.empty() ? "host-list" : "hosts", "every host is a spare");
+    spec_.unit = used == 1 ? launcher::Unit::slot : launcher::Unit::host;
+    if (!find("unit")) return;
+    if (text("unit") != "host" && text("unit") != "slot")
+      fail("unit", fmt::format("'{}' is not known; use host or slot", text("unit")));
+    spec_.unit = text("unit") == "slot" ? launcher::Unit::slot : launcher::Unit::host;
+  }
+
+  void settle_sizes() {
+    if (!mistake_.empty()) return;
+    launcher::HostBook book;
+    const auto slots = launcher::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
+    const int total = std::accumulate(slots.begin(), slots.end(), 0);
+    const launcher::Limits& limits = spec_.limits;
+    const std::string there = fmt::format("the hosts have {} slot{}", total, total == 1 ? "" : "s");
+    if (limits.min_hosts > static_cast<int>(slots.size()))
+      return fail("nnodes",
+                  fmt::format("{} hosts are needed, {} given", limits.min_hosts, slots.size()));
+    if (limits.min > total)
+      return fail(
+          find("min-np") ? "min-np" : "np",
+          fmt::format("{} workers are needed, but {}; add hosts, or --slots", limits.min, there));
+    const int most = limits.max > 0 ? std::min(limits.max, total) : total;
+    if (spec_.start > 0 && (spec_.start < limits.min || spec_.start > most))
+      return fail(find("start") ? "start" : "np",
+                  fmt::format("cannot begin with {} workers; from {} to {} are possible ({})",
+                              spec_.start, limits.min, most, there));
+    if (launcher::reachable_sizes(slots, spec_.unit, limits, spec_.start).empty())
+      fail("nnodes", fmt::format("no size is possible within the limits ({})", there));
+  }
+
+  // A range or a batch to reach says that the size may change; one number says that it may not.
+  void settle_policy() {
+    const launcher::Limits& limits = spec_.limits;
+    const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
+    const bool host_range = limits.min_hosts != limits.max_hosts;
+    spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "throughput" : "fixed";
+    if (!find("policy")) return;
+    const auto known = autoscaler::Autoscaler::policies();
+    if (std::ranges::find(known, text("policy")) == known.end())
+      return fail("policy", fmt::format("'{}' is not known; use {}", text("policy"),
+                                        fmt::join(known, " or ")));
+    spec_.policy = text("policy");
+  }
+
+  const Settings& settings_;
+  const launcher::Machine& machine_;
+  job::JobSpec spec_;
+  std::string mistake_;  // the first
+};
+
+}  // namespace
+
+Result<job::JobSpec> to_spec(const Settings& settings, const launcher::Machine& machine) {
+  return Converter(settings, machine).run();
+}
+
+}  // namespace elasticrun::cli

@@ -1,0 +1,36 @@
+#include "cli/dry_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "autoscaler/batch_plan.hpp"
+#include "launcher/plan.hpp"
+
+namespace elasticrun::cli {
+
+std::string describe(const job::JobSpec& spec) {
+  launcher::HostBook book;
+  const launcher::Plan plan = launcher::make_plan(spec.hosts, spec.default_slots, book);
+  const int slots = static_cast<int>(plan.slots.size());
+  const int most = spec.limits.max > 0 ? std::min(spec.limits.max, slots) : slots;
+  const int start = spec.start > 0 ? std::min(spec.start, most) : most;
+  std::string text = fmt::format("command: {}\npolicy: {}, {} to {} workers, starting with {}\n",
+                                 fmt::join(spec.argv, " "), spec.policy, spec.limits.min, most, start);
+  for (int rank = 0; rank < start; ++rank) {
+    const launcher::Slot& slot = plan.slots[static_cast<std::size_t>(rank)];
+    text += fmt::format("rank {}: {} slot {}\n", rank, slot.host_name, slot.slot);
+  }
+  for (const int size :
+       launcher::reachable_sizes(plan.slots_by_host, spec.unit, spec.limits, spec.start)) {
+    const auto batch = autoscaler::plan(spec.batch, size, {});
+    if (batch.global_batch > 0)
+      text += fmt::format("size {}: global batch {}\n", size, batch.global_batch);
+    else
+      text += fmt::format("size {}: global batch as the program says\n", size);
+  }
+  return text;
+}
+
+}  // namespace elasticrun::cli
