@@ -1,0 +1,89 @@
+// Several ranks in one process, each a thread with its own data plane, and the exchange of
+// addresses that the control channel does in a job.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "worker/gloo_group.hpp"
+
+namespace elasticrun::worker::testing {
+
+// Hands each rank what all ranks gave; again and again. A rank that fails ends it for all.
+class Exchange {
+ public:
+  explicit Exchange(int size) : size_(static_cast<std::size_t>(size)), values_(size_) {}
+
+  std::vector<std::string> operator()(int rank, std::string value) {
+    std::unique_lock lock(mutex_);
+    const std::size_t round = round_;
+    values_[static_cast<std::size_t>(rank)] = std::move(value);
+    if (++given_ == size_) {
+      result_ = values_;
+      given_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return round_ != round || failed_; });
+    if (round_ == round) throw GroupBroken("another rank has failed");
+    return result_;
+  }
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::size_t size_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> values_, result_;
+  std::size_t given_ = 0;
+  std::size_t round_ = 0;
+  bool failed_ = false;
+};
+
+// Calls body(rank, plane, exchange) on one thread per rank; throws what the first of them threw.
+inline void run_planes(int size, const std::function<void(int, DataPlane&, Exchange&)>& body) {
+  Exchange exchange(size);
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(size));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < size; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          const auto plane = make_gloo_plane({.connect_limit = std::chrono::seconds(10)});
+          body(rank, *plane, exchange);
+        } catch (...) {
+          thrown[static_cast<std::size_t>(rank)] = std::current_exception();
+          exchange.fail();
+        }
+      });
+  }
+  for (const std::exception_ptr& error : thrown)
+    if (error) std::rethrow_exception(error);
+}
+
+inline std::unique_ptr<Group> form(DataPlane& plane, Exchange& exchange, int rank, int size) {
+  auto group = plane.create(rank, size);
+  group->connect(exchange(rank, group->publish()));
+  return group;
+}
+
+// Calls body(group) on every rank of a formed group.
+inline void run_ranks(int size, const std::function<void(Group&)>& body) {
+  run_planes(size, [&](int rank, DataPlane& plane, Exchange& exchange) {
+    const auto group = form(plane, exchange, rank, size);
+    body(*group);
+    exchange(rank, "");  // nobody hangs up on a slower one
+  });
+}
+
+}  // namespace elasticrun::worker::testing

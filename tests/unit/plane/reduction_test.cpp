@@ -1,0 +1,124 @@
+#include "worker/reduction.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "ranks.hpp"
+
+using namespace elasticrun::worker;
+using namespace elasticrun::worker::testing;
+
+namespace {
+
+// A worker with a small and a large gradient and a buffer.
+template <class T>
+struct Worker {
+  static constexpr std::size_t large = (1u << 20) / sizeof(T) + 5;
+  explicit Worker(std::size_t extras) {
+    const DataType type = sizeof(T) == 4 ? DataType::float32 : DataType::float64;
+    REQUIRE(table.add_gradients("bias", bias.data(), type, bias.size()).has_value());
+    REQUIRE(table.add_gradients("matrix", matrix.data(), type, matrix.size()).has_value());
+    REQUIRE(table.add_gradients("none", nullptr, type, 0).has_value());
+    REQUIRE(table.add_buffers("mean", mean.data(), type, mean.size()).has_value());
+    table.seal();
+    reduction = std::make_unique<Reduction>(table, extras);
+  }
+  // What compute would leave for the samples [first, first + n): the mean of their numbers.
+  void compute(int first, int n) {
+    const T value = static_cast<T>(first) + static_cast<T>(n - 1) / 2;
+    std::fill(bias.begin(), bias.end(), value);
+    std::fill(matrix.begin(), matrix.end(), 2 * value);
+    std::fill(mean.begin(), mean.end(), -value);
+  }
+  void check(double expected) const {
+    for (const T x : bias) CHECK(x == doctest::Approx(expected));
+    std::size_t wrong = 0;
+    for (const T x : matrix) wrong += x != matrix.front();
+    CHECK(wrong == 0);
+    CHECK(matrix.front() == doctest::Approx(2 * expected));
+    for (const T x : mean) CHECK(x == doctest::Approx(-expected));
+  }
+  std::vector<T> bias = std::vector<T>(3), matrix = std::vector<T>(large), mean = std::vector<T>(2);
+  StateTable table;
+  std::unique_ptr<Reduction> reduction;
+};
+
+struct Case {
+  const char* name;
+  // By rank: the sizes of its compute calls.
+  std::vector<std::vector<int>> calls;
+};
+
+template <class T>
+void check_cases() {
+  const Case cases[] = {
+      {"equal shares", {{4}, {4}, {4}}},    {"unequal shares", {{5}, {1}, {2}}},
+      {"an empty share", {{4}, {}, {3}}},   {"several calls", {{2, 2, 1}, {3}, {1, 1}}},
+      {"one sample in all", {{}, {1}, {}}}, {"alone", {{4}}},
+      {"alone in pieces", {{3, 3, 1}}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    run_ranks(static_cast<int>(c.calls.size()), [&](Group& group) {
+      const auto rank = static_cast<std::size_t>(group.rank());
+      int first = 0, total = 0;
+      for (std::size_t r = 0; r < c.calls.size(); ++r)
+        for (const int n : c.calls[r]) {
+          if (r < rank) first += n;
+          total += n;
+        }
+      Worker<T> worker(4);
+      for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next
+        worker.compute(1000, 7);              // garbage that an empty share must not contribute
+        worker.reduction->begin_step(c.calls[rank].size(), total);
+        int at = first;
+        for (const int n : c.calls[rank]) {
+          worker.compute(at, n);
+          worker.reduction->accumulate(n);
+          at += n;
+        }
+        std::vector<double> extras{1.0, static_cast<double>(group.rank()), step + 0.5};
+        worker.reduction->reduce(group, extras);
+        worker.check((total - 1) / 2.0);
+        CHECK(extras[0] == group.size());
+        CHECK(extras[1] == group.size() * (group.size() - 1) / 2);
+        CHECK(extras[2] == group.size() * (step + 0.5));
+      }
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(); }
+TEST_CASE("the mean over the global batch, whatever the shares: float64") { check_cases<double>(); }
+
+TEST_CASE("alone and in one call not a bit changes") {
+  run_ranks(1, [](Group& group) {
+    Worker<float> worker(0);
+    for (std::size_t i = 0; i < worker.bias.size(); ++i) worker.bias[i] = 1.0f / (3 + float(i));
+    for (std::size_t i = 0; i < worker.matrix.size(); ++i) worker.matrix[i] = 1.0f / (7 + float(i));
+    const auto bias = worker.bias;
+    const auto matrix = worker.matrix;
+    worker.reduction->begin_step(1, 7);
+    worker.reduction->accumulate(7);
+    worker.reduction->reduce(group, {});
+    CHECK(worker.bias == bias);
+    CHECK(worker.matrix == matrix);
+  });
+}
+
+TEST_CASE("numbers travel without gradients, in float64") {
+  run_ranks(3, [](Group& group) {
+    StateTable table;
+    table.seal();
+    Reduction reduction(table, 2);
+    reduction.begin_step(1, 10);
+    reduction.accumulate(3);
+    std::vector<double> extras{1e15 + group.rank(), 0.25};
+    reduction.reduce(group, extras);
+    CHECK(extras[0] == 3e15 + 3);
+    CHECK(extras[1] == 0.75);
+  });
+}

@@ -1,0 +1,22 @@
+// The data plane between CPUs: Gloo over TCP. No Gloo type shows here.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "worker/group.hpp"
+
+namespace elasticrun::worker {
+
+struct GlooOptions {
+  // An IP address of this machine that the other members reach; "127.0.0.1" when all are on one.
+  std::string address = "127.0.0.1";
+  // Longest wait for one peer while connecting. Collectives have no limit of their own: a hang is
+  // the controller's to find, and it aborts the group.
+  std::chrono::milliseconds connect_limit{30'000};
+};
+
+std::unique_ptr<DataPlane> make_gloo_plane(const GlooOptions& options);
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,89 @@
+// What the library asks of the field's collective libraries, in our words: one group per
+// generation.
+//
+// A group is formed in two halves, because the addresses travel over the control channel: publish()
+// says where this rank listens, connect() takes what all ranks published. Everything may be cut
+// short: abort() from any thread makes whatever blocks end with GroupBroken. A group never
+// recovers; the next generation gets a new one.
+//
+// Why not use Gloo's own types: its headers would reach every file, and NCCL has no such thing as
+// an address per peer or a timeout; this is what the two have in common and what training needs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace elasticrun::worker {
+
+enum class DataType : std::uint8_t { float32, float64 };
+
+inline constexpr std::size_t size_of(DataType type) { return type == DataType::float32 ? 4 : 8; }
+
+// A peer died, the group was aborted, or a limit of time passed. The group is useless from now on.
+struct GroupBroken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A message under way. Dropped without wait(), the memory is not touched any more after the
+// destructor, but the group cannot be used again when the message was not through.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  virtual void wait() = 0;  // throws GroupBroken
+};
+
+// Collectives are called by all ranks in the same order, by one thread at a time; connect and close
+// may be called on another thread than the collectives. All but abort and close throw GroupBroken.
+// A call that throws leaves its memory in any state, and the memory is not touched afterwards.
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Listens, and returns this rank's addresses as one word of printable text. Once.
+  virtual std::string publish() = 0;
+  // Takes what each rank published, in rank order, and blocks until all are connected. Once.
+  virtual void connect(const std::vector<std::string>& published) = 0;
+  // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time,
+  // any number of times. Peers that are connected to this rank fail as well; one that still waits
+  // for it to dial does not learn of it, and needs an abort of its own.
+  virtual void abort() noexcept = 0;
+  // Gives sockets and memory back; blocks for some milliseconds, so not on the training thread.
+  // No other call but abort may be under way. The destructor does it too.
+  virtual void close() noexcept = 0;
+
+  // The sum over the world, in place; the same bits on every rank.
+  virtual void all_reduce(void* data, DataType type, std::size_t count) = 0;
+  virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
+  virtual void barrier() = 0;
+
+  // Point to point. Messages between two ranks with one tag arrive in the order in which they were
+  // posted; both sides name the same number of bytes. The memory stays untouched until wait() is
+  // done.
+  virtual std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
+                                             std::uint32_t tag) = 0;
+  virtual std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,
+                                             std::uint32_t tag) = 0;
+  void send(int to, const void* data, std::size_t bytes, std::uint32_t tag) {
+    post_send(to, data, bytes, tag)->wait();
+  }
+  void recv(int from, void* data, std::size_t bytes, std::uint32_t tag) {
+    post_recv(from, data, bytes, tag)->wait();
+  }
+};
+
+// Makes groups, and keeps between them what is dear to make. Outlives its groups. Any thread.
+class DataPlane {
+ public:
+  virtual ~DataPlane() = default;
+  // Throws GroupBroken when this machine cannot offer what a group needs.
+  virtual std::unique_ptr<Group> create(int rank, int size) = 0;
+};
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,259 @@
+// elasticrun.hpp: elastic training in C++, a header over the C interface (elasticrun.h).
+//
+//     elasticrun::Job job;
+//     job.state("weights", weights).state("momentum", momentum).gradients("grads", grads);
+//     job.train({.samples = 60'000, .epochs = 5, .batch = 32},
+//         [&](elasticrun::Step& step) { model.backward(step.samples(), grads); },
+//         [&](elasticrun::Step& step) { model.apply(grads, 0.1 * step.lr_factor()); });
+//
+// Compute leaves the mean gradient over step.samples(); apply finds the mean over the global batch; the end
+// of apply commits the step. Compute must not change registered state, and its randomness must come
+// from (seed, step, sample): a step may be repeated. What it throws comes out of train.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "elasticrun/elasticrun.h"
+
+namespace elasticrun {
+
+// This worker is out of the world for good. Uncaught, it ends the process quietly with 0.
+struct Evicted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// Lower-level calls only: this step did not happen; begin the same step again.
+struct WorldChanged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// A mistake in the program.
+struct Misuse : std::logic_error {
+  using std::logic_error::logic_error;
+};
+// The environment failed.
+struct Failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+// Lets an Evicted that nobody catches end the process with 0 instead of an abort.
+inline void end_quietly_when_evicted() {
+  static const std::terminate_handler previous = std::set_terminate([] {
+    try {
+      if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const Evicted&) {
+      std::fflush(nullptr);
+      std::_Exit(0);
+    } catch (...) {
+    }
+    previous();
+  });
+}
+
+}  // namespace detail
+
+template <class T>
+concept Real = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+template <Real T>
+inline constexpr elasticrun_type type_of =
+    std::is_same_v<T, float> ? ELASTICRUN_FLOAT32 : ELASTICRUN_FLOAT64;
+
+// A place in the ranked members of one generation.
+class World {
+ public:
+  World(const elasticrun_job* job) : job_(job) {}
+  int rank() const { return elasticrun_rank(job_); }
+  int size() const { return elasticrun_size(job_); }
+  std::uint64_t generation() const { return elasticrun_generation(job_); }
+
+ private:
+  const elasticrun_job* job_;
+};
+
+class Step {
+ public:
+  explicit Step(elasticrun_step* step) : step_(step) {}
+
+  // Indices in [0, samples) to compute now; in apply, this worker's whole share.
+  std::span<const std::uint64_t> samples() const {
+    std::size_t count = 0;
+    const std::uint64_t* first = elasticrun_step_samples(step_, &count);
+    return {first, count};
+  }
+  std::int64_t number() const { return elasticrun_step_number(step_); }
+  std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
+  std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
+  // What to multiply the learning rate with, by --lr-rule.
+  double lr_factor() const { return elasticrun_step_lr_factor(step_); }
+
+  // In compute: adds to a figure that the world's reduction sums.
+  void sum(const char* name, double x) {
+    if (elasticrun_step_sum(step_, name, x) != ELASTICRUN_OK)
+      throw Misuse(std::string("step.sum: more than 32 names, or not in compute: ") + name);
+  }
+  // In apply: the figure summed over the world, 0 when nobody added to it.
+  double total(const char* name) const { return elasticrun_step_total(step_, name); }
+
+ private:
+  elasticrun_step* step_;
+};
+
+struct TrainOptions {
+  std::int64_t samples = 0;      // in one epoch
+  std::int64_t epochs = 1;
+  std::int64_t batch = 0;        // samples one worker computes efficiently
+  std::int64_t base_batch = 0;   // batch the learning rate was tuned for
+  std::int64_t micro_batch = 0;  // most samples in one call of compute; 0: no limit
+  std::uint64_t seed = 0;        // of the order of the samples
+};
+
+class Job {
+ public:
+  Job() {
+    detail::end_quietly_when_evicted();
+    const elasticrun_status status = elasticrun_open(&job_);
+    if (status == ELASTICRUN_OK) return;
+    const std::string text = job_ ? elasticrun_error(job_) : "out of memory";
+    elasticrun_close(job_);
+    throw Failed(text);
+  }
+  ~Job() { elasticrun_close(job_); }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  Job& state(const char* name, void* data, std::size_t bytes) {
+    check(elasticrun_state(job_, name, data, bytes));
+    return *this;
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  Job& state(const char* name, std::span<T> data) {
+    return state(name, data.data(), data.size_bytes());
+  }
+  template <class T>
+  Job& state(const char* name, std::vector<T>& data) {
+    return state(name, std::span<T>(data));
+  }
+  template <Real T>
+  Job& gradients(const char* name, std::span<T> data) {
+    check(elasticrun_gradients(job_, name, data.data(), type_of<T>, data.size()));
+    return *this;
+  }
+  template <Real T>
+  Job& gradients(const char* name, std::vector<T>& data) {
+    return gradients(name, std::span<T>(data));
+  }
+  template <Real T>
+  Job& buffers(const char* name, std::span<T> data) {
+    check(elasticrun_buffers(job_, name, data.data(), type_of<T>, data.size()));
+    return *this;
+  }
+  template <Real T>
+  Job& buffers(const char* name, std::vector<T>& data) {
+    return buffers(name, std::span<T>(data));
+  }
+
+  // Between two steps, on every member, after the last step of each epoch: evaluate, save, print.
+  void on_epoch(std::function<void(const World&)> callback) {
+    epoch_ = std::move(callback);
+    check(elasticrun_on_epoch(
+        job_,
+        [](std::int64_t, void* self) {
+          auto& job = *static_cast<Job*>(self);
+          return job.guarded([&] { job.epoch_(World(job.job_)); });
+        },
+        this));
+  }
+
+  // Throws Evicted in a worker that was evicted, and whatever a callback threw.
+  void train(const TrainOptions& options, std::function<void(Step&)> compute,
+             std::function<void(Step&)> apply) {
+    compute_ = std::move(compute);
+    apply_ = std::move(apply);
+    const elasticrun_train_options c{sizeof(elasticrun_train_options),
+                                     options.samples,
+                                     options.epochs,
+                                     options.batch,
+                                     options.base_batch,
+                                     options.micro_batch,
+                                     options.seed};
+    check(elasticrun_train(job_, &c, &Job::call<&Job::compute_>, &Job::call<&Job::apply_>, this));
+  }
+
+  // The next samples of this worker if the world stays as it is.
+  std::vector<std::uint64_t> upcoming(std::size_t count) const {
+    std::vector<std::uint64_t> samples(count);
+    samples.resize(elasticrun_upcoming(job_, samples.data(), count));
+    return samples;
+  }
+
+  World world() const { return World(job_); }
+
+  // A loop of one's own; see elasticrun.h. Each throws WorldChanged and Evicted.
+  void start() { check(elasticrun_start(job_)); }
+  template <Real T>
+  void all_reduce(std::span<T> data) {
+    check(elasticrun_all_reduce(job_, data.data(), type_of<T>, data.size()));
+  }
+  void broadcast(void* data, std::size_t bytes, int root) {
+    check(elasticrun_broadcast(job_, data, bytes, root));
+  }
+  void barrier() { check(elasticrun_barrier(job_)); }
+  void commit() { check(elasticrun_commit(job_)); }
+  std::int64_t committed() const { return elasticrun_committed(job_); }
+  void leave() { check(elasticrun_leave(job_)); }
+
+ private:
+  using StepCallback = std::function<void(Step&)>;
+
+  template <StepCallback Job::*callback>
+  static int call(elasticrun_step* step, void* self) {
+    auto& job = *static_cast<Job*>(self);
+    return job.guarded([&] {
+      Step view(step);
+      (job.*callback)(view);
+    });
+  }
+
+  template <class F>
+  int guarded(F&& body) noexcept {
+    try {
+      body();
+      return 0;
+    } catch (...) {
+      thrown_ = std::current_exception();
+      return 1;
+    }
+  }
+
+  void check(elasticrun_status status) {
+    if (status == ELASTICRUN_OK) return;
+    if (status == ELASTICRUN_CALLBACK && thrown_)
+      std::rethrow_exception(std::exchange(thrown_, nullptr));
+    const char* text = elasticrun_error(job_);
+    if (status == ELASTICRUN_WORLD_CHANGED) throw WorldChanged(text);
+    if (status == ELASTICRUN_EVICTED) throw Evicted(text);
+    if (status == ELASTICRUN_MISUSE) throw Misuse(text);
+    throw Failed(text);
+  }
+
+  elasticrun_job* job_ = nullptr;
+  StepCallback compute_, apply_;
+  std::function<void(const World&)> epoch_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace elasticrun

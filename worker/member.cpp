@@ -1,0 +1,211 @@
+#include "worker/member.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace elasticrun::worker {
+
+void Member::receive(const wire::ToWorker& letter) {
+  if (evicted_) return;
+  std::visit([this](const auto& message) { on(message); }, letter);
+}
+
+// ---------------------------------------------------------------- preparing the next world
+
+void Member::on(const wire::Prepare& prepare) {
+  const wire::World& world = prepare.world;
+  if (world.generation <= aborted_) return;
+  if (world_ && world.generation <= world_->world.generation) return;
+  const auto me = std::ranges::find(world.members, self_, &wire::Member::worker);
+  next_ = Place{.world = world};
+  if (me == world.members.end()) {  // a leaver has no group to form, but it votes
+    send(wire::Prepared{world.generation});
+    return;
+  }
+  next_->rank = Rank(static_cast<std::int32_t>(me - world.members.begin()));
+  outbox_.push_back(
+      FormGroup{world.generation, next_->rank, static_cast<int>(world.members.size())});
+}
+
+void Member::published(Generation generation, std::string addresses) {
+  if (expects(generation)) send(wire::Publish{generation, std::move(addresses)});
+}
+
+void Member::on(const wire::Gathered& gathered) {
+  if (expects(gathered.generation))
+    outbox_.push_back(ConnectGroup{gathered.generation, gathered.values});
+}
+
+void Member::formed(Generation generation, const Result<void>& outcome) {
+  if (!expects(generation)) return;
+  if (outcome.has_value())
+    send(wire::Prepared{generation});
+  else
+    send(wire::PrepareFailed{generation, outcome.error().text});
+}
+
+void Member::on(const wire::Cancel& cancel) {
+  if (expects(cancel.generation)) {
+    outbox_.push_back(DropGroup{cancel.generation});
+    next_.reset();
+    return;
+  }
+  // A candidate that had its Go and waits for a state that will not come.
+  if (running(cancel.generation) && phase_ != Phase::swap && !world_->entered) {
+    outbox_.push_back(DropGroup{cancel.generation});
+    world_.reset();
+    phase_ = Phase::waiting;
+  }
+}
+
+void Member::on(const wire::Go& go) {
+  if (!expects(go.generation)) return;
+  next_->go = true;
+  next_->at_once = go.at_once;
+  if (!world_) enter_next();
+}
+
+// ---------------------------------------------------------------- the gate
+
+void Member::on(const wire::Abort& abort) {
+  if (abort.generation <= aborted_) return;
+  aborted_ = abort.generation;
+  outbox_.push_back(AbortGroups{aborted_});
+  if (next_ && next_->world.generation <= aborted_) next_.reset();
+  owes_answer_ = true;
+  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();
+}
+
+void Member::answer() {
+  owes_answer_ = false;
+  agreed_ = false;
+  if (world_ && world_->world.generation <= aborted_) world_.reset();
+  if (phase_ != Phase::outside) phase_ = Phase::waiting;
+  send(wire::Answer{aborted_, committed_});
+}
+
+// The world may have gone since the training thread has looked.
+bool Member::begin_compute() {
+  if (task() != Task::step) return false;
+  phase_ = Phase::compute;
+  return true;
+}
+
+bool Member::may_apply(double votes) {
+  if (phase_ != Phase::compute || evicted_) return false;
+  // Exact in a float up to 2^24 members.
+  agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
+  phase_ = Phase::apply;
+  return true;
+}
+
+bool Member::commit() {
+  ER_CHECK(phase_ == Phase::apply && world_);
+  committed_ = committed_.next();
+  phase_ = Phase::between;
+  if (!world_->committed_once) {
+    world_->committed_once = true;
+    const Generation generation = world_->world.generation;
+    send(wire::Committed{generation, committed_});
+    // Everybody took part in this world's reduction, so nobody reads from an older group.
+    outbox_.push_back(CloseGroups{generation});
+  }
+  if (owes_answer_) {
+    answer();
+    return false;
+  }
+  if (agreed_) {
+    agreed_ = false;
+    enter_next();
+  }
+  return true;
+}
+
+void Member::broken(const std::string& reason) {
+  if (phase_ != Phase::compute && phase_ != Phase::transfer) return;  // aborted meanwhile
+  phase_ = Phase::waiting;
+  world_->broken = true;
+  send(wire::Broken{world_->world.generation, reason});
+}
+
+// ---------------------------------------------------------------- entering a world
+
+void Member::enter_next() {
+  world_ = std::exchange(next_, std::nullopt);
+  if (world_->rank == Rank(-1)) {  // keeps its state until it is dismissed
+    world_.reset();
+    phase_ = Phase::leaving;
+    return;
+  }
+  if (phase_ != Phase::outside) phase_ = Phase::waiting;
+}
+
+bool Member::holds_state() const {
+  return world_->world.members[static_cast<std::size_t>(world_->rank.value)].holds_state;
+}
+
+void Member::begin_transfer() {
+  ER_CHECK(world_ && !world_->entered);
+  phase_ = Phase::transfer;
+}
+
+bool Member::may_swap() {
+  if (phase_ != Phase::transfer) return false;
+  phase_ = Phase::swap;
+  return true;
+}
+
+void Member::entered(wire::Entered report) {
+  if (phase_ != Phase::swap && phase_ != Phase::transfer) return;  // aborted meanwhile
+  committed_ = report.step;
+  phase_ = Phase::between;
+  world_->entered = true;
+  report.generation = world_->world.generation;
+  send(report);
+  if (owes_answer_) answer();
+}
+
+// ---------------------------------------------------------------- the training thread's life
+
+void Member::ready(const wire::TrainSpec& train) {
+  call_ = train.call;
+  phase_ = world_ && world_->entered ? Phase::between : Phase::waiting;
+  send(wire::Ready{train});
+}
+
+Task Member::task() const {
+  if (evicted_) return Task::evicted;
+  if (call_ > 0 && released_call_ >= call_) return Task::released;
+  if (!world_ || world_->broken || phase_ == Phase::done) return Task::wait;
+  return world_->entered ? Task::step : Task::enter;
+}
+
+void Member::done(std::int64_t call) {
+  if (phase_ != Phase::between) return;  // aborted meanwhile
+  phase_ = Phase::done;
+  send(wire::Done{call, committed_});
+}
+
+void Member::on(const wire::Release& release) {
+  released_call_ = std::max(released_call_, release.call);
+}
+
+void Member::on(const wire::Dismiss& dismiss) {
+  evicted_ = true;
+  dismissed_ = dismiss.reason;
+  outbox_.push_back(AbortGroups{Generation(~0ULL)});
+}
+
+void Member::leave(const std::string& reason) {
+  if (evicted_) return;
+  send(wire::Leave{reason});
+  on(wire::Dismiss{reason});
+}
+
+void Member::fail(const std::string& reason) {
+  if (!evicted_) on(wire::Dismiss{reason});
+}
+
+}  // namespace elasticrun::worker

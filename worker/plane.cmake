@@ -1,0 +1,18 @@
+# The data plane and the state transfer. Hidden symbols: it goes into libelasticrun beside the user's code.
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(XXHASH_LIBRARY NAMES libxxhash.a xxhash REQUIRED)
+find_path(GLOO_INCLUDE gloo/context.h REQUIRED)
+
+add_library(elasticrun_worker_plane STATIC
+  gloo_group.cpp gloo_transport.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
+  transfer_plan.cpp)
+target_include_directories(elasticrun_worker_plane SYSTEM PRIVATE ${XXHASH_INCLUDE})
+if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
+  target_include_directories(elasticrun_worker_plane SYSTEM PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/gloo_compat)
+endif()
+target_link_libraries(elasticrun_worker_plane
+  PUBLIC elasticrun_base
+  PRIVATE elasticrun_warnings gloo fmt::fmt ${XXHASH_LIBRARY} Threads::Threads)
+set_target_properties(elasticrun_worker_plane PROPERTIES
+  POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -1,0 +1,69 @@
+// Turns each worker's mean gradients into the mean over the global batch, with few large
+// collectives.
+//
+// A worker with n of N samples contributes n/N of its mean; the sum over the world is the global
+// mean, without a division afterwards, and with one worker (n = N) nothing is touched at all. Small
+// tensors are gathered in one buffer, whose end carries the step's extra numbers (votes, figures);
+// a large one is reduced where it lies. Reducing each tensor by itself would pay a message's cost
+// for every bias.
+//
+// A step:  begin_step(calls, N)   accumulate(n) after each call of compute   reduce(group, extras)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "worker/group.hpp"
+#include "worker/state.hpp"
+
+namespace elasticrun::worker {
+
+class Reduction {
+ public:
+  // Of a sealed table, which outlives this. `extras_max` numbers can ride on a step. Allocates
+  // what steps of one compute call need.
+  Reduction(const StateTable& table, std::size_t extras_max);
+
+  // compute_calls: of this worker in this step, 0 when its share is empty. global_samples: of the
+  // step over the world (> 0), equal on all ranks.
+  void begin_step(std::size_t compute_calls, double global_samples);
+  // Takes what this call of compute left in gradients and buffers: means over `samples`.
+  void accumulate(double samples);
+  // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
+  // global batch, and `extras` (as many on all ranks) the sums over the world, rounded to the
+  // gradients' type. Throws GroupBroken: then gradients and buffers are garbage, the state is not.
+  void reduce(Group& group, std::span<double> extras);
+
+ private:
+  struct Place {
+    void* data = nullptr;  // the program's
+    std::size_t count = 0;
+    std::size_t at = 0;  // in its accumulator: the fused buffer, or the one for large tensors
+  };
+  template <class T>
+  void accumulate_as(double weight);
+  template <class T>
+  void reduce_as(Group& group, std::span<double> extras);
+  template <class T>
+  T* fused_as() {
+    return reinterpret_cast<T*>(fused_.data());
+  }
+  template <class T>
+  T* large_as() {
+    return reinterpret_cast<T*>(large_.data());
+  }
+
+  const DataType type_;
+  const std::size_t extras_max_;
+  std::vector<Place> small_places_, large_places_;
+  std::size_t small_count_ = 0, large_count_ = 0;  // elements
+  std::vector<std::byte> fused_;                   // small tensors, then the extras
+  std::vector<std::byte>
+      large_;  // sums of the large tensors, from the first step of several calls on
+  std::size_t calls_ = 0, done_ = 0;
+  double global_samples_ = 0;
+};
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,104 @@
+#include "worker/state.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace elasticrun::worker {
+
+namespace {
+
+const char* kind_name(char kind) {
+  return kind == 's' ? "state" : kind == 'g' ? "gradients" : "buffers";
+}
+
+Error wrong(char kind, const std::string& name, const std::string& what) {
+  return Error{fmt::format("{} '{}': {}", kind_name(kind), name, what)};
+}
+
+}  // namespace
+
+Result<void> StateTable::add(char kind, const std::string& name, void* data, std::size_t bytes) {
+  if (sealed_)
+    return wrong(kind, name, "registered after the start; register before train or start");
+  if (name.empty()) return wrong(kind, name, "has no name; each needs its own");
+  if (data == nullptr && bytes > 0) return wrong(kind, name, "has no memory (null)");
+  for (const Entry& entry : entries_)
+    if (entry.name == name)
+      return wrong(kind, name, fmt::format("the name is taken by {}", kind_name(entry.kind)));
+  entries_.push_back({kind, name, bytes});
+  return {};
+}
+
+Result<void> StateTable::add_state(const std::string& name, void* data, std::size_t bytes) {
+  if (auto added = add('s', name, data, bytes); !added) return added;
+  segments_.push_back({static_cast<std::byte*>(data), bytes});
+  return {};
+}
+
+Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const std::string& name,
+                                   void* data, DataType type, std::size_t count) {
+  if (count > std::numeric_limits<std::size_t>::max() / size_of(type))
+    return wrong(kind, name, fmt::format("{} elements are more than memory can hold", count));
+  if (typed_ && type != type_)
+    return wrong(kind, name,
+                 "float32 and float64 are mixed; all gradients and buffers have one type");
+  if (auto added = add(kind, name, data, count * size_of(type)); !added) return added;
+  type_ = type;
+  typed_ = true;
+  list.push_back({name, data, count});
+  return {};
+}
+
+Result<void> StateTable::add_gradients(const std::string& name, void* data, DataType type,
+                                       std::size_t count) {
+  return add_typed('g', gradients_, name, data, type, count);
+}
+
+Result<void> StateTable::add_buffers(const std::string& name, void* data, DataType type,
+                                     std::size_t count) {
+  return add_typed('b', buffers_, name, data, type, count);
+}
+
+void StateTable::seal() {
+  if (sealed_) return;
+  sealed_ = true;
+  std::string layout;
+  for (const Entry& entry : entries_)
+    layout += fmt::format("{} {} {}:{} {}\n", entry.kind, static_cast<int>(type()),
+                          entry.name.size(), entry.name, entry.bytes);
+  layout_hash_ = XXH3_64bits(layout.data(), layout.size());
+
+  std::size_t committed = 0;
+  for (const Tensor& buffer : buffers_) committed += buffer.count * size_of(type_);
+  committed_.resize(committed);
+  if (committed > 0) segments_.push_back({committed_.data(), committed});
+  std::erase_if(segments_, [](const Segment& segment) { return segment.bytes == 0; });
+  for (const Segment& segment : segments_) bytes_ += segment.bytes;
+  commit_buffers();
+}
+
+void StateTable::commit_buffers() noexcept {
+  std::byte* copy = committed_.data();
+  for (const Tensor& buffer : buffers_) {
+    const std::size_t bytes = buffer.count * size_of(type_);
+    if (bytes > 0) std::memcpy(copy, buffer.data, bytes);
+    copy += bytes;
+  }
+}
+
+void StateTable::restore_buffers() noexcept {
+  const std::byte* copy = committed_.data();
+  for (const Tensor& buffer : buffers_) {
+    const std::size_t bytes = buffer.count * size_of(type_);
+    if (bytes > 0) std::memcpy(buffer.data, copy, bytes);
+    copy += bytes;
+  }
+}
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,86 @@
+// What a worker carries from world to world: the memory the program has registered, and its layout.
+//
+// Three kinds. *State* (weights, momentum) is the program's own memory: apply changes it, a
+// newcomer receives it. *Gradients* are worth nothing after the step and never travel. *Buffers*
+// (running statistics) are overwritten by compute before anybody knows whether the step will count;
+// so their committed values are kept in a copy, which is what travels and what a repeated step
+// starts from.
+//
+// Why no copy of the state as well: compute must not touch it, so between two steps the program's
+// memory is the committed state, and copying it in every step is what would cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "worker/group.hpp"
+
+namespace elasticrun::worker {
+
+// A numeric tensor in the program's memory.
+struct Tensor {
+  std::string name;
+  void* data = nullptr;
+  std::size_t count = 0;
+};
+
+// A piece of memory of the state as it travels.
+struct Segment {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+class StateTable {
+ public:
+  // Errors: registered after the start, null memory, a name taken or empty, a second numeric type.
+  Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
+  Result<void> add_gradients(const std::string& name, void* data, DataType type, std::size_t count);
+  Result<void> add_buffers(const std::string& name, void* data, DataType type, std::size_t count);
+  // Ends the registration; the buffers' present values become the committed ones. Idempotent.
+  void seal();
+  bool sealed() const { return sealed_; }
+
+  // Of gradients and buffers; float64 when there are none.
+  DataType type() const { return typed_ ? type_ : DataType::float64; }
+  std::span<const Tensor> gradients() const { return gradients_; }
+  std::span<const Tensor> buffers() const { return buffers_; }
+
+  // The rest is for sealed tables. What travels: the state in the order of its registration, then
+  // the committed copy of the buffers.
+  std::span<const Segment> segments() const { return segments_; }
+  std::uint64_t bytes() const { return bytes_; }
+  // Of kinds, names, types and sizes of everything registered: equal in all workers of a job.
+  std::uint64_t layout_hash() const { return layout_hash_; }
+
+  // The program's buffers become the committed ones (at commit), or the other way round (before
+  // each call of compute, and when a step is repeated).
+  void commit_buffers() noexcept;
+  void restore_buffers() noexcept;
+
+ private:
+  struct Entry {
+    char kind = 's';  // state, gradients, buffers
+    std::string name;
+    std::size_t bytes = 0;
+  };
+  Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes);
+  Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
+                         DataType type, std::size_t count);
+
+  std::vector<Entry> entries_;
+  std::vector<Segment> segments_;  // of the state until seal(), then all
+  std::vector<Tensor> gradients_;
+  std::vector<Tensor> buffers_;
+  std::vector<std::byte> committed_;  // all buffers, one after the other
+  std::uint64_t bytes_ = 0;
+  std::uint64_t layout_hash_ = 0;
+  DataType type_ = DataType::float64;
+  bool typed_ = false;
+  bool sealed_ = false;
+};
+
+}  // namespace elasticrun::worker

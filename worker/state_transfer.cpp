@@ -1,0 +1,274 @@
+#include "worker/state_transfer.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "worker/state_image.hpp"
+#include "worker/transfer_plan.hpp"
+
+namespace elasticrun::worker {
+
+namespace {
+
+// Large enough that a message's own cost does not show, small enough to overlap hashing and
+// sending.
+constexpr std::size_t chunk_bytes_max = 4u << 20;
+constexpr std::size_t chunk_bytes_min = 256u << 10;
+// Messages under way in one part.
+constexpr std::size_t depth_of_part = 4;
+// Parts are tagged by their number; this is beyond.
+constexpr std::uint32_t progress_tag = 0xffff'ffff;
+
+// Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
+struct Header {
+  std::uint64_t version = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t layout = 0;
+  std::uint64_t progress_bytes = 0;
+  std::uint64_t progress_hash = 0;
+};
+
+// One message of one part.
+struct Chunk {
+  std::uint64_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+std::vector<Chunk> chunks_of(const TransferPart& part, std::size_t chunk_bytes) {
+  std::vector<Chunk> chunks;
+  for (std::uint64_t at = 0; at < part.bytes; at += chunk_bytes)
+    chunks.push_back({part.offset + at, std::min<std::uint64_t>(chunk_bytes, part.bytes - at)});
+  return chunks;
+}
+
+std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+
+}  // namespace
+
+// A chunk on its way through this rank.
+struct StateTransfer::InFlight {
+  std::size_t part = 0;
+  std::size_t index = 0;  // of the chunk in its part
+  Chunk chunk;
+  std::byte* data = nullptr;
+  std::vector<std::byte> scratch;  // for a chunk that does not lie in one piece
+  std::unique_ptr<Pending> coming;
+  std::unique_ptr<Pending> going;
+
+  std::byte* scratch_for(std::size_t bytes) {
+    if (scratch.size() < bytes) scratch.resize(bytes);
+    return scratch.data();
+  }
+};
+
+struct StateTransfer::Work {
+  Work(const StateTable& table, const std::vector<bool>& holds)
+      : image(table.segments()),
+        plan(plan_transfer(holds, table.bytes())),
+        chunk_bytes(
+            std::max(chunk_bytes_min, chunk_bytes_max / std::max<std::size_t>(1, plan.size()))) {
+    for (const TransferPart& part : plan) {
+      chunks.push_back(chunks_of(part, chunk_bytes));
+      hashes.emplace_back(chunks.back().size());
+    }
+  }
+
+  const StateImage image;
+  const std::vector<TransferPart> plan;
+  const std::size_t chunk_bytes;
+  std::vector<std::vector<Chunk>> chunks;          // by part
+  std::vector<std::vector<std::uint64_t>> hashes;  // by part and chunk, as seen by this rank
+  StagingMemory staging;                           // none: receive in place
+};
+
+StateTransfer::StateTransfer(Group& group, std::vector<bool> holds, StateTable& table)
+    : group_(group), holds_(std::move(holds)), table_(table) {
+  ER_CHECK(table_.sealed() && holds_.size() == static_cast<std::size_t>(group_.size()));
+  const auto first = std::find(holds_.begin(), holds_.end(), true);
+  ER_CHECK(first != holds_.end(), "a world without a holder of the state");
+  lead_ = static_cast<int>(first - holds_.begin());
+  receiver_ = !holds_[static_cast<std::size_t>(group_.rank())];
+}
+
+StateTransfer::~StateTransfer() = default;
+
+TransferResult StateTransfer::exchange(const std::string& progress, bool keep_old_state) {
+  const auto start = std::chrono::steady_clock::now();
+  if (std::find(holds_.begin(), holds_.end(), false) == holds_.end()) return {};
+  agree(progress);
+  work_ = std::make_unique<Work>(table_, holds_);
+
+  std::vector<std::unique_ptr<Pending>> sent;
+  if (group_.rank() == lead_ && !progress_.empty()) {
+    for (int rank = 0; rank < group_.size(); ++rank)
+      if (!holds_[static_cast<std::size_t>(rank)])
+        sent.push_back(group_.post_send(rank, progress_.data(), progress_.size(), progress_tag));
+  }
+  if (receiver_) {
+    if (keep_old_state) work_->staging.allocate(table_.bytes());
+    if (!progress_.empty()) group_.recv(lead_, progress_.data(), progress_.size(), progress_tag);
+    receive_parts();
+  } else {
+    for (std::size_t i = 0; i < work_->plan.size(); ++i)
+      if (work_->plan[i].route.front() == group_.rank()) send_part(i);
+  }
+  for (const auto& pending : sent) pending->wait();
+  complete_ = true;
+  return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};
+}
+
+// All learn the lead's layout, and all learn whether all agree, so that nobody waits for one who
+// left.
+void StateTransfer::agree(const std::string& progress) {
+  Header own{.bytes = table_.bytes(), .layout = table_.layout_hash()};
+  if (!receiver_) {
+    own.progress_bytes = progress.size();
+    own.progress_hash = hash_of(progress.data(), progress.size());
+  }
+  Header lead = own;
+  group_.broadcast(&lead, sizeof lead, lead_);
+
+  const bool other_layout =
+      lead.version != own.version || lead.bytes != own.bytes || lead.layout != own.layout;
+  const bool other_progress = !receiver_ && (lead.progress_bytes != own.progress_bytes ||
+                                             lead.progress_hash != own.progress_hash);
+  std::array<double, 2> wrong{other_layout ? 1.0 : 0.0, other_progress ? 1.0 : 0.0};
+  group_.all_reduce(wrong.data(), DataType::float64, wrong.size());
+  if (other_layout)
+    throw StateMismatch(fmt::format(
+        "this worker registered {} bytes of state, rank {} {} bytes (layouts {:016x} and {:016x}); "
+        "all workers must register the same names, types and sizes in the same order",
+        own.bytes, lead_, lead.bytes, own.layout, lead.layout));
+  if (wrong[0] > 0)
+    throw StateMismatch(fmt::format(
+        "{} of {} workers registered other state than the {} bytes of rank {}; all must register "
+        "the same names, types and sizes in the same order",
+        wrong[0], group_.size(), lead.bytes, lead_));
+  if (wrong[1] > 0)
+    throw StateMismatch(
+        fmt::format("{} holders of the state are not at the progress of rank {}", wrong[1], lead_));
+  if (receiver_)
+    progress_.resize(lead.progress_bytes);
+  else
+    progress_ = progress;
+}
+
+void StateTransfer::send_part(std::size_t index) {
+  const TransferPart& part = work_->plan[index];
+  const std::vector<Chunk>& chunks = work_->chunks[index];
+  std::vector<std::uint64_t>& hashes = work_->hashes[index];
+  const int next = part.route[1];
+  const auto tag = static_cast<std::uint32_t>(index);
+  std::array<InFlight, depth_of_part> slots;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    InFlight& slot = slots[i % slots.size()];
+    if (slot.going) slot.going->wait();
+    slot.chunk = chunks[i];
+    slot.data = work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
+    if (!slot.data) {
+      slot.data = slot.scratch_for(slot.chunk.bytes);
+      work_->image.copy_out(slot.chunk.offset, slot.chunk.bytes, slot.data);
+    }
+    slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
+    hashes[i] = hash_of(slot.data, slot.chunk.bytes);
+  }
+  for (InFlight& slot : slots)
+    if (slot.going) slot.going->wait();
+  group_.send(next, hashes.data(), hashes.size() * sizeof hashes[0], tag);
+}
+
+// Where this rank stands in the route of a part.
+std::size_t place_of(const TransferPart& part, int rank) {
+  return static_cast<std::size_t>(std::find(part.route.begin(), part.route.end(), rank) -
+                                  part.route.begin());
+}
+
+// All ranks take the chunks in one order, the first of each part, the second of each, ...: a rank
+// then only ever waits for something earlier in that order, so no circle of ranks can wait for each
+// other.
+void StateTransfer::receive_parts() {
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // (chunk, part)
+  for (std::size_t part = 0; part < work_->plan.size(); ++part)
+    for (std::size_t i = 0; i < work_->chunks[part].size(); ++i) order.emplace_back(i, part);
+  std::sort(order.begin(), order.end());
+
+  const std::size_t depth = depth_of_part * work_->plan.size();
+  std::vector<InFlight> slots(2 * depth);  // a chunk is passed on while the next ones come in
+  for (std::size_t i = 0; i < order.size() + depth; ++i) {
+    if (i >= depth && i - depth < order.size()) take(slots[(i - depth) % slots.size()]);
+    if (i < order.size()) {
+      InFlight& slot = slots[i % slots.size()];
+      if (slot.going) slot.going->wait();
+      slot.part = order[i].second;
+      slot.index = order[i].first;
+      expect(slot);
+    }
+  }
+  for (InFlight& slot : slots)
+    if (slot.going) slot.going->wait();
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
+}
+
+void StateTransfer::expect(InFlight& slot) {
+  const TransferPart& part = work_->plan[slot.part];
+  slot.chunk = work_->chunks[slot.part][slot.index];
+  slot.data = work_->staging.data()
+                  ? work_->staging.data() + slot.chunk.offset
+                  : work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
+  if (!slot.data) slot.data = slot.scratch_for(slot.chunk.bytes);
+  const int from = part.route[place_of(part, group_.rank()) - 1];
+  slot.coming =
+      group_.post_recv(from, slot.data, slot.chunk.bytes, static_cast<std::uint32_t>(slot.part));
+}
+
+void StateTransfer::take(InFlight& slot) {
+  slot.coming->wait();
+  const TransferPart& part = work_->plan[slot.part];
+  const std::size_t next = place_of(part, group_.rank()) + 1;
+  if (next < part.route.size())
+    slot.going = group_.post_send(part.route[next], slot.data, slot.chunk.bytes,
+                                  static_cast<std::uint32_t>(slot.part));
+  work_->hashes[slot.part][slot.index] = hash_of(slot.data, slot.chunk.bytes);
+  if (slot.data == slot.scratch.data())
+    work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
+}
+
+// Compares what came with what the holder saw, and passes the holder's hashes on.
+void StateTransfer::verify(std::size_t index) {
+  const TransferPart& part = work_->plan[index];
+  const auto tag = static_cast<std::uint32_t>(index);
+  const std::vector<std::uint64_t>& own = work_->hashes[index];
+  std::vector<std::uint64_t> holders(own.size());
+  const std::size_t bytes = holders.size() * sizeof holders[0];
+  const std::size_t place = place_of(part, group_.rank());
+  group_.recv(part.route[place - 1], holders.data(), bytes, tag);
+  if (place + 1 < part.route.size()) group_.send(part.route[place + 1], holders.data(), bytes, tag);
+  const auto [ours, theirs] = std::mismatch(own.begin(), own.end(), holders.begin());
+  if (ours == own.end()) return;
+  const std::uint64_t at =
+      work_->chunks[index][static_cast<std::size_t>(ours - own.begin())].offset;
+  group_.abort();
+  throw GroupBroken(
+      fmt::format("the state of rank {} arrived damaged (hash {:016x} for {:016x} at byte {}); "
+                  "does its program "
+                  "change registered state outside apply?",
+                  part.route.front(), *ours, *theirs, at));
+}
+
+void StateTransfer::commit(std::string& progress) noexcept {
+  if (!receiver_) return;
+  ER_CHECK(complete_);
+  if (const std::byte* staged = work_->staging.data())
+    work_->image.copy_in(0, table_.bytes(), staged);
+  table_.restore_buffers();
+  progress.swap(progress_);
+  work_.reset();
+  complete_ = false;
+}
+
+}  // namespace elasticrun::worker
