@@ -17,10 +17,12 @@
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <utility>
 
+#include "base/check.hpp"
 #include "launcher/lines.hpp"
 #include "wire/limits.hpp"
 
@@ -95,6 +97,7 @@ LocalExecutor::~LocalExecutor() {
 }
 
 void LocalExecutor::start(const AgentStart& start) {
+  ER_CHECK(!state_->children.contains(start.host));
   auto child = std::make_shared<Child>(state_->io);
   child->host = start.host;
   child->name = start.name;
@@ -151,7 +154,7 @@ void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {
 
 void LocalExecutor::line(const Child& child, std::string_view text) const {
   if (state_->handlers.on_line) return state_->handlers.on_line(child.host, std::string(text));
-  fmt::print(stderr, "{}: {}\n", child.name, text);
+  std::fputs(fmt::format("{}: {}\n", child.name, text).c_str(), stderr);
 }
 
 void LocalExecutor::wait(const std::shared_ptr<Child>& child) {

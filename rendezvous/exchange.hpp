@@ -1,7 +1,7 @@
 // The one exchange that forms a group: everybody publishes a value, everybody gets all of them.
 //
-// A general key-value store with waits would serve too, at one round trip a key; a world of n needs n
-// values once, so the store is a row by rank that is complete or not.
+// A general key-value store with waits would serve too, at one round trip a key; a world of n needs
+// n values once, so the store is a row by rank that is complete or not.
 #pragma once
 
 #include <string>

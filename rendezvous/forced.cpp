@@ -77,7 +77,8 @@ void Membership::maybe_finish_abort(Time now) {
 void Membership::form_from_survivors(Time now) {
   Seats seats = seats_;
   Step newest = no_state;
-  for (const WorkerId worker : seats.order()) newest = std::max(newest, peers_.at(worker).committed);
+  for (const WorkerId worker : seats.order())
+    newest = std::max(newest, peers_.at(worker).committed);
   // A leaver goes on when it alone has the newest state; else its time has come.
   for (const WorkerId worker : leaving_)
     if (peers_.at(worker).committed > newest) {

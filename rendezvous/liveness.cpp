@@ -10,9 +10,9 @@ void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) 
   Worker& worker = workers_[id];
   worker.heard = now;
   worker.generation = sample.generation;
-  worker.phase = sample.phase == "reduce"                                ? Phase::reducing
+  worker.phase = sample.phase == "reduce"                               ? Phase::reducing
                  : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
-                                                                         : Phase::elsewhere;
+                                                                        : Phase::elsewhere;
   worker.phase_since = now - Duration(sample.waiting_ns);
 }
 
@@ -20,8 +20,8 @@ std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   std::erase_if(hosts_, [&](const auto& entry) {
     if (now < entry.second + options_.agent_timeout) return false;
-    verdicts.push_back(HostSilent{
-        entry.first, fmt::format("agent silent for {}", to_text(now - entry.second))});
+    verdicts.push_back(
+        HostSilent{entry.first, fmt::format("agent silent for {}", to_text(now - entry.second))});
     return true;
   });
   bool somebody_busy = false;
@@ -52,8 +52,10 @@ std::vector<Verdict> Liveness::check(Time now) {
 Time Liveness::wake_at() const {
   Time at = never;
   for (const auto& [host, heard] : hosts_) at = std::min(at, heard + options_.agent_timeout);
-  // A hang needs no timer: a worker that hangs goes on sending samples, and each is followed by a check.
-  for (const auto& [id, worker] : workers_) at = std::min(at, worker.heard + options_.worker_timeout);
+  // A hang needs no timer: a worker that hangs goes on sending samples, and each is followed by a
+  // check.
+  for (const auto& [id, worker] : workers_)
+    at = std::min(at, worker.heard + options_.worker_timeout);
   return at;
 }
 

@@ -1,10 +1,10 @@
 // Who is silent, and who hangs: signs of life in, verdicts out, time as a parameter.
 //
-// Three clocks, for three different faults. A silent agent blames its host (power, network). A silent library
-// under a live agent blames the worker (stopped, swapped out). A worker that says it has been computing
-// for longer than --hung blames its program; one that has been reducing that long blames nobody by itself,
-// so its group is broken and formed anew. A phi-accrual detector would adapt to jitter; plain limits are
-// what a person can put in a table and reason about.
+// Three clocks, for three different faults. A silent agent blames its host (power, network). A
+// silent library under a live agent blames the worker (stopped, swapped out). A worker that says it
+// has been computing for longer than --hung blames its program; one that has been reducing that
+// long blames nobody by itself, so its group is broken and formed anew. A phi-accrual detector
+// would adapt to jitter; plain limits are what a person can put in a table and reason about.
 #pragma once
 
 #include <map>

@@ -34,8 +34,9 @@ bool Membership::anybody_training() const {
 }
 
 bool Membership::in_forming(WorkerId worker) const {
-  return forming_ && (std::ranges::count(forming_->leavers, worker) > 0 ||
-                      std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0);
+  return forming_ &&
+         (std::ranges::count(forming_->leavers, worker) > 0 ||
+          std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0);
 }
 
 // ---------------------------------------------------------------- local events
@@ -71,9 +72,11 @@ void Membership::on(const Change& change, Time now) {
       added = true;
     }
   const int size = static_cast<int>(seats.order().size());
-  if (running_ && !added && leavers.empty()) return refuse("it names nobody who could join or leave");
+  if (running_ && !added && leavers.empty())
+    return refuse("it names nobody who could join or leave");
   if (size < options_.minimum)
-    return refuse(fmt::format("{} workers would be fewer than the minimum {}", size, options_.minimum));
+    return refuse(
+        fmt::format("{} workers would be fewer than the minimum {}", size, options_.minimum));
   form(std::move(seats), std::move(leavers), change.id, change.reason, now);
 }
 
@@ -91,7 +94,8 @@ void Membership::on(const Tick&, Time now) {
     if (!forming_->at_once) {
       // The present world is well: only newcomers are given up.
       std::erase_if(missing, [&](WorkerId w) { return is_member(w); });
-      cancel(missing.empty() ? "a member " + what : fmt::format("worker {} {}", missing[0].value, what));
+      cancel(missing.empty() ? "a member " + what
+                             : fmt::format("worker {} {}", missing[0].value, what));
     }
   }
   for (const WorkerId worker : missing) {
@@ -126,8 +130,8 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   for (const WorkerId worker : participants()) send(worker, wire::Prepare{forming_->world});
 }
 
-// Planned: every member of the running world is at the same step. Forced: who has the newest state. A fresh
-// job: rank 0's. False when nobody has any.
+// Planned: every member of the running world is at the same step. Forced: who has the newest state.
+// A fresh job: rank 0's. False when nobody has any.
 bool Membership::mark_holders(std::vector<wire::Member>& members) const {
   if (running_) {
     for (auto& member : members) member.holds_state = is_member(member.worker);
@@ -141,7 +145,8 @@ bool Membership::mark_holders(std::vector<wire::Member>& members) const {
   return newest != no_state;
 }
 
-// Everybody who takes part in what is being formed: members of the new world, and leavers of the old.
+// Everybody who takes part in what is being formed: members of the new world, and leavers of the
+// old.
 std::vector<WorkerId> Membership::participants() const {
   std::vector<WorkerId> workers = forming_->leavers;
   for (const auto& member : forming_->world.members) workers.push_back(member.worker);
@@ -184,7 +189,8 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
 }
 
 void Membership::cancel(const std::string& why) {
-  for (const WorkerId worker : participants()) send(worker, wire::Cancel{forming_->world.generation});
+  for (const WorkerId worker : participants())
+    send(worker, wire::Cancel{forming_->world.generation});
   if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, why});
   forming_.reset();
 }
@@ -254,7 +260,8 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
 }
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
-  if (done.call <= released_call_) {  // a newcomer that got the state of a call the world has finished
+  if (done.call <=
+      released_call_) {  // a newcomer that got the state of a call the world has finished
     peers_.at(worker).training = false;
     return send(worker, wire::Release{done.call});
   }
@@ -262,19 +269,20 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
   maybe_release();
 }
 
-// train returns nowhere before the last step is committed everywhere: until then a member that has it may
-// be the only source of it.
+// train returns nowhere before the last step is committed everywhere: until then a member that has
+// it may be the only source of it.
 void Membership::maybe_release() {
   if (!running_ || aborting_) return;
   const auto members = seats_.order();
   if (members.empty()) return;
   const std::int64_t call = peers_.at(members.front()).done_call;
   const bool all = call > 0 && std::ranges::all_of(members, [&](WorkerId w) {
-    return peers_.at(w).done_call == call;
-  });
+                     return peers_.at(w).done_call == call;
+                   });
   if (!all) return;
   if (forming_) {
-    // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever will.
+    // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever
+    // will.
     if (!forming_->entered.empty()) return;
     cancel("training is over");
   }

@@ -1,16 +1,17 @@
-// Who is in the world, and how one world becomes the next. The heart of elasticrun, and pure: letters and
-// local events in, letters and facts out, time as a parameter.
+// Who is in the world, and how one world becomes the next. The heart of elasticrun, and pure:
+// letters and local events in, letters and facts out, time as a parameter.
 //
-// Planned: Prepare to members and newcomers; each forms the new group in the background; when all are
-// prepared, Go; from then on the members agree inside their own reductions when to switch (a number
-// that rides along), so no message can come too late for one and in time for another.
+// Planned: Prepare to members and newcomers; each forms the new group in the background; when all
+// are prepared, Go; from then on the members agree inside their own reductions when to switch (a
+// number that rides along), so no message can come too late for one and in time for another.
 //
-// Forced: Abort up to the newest generation; everybody answers with its last committed step and commits
-// nothing of those generations afterwards; the newest state wins and the next world forms from who
-// answered. A member of the last running world among them is what makes this safe: the old world
-// cannot complete a reduction without it, so there are never two worlds.
+// Forced: Abort up to the newest generation; everybody answers with its last committed step and
+// commits nothing of those generations afterwards; the newest state wins and the next world forms
+// from who answered. A member of the last running world among them is what makes this safe: the old
+// world cannot complete a reduction without it, so there are never two worlds.
 //
-// Why not a consensus protocol: there is one controller, and what must agree is in the data already.
+// Why not a consensus protocol: there is one controller, and what must agree is in the data
+// already.
 #pragma once
 
 #include <functional>
@@ -74,16 +75,16 @@ struct BecameReady {
 struct WorldFormed {
   wire::World world;
   bool planned = false;
-  Step step;                       // from which it goes on
-  std::int64_t idle_ns = -1;       // longest of the survivors; -1: there were none
-  std::int64_t transfer_ns = 0;    // longest
+  Step step;                     // from which it goes on
+  std::int64_t idle_ns = -1;     // longest of the survivors; -1: there were none
+  std::int64_t transfer_ns = 0;  // longest
   std::uint64_t transfer_bytes = 0;
-  Duration prepare{};              // Prepare to Go
+  Duration prepare{};  // Prepare to Go
 };
 struct ChangeEnded {
   ChangeId id;
   bool done = false;
-  std::string reason;              // why not, when not done
+  std::string reason;  // why not, when not done
 };
 // A world stepped for the first time, so its leavers were dismissed.
 struct WorldCommitted {
@@ -146,7 +147,7 @@ class Membership {
   struct Peer {
     HostId host;
     std::int32_t slot = 0;
-    bool training = false;    // between Ready and Release
+    bool training = false;  // between Ready and Release
     bool left = false;
     std::int64_t done_call = 0;
     wire::TrainSpec train;
@@ -155,7 +156,7 @@ class Membership {
   struct Forming {
     wire::World world;
     std::optional<ChangeId> change;
-    Seats seats;                         // as they will be
+    Seats seats;  // as they will be
     std::vector<WorkerId> leavers;
     bool at_once = false;
     bool going = false;
@@ -172,7 +173,7 @@ class Membership {
   };
   struct Running {
     wire::World world;
-    bool committed = false;   // at least once
+    bool committed = false;  // at least once
   };
 
   void on(const WorkerUp&, Time now);
@@ -220,15 +221,15 @@ class Membership {
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::vector<WorkerId> leaving_;      // out of the running world, until it has committed once
-  std::string abort_reason_;           // why the next forced world forms
-  Generation last_;                    // newest allocated
-  bool state_born_ = false;            // a world was told to go: from here on state can be lost
-  Step newest_seen_ = no_state;        // in any letter, ever
-  bool held_by_survivor_ = false;      // a member of the last running world has answered
-  bool incomplete_ = false;            // somebody left the world between two calls of train
-  std::int64_t released_call_ = 0;     // of train, the newest
-  int failed_forms_ = 0;               // in a row
+  std::vector<WorkerId> leaving_;   // out of the running world, until it has committed once
+  std::string abort_reason_;        // why the next forced world forms
+  Generation last_;                 // newest allocated
+  bool state_born_ = false;         // a world was told to go: from here on state can be lost
+  Step newest_seen_ = no_state;     // in any letter, ever
+  bool held_by_survivor_ = false;   // a member of the last running world has answered
+  bool incomplete_ = false;         // somebody left the world between two calls of train
+  std::int64_t released_call_ = 0;  // of train, the newest
+  int failed_forms_ = 0;            // in a row
   std::vector<Action> outbox_;
 };
 

@@ -1,8 +1,9 @@
 // Rank assignment: a world's order is a row of seats.
 //
-// The host file's order seats the first world. A worker that is lost leaves its seat empty, the others keep
-// their order, and a replacement takes the lowest empty seat; without an empty one it is appended.
-// A worker that goes by decision takes its seat along. Ranks are the occupied seats, counted.
+// The host file's order seats the first world. A worker that is lost leaves its seat empty, the
+// others keep their order, and a replacement takes the lowest empty seat; without an empty one it
+// is appended. A worker that goes by decision takes its seat along. Ranks are the occupied seats,
+// counted.
 #pragma once
 
 #include <algorithm>

@@ -6,13 +6,13 @@
 // they are neighbours in the ring or not.
 #include "worker/gloo_group.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
 #include <gloo/transport/tcp/address.h>
+#include <netinet/in.h>
 
 #include <atomic>
 #include <charconv>
@@ -31,7 +31,7 @@ namespace tcp = gloo::transport::tcp;
 // The controller finds hangs; Gloo only must not overflow when it adds this to a clock.
 constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 // Below it the number of messages in a row is what costs, and a hypercube has fewer than a ring.
-constexpr std::size_t hypercube_bytes_max = 16u << 10;
+constexpr std::size_t hypercube_bytes_max = 256u << 10;
 // Apart from the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
 
@@ -44,23 +44,6 @@ std::uint16_t port_of(const gloo::transport::Address& address) {
                    : reinterpret_cast<const sockaddr_in&>(storage).sin_port);
 }
 
-// Gloo's bytes of an address; empty when `text` is none.
-std::vector<char> address_bytes(const std::string& text, std::uint16_t port) {
-  sockaddr_storage storage{};
-  auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
-  if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-  } else if (::inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-  } else {
-    return {};
-  }
-  return tcp::Address(storage).bytes();
-}
-
 // Where `publisher` waits for `reader`; empty when what it published makes no sense.
 std::vector<char> address_for(const std::string& published, int publisher, int reader, int size) {
   const std::size_t slash = published.find('/');
@@ -71,7 +54,8 @@ std::vector<char> address_for(const std::string& published, int publisher, int r
   std::uint16_t port = 0;
   const auto parsed = std::from_chars(first, first + 4, port, 16);
   if (parsed.ptr != first + 4 || port == 0) return {};
-  return address_bytes(published.substr(0, slash), port);
+  const auto address = transport::parse_address(published.substr(0, slash), port);
+  return address ? tcp::Address(*address).bytes() : std::vector<char>{};
 }
 
 // Gloo's texts begin with "[source file:line] ".
@@ -133,9 +117,9 @@ class GlooGroup final : public Group {
   const int rank_;
   const int size_;
   std::atomic<bool> broken_{false};
-  std::mutex mutex_;                               // pairs are not made, aborted and closed at once
+  std::mutex mutex_;  // pairs are not made, aborted and closed at once
   std::shared_ptr<transport::Transport> transport_;  // from publish to close
-  std::shared_ptr<gloo::Context> mesh_;            // from connect to close
+  std::shared_ptr<gloo::Context> mesh_;              // from connect to close
 };
 
 std::string GlooGroup::publish() {
@@ -313,12 +297,7 @@ class GlooPlane final : public DataPlane {
 std::unique_ptr<Group> GlooPlane::create(int rank, int size) {
   ER_CHECK(rank >= 0 && rank < size);
   const std::lock_guard lock(mutex_);
-  if (size > 1 && !device_) {
-    // Gloo would ask a name server, and read freed memory when that fails.
-    if (address_bytes(options_.address, 1).empty())
-      throw GroupBroken("not an IP address for the data plane: '" + options_.address + "'");
-    device_ = std::make_shared<transport::Device>(options_.address);
-  }
+  if (size > 1 && !device_) device_ = std::make_shared<transport::Device>(options_.address);
   return std::make_unique<GlooGroup>(size > 1 ? device_ : nullptr, options_, rank, size);
 }
 

@@ -12,11 +12,13 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/tcp/unbound_buffer.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 
@@ -52,6 +54,9 @@ class Armed {
  private:
   Ticker& ticker_;
 };
+
+// Numeric IPv4 or IPv6 addresses; names are resolved by whoever chose the address.
+std::optional<sockaddr_storage> parse_address(const std::string& text, std::uint16_t port);
 
 // One for the life of the process: an address, a loop thread, its ticker.
 struct Device {

@@ -49,7 +49,8 @@ struct DropGroup {
 struct CloseGroups {
   Generation below;
 };
-using MemberAction = std::variant<Send, FormGroup, ConnectGroup, AbortGroups, DropGroup, CloseGroups>;
+using MemberAction =
+    std::variant<Send, FormGroup, ConnectGroup, AbortGroups, DropGroup, CloseGroups>;
 
 // What the training thread is to do next.
 enum class Task { wait, enter, step, released, evicted };

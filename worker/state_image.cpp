@@ -69,4 +69,11 @@ void StagingMemory::allocate(std::size_t bytes) {
   ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a wish
 }
 
+void StagingMemory::prepare(std::size_t offset, std::size_t bytes) const noexcept {
+  constexpr std::size_t page = 4096;
+  const std::size_t begin = offset / page * page;
+  const std::size_t end = std::min((offset + bytes + page - 1) / page * page, bytes_);
+  ::madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE);  // old kernels: faults later
+}
+
 }  // namespace elasticrun::worker

@@ -40,6 +40,8 @@ class StagingMemory {
   StagingMemory& operator=(const StagingMemory&) = delete;
 
   void allocate(std::size_t bytes);  // throws std::bad_alloc
+  // Takes the page faults of this range now, on this thread, not on the one that receives.
+  void prepare(std::size_t offset, std::size_t bytes) const noexcept;
   std::byte* data() const { return data_; }
 
  private:

@@ -217,9 +217,12 @@ void StateTransfer::receive_parts() {
 void StateTransfer::expect(InFlight& slot) {
   const TransferPart& part = work_->plan[slot.part];
   slot.chunk = work_->chunks[slot.part][slot.index];
-  slot.data = work_->staging.data()
-                  ? work_->staging.data() + slot.chunk.offset
-                  : work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
+  if (std::byte* const staging = work_->staging.data()) {
+    work_->staging.prepare(slot.chunk.offset, slot.chunk.bytes);
+    slot.data = staging + slot.chunk.offset;
+  } else {
+    slot.data = work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
+  }
   if (!slot.data) slot.data = slot.scratch_for(slot.chunk.bytes);
   const int from = part.route[place_of(part, group_.rank()) - 1];
   slot.coming =

@@ -24,7 +24,7 @@ struct TransferPart {
 
 // A part is never smaller than this (but the only one): below it a second source only costs
 // messages.
-inline constexpr std::uint64_t transfer_part_bytes_min = 64u << 10;
+inline constexpr std::uint64_t transfer_part_bytes_min = 1u << 20;
 
 // Parts in order of offset, without gaps; empty when nothing is to move (no receivers or no bytes).
 // `holds` says for each rank whether it has the state; equal input gives equal plans on all ranks.

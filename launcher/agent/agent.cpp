@@ -20,6 +20,7 @@
 
 #include "launcher/agent/agent_core.hpp"
 #include "launcher/agent/processes.hpp"
+#include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
 #include "net/listener.hpp"
 #include "net/tls.hpp"
@@ -75,9 +76,7 @@ class Agent {
   void say_good_bye();
   void sweep();
 
-  void log(std::string_view text) const {
-    fmt::print(stderr, "elasticrun-agent: {}: {}\n", start_.name, text);
-  }
+  void log(std::string_view text) const { say(fmt::format("{}: {}", start_.name, text)); }
 
   const AgentStart start_;
   const std::string directory_;

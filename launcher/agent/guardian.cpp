@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "launcher/agent/processes.hpp"
+#include "launcher/agent/say.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -79,10 +80,8 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
   const std::string directory = make_directory();
   int sockets[2];
   if (directory.empty() || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-    fmt::print(stderr,
-               "elasticrun-agent: no private directory can be made in XDG_RUNTIME_DIR, TMPDIR "
-               "or /tmp: {}\n",
-               std::strerror(errno));
+    say(fmt::format("no private directory can be made in XDG_RUNTIME_DIR, TMPDIR or /tmp: {}",
+                    std::strerror(errno)));
     return 121;
   }
   sigset_t signals, before;
@@ -110,7 +109,7 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
     code = wait_for(child, signals);
     end_descendants(cleaning_time);
   } else {
-    fmt::print(stderr, "elasticrun-agent: cannot start a process: {}\n", std::strerror(errno));
+    say(fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
   remove_directory(directory);
   return code;

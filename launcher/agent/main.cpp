@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "launcher/agent/agent.hpp"
+#include "launcher/agent/say.hpp"
 
 namespace {
 
@@ -41,7 +42,7 @@ Result<std::string> read_line(int guardian) {
 }
 
 int fail(std::string_view text) {
-  fmt::print(stderr, "elasticrun-agent: {}\n", text);
+  launcher::say(text);
   return exit_code::usage;
 }
 
@@ -61,7 +62,7 @@ int agent(const launcher::Guarded& guarded) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
-    fmt::print("elasticrun-agent {}\n", ELASTICRUN_VERSION);
+    std::puts("elasticrun-agent " ELASTICRUN_VERSION);
     return 0;
   }
   if (argc != 1)

@@ -1,4 +1,5 @@
-// ER_CHECK: a bug stops the program at once, in every build. Not for input, not for the environment.
+// ER_CHECK: a bug stops the program at once, in every build. Not for input, not for the
+// environment.
 #pragma once
 
 #include <string_view>
@@ -11,7 +12,7 @@ namespace elasticrun {
 
 }  // namespace elasticrun
 
-#define ER_CHECK(condition, ...)                                                     \
-  ((condition) ? void(0)                                                             \
-               : ::elasticrun::check_failed(#condition, __FILE__, __LINE__,          \
+#define ER_CHECK(condition, ...)                                            \
+  ((condition) ? void(0)                                                    \
+               : ::elasticrun::check_failed(#condition, __FILE__, __LINE__, \
                                             ::std::string_view{__VA_ARGS__}))

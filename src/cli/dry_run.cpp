@@ -16,8 +16,9 @@ std::string describe(const job::JobSpec& spec) {
   const int slots = static_cast<int>(plan.slots.size());
   const int most = spec.limits.max > 0 ? std::min(spec.limits.max, slots) : slots;
   const int start = spec.start > 0 ? std::min(spec.start, most) : most;
-  std::string text = fmt::format("command: {}\npolicy: {}, {} to {} workers, starting with {}\n",
-                                 fmt::join(spec.argv, " "), spec.policy, spec.limits.min, most, start);
+  std::string text =
+      fmt::format("command: {}\npolicy: {}, {} to {} workers, starting with {}\n",
+                  fmt::join(spec.argv, " "), spec.policy, spec.limits.min, most, start);
   for (int rank = 0; rank < start; ++rank) {
     const launcher::Slot& slot = plan.slots[static_cast<std::size_t>(rank)];
     text += fmt::format("rank {}: {} slot {}\n", rank, slot.host_name, slot.slot);

@@ -70,7 +70,8 @@ void Terminal::write_out() {
     queue_.pop_front();
     queued_bytes_ -= chunk.text.size();
     if (const std::size_t lost = std::exchange(dropped_, 0))
-      chunk.text += fmt::format("elasticrun: {} bytes of output were not shown, the terminal was too slow\n", lost);
+      chunk.text += fmt::format(
+          "elasticrun: {} bytes of output were not shown, the terminal was too slow\n", lost);
     lock.unlock();
     write_all(chunk.descriptor, chunk.text);
     lock.lock();
@@ -101,8 +102,9 @@ void Terminal::say(job::Tone tone, std::string_view text) {
 
 void Terminal::output(const job::Speaker& speaker, std::int32_t stream, std::string_view text) {
   if (!log_dir_.empty()) {
-    const std::string name = fmt::format("{}/{}.{}.worker{}.{}", log_dir_, speaker.host, speaker.slot,
-                                         speaker.worker.value, stream == 1 ? "out" : "err");
+    const std::string name =
+        fmt::format("{}/{}.{}.worker{}.{}", log_dir_, speaker.host, speaker.slot,
+                    speaker.worker.value, stream == 1 ? "out" : "err");
     auto& file = logs_[name];
     if (!file) file.reset(std::fopen(name.c_str(), "ae"));
     to_file(file.get(), text, name);
@@ -125,12 +127,14 @@ void Terminal::event(std::string_view json) {
   if (events_) to_file(events_.get(), fmt::format("{}\n", json), "the event file");
 }
 
-// A full disk costs the record, never the training: it is said once, and each later line is tried anew.
+// A full disk costs the record, never the training: it is said once, and each later line is tried
+// anew.
 void Terminal::to_file(std::FILE* file, std::string_view text, const std::string& name) {
   const bool ok = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
                   std::fflush(file) == 0;
   if (ok || std::exchange(file_trouble_told_, true)) return;
-  say(job::Tone::error, fmt::format("{}: {}; the job goes on without it", name, std::strerror(errno)));
+  say(job::Tone::error,
+      fmt::format("{}: {}; the job goes on without it", name, std::strerror(errno)));
 }
 
 }  // namespace elasticrun::cli

@@ -1,8 +1,9 @@
-// What a person sees: labelled lines of the workers, our own lines, a file per worker, the event file.
+// What a person sees: labelled lines of the workers, our own lines, a file per worker, the event
+// file.
 //
-// A terminal that stands still (Ctrl-S, a full pipe) must not stop the job's heartbeat, so a thread of its own
-// writes, from a queue with a limit; what does not fit is counted and said. Files are written at once:
-// they are the record, the terminal is the view.
+// A terminal that stands still (Ctrl-S, a full pipe) must not stop the job's heartbeat, so a thread
+// of its own writes, from a queue with a limit; what does not fit is counted and said. Files are
+// written at once: they are the record, the terminal is the view.
 #pragma once
 
 #include <condition_variable>

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -32,8 +32,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The host file is small and local; looking at its times five times a second costs nothing and works on any
-// file system, where inotify sees no change that another machine makes.
+// The host file is small and local; looking at its times five times a second costs nothing and
+// works on any file system, where inotify sees no change that another machine makes.
 constexpr Duration hosts_file_interval = std::chrono::milliseconds(200);
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
@@ -66,7 +66,8 @@ int free_port() {
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms % 1000);
 }
@@ -88,8 +89,12 @@ class Run {
   void arm();
   void act(StartAgent& action);
   void act(KillAgent& action) { executor_->kill(action.host); }
-  void act(Order& action) { server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order))); }
-  void act(Deliver& action) { server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter))); }
+  void act(Order& action) {
+    server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
+  }
+  void act(Deliver& action) {
+    server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
+  }
   void act(Record& action) { sink_.event(to_json(action.event, utc_now())); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
   void act(Ranked& action) { speakers_[action.worker].rank = action.rank; }
@@ -131,9 +136,10 @@ class Run {
 Result<void> Run::prepare() {
   for (const auto& host : spec_.hosts)
     if (!launcher::is_this_machine(host, machine_.own))
-      return Error{fmt::format("{}: is not this machine, and this version starts workers on this "
-                               "machine only; use localhost or {}",
-                               host.name, machine_.own.names.empty() ? "its name" : machine_.own.names[0])};
+      return Error{
+          fmt::format("{}: is not this machine, and this version starts workers on this "
+                      "machine only; use localhost or {}",
+                      host.name, machine_.own.names.empty() ? "its name" : machine_.own.names[0])};
   auto passed = launcher::passed_environment(spec_.caller_environment, spec_.environment, true);
   if (!passed) return passed.error();
   passed_ = std::move(*passed);
@@ -147,11 +153,11 @@ Result<void> Run::prepare() {
         agents_.erase(host);
         agent_gone(host, reason);
       }});
-  auto supervisor = Supervisor::make(
-      spec_, Wiring{[this](WorkerId id, SlotId slot, Rank rank, int size) {
-                      return start_order(id, slot, rank, size);
-                    },
-                    [this](HostId host) { return host_name(host); }});
+  auto supervisor =
+      Supervisor::make(spec_, Wiring{[this](WorkerId id, SlotId slot, Rank rank, int size) {
+                                       return start_order(id, slot, rank, size);
+                                     },
+                                     [this](HostId host) { return host_name(host); }});
   if (!supervisor) return supervisor.error();
   supervisor_ = std::move(*supervisor);
   return listen();
@@ -165,8 +171,12 @@ Result<void> Run::listen() {
   options.key.job = job_id_;
   std::ranges::copy(key_, options.key.secret.begin());
   rendezvous::ServerHandlers handlers;
-  handlers.agent_up = [this](HostId host, const wire::Hello&, const std::string&) { feed(HostUp{host}); };
-  handlers.agent_down = [this](HostId host, const std::string& reason) { agent_gone(host, reason); };
+  handlers.agent_up = [this](HostId host, const wire::Hello&, const std::string&) {
+    feed(HostUp{host});
+  };
+  handlers.agent_down = [this](HostId host, const std::string& reason) {
+    agent_gone(host, reason);
+  };
   handlers.agent_frame = [this](HostId host, WorkerId worker, std::string_view payload) {
     frame(host, worker, payload);
   };
@@ -199,8 +209,8 @@ void Run::hosts_are(const std::vector<launcher::Host>& hosts) {
 }
 
 wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size) {
-  std::vector<launcher::Slot> world(slots_.begin(),
-                                    slots_.begin() + std::min<std::ptrdiff_t>(size, std::ssize(slots_)));
+  std::vector<launcher::Slot> world(
+      slots_.begin(), slots_.begin() + std::min<std::ptrdiff_t>(size, std::ssize(slots_)));
   const launcher::Slot own{slot.host, host_name(slot.host), slot.index};
   const auto place = static_cast<std::size_t>(rank.value);
   if (place >= world.size()) world.resize(place + 1, own);
@@ -213,7 +223,8 @@ wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
   speakers_[id] = Speaker{id, own.host_name, slot.index, -1};
-  return {id, slot.index, spec_.argv, launcher::worker_environment(world, rank, facts, passed_), spec_.cwd};
+  return {id, slot.index, spec_.argv, launcher::worker_environment(world, rank, facts, passed_),
+          spec_.cwd};
 }
 
 std::string Run::host_name(HostId host) const {
@@ -280,11 +291,13 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (letter)
       feed(FromWorker{worker, std::move(*letter)});
     else
-      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", host_name(host), worker.value, letter.error().text));
+      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", host_name(host), worker.value,
+                                          letter.error().text));
     return;
   }
   auto report = wire::decode<wire::FromAgent>(payload);
-  if (!report) return sink_.say(Tone::error, fmt::format("{}: {}", host_name(host), report.error().text));
+  if (!report)
+    return sink_.say(Tone::error, fmt::format("{}: {}", host_name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report))
     return sink_.output(speakers_[output->worker], output->stream, output->text);
   feed(FromHost{host, std::move(*report)});
@@ -321,7 +334,9 @@ void Run::watch_hosts_file() {
 void Run::look_at_hosts_file() {
   struct stat now {};
   if (::stat(spec_.hosts_file.c_str(), &now) != 0) return;  // between two names of a rename
-  if (now.st_mtim.tv_sec == hosts_file_time_.tv_sec && now.st_mtim.tv_nsec == hosts_file_time_.tv_nsec) return;
+  if (now.st_mtim.tv_sec == hosts_file_time_.tv_sec &&
+      now.st_mtim.tv_nsec == hosts_file_time_.tv_nsec)
+    return;
   std::ostringstream text;
   text << std::ifstream(spec_.hosts_file).rdbuf();
   if (!launcher::is_complete(text.str())) return;  // half written; its time will change again
@@ -332,8 +347,9 @@ void Run::look_at_hosts_file() {
   if (!hosts) return sink_.say(Tone::error, hosts.error().text + "; the hosts stay as they are");
   for (const auto& host : *hosts)
     if (!launcher::is_this_machine(host, machine_.own))
-      return sink_.say(Tone::error, fmt::format("{}:{}: {} is not this machine; the hosts stay as they are",
-                                                spec_.hosts_file, host.line, host.name));
+      return sink_.say(Tone::error,
+                       fmt::format("{}:{}: {} is not this machine; the hosts stay as they are",
+                                   spec_.hosts_file, host.line, host.name));
   hosts_are(*hosts);
 }
 

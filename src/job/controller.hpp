@@ -1,4 +1,5 @@
-// The driver of the supervisor: sockets, processes, signals, timers and the host file, and no decision.
+// The driver of the supervisor: sockets, processes, signals, timers and the host file, and no
+// decision.
 #pragma once
 
 #include <memory>

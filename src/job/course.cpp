@@ -73,10 +73,12 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
                           {"global_batch", plan.global_batch},
                           {"lr_factor", plan.lr_factor}});
   const std::string idle =
-      formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
-  say(Tone::info, fmt::format("world {}: {} worker{}, global batch {}, from step {}{}: {}", worlds_, size,
-                              size == 1 ? "" : "s", plan.global_batch, formed.step.value, idle,
-                              formed.world.reason));
+      formed.idle_ns < 0
+          ? ""
+          : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
+  say(Tone::info, fmt::format("world {}: {} worker{}, global batch {}, from step {}{}: {}", worlds_,
+                              size, size == 1 ? "" : "s", plan.global_batch, formed.step.value,
+                              idle, formed.world.reason));
 }
 
 void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
@@ -122,8 +124,8 @@ void Supervisor::on(rendezvous::WorldBroken& broken, Time) {
 void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
   happen(Happening::below_minimum);
   if (short_since_ == never) short_since_ = now;
-  say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more", below.have,
-                               below.need, to_text(spec_.deadlines.minimum_timeout)));
+  say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more",
+                               below.have, below.need, to_text(spec_.deadlines.minimum_timeout)));
 }
 
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {

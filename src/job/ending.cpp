@@ -49,8 +49,9 @@ void Supervisor::failure(SlotId slot, const std::string& what, Time now) {
   if (++failures_ <= max_restarts_) return;
   record("restart_refused", {{"failures", static_cast<std::int64_t>(failures_)}, {"reason", what}});
   end(exit_code::budget_spent,
-      fmt::format("{} failures without a new step between, more than --max-restarts {}; the last: {}",
-                  failures_, max_restarts_, what),
+      fmt::format(
+          "{} failures without a new step between, more than --max-restarts {}; the last: {}",
+          failures_, max_restarts_, what),
       now);
 }
 
@@ -96,8 +97,10 @@ void Supervisor::wind_up(Time now) {
   }
   const bool all_started = first_ && (first_->empty() || ending());
   const bool nobody_wanted = library_ && all_started && pool_.wanted(target_, now).empty();
-  if (nobody_wanted && phase_ != Phase::short_of && pool_.workers().empty()) happen(Happening::stop);
-  if (all_started && pool_.workers().empty() && phase_ != Phase::closing && phase_ != Phase::ended) {
+  if (nobody_wanted && phase_ != Phase::short_of && pool_.workers().empty())
+    happen(Happening::stop);
+  if (all_started && pool_.workers().empty() && phase_ != Phase::closing &&
+      phase_ != Phase::ended) {
     happen(Happening::workers_gone);
     if (phase_ == Phase::closing) close(now);
   }
@@ -133,9 +136,10 @@ std::string Supervisor::last_words(Time now) const {
   if (worlds_ == 0) return words_;
   std::string sizes;
   for (const int size : sizes_) sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", size);
-  std::string text = fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
-                                 std::max<std::int64_t>(newest_.value, 0), to_text(now - began_),
-                                 worker_s_, sizes, planned_, forced_);
+  std::string text =
+      fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
+                  std::max<std::int64_t>(newest_.value, 0), to_text(now - began_), worker_s_, sizes,
+                  planned_, forced_);
   return words_.empty() ? text : words_ + "; " + text;
 }
 

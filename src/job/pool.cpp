@@ -55,7 +55,8 @@ std::vector<SlotId> Pool::wanted(int size, Time now) const {
 void Pool::slot_failed(SlotId slot, Time now) {
   Trouble& trouble = troubles_[slot];
   const int doublings = std::min(trouble.failures++, 10);
-  const Duration pause = doublings == 0 ? Duration::zero() : std::chrono::seconds(1 << (doublings - 1));
+  const Duration pause =
+      doublings == 0 ? Duration::zero() : std::chrono::seconds(1 << (doublings - 1));
   trouble.not_before = now + std::min<Duration>(pause, std::chrono::minutes(5));
 }
 

@@ -1,5 +1,6 @@
-// Who is started, who is stopped, and which change is proposed (supervisor.hpp). Looks at what is and at what
-// is wanted, and does what is missing; run after every event, so doing it twice must be harmless.
+// Who is started, who is stopped, and which change is proposed (supervisor.hpp). Looks at what is
+// and at what is wanted, and does what is missing; run after every event, so doing it twice must be
+// harmless.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
     const WorkerId id = pool_.start(slot, now);
     first_->erase(slot);
     const Rank rank(static_cast<std::int32_t>(i));
-    out_.push_back(Order{slot.host, wiring_.start_order(id, slot, rank, static_cast<int>(wanted.size()))});
+    out_.push_back(
+        Order{slot.host, wiring_.start_order(id, slot, rank, static_cast<int>(wanted.size()))});
     if (!membership_.ever_formed()) out_.push_back(Ranked{id, rank.value});
     tell(rendezvous::WorkerUp{id, slot.host, slot.index}, now);
   }
@@ -68,8 +70,9 @@ void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
   }
 }
 
-// One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement before
-// its victim. It waits for newcomers that are still starting; their start has a deadline of its own.
+// One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
+// before its victim. It waits for newcomers that are still starting; their start has a deadline of
+// its own.
 void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   if (!library_ || change_ || !membership_.quiet() || now < change_not_before_) return;
   rendezvous::Change change;
@@ -90,12 +93,13 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   if (change.add.empty() && change.remove.empty()) return;
   if (membership_.running()) {
     if (!membership_.is_training(membership_.members().front())) return;
-  } else if (static_cast<int>(membership_.members().size() + change.add.size()) < spec_.limits.min) {
+  } else if (static_cast<int>(membership_.members().size() + change.add.size()) <
+             spec_.limits.min) {
     return;
   }
   const bool first = !membership_.ever_formed();
   last_change_ = change.id = last_change_.next();
-  change.reason = first                  ? "the first world"
+  change.reason = first                   ? "the first world"
                   : !move_reason_.empty() ? move_reason_
                   : change.remove.empty() ? "replacements and new slots"
                                           : "slots that are not wanted any more";

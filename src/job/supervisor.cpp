@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 
 #include "base/error.hpp"
 #include "wire/limits.hpp"
@@ -32,7 +32,6 @@ rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
   return {deadlines.agent_timeout, deadlines.lease, deadlines.hung};
 }
 
-
 }  // namespace
 
 Result<std::unique_ptr<Supervisor>> Supervisor::make(const JobSpec& spec, Wiring wiring) {
@@ -41,12 +40,12 @@ Result<std::unique_ptr<Supervisor>> Supervisor::make(const JobSpec& spec, Wiring
   options.target = spec.start;
   options.batch = spec.batch;
   options.limits.min = spec.limits.min;
-  options.limits.max = spec.limits.max > 0 ? spec.limits.max : static_cast<int>(wire::world_size_max);
+  options.limits.max =
+      spec.limits.max > 0 ? spec.limits.max : static_cast<int>(wire::world_size_max);
   options.limits.settle = spec.deadlines.settle;
   auto scaler = autoscaler::Autoscaler::make(std::move(options));
   if (!scaler) return scaler.error();
-  return std::unique_ptr<Supervisor>(
-      new Supervisor(spec, std::move(wiring), std::move(*scaler)));
+  return std::unique_ptr<Supervisor>(new Supervisor(spec, std::move(wiring), std::move(*scaler)));
 }
 
 Supervisor::Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscaler scaler)
@@ -62,6 +61,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   worker_s_ += seconds(now - counted_) * static_cast<double>(pool_.workers().size());
   counted_ = now;
   std::visit([&](const auto& e) { on(e, now); }, event);
+  beat(now);
   if (!ending()) {
     check_liveness(now);
     decide_size(now);
@@ -74,6 +74,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
 
 Time Supervisor::wake_at(Time now) const {
   Time at = std::min({membership_.wake_at(), liveness_.wake_at(), pool_.wake_at(now), deadline_});
+  if (!hosts_.empty()) at = std::min(at, next_beat_);
   if (library_ && !ending() && membership_.running())
     at = std::min(at, std::max(scaler_.wake_at(), now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
@@ -89,10 +90,9 @@ Time Supervisor::wake_at(Time now) const {
 
 void Supervisor::on(const SlotsChanged& changed, Time) {
   pool_.set_slots(changed.slots);
-  scaler_.sizes_changed(launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits,
-                                                  spec_.start));
-  const int most =
-      spec_.limits.max > 0 ? spec_.limits.max : static_cast<int>(changed.slots.size());
+  scaler_.sizes_changed(
+      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start));
+  const int most = spec_.limits.max > 0 ? spec_.limits.max : static_cast<int>(changed.slots.size());
   if (first_) {
     // A person edited the hosts; who chose no size wants them all.
     if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
@@ -137,8 +137,8 @@ void Supervisor::on(const HostDown& down, Time now) {
   if (ending() || was_up) return;
   const bool none = std::ranges::none_of(hosts_, [](const auto& h) { return h.second.asked; });
   if (none && !membership_.ever_formed())
-    end(exit_code::nothing_started, fmt::format("{}: nothing could be started: {}", name, down.reason),
-        now);
+    end(exit_code::nothing_started,
+        fmt::format("{}: nothing could be started: {}", name, down.reason), now);
 }
 
 void Supervisor::on(const FromHost& from, Time now) {
@@ -180,14 +180,15 @@ void Supervisor::on(const FromWorker& from, Time now) {
   if (const auto* ready = std::get_if<wire::Ready>(&from.letter)) {
     worker->ready = true;
     batch_said(ready->train);
-    if (phase_ == Phase::trained && membership_.is_member(from.worker)) happen(Happening::train_again);
+    if (phase_ == Phase::trained && membership_.is_member(from.worker))
+      happen(Happening::train_again);
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
     liveness_.worker_sample(from.worker, *sample, now);
     progress(sample->step);
-    const auto round = scaler_.observe(
-        {from.worker, sample->generation, sample->step, sample->steps, sample->samples,
-         Duration(sample->wall_ns), Duration(sample->compute_ns)},
-        now);
+    const auto round =
+        scaler_.observe({from.worker, sample->generation, sample->step, sample->steps,
+                         sample->samples, Duration(sample->wall_ns), Duration(sample->compute_ns)},
+                        now);
     if (round)
       record("sample", {{"generation", static_cast<std::int64_t>(round->generation.value)},
                         {"step", round->step.value},
@@ -200,6 +201,14 @@ void Supervisor::on(const FromWorker& from, Time now) {
     pool_.slot_works(worker->slot);
   }
   tell(rendezvous::Letter{from.worker, from.letter}, now);
+}
+
+// An agent's lease runs anew from each; without them it would kill its workers.
+void Supervisor::beat(Time now) {
+  if (now < next_beat_) return;
+  next_beat_ = now + spec_.deadlines.beat;
+  for (const auto& [id, host] : hosts_)
+    if (host.up) out_.push_back(Order{id, wire::Beat{Term(1)}});
 }
 
 void Supervisor::progress(Step step) {

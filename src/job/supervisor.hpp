@@ -141,6 +141,7 @@ class Supervisor {
   void hear(HostId, const wire::Output&, Time) {}
   void hear(HostId, const wire::Beat&, Time) {}
   void check_liveness(Time now);
+  void beat(Time now);
   void progress(Step step);
 
   // course.cpp: what membership says
@@ -212,7 +213,7 @@ class Supervisor {
   Time change_not_before_{};
   int refused_changes_ = 0;  // in a row
   Time short_since_ = never;
-  bool unsettled_ = false;             // as the autoscaler was last told
+  bool unsettled_ = false;   // as the autoscaler was last told
   std::string last_reason_;  // of the autoscaler, said once
   std::string move_reason_;  // why the size is about to change
 
@@ -221,6 +222,7 @@ class Supervisor {
   bool interrupted_ = false;
   Time deadline_ = never;  // of stopping, then of closing
 
+  Time next_beat_{};
   Time began_{};
   Time counted_{};  // up to here worker time is summed
   double worker_s_ = 0;

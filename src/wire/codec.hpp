@@ -1,7 +1,7 @@
 // Text of a message and back. A letter is {"<name of the struct>": {members}}.
 //
-// Boost.JSON 1.81 converts described structs by itself, but refuses a missing member; the library of
-// an older program must be able to leave one out. So the walk over the described members is ours
+// Boost.JSON 1.81 converts described structs by itself, but refuses a missing member; the library
+// of an older program must be able to leave one out. So the walk over the described members is ours
 // (codec.cpp), the rest Boost's. Only codec.cpp includes JSON: it is slow to compile.
 #pragma once
 

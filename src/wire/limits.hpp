@@ -11,12 +11,12 @@ namespace elasticrun::wire {
 // members are ignored and missing ones have defaults.
 inline constexpr std::uint32_t protocol = 1;
 
-inline constexpr std::size_t frame_bytes_max = 16u << 20;     // one frame, header not counted
-inline constexpr std::size_t greeting_bytes_max = 4096;       // a frame before the greeting is done
-inline constexpr std::size_t control_queue_max = 64u << 20;   // bytes waiting on one session
-inline constexpr std::size_t bulk_queue_high = 1u << 20;      // output waits in the worker's pipe above
-inline constexpr std::size_t line_bytes_max = 16u << 10;      // longer output lines are cut
-inline constexpr std::size_t text_bytes_max = 4096;           // reasons, names
+inline constexpr std::size_t frame_bytes_max = 16u << 20;    // one frame, header not counted
+inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before the greeting is done
+inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on one session
+inline constexpr std::size_t bulk_queue_high = 1u << 20;  // output waits in the worker's pipe above
+inline constexpr std::size_t line_bytes_max = 16u << 10;  // longer output lines are cut
+inline constexpr std::size_t text_bytes_max = 4096;       // reasons, names
 inline constexpr std::size_t world_size_max = 65536;
 
 }  // namespace elasticrun::wire

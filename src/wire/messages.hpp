@@ -5,8 +5,8 @@
 // controller and a worker's library; the agent relays them by the envelope (the worker's id in the
 // frame's header, see frame.hpp) and does not read them.
 //
-// Rules: times are nanoseconds of the sender's own clock differences; unknown members are ignored and
-// missing ones keep their default, so a library may be older than its agent.
+// Rules: times are nanoseconds of the sender's own clock differences; unknown members are ignored
+// and missing ones keep their default, so a library may be older than its agent.
 #pragma once
 
 #include <boost/describe/class.hpp>
@@ -25,36 +25,36 @@ namespace elasticrun::wire {
 // The side that dialled speaks first.
 struct Hello {
   std::uint32_t protocol = 0;
-  std::string version;        // of the program or library, for messages to people
-  std::string role;           // "agent" or "worker"
-  std::string job;            // job id
+  std::string version;  // of the program or library, for messages to people
+  std::string role;     // "agent" or "worker"
+  std::string job;      // job id
   Term term;
-  HostId host;                // agents: which host this is
-  WorkerId worker;            // workers: which worker this is
+  HostId host;      // agents: which host this is
+  WorkerId worker;  // workers: which worker this is
   std::int32_t pid = 0;
 };
 struct Welcome {
   std::uint32_t protocol = 0;
   std::string version;
   Term term;
-  std::string refused;        // empty: welcome; else why not, for a person
+  std::string refused;  // empty: welcome; else why not, for a person
 };
 
 // ---------------------------------------------------------------- what several messages carry
 
 // How a world splits its global batch. Shares follow by arithmetic (worker/shares.hpp).
 struct BatchPlan {
-  std::int64_t global_batch = 0;     // samples per step over all workers; 0: the program decides
-  std::int64_t micro_batch = 0;      // most samples one compute call may get; 0: no limit
-  std::vector<double> weights;       // per rank, relative speed; empty: all equal
-  double lr_factor = 1;              // what the program is told to multiply its rate with
+  std::int64_t global_batch = 0;  // samples per step over all workers; 0: the program decides
+  std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
+  std::vector<double> weights;    // per rank, relative speed; empty: all equal
+  double lr_factor = 1;           // what the program is told to multiply its rate with
 };
 
 struct Member {
   WorkerId worker;
   HostId host;
   std::int32_t slot = 0;
-  bool holds_state = false;          // sends the state at the switch; the others receive it
+  bool holds_state = false;  // sends the state at the switch; the others receive it
 };
 
 // A world as it is prepared: members in rank order.
@@ -67,72 +67,118 @@ struct World {
 
 // What the program asked `train` for.
 struct TrainSpec {
-  std::int64_t call = 0;             // 1, 2, ...: which call of train
-  std::int64_t samples = 0;          // in one epoch
+  std::int64_t call = 0;     // 1, 2, ...: which call of train
+  std::int64_t samples = 0;  // in one epoch
   std::int64_t epochs = 0;
-  std::int64_t batch = 0;            // samples one worker computes efficiently; 0: not said
-  std::int64_t base_batch = 0;       // batch the learning rate was tuned for; 0: not said
+  std::int64_t batch = 0;       // samples one worker computes efficiently; 0: not said
+  std::int64_t base_batch = 0;  // batch the learning rate was tuned for; 0: not said
   std::uint64_t state_bytes = 0;
-  std::uint64_t state_layout = 0;    // hash of names, types and sizes: must agree over the world
+  std::uint64_t state_layout = 0;  // hash of names, types and sizes: must agree over the world
 };
 
 // ---------------------------------------------------------------- letters: controller to worker
 
 // Form the group of this world in the background; the present world goes on.
-struct Prepare { World world; };
+struct Prepare {
+  World world;
+};
 // What all ranks of a generation published, in rank order.
-struct Gathered { Generation generation; std::vector<std::string> values; };
+struct Gathered {
+  Generation generation;
+  std::vector<std::string> values;
+};
 // Enter: at once (no world runs), or when all members have agreed inside a step's reduction.
-struct Go { Generation generation; bool at_once = false; };
+struct Go {
+  Generation generation;
+  bool at_once = false;
+};
 // Forget a prepared world; the present one goes on. Never sent after Go.
-struct Cancel { Generation generation; };
+struct Cancel {
+  Generation generation;
+};
 // Kill every group up to this generation, answer with Answer.
-struct Abort { Generation generation; std::string reason; };
+struct Abort {
+  Generation generation;
+  std::string reason;
+};
 // Every member has committed the last step of this call of train: it may return.
-struct Release { std::int64_t call = 0; };
+struct Release {
+  std::int64_t call = 0;
+};
 // Out of the world for good: say goodbye and end.
-struct Dismiss { std::string reason; };
+struct Dismiss {
+  std::string reason;
+};
 
 // ---------------------------------------------------------------- letters: worker to controller
 
 // The library is there.
-struct Join { std::uint32_t protocol = 0; std::string version; };
+struct Join {
+  std::uint32_t protocol = 0;
+  std::string version;
+};
 // In `train`, ready to become a member.
-struct Ready { TrainSpec train; };
+struct Ready {
+  TrainSpec train;
+};
 // This rank's addresses for the group of that generation.
-struct Publish { Generation generation; std::string value; };
-struct Prepared { Generation generation; };
-struct PrepareFailed { Generation generation; std::string reason; };
-// The answer to Abort: the gate is closed, nothing of any generation up to that one commits any more.
-struct Answer { Generation generation; Step committed = no_state; };
+struct Publish {
+  Generation generation;
+  std::string value;
+};
+struct Prepared {
+  Generation generation;
+};
+struct PrepareFailed {
+  Generation generation;
+  std::string reason;
+};
+// The answer to Abort: the gate is closed, nothing of any generation up to that one commits any
+// more.
+struct Answer {
+  Generation generation;
+  Step committed = no_state;
+};
 // In the world of this generation, state complete, about to compute its next step.
 struct Entered {
   Generation generation;
-  Step step;                         // last committed
-  std::int64_t idle_ns = -1;         // end of last step of the old world to start of first compute; -1: newcomer
+  Step step;  // last committed
+  std::int64_t idle_ns =
+      -1;  // end of last step of the old world to start of first compute; -1: newcomer
   std::int64_t transfer_ns = 0;
   std::uint64_t transfer_bytes = 0;
 };
 // The first step of a generation is committed on this worker.
-struct Committed { Generation generation; Step step; };
+struct Committed {
+  Generation generation;
+  Step step;
+};
 // A collective of this generation failed here; probably somebody died.
-struct Broken { Generation generation; std::string reason; };
+struct Broken {
+  Generation generation;
+  std::string reason;
+};
 // Sent once an interval by each worker: a throughput sample and a sign of life.
 struct Sample {
   Generation generation;
-  Step step;                         // last committed
-  std::int64_t steps = 0;            // committed since the last sample; 0: only a sign of life
-  std::int64_t samples = 0;          // of this worker, in those steps
-  std::int64_t wall_ns = 0;          // of those steps
-  std::int64_t compute_ns = 0;       // of it, inside the program's compute
-  std::int64_t reduce_ns = 0;        // of it, inside collectives
-  std::int64_t waiting_ns = 0;       // since the thread entered the phase below
-  std::string phase;                 // "compute", "reduce", "apply", "epoch", "idle"
+  Step step;                    // last committed
+  std::int64_t steps = 0;       // committed since the last sample; 0: only a sign of life
+  std::int64_t samples = 0;     // of this worker, in those steps
+  std::int64_t wall_ns = 0;     // of those steps
+  std::int64_t compute_ns = 0;  // of it, inside the program's compute
+  std::int64_t reduce_ns = 0;   // of it, inside collectives
+  std::int64_t waiting_ns = 0;  // since the thread entered the phase below
+  std::string phase;            // "compute", "reduce", "apply", "epoch", "idle"
 };
 // The samples of this call of train are used up; the state stays as it is until Release.
-struct Done { std::int64_t call = 0; Step step; };
+struct Done {
+  std::int64_t call = 0;
+  Step step;
+};
 // The program leaves by itself.
-struct Leave { std::string reason; };
+struct Leave {
+  std::string reason;
+};
 
 // ---------------------------------------------------------------- orders: controller to agent
 
@@ -140,25 +186,51 @@ struct StartWorker {
   WorkerId worker;
   std::int32_t slot = 0;
   std::vector<std::string> argv;
-  std::vector<std::string> env;      // NAME=VALUE, complete
+  std::vector<std::string> env;  // NAME=VALUE, complete
   std::string cwd;
 };
 // Signal its group, and kill it and its descendants when it is still there after the grace time.
-struct StopWorker { WorkerId worker; std::int32_t signal = 15; std::int64_t grace_ns = 0; };
-struct SignalWorker { WorkerId worker; std::int32_t signal = 0; };
+struct StopWorker {
+  WorkerId worker;
+  std::int32_t signal = 15;
+  std::int64_t grace_ns = 0;
+};
+struct SignalWorker {
+  WorkerId worker;
+  std::int32_t signal = 0;
+};
 // A sign of life, either way; the agent's lease runs anew from it.
-struct Beat { Term term; };
+struct Beat {
+  Term term;
+};
 // Stop what is left and end.
-struct Shutdown { std::int64_t grace_ns = 0; };
+struct Shutdown {
+  std::int64_t grace_ns = 0;
+};
 
 // ---------------------------------------------------------------- reports: agent to controller
 
-struct WorkerStarted { WorkerId worker; std::int32_t pid = 0; };
+struct WorkerStarted {
+  WorkerId worker;
+  std::int32_t pid = 0;
+};
 // It never ran: code is 126 or 127 as a shell would say, or 121.
-struct StartFailed { WorkerId worker; std::int32_t code = 0; std::string reason; };
-struct WorkerExited { WorkerId worker; std::int32_t code = 0; std::int32_t signal = 0; };
+struct StartFailed {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::string reason;
+};
+struct WorkerExited {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::int32_t signal = 0;
+};
 // Whole lines of one worker's output, newline included; bulk, never ahead of control.
-struct Output { WorkerId worker; std::int32_t stream = 1; std::string text; };
+struct Output {
+  WorkerId worker;
+  std::int32_t stream = 1;
+  std::string text;
+};
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,

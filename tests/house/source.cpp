@@ -20,14 +20,23 @@ const std::vector<std::string_view>& drivers() {
       "src/cli/",
       "src/base/check.*",  // ends the process
       "src/base/log.*",    // writes to the terminal
+      "src/job/controller.*",
       "src/job/event_log.*",
       "launcher/agent/",
       "launcher/machine.*",  // asks this machine for its devices and names
       "launcher/*executor.*",
       "rendezvous/server.*",
+      "worker/agent_courier.*",
+      "worker/c_api.*",  // asks for the process id
       "worker/connection.*",
       "worker/engine*",
+      "worker/former.*",
+      "worker/gate.*",
       "worker/job.*",
+      "worker/meter.*",
+      "worker/own_loop.*",
+      "worker/presence.*",
+      "worker/trainer.*",
       "worker/gloo_*",
       "worker/gloo_compat/",
       "worker/state_image.*",  // asks the system for memory

@@ -30,6 +30,8 @@ TEST_CASE("the text rules on examples") {
   CHECK(text_count("src/base/alone.cpp", "#include \"base/alone.hpp\"\n") == 1);
   CHECK(text_count("src/base/a.cpp", "// What.\n" + repeat("x", 100) + "\n") == 0);
   CHECK(text_count("src/base/a.cpp", "// What.\n" + repeat("x", 101) + "\n") == 1);
+  CHECK(text_count("tests/unit/a.cpp", "// What.\nR\"(" + repeat("x", 101) + ")\"\n") == 0);
+  CHECK(text_count("src/base/a.cpp", "// What.\nR\"(" + repeat("x", 101) + ")\"\n") == 1);
   CHECK(text_count("src/base/a.cpp", "// What.\n" + repeat("é", 100) + "\n") == 0);
   CHECK(text_count("src/base/a.cpp", "// What.\n" + repeat("x\n", 399)) == 0);
   CHECK(text_count("src/base/a.cpp", "// What.\n" + repeat("x\n", 400)) == 1);

@@ -65,6 +65,32 @@ TEST_CASE("the guardian is killed") {
   CHECK(c.directory_is_empty());
 }
 
+TEST_CASE("agent and guardian are killed at once: the keepers clean up, only the directory stays") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGSTOP);
+  c.executor->kill(HostId{});
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(gone(daemon));
+  c.remove_what_is_left();
+}
+
+TEST_CASE("the launcher's channel breaks: the job goes on") {
+  Controller c;
+  c.shell(1, "echo $$; exec sleep 1000");
+  const net::Fd worker = c.process_named_by(1);
+  const net::Fd agent = c.process(c.agent_pid);
+  c.executor.reset();
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  c.send(wire::Shutdown{Duration(10s).count()});
+  CHECK(c.until([&] { return c.agent == nullptr; }));
+  CHECK(c.workers[1].signal == SIGTERM);
+  CHECK(gone(agent));
+}
+
 TEST_CASE("the keeper of a worker is killed") {
   Controller c;
   c.shell(1, daemon_script);

@@ -57,8 +57,10 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
 }
 
 Controller::~Controller() {
-  executor->kill(HostId{});
-  CHECK(agent_ended());
+  if (executor) {
+    executor->kill(HostId{});
+    CHECK(agent_ended());
+  }
   CHECK(directory_is_empty());
   std::filesystem::remove_all(directory_);
 }
@@ -95,9 +97,18 @@ WorkerView& Controller::finished(std::uint32_t worker, const std::string& text) 
 net::Fd Controller::process_named_by(std::uint32_t worker) {
   WorkerView& view = workers[worker];
   REQUIRE(until([&] { return view.out.find('\n') != std::string::npos; }));
-  net::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, std::stoi(view.out), 0)));
+  return process(std::stoi(view.out));
+}
+
+net::Fd Controller::process(int pid) {
+  net::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   REQUIRE(process.get() >= 0);
   return process;
+}
+
+void Controller::remove_what_is_left() {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_))
+    std::filesystem::remove_all(entry);
 }
 
 bool Controller::directory_is_empty() const { return std::filesystem::is_empty(directory_); }

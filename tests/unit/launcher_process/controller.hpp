@@ -48,11 +48,13 @@ class Controller {
   WorkerView& finished(std::uint32_t worker, const std::string& text = {});
   // The first line of its output, as a number, and the process with it.
   net::Fd process_named_by(std::uint32_t worker);
+  static net::Fd process(int pid);
   bool agent_ended() {
     return until([this] { return !exit_reason.empty(); });
   }
   // Nothing of an agent is left in the directory where it keeps its socket.
   bool directory_is_empty() const;
+  void remove_what_is_left();
 
   boost::asio::io_context io{1};
   std::map<std::uint32_t, WorkerView> workers;

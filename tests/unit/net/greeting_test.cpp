@@ -133,7 +133,8 @@ TEST_CASE("strangers are shown out, and a good guest is served meanwhile") {
        "no greeting: a letter came first"},
       {"", "no greeting: the other side closed the connection"},
   };
-  for (const auto& [bytes, why] : cases) {
+  for (const auto& one : cases) {
+    const std::string &bytes = one.first, &why = one.second;  // clang 14 captures no bindings
     CAPTURE(why);
     house.book.refused.clear();
     Fd stranger = house.knock();

@@ -86,4 +86,9 @@ inline void run_ranks(int size, const std::function<void(Group&)>& body) {
   });
 }
 
+// Moments at which an abort may hit: at once, or some thousand turns later.
+inline void let_pass(int turns) {
+  for (int i = 0; i < turns; ++i) std::this_thread::yield();
+}
+
 }  // namespace elasticrun::worker::testing

@@ -1,3 +1,4 @@
+// The mean over the global batch, whatever the shares, pieces and types.
 #include "worker/reduction.hpp"
 
 #include <doctest/doctest.h>

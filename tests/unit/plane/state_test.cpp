@@ -1,3 +1,4 @@
+// What may be registered, and what is refused.
 #include "worker/state.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// State reaches newcomers whole or not at all.
 #include "worker/state_transfer.hpp"
 
 #include <doctest/doctest.h>

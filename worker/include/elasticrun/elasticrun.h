@@ -2,8 +2,8 @@
  *
  * The ABI is stable: functions are only added, option structs carry their size and grow at the end.
  * A job is used by one thread, the one that trains; callbacks run on that thread. The library's own
- * threads never call into the program. Without elasticrun (no ELASTICRUN_SOCKET) a job is a world of
- * one and the same program runs alone.
+ * threads never call into the program. Without elasticrun (no ELASTICRUN_SOCKET) a job is a world
+ * of one and the same program runs alone.
  *
  * Every function that can fail returns a status; elasticrun_error(job) then holds one line for a
  * person, valid until the next call on that job. */
@@ -47,17 +47,18 @@ ELASTICRUN_API void elasticrun_close(elasticrun_job* job);
 ELASTICRUN_API const char* elasticrun_error(const elasticrun_job* job);
 
 /* ---- What survives. Register before the first train or start; the memory stays the program's and
- * must stay where it is. Names are unique, and names, types and sizes equal in every worker. ---- */
+ * must stay where it is. Names are unique, and names, types and sizes equal in every worker. ----
+ */
 
 /* Model, optimizer: bytes that apply changes and that newcomers receive. */
 ELASTICRUN_API elasticrun_status elasticrun_state(elasticrun_job*, const char* name, void* data,
                                                   size_t bytes);
-/* Gradients: compute leaves the mean over its own samples here, apply finds the mean over the global
- * batch. All gradients and buffers of a job have one type. */
+/* Gradients: compute leaves the mean over its own samples here, apply finds the mean over the
+ * global batch. All gradients and buffers of a job have one type. */
 ELASTICRUN_API elasticrun_status elasticrun_gradients(elasticrun_job*, const char* name, void* data,
                                                       elasticrun_type type, size_t count);
-/* Running statistics: compute finds the committed values and may overwrite them with its own; they are
- * reduced like gradients and become the committed values at commit. Newcomers receive them. */
+/* Running statistics: compute finds the committed values and may overwrite them with its own; they
+ * are reduced like gradients and become the committed values at commit. Newcomers receive them. */
 ELASTICRUN_API elasticrun_status elasticrun_buffers(elasticrun_job*, const char* name, void* data,
                                                     elasticrun_type type, size_t count);
 
@@ -79,7 +80,8 @@ typedef int (*elasticrun_apply_fn)(elasticrun_step*, void* user);
 /* Runs between two steps, on every member, after the last step of each epoch. */
 typedef int (*elasticrun_epoch_fn)(int64_t epochs_done, void* user);
 
-ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun_epoch_fn, void* user);
+ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun_epoch_fn,
+                                                     void* user);
 /* Calls compute, reduces, calls apply, once per step until the samples are used. Blocks until this
  * worker is in a world. Returns OK in the members of the final world, EVICTED elsewhere. For a
  * newcomer, calls that the world has finished return OK at once. */
@@ -91,16 +93,18 @@ ELASTICRUN_API elasticrun_status elasticrun_train(elasticrun_job*, const elastic
 
 /* Indices in [0, samples) of this call of compute; in apply: of this worker's whole share. */
 ELASTICRUN_API const uint64_t* elasticrun_step_samples(const elasticrun_step*, size_t* count);
-ELASTICRUN_API int64_t elasticrun_step_number(const elasticrun_step*); /* committed before it, from 0 */
-ELASTICRUN_API int64_t elasticrun_step_epoch(const elasticrun_step*);  /* from 0 */
+ELASTICRUN_API int64_t
+elasticrun_step_number(const elasticrun_step*); /* committed before it, from 0 */
+ELASTICRUN_API int64_t elasticrun_step_epoch(const elasticrun_step*);        /* from 0 */
 ELASTICRUN_API int64_t elasticrun_step_global_batch(const elasticrun_step*); /* of this step */
 ELASTICRUN_API double elasticrun_step_lr_factor(const elasticrun_step*);
-/* compute: adds x to the figure `name`; at most 32 names, the same in every worker and first used in
- * the same order. apply: elasticrun_step_total is the sum over the world (in the gradients' type). */
+/* compute: adds x to the figure `name`; at most 32 names, the same in every worker and first used
+ * in the same order. apply: elasticrun_step_total is the sum over the world (in the gradients'
+ * type). */
 ELASTICRUN_API elasticrun_status elasticrun_step_sum(elasticrun_step*, const char* name, double x);
 ELASTICRUN_API double elasticrun_step_total(const elasticrun_step*, const char* name);
-/* The next `count` samples of this worker if the world stays as it is, for prefetching; returns how many
- * were written. */
+/* The next `count` samples of this worker if the world stays as it is, for prefetching; returns how
+ * many were written. */
 ELASTICRUN_API size_t elasticrun_upcoming(const elasticrun_job*, uint64_t* samples, size_t count);
 
 /* ---- The world. 0, 1 and 0 before the first. ---- */
@@ -108,10 +112,11 @@ ELASTICRUN_API int32_t elasticrun_rank(const elasticrun_job*);
 ELASTICRUN_API int32_t elasticrun_size(const elasticrun_job*);
 ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
 
-/* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit. When a call
- * returns WORLD_CHANGED the step did not happen and nothing of it was committed: undo what apply may have
- * done, and begin the same step again (rank and size may differ). commit enters a newer world when all
- * members agreed to. Not to be mixed with train on one job, nor called from its callbacks. ---- */
+/* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit. When a
+ * call returns WORLD_CHANGED the step did not happen and nothing of it was committed: undo what
+ * apply may have done, and begin the same step again (rank and size may differ). commit enters a
+ * newer world when all members agreed to. Not to be mixed with train on one job, nor called from
+ * its callbacks. ---- */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
 /* Sum over the world, in place. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,

@@ -6,9 +6,9 @@
 //         [&](elasticrun::Step& step) { model.backward(step.samples(), grads); },
 //         [&](elasticrun::Step& step) { model.apply(grads, 0.1 * step.lr_factor()); });
 //
-// Compute leaves the mean gradient over step.samples(); apply finds the mean over the global batch; the end
-// of apply commits the step. Compute must not change registered state, and its randomness must come
-// from (seed, step, sample): a step may be repeated. What it throws comes out of train.
+// Compute leaves the mean gradient over step.samples(); apply finds the mean over the global batch;
+// the end of apply commits the step. Compute must not change registered state, and its randomness
+// must come from (seed, step, sample): a step may be repeated. What it throws comes out of train.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,8 @@ namespace detail {
 inline void end_quietly_when_evicted() {
   static const std::terminate_handler previous = std::set_terminate([] {
     try {
-      if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+      if (const std::exception_ptr thrown = std::current_exception())
+        std::rethrow_exception(thrown);
     } catch (const Evicted&) {
       std::fflush(nullptr);
       std::_Exit(0);
@@ -112,7 +113,7 @@ class Step {
 };
 
 struct TrainOptions {
-  std::int64_t samples = 0;      // in one epoch
+  std::int64_t samples = 0;  // in one epoch
   std::int64_t epochs = 1;
   std::int64_t batch = 0;        // samples one worker computes efficiently
   std::int64_t base_batch = 0;   // batch the learning rate was tuned for
@@ -139,8 +140,7 @@ class Job {
     return *this;
   }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  Job& state(const char* name, std::span<T> data) {
+  requires std::is_trivially_copyable_v<T> Job& state(const char* name, std::span<T> data) {
     return state(name, data.data(), data.size_bytes());
   }
   template <class T>

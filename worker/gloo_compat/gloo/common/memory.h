@@ -1,9 +1,9 @@
-// The one header that Debian's libgloo-dev forgets and its own pair.h and unbound_buffer.h include. Used
-// only where the installed Gloo lacks it (plane.cmake); the layout is Gloo's, which cannot change
-// without a change of the headers beside it.
+// The one header that Debian's libgloo-dev forgets and its own pair.h and unbound_buffer.h include.
+// Used only where the installed Gloo lacks it (plane.cmake); the layout is Gloo's, which cannot
+// change without a change of the headers beside it.
 //
-// A buffer hands out weak pointers to itself; whoever uses one holds a NonOwningPtr for that moment,
-// and the buffer's destructor, compiled in the library, waits until nobody does.
+// A buffer hands out weak pointers to itself; whoever uses one holds a NonOwningPtr for that
+// moment, and the buffer's destructor, compiled in the library, waits until nobody does.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,47 @@
+#include "cli/run.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <variant>
+
+#include "base/error.hpp"
+#include "cli/dry_run.hpp"
+#include "cli/options.hpp"
+#include "cli/terminal.hpp"
+#include "job/controller.hpp"
+
+namespace elasticrun::cli {
+namespace {
+
+int parse_and_run(int argc, const char* const* argv, const char* const* env) {
+  const launcher::Machine machine = launcher::this_machine();
+  auto parsed = parse(argc, argv, env, machine);
+  if (const auto* print = std::get_if<PrintAndExit>(&parsed)) {
+    std::fputs(print->text.c_str(), print->code == exit_code::ok ? stdout : stderr);
+    return print->code;
+  }
+  const auto& spec = std::get<job::JobSpec>(parsed);
+  if (spec.dry_run) {
+    std::fputs(describe(spec).c_str(), stdout);
+    return exit_code::ok;
+  }
+  auto terminal = Terminal::open(spec);
+  if (!terminal) {
+    std::fprintf(stderr, "elasticrun: %s\n", terminal.error().text.c_str());
+    return exit_code::usage;
+  }
+  return job::Controller::run(spec, machine, **terminal);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const char* const* env) {
+  try {
+    return parse_and_run(argc, argv, env);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "elasticrun: internal error: %s\n", e.what());
+    return exit_code::internal;
+  }
+}
+
+}  // namespace elasticrun::cli

@@ -1,0 +1,65 @@
+// See agent_courier.hpp. Nothing is asked of the member before the program calls train, so the gate
+// hears no letter that needs the connection before it is there.
+#include "worker/agent_courier.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace elasticrun::worker {
+
+AgentCourier::AgentCourier(std::unique_ptr<DataPlane> plane, Gate& gate)
+    : former_(std::move(plane),
+              {.published =
+                   [&gate](Generation generation, std::string addresses) {
+                     gate.update([&](Member& member) {
+                       member.published(generation, std::move(addresses));
+                     });
+                   },
+               .formed =
+                   [&gate](Generation generation, const Result<void>& outcome) {
+                     gate.update([&](Member& member) { member.formed(generation, outcome); });
+                   }}) {}
+
+// The background thread uses the connection, and the control thread the queue of the former: first
+// the one ends, then the other.
+AgentCourier::~AgentCourier() {
+  former_.stop();
+  connection_.reset();
+}
+
+Result<std::unique_ptr<AgentCourier>> AgentCourier::open(const ConnectionOptions& options,
+                                                         std::unique_ptr<DataPlane> plane,
+                                                         Gate& gate, Meter& meter) {
+  std::unique_ptr<AgentCourier> courier(new AgentCourier(std::move(plane), gate));
+  gate.attach(*courier);
+  const auto take_sample = [&gate, &meter]() -> std::optional<wire::Sample> {
+    wire::Sample sample = meter.take(std::chrono::steady_clock::now());
+    const bool there = gate.update([&](Member& member) {
+      sample.step = member.committed();
+      if (member.in_world()) sample.generation = member.world().generation;
+      return member.task() != Task::evicted;
+    });
+    if (!there) return std::nullopt;
+    return sample;
+  };
+  auto connection = Connection::open(
+      options, {.on_letter = [&gate](const wire::ToWorker& letter) { gate.receive(letter); },
+                .on_lost = [&gate](const std::string& reason) { gate.lose(reason); },
+                .sample = take_sample});
+  if (!connection) return connection.error();
+  courier->connection_ = std::move(*connection);
+  return courier;
+}
+
+void AgentCourier::carry(Member&, MemberAction action) {
+  if (auto* send = std::get_if<Send>(&action)) return connection_->send(std::move(send->letter));
+  if (const auto* form = std::get_if<FormGroup>(&action))
+    return former_.form(form->generation, form->rank.value, form->size);
+  if (auto* connect = std::get_if<ConnectGroup>(&action))
+    return former_.connect(connect->generation, std::move(connect->addresses));
+  if (const auto* abort = std::get_if<AbortGroups>(&action)) return former_.abort(abort->up_to);
+  if (const auto* drop = std::get_if<DropGroup>(&action)) return former_.drop(drop->generation);
+  if (const auto* close = std::get_if<CloseGroups>(&action)) return former_.close(close->below);
+}
+
+}  // namespace elasticrun::worker

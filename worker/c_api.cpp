@@ -1,0 +1,381 @@
+// The C interface: checks what comes in, calls the library, turns what is thrown into a status and
+// a text. Nothing is thrown through it, for on the other side may be C or Python.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "elasticrun/elasticrun.h"
+#include "worker/agent_courier.hpp"
+#include "worker/gate.hpp"
+#include "worker/gloo_group.hpp"
+#include "worker/meter.hpp"
+#include "worker/own_loop.hpp"
+#include "worker/presence.hpp"
+#include "worker/shares.hpp"
+#include "worker/solo.hpp"
+#include "worker/state.hpp"
+#include "worker/stop.hpp"
+#include "worker/trainer.hpp"
+
+namespace worker = elasticrun::worker;
+using elasticrun::Result;
+using worker::Stop;
+
+struct elasticrun_job {
+  explicit elasticrun_job(elasticrun::WorkerId self) : gate(self) {}
+
+  worker::StateTable table;
+  worker::Meter meter;
+  worker::Gate gate;
+  std::unique_ptr<worker::Courier> courier;  // none: open has failed
+  std::optional<worker::Presence> presence;  // from the first train or start on
+  std::optional<worker::Trainer> trainer;
+  std::optional<worker::OwnLoop> loop;
+  worker::Callbacks callbacks;
+  bool busy = false;  // inside train
+  std::string error;
+  pid_t owner = ::getpid();
+};
+
+namespace {
+
+constexpr const char* version = ELASTICRUN_VERSION;
+constexpr const char* no_memory = "out of memory";
+
+void set_error(elasticrun_job* job, const char* text) noexcept {
+  try {
+    job->error = text;
+  } catch (...) {
+    job->error.clear();
+  }
+}
+
+// Runs the body of a function of the interface.
+template <class Body>
+elasticrun_status guarded(elasticrun_job* job, Body&& body) noexcept {
+  if (!job) return ELASTICRUN_MISUSE;
+  try {
+    body();
+    return ELASTICRUN_OK;
+  } catch (const Stop& stop) {
+    set_error(job, stop.what());
+    return stop.status;
+  } catch (const std::bad_alloc&) {
+    set_error(job, no_memory);
+  } catch (const std::exception& error) {
+    set_error(job, error.what());
+  } catch (...) {
+    set_error(job, "an unknown error");
+  }
+  return ELASTICRUN_FAILED;
+}
+
+[[noreturn]] void misuse(const std::string& text) { throw Stop(ELASTICRUN_MISUSE, text); }
+
+void check_usable(const elasticrun_job& job, const char* what) {
+  if (!job.courier)
+    throw Stop(ELASTICRUN_FAILED, fmt::format("{}: the job could not be opened", what));
+  if (job.owner != ::getpid())
+    misuse(fmt::format("{}: the job belongs to process {}; a forked child cannot use it", what,
+                       job.owner));
+  if (job.busy)
+    misuse(fmt::format("{}: called inside compute, apply or on_epoch; call it outside of train",
+                       what));
+}
+
+void check(const Result<void>& outcome) {
+  if (!outcome) misuse(outcome.error().text);
+}
+
+std::string text_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+// 0 when it is not set, -1 when it is no number above 0.
+std::int64_t number_of(const char* variable) {
+  const std::string text = text_of(variable);
+  if (text.empty()) return 0;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && number > 0 && number < std::int64_t{1} << 31 ? number : -1;
+}
+
+std::int64_t required_number(const char* variable, std::int64_t otherwise) {
+  const std::int64_t number = number_of(variable);
+  if (number < 0 || (number == 0 && otherwise == 0))
+    throw Stop(
+        ELASTICRUN_FAILED,
+        fmt::format("ELASTICRUN_SOCKET is set, but {} is '{}'; start the program by elasticrun",
+                    variable, text_of(variable)));
+  return number == 0 ? otherwise : number;
+}
+
+std::unique_ptr<worker::DataPlane> make_plane() {
+  worker::GlooOptions options;
+  if (const std::string address = text_of("ELASTICRUN_ADDRESS"); !address.empty())
+    options.address = address;
+  return worker::make_gloo_plane(options);
+}
+
+void connect(elasticrun_job& job, const std::string& socket) {
+  const worker::ConnectionOptions options{
+      .path = socket,
+      .job = text_of("ELASTICRUN_JOB_ID"),
+      .worker =
+          elasticrun::WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
+      .version = version,
+      .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
+  auto courier = worker::AgentCourier::open(options, make_plane(), job.gate, job.meter);
+  if (!courier) throw Stop(ELASTICRUN_FAILED, courier.error().text);
+  job.courier = std::move(*courier);
+}
+
+// Registration is over.
+worker::Presence& begin(elasticrun_job& job) {
+  if (!job.presence) {
+    job.table.seal();
+    job.presence.emplace(job.gate, *job.courier, job.meter, job.table);
+  }
+  return *job.presence;
+}
+
+elasticrun_train_options checked(const elasticrun_train_options* given) {
+  if (!given) misuse("train: no options (null)");
+  if (given->struct_size < sizeof(elasticrun_train_options))
+    misuse(
+        fmt::format("train: struct_size is {}, not {}; set it to "
+                    "sizeof(elasticrun_train_options)",
+                    given->struct_size, sizeof(elasticrun_train_options)));
+  const elasticrun_train_options o = *given;
+  const auto in_range = [](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least || value > worker::max_global_batch)
+      misuse(fmt::format("train: {} is {}; it must be {} to 2^40", name, value, least));
+  };
+  in_range("samples", o.samples, 1);
+  in_range("epochs", o.epochs, 1);
+  in_range("batch", o.batch, 0);
+  in_range("base_batch", o.base_batch, 0);
+  in_range("micro_batch", o.micro_batch, 0);
+  return o;
+}
+
+worker::DataType type_of(elasticrun_type type, const char* what) {
+  if (type == ELASTICRUN_FLOAT32) return worker::DataType::float32;
+  if (type == ELASTICRUN_FLOAT64) return worker::DataType::float64;
+  misuse(fmt::format("{}: type {} is neither float32 nor float64", what, static_cast<int>(type)));
+}
+
+worker::OwnLoop& started(elasticrun_job& job, const char* what) {
+  check_usable(job, what);
+  if (!job.loop) misuse(fmt::format("{}: call start first", what));
+  return *job.loop;
+}
+
+std::string name_or_empty(const char* name) { return name ? name : ""; }
+
+}  // namespace
+
+extern "C" {
+
+const char* elasticrun_version(void) { return version; }
+
+elasticrun_status elasticrun_open(elasticrun_job** job) {
+  if (!job) return ELASTICRUN_MISUSE;
+  *job = nullptr;
+  const std::int64_t self = number_of("ELASTICRUN_WORKER");
+  const char* socket = std::getenv("ELASTICRUN_SOCKET");
+  const bool alone = !socket || !*socket;
+  const auto id =
+      alone ? worker::solo_worker
+            : elasticrun::WorkerId(static_cast<std::uint32_t>(std::max<std::int64_t>(self, 0)));
+  *job = new (std::nothrow) elasticrun_job(id);
+  if (!*job) return ELASTICRUN_FAILED;
+  return guarded(*job, [&] {
+    if (!alone) return connect(**job, socket);
+    (*job)->courier = std::make_unique<worker::Solo>(make_plane());
+    (*job)->gate.attach(*(*job)->courier);
+  });
+}
+
+void elasticrun_close(elasticrun_job* job) {
+  if (!job) return;
+  ER_CHECK(!job->busy, "elasticrun_close inside a callback of train");
+  // A forked child has a copy of the memory, but not of the threads: they are the parent's.
+  if (job->owner != ::getpid()) return;
+  if (job->presence && job->courier)
+    guarded(job, [&] {
+      job->gate.update([](worker::Member& member) {
+        if (member.task() != worker::Task::released) member.leave("the program closed its job");
+      });
+    });
+  delete job;
+}
+
+const char* elasticrun_error(const elasticrun_job* job) {
+  return job ? job->error.c_str() : no_memory;
+}
+
+elasticrun_status elasticrun_state(elasticrun_job* job, const char* name, void* data,
+                                   size_t bytes) {
+  return guarded(job, [&] {
+    check_usable(*job, "state");
+    check(job->table.add_state(name_or_empty(name), data, bytes));
+  });
+}
+
+elasticrun_status elasticrun_gradients(elasticrun_job* job, const char* name, void* data,
+                                       elasticrun_type type, size_t count) {
+  return guarded(job, [&] {
+    check_usable(*job, "gradients");
+    check(job->table.add_gradients(name_or_empty(name), data, type_of(type, "gradients"), count));
+  });
+}
+
+elasticrun_status elasticrun_buffers(elasticrun_job* job, const char* name, void* data,
+                                     elasticrun_type type, size_t count) {
+  return guarded(job, [&] {
+    check_usable(*job, "buffers");
+    check(job->table.add_buffers(name_or_empty(name), data, type_of(type, "buffers"), count));
+  });
+}
+
+elasticrun_status elasticrun_on_epoch(elasticrun_job* job, elasticrun_epoch_fn callback,
+                                      void* user) {
+  return guarded(job, [&] {
+    check_usable(*job, "on_epoch");
+    job->callbacks.epoch = callback;
+    job->callbacks.epoch_user = user;
+  });
+}
+
+elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_options* options,
+                                   elasticrun_compute_fn compute, elasticrun_apply_fn apply,
+                                   void* user) {
+  return guarded(job, [&] {
+    check_usable(*job, "train");
+    if (job->loop) misuse("train: this job runs a loop of its own (start); use one or the other");
+    if (!compute || !apply) misuse("train: compute or apply is missing (null)");
+    const elasticrun_train_options checked_options = checked(options);
+    worker::Presence& presence = begin(*job);
+    if (!job->trainer) job->trainer.emplace(presence);
+    job->callbacks.compute = compute;
+    job->callbacks.apply = apply;
+    job->callbacks.user = user;
+    const struct Busy {
+      bool& flag;
+      ~Busy() { flag = false; }
+    } busy{job->busy = true};
+    job->trainer->train(checked_options, job->callbacks);
+  });
+}
+
+// ---- the step
+
+const uint64_t* elasticrun_step_samples(const elasticrun_step* step, size_t* count) {
+  if (count) *count = step->samples.size();
+  return step->samples.data();
+}
+int64_t elasticrun_step_number(const elasticrun_step* step) { return step->number; }
+int64_t elasticrun_step_epoch(const elasticrun_step* step) { return step->epoch; }
+int64_t elasticrun_step_global_batch(const elasticrun_step* step) { return step->global_batch; }
+double elasticrun_step_lr_factor(const elasticrun_step* step) { return step->lr_factor; }
+
+elasticrun_status elasticrun_step_sum(elasticrun_step* step, const char* name, double x) {
+  if (!step || !name || !step->in_compute) return ELASTICRUN_MISUSE;
+  try {
+    return step->sums.add(name, x) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
+  } catch (...) {
+    return ELASTICRUN_FAILED;
+  }
+}
+
+double elasticrun_step_total(const elasticrun_step* step, const char* name) {
+  return step && name ? step->sums.total(name) : 0;
+}
+
+size_t elasticrun_upcoming(const elasticrun_job* job, uint64_t* samples, size_t count) {
+  if (!job || !job->trainer || !samples) return 0;
+  try {
+    return job->trainer->upcoming(samples, count);
+  } catch (...) {
+    return 0;
+  }
+}
+
+// ---- the world
+
+int32_t elasticrun_rank(const elasticrun_job* job) {
+  return job && job->presence ? job->presence->rank() : 0;
+}
+int32_t elasticrun_size(const elasticrun_job* job) {
+  return job && job->presence ? job->presence->size() : 1;
+}
+uint64_t elasticrun_generation(const elasticrun_job* job) {
+  return job && job->presence ? job->presence->generation().value : 0;
+}
+
+// ---- a loop of one's own
+
+elasticrun_status elasticrun_start(elasticrun_job* job) {
+  return guarded(job, [&] {
+    check_usable(*job, "start");
+    if (job->trainer) misuse("start: this job has called train; use one or the other");
+    if (job->loop) misuse("start: called twice");
+    job->loop.emplace(begin(*job));
+    job->loop->start();
+  });
+}
+
+elasticrun_status elasticrun_all_reduce(elasticrun_job* job, void* data, elasticrun_type type,
+                                        size_t count) {
+  return guarded(job, [&] {
+    worker::OwnLoop& loop = started(*job, "all_reduce");
+    if (!data && count > 0) misuse("all_reduce: no memory (null)");
+    loop.all_reduce(data, type_of(type, "all_reduce"), count);
+  });
+}
+
+elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t bytes,
+                                       int32_t root) {
+  return guarded(job, [&] {
+    worker::OwnLoop& loop = started(*job, "broadcast");
+    if (!data && bytes > 0) misuse("broadcast: no memory (null)");
+    if (root < 0 || root >= job->presence->size())
+      misuse(
+          fmt::format("broadcast: root {} is not in a world of {}", root, job->presence->size()));
+    loop.broadcast(data, bytes, root);
+  });
+}
+
+elasticrun_status elasticrun_barrier(elasticrun_job* job) {
+  return guarded(job, [&] { started(*job, "barrier").barrier(); });
+}
+
+elasticrun_status elasticrun_commit(elasticrun_job* job) {
+  return guarded(job, [&] { started(*job, "commit").commit(); });
+}
+
+int64_t elasticrun_committed(const elasticrun_job* job) {
+  return job && job->presence ? job->presence->progress.step : 0;
+}
+
+elasticrun_status elasticrun_leave(elasticrun_job* job) {
+  return guarded(job, [&] {
+    check_usable(*job, "leave");
+    begin(*job);
+    job->gate.update([](worker::Member& member) { member.leave("left by itself"); });
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,27 @@
+// Carries what a Member decides to whoever does it: the agent and the background threads, or, in a
+// world of one, a few lines that answer at once.
+//
+// Two of them exist (agent_courier.hpp, solo.hpp), so that a program runs the same code alone and
+// under elasticrun.
+#pragma once
+
+#include "worker/group.hpp"
+#include "worker/member.hpp"
+
+namespace elasticrun::worker {
+
+class Courier {
+ public:
+  virtual ~Courier() = default;
+
+  // Under the gate's lock: must not block, must not call the gate, and may call the member, whose
+  // next actions are carried after this one.
+  virtual void carry(Member& member, MemberAction action) = 0;
+
+  // Training thread: the connected group of a generation, to be given back before another one is
+  // borrowed. Null when it has been dropped meanwhile.
+  virtual Group* borrow(Generation generation) = 0;
+  virtual void give_back(Generation generation) = 0;
+};
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,176 @@
+// See former.hpp. A group stays in the map from the moment it is asked for until the background
+// thread closes it, so an abort reaches it at every point of its life.
+#include "worker/former.hpp"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+namespace elasticrun::worker {
+
+std::thread start_quiet_thread(const char* name, std::function<void()> body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread thread(std::move(body));
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_setname_np(thread.native_handle(), name);
+    return thread;
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+}
+
+Former::Former(std::unique_ptr<DataPlane> plane, Handlers handlers)
+    : plane_(std::move(plane)), handlers_(std::move(handlers)) {
+  thread_ = start_quiet_thread("er-former", [this] { run(); });
+}
+
+Former::~Former() { stop(); }
+
+void Former::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    for (auto& [generation, entry] : groups_) discard(entry);
+    wake_.notify_one();
+  }
+  thread_.join();
+}
+
+void Former::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return ending_ || !work_.empty(); });
+    if (ending_) return;
+    const auto work = std::move(work_.front());
+    work_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+void Former::post(std::function<void()> work) {
+  work_.push_back(std::move(work));
+  wake_.notify_one();
+}
+
+void Former::discard(Entry& entry) {
+  entry.unwanted = true;
+  if (entry.group) entry.group->abort();
+}
+
+// ---------------------------------------------------------------- orders
+
+void Former::form(Generation generation, int rank, int size) {
+  const std::lock_guard lock(mutex_);
+  groups_[generation];
+  post([this, generation, rank, size] { do_form(generation, rank, size); });
+}
+
+void Former::connect(Generation generation, std::vector<std::string> addresses) {
+  const std::lock_guard lock(mutex_);
+  post([this, generation, addresses = std::move(addresses)] { do_connect(generation, addresses); });
+}
+
+void Former::abort(Generation up_to) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [generation, entry] : groups_)
+    if (generation <= up_to) discard(entry);
+  post([this] { sweep(); });
+}
+
+void Former::drop(Generation generation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = groups_.find(generation);
+  if (found == groups_.end()) return;
+  discard(found->second);
+  post([this] { sweep(); });
+}
+
+void Former::close(Generation below) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [generation, entry] : groups_)
+    if (generation < below) entry.unwanted = true;
+  post([this] { sweep(); });
+}
+
+Group* Former::borrow(Generation generation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = groups_.find(generation);
+  if (found == groups_.end() || !found->second.connected || found->second.unwanted) return nullptr;
+  found->second.borrowed = true;
+  return found->second.group.get();
+}
+
+void Former::give_back(Generation generation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = groups_.find(generation);
+  if (found == groups_.end()) return;
+  found->second.borrowed = false;
+  if (found->second.unwanted) post([this] { sweep(); });
+}
+
+// ---------------------------------------------------------------- background thread
+
+// Only this thread takes groups out of the map, so the pointer stays good while it works.
+Group* Former::wanted(Generation generation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = groups_.find(generation);
+  return found == groups_.end() || found->second.unwanted ? nullptr : found->second.group.get();
+}
+
+void Former::do_form(Generation generation, int rank, int size) {
+  try {
+    std::unique_ptr<Group> made = plane_->create(rank, size);
+    Group* group = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = groups_.find(generation);
+      if (found == groups_.end() || found->second.unwanted) return;
+      group = made.get();
+      found->second.group = std::move(made);
+    }
+    handlers_.published(generation, group->publish());
+  } catch (const std::exception& error) {
+    handlers_.formed(generation, Error{error.what()});
+  }
+}
+
+void Former::do_connect(Generation generation, const std::vector<std::string>& addresses) {
+  Group* const group = wanted(generation);
+  if (!group) return;
+  try {
+    group->connect(addresses);
+    {
+      const std::lock_guard lock(mutex_);
+      groups_.at(generation).connected = true;
+    }
+    handlers_.formed(generation, {});
+  } catch (const std::exception& error) {
+    handlers_.formed(generation, Error{error.what()});
+  }
+}
+
+void Former::sweep() {
+  std::vector<std::unique_ptr<Group>> closing;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto item = groups_.begin(); item != groups_.end();) {
+      Entry& entry = item->second;
+      const bool keep = !entry.unwanted || entry.borrowed;
+      if (!keep && entry.group) closing.push_back(std::move(entry.group));
+      item = keep ? std::next(item) : groups_.erase(item);
+    }
+  }
+  for (const auto& group : closing) group->close();
+}
+
+}  // namespace elasticrun::worker

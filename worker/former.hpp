@@ -1,0 +1,83 @@
+// Forms and closes groups in the background, while the training thread steps in another one.
+//
+// One thread and one queue do what may block. Abort does not go through the queue: it may be the
+// very thing that a blocked connect is waiting for.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "worker/group.hpp"
+
+namespace elasticrun::worker {
+
+class Former {
+ public:
+  // Called on the background thread.
+  struct Handlers {
+    std::function<void(Generation, std::string addresses)> published;
+    std::function<void(Generation, const Result<void>& outcome)> formed;
+  };
+
+  Former(std::unique_ptr<DataPlane> plane, Handlers handlers);
+  ~Former();
+  Former(const Former&) = delete;
+  Former& operator=(const Former&) = delete;
+
+  // Any thread, without blocking. A generation's group is formed once; its answers are published
+  // and formed, or formed with an error alone, or nothing when it is dropped meanwhile.
+  void form(Generation generation, int rank, int size);
+  void connect(Generation generation, std::vector<std::string> addresses);
+  // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses
+  // them.
+  void abort(Generation up_to);
+  void drop(Generation generation);
+  // Not used any more: closed in peace.
+  void close(Generation below);
+
+  // Training thread; see Courier. A borrowed group is not closed.
+  Group* borrow(Generation generation);
+  void give_back(Generation generation);
+
+  // Aborts all groups and ends the thread; the handlers are not called any more afterwards.
+  void stop();
+
+ private:
+  struct Entry {
+    std::unique_ptr<Group> group;  // from form on
+    bool connected = false;
+    bool borrowed = false;
+    bool unwanted = false;
+  };
+
+  void run();
+  void post(std::function<void()> work);  // lock held
+  void discard(Entry& entry);             // lock held
+  Group* wanted(Generation generation);
+  void do_form(Generation generation, int rank, int size);
+  void do_connect(Generation generation, const std::vector<std::string>& addresses);
+  void sweep();
+
+  const std::unique_ptr<DataPlane> plane_;
+  const Handlers handlers_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> work_;
+  std::map<Generation, Entry> groups_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+// A thread of the library: signals are the program's business and are not delivered here.
+std::thread start_quiet_thread(const char* name, std::function<void()> body);
+
+}  // namespace elasticrun::worker

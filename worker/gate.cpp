@@ -1,0 +1,47 @@
+// See gate.hpp.
+#include "worker/gate.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace elasticrun::worker {
+
+void Gate::carry_out() {
+  for (;;) {
+    std::vector<MemberAction> actions = member_.take_outbox();
+    if (actions.empty()) return;
+    for (MemberAction& action : actions) courier_->carry(member_, std::move(action));
+  }
+}
+
+void Gate::receive(const wire::ToWorker& letter) {
+  update([&](Member& member) { member.receive(letter); });
+  changed_.notify_all();
+}
+
+void Gate::lose(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    is_lost_ = true;
+    lost_ = reason;
+    // Wakes a training thread that waits inside a collective.
+    courier_->carry(member_, AbortGroups{Generation(~0ULL)});
+  }
+  changed_.notify_all();
+}
+
+std::optional<Task> Gate::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return is_lost_ || member_.task() != Task::wait; });
+  const Task task = member_.task();
+  const bool final = task == Task::released || task == Task::evicted;
+  if (is_lost_ && !final) return std::nullopt;
+  return task;
+}
+
+std::string Gate::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+}  // namespace elasticrun::worker

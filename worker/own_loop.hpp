@@ -1,0 +1,40 @@
+// The lower-level calls, for a program with a loop of its own: start, then for each step its own
+// compute, all_reduce, its own apply, commit.
+//
+// The library cannot repeat the program's step, so it says WORLD_CHANGED. A collective that failed
+// enters the next world before it says so. A commit that failed does not: the program may have
+// applied the step already, and must undo that before its memory is anybody's state; so the next
+// call enters.
+#pragma once
+
+#include <functional>
+
+#include "worker/presence.hpp"
+
+namespace elasticrun::worker {
+
+class OwnLoop {
+ public:
+  // Of a sealed table.
+  explicit OwnLoop(Presence& presence) : presence_(presence) {}
+
+  // Each throws Stop for anything but success.
+  void start();
+  void all_reduce(void* data, DataType type, std::size_t count);
+  void broadcast(void* data, std::size_t bytes, int root);
+  void barrier();
+  void commit();
+
+ private:
+  void collective(const std::function<void(Group&)>& operation);
+  bool begin();
+  void enter_next();
+  [[noreturn]] void commit_failed();
+
+  Presence& presence_;
+  bool commit_failed_ = false;  // and no collective has been called since
+  Time last_commit_{};
+  Duration reduce_{};  // since the last commit
+};
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,138 @@
+// See presence.hpp. Between a look at the member and what follows from it an abort may come, so
+// each look and its consequence are one update of the gate.
+#include "worker/presence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "worker/state_transfer.hpp"
+
+namespace elasticrun::worker {
+namespace {
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+std::vector<bool> holders(const wire::World& world) {
+  std::vector<bool> holds;
+  for (const wire::Member& member : world.members) holds.push_back(member.holds_state);
+  return holds;
+}
+
+}  // namespace
+
+void Presence::ready(wire::TrainSpec train) {
+  train.state_bytes = table_.bytes();
+  train.state_layout = table_.layout_hash();
+  gate_.update([&](Member& member) { member.ready(train); });
+}
+
+bool Presence::await() {
+  for (;;) {
+    const std::optional<Task> task = gate_.wait();
+    if (!task)
+      throw Stop(ELASTICRUN_FAILED,
+                 fmt::format("the agent is gone ({}); elasticrun ends this process", gate_.lost()));
+    switch (*task) {
+      case Task::evicted:
+        let_go();
+        throw Stop(ELASTICRUN_EVICTED,
+                   gate_.update([](Member& member) { return member.dismissed(); }));
+      case Task::released:
+        return false;
+      case Task::step:
+        return true;
+      case Task::enter:
+        enter();
+        break;
+      case Task::wait:
+        break;
+    }
+  }
+}
+
+void Presence::let_go() {
+  group_ = nullptr;
+  if (borrowed_ != Generation()) courier_.give_back(std::exchange(borrowed_, Generation()));
+}
+
+void Presence::broken(const std::string& why) {
+  gate_.update([&](Member& member) { member.broken(why); });
+  let_go();
+}
+
+void Presence::fail(elasticrun_status status, const std::string& why) {
+  gate_.update([&](Member& member) { member.fail(why); });
+  let_go();
+  throw Stop(status, why);
+}
+
+// ---------------------------------------------------------------- entering a world
+
+void Presence::enter() {
+  const auto entry = gate_.update([](Member& member) -> std::optional<Entry> {
+    if (member.task() != Task::enter) return std::nullopt;
+    member.begin_transfer();
+    return Entry{.world = member.world(),
+                 .rank = member.rank(),
+                 .in_place = member.may_receive_in_place(),
+                 .newcomer = member.committed() == no_state};
+  });
+  if (!entry) return;
+  let_go();
+  meter_.enter(Meter::Phase::idle, now());
+  Group* const group = courier_.borrow(entry->world.generation);
+  if (!group) return;  // dropped a moment ago: the member knows
+  borrowed_ = entry->world.generation;
+  const std::optional<wire::Entered> report = exchange(*entry, *group);
+  if (!report) return let_go();
+  group_ = group;
+  world_ = entry->world;
+  rank_ = entry->rank.value;
+  gate_.update([&](Member& member) { member.entered(*report); });
+}
+
+// Nothing: this world has failed, and the state is what it was.
+std::optional<wire::Entered> Presence::exchange(const Entry& entry, Group& group) {
+  const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
+  TransferResult result;
+  try {
+    StateTransfer transfer(group, holders(entry.world), table_);
+    result = transfer.exchange(encode(progress), !entry.in_place);
+    if (!holder) {
+      if (!gate_.update([](Member& member) { return member.may_swap(); })) return std::nullopt;
+      std::string received;
+      transfer.commit(received);
+      install(entry, received);
+    }
+  } catch (const GroupBroken& error) {
+    broken(error.what());
+    return std::nullopt;
+  } catch (const StateMismatch& error) {
+    // A world that has stepped goes on without the newcomer that does not fit.
+    if (!holder || progress.step == 0) fail(ELASTICRUN_MISUSE, error.what());
+    broken(error.what());
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    fail(ELASTICRUN_FAILED,
+         fmt::format("no memory for a second copy of the state ({} bytes)", table_.bytes()));
+  }
+  wire::Entered report{.step = Step(progress.step)};
+  if (last_end_) report.idle_ns = (now() - *last_end_).count();
+  // A newcomer mostly waits for the others to switch; what the transfer takes, the others see.
+  if (holder || !entry.newcomer) report.transfer_ns = result.took.count();
+  report.transfer_bytes = result.bytes;
+  return report;
+}
+
+void Presence::install(const Entry& entry, const std::string& received) {
+  const Result<Progress> decoded = decode_progress(received);
+  if (!decoded) fail(ELASTICRUN_FAILED, decoded.error().text);
+  progress = *decoded;
+  if (entry.newcomer && on_first_state) on_first_state();
+}
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,79 @@
+// This worker's presence in its worlds, as the training thread lives it: wait for a world, enter
+// it, receive or send the state, lose it, enter the next.
+//
+// Both ways to train stand on it, train() and a loop of one's own. What decides is in Member; here
+// is what takes time: the group, the transfer and the clock.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "worker/courier.hpp"
+#include "worker/gate.hpp"
+#include "worker/meter.hpp"
+#include "worker/progress.hpp"
+#include "worker/state.hpp"
+#include "worker/stop.hpp"
+
+namespace elasticrun::worker {
+
+class Presence {
+ public:
+  Presence(Gate& gate, Courier& courier, Meter& meter, StateTable& table)
+      : gate_(gate), courier_(courier), meter_(meter), table_(table) {}
+  ~Presence() { let_go(); }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  // This worker can become a member, or goes on as one.
+  void ready(wire::TrainSpec train);
+  // Blocks until this worker can step, entering worlds on the way. False: the call of train that
+  // was made ready is over. Throws Stop: evicted, the agent is gone, or a world that cannot be.
+  bool await();
+  // A collective of the world failed here: tells the controller, and lets the group go.
+  void broken(const std::string& why);
+  // Out of the world because of a failure of this program.
+  [[noreturn]] void fail(elasticrun_status status, const std::string& why);
+  // The step in this world is whole, or what follows it in the program is.
+  void note_end(Time now) { last_end_ = now; }
+
+  Gate& gate() { return gate_; }
+  Meter& meter() { return meter_; }
+  StateTable& table() { return table_; }
+  // Of the world that await() has entered; null after broken().
+  Group* group() { return group_; }
+  const wire::World& world() const { return world_; }
+  int rank() const { return rank_; }
+  int size() const { return world_.members.empty() ? 1 : static_cast<int>(world_.members.size()); }
+  Generation generation() const { return world_.generation; }
+
+  // What travels with the state.
+  Progress progress;
+  // Called when the first state has come from others: what was before does not count.
+  std::function<void()> on_first_state;
+
+ private:
+  struct Entry {
+    wire::World world;
+    Rank rank;
+    bool in_place = false;
+    bool newcomer = false;
+  };
+  void enter();
+  std::optional<wire::Entered> exchange(const Entry& entry, Group& group);
+  void install(const Entry& entry, const std::string& received);
+  void let_go();
+
+  Gate& gate_;
+  Courier& courier_;
+  Meter& meter_;
+  StateTable& table_;
+  wire::World world_;
+  int rank_ = 0;
+  Group* group_ = nullptr;
+  Generation borrowed_;
+  std::optional<Time> last_end_;
+};
+
+}  // namespace elasticrun::worker

@@ -1,0 +1,297 @@
+// See trainer.hpp.
+#include "worker/trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/rng.hpp"
+#include "worker/shares.hpp"
+
+namespace elasticrun::worker {
+namespace {
+
+// Numbers that ride on a step's reduction: the vote, the count of names of figures and its square,
+// and room for all figures. Their number must not depend on the names, which a worker with an empty
+// share does not know yet.
+constexpr std::size_t vote_at = 0, names_at = 1, squares_at = 2, figures_at = 3;
+constexpr std::size_t extras = figures_at + Sums::max_names;
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+}  // namespace
+
+Trainer::Trainer(Presence& presence) : presence_(presence), reduction_(presence.table(), extras) {
+  presence_.on_first_state = [this] { epochs_called_ = presence_.progress.epoch; };
+}
+
+void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
+  options_ = options;
+  callbacks_ = callbacks;
+  ++call_;
+  if (presence_.progress.train_call > call_) return;  // the world has finished this one
+  begin_call();
+  presence_.ready({.call = call_,
+                   .samples = options.samples,
+                   .epochs = options.epochs,
+                   .batch = options.batch,
+                   .base_batch = options.base_batch});
+  training_ = true;
+  const struct Leaving {
+    Trainer& trainer;
+    ~Leaving() {
+      trainer.training_ = trainer.in_step_ = trainer.step_.in_compute = false;
+      trainer.presence_.gate().update([](Member& member) { member.outside(); });
+      trainer.presence_.meter().enter(Meter::Phase::idle, now());
+    }
+  } leaving{*this};
+  while (presence_.await()) {
+    if (presence_.progress.train_call > call_) return;
+    call_due_epochs();
+    if (presence_.progress.epoch >= options_.epochs)
+      presence_.gate().update([this](Member& member) { member.done(call_); });
+    else
+      step();
+  }
+}
+
+// What the first holder of the state has is what the world begins with; a newcomer's is replaced.
+void Trainer::begin_call() {
+  Progress& progress = presence_.progress;
+  if (progress.train_call >= call_) return;  // it came with the state
+  progress.train_call = call_;
+  progress.epoch = 0;
+  progress.cursor = 0;
+  progress.seed = options_.seed;
+  if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
+  epochs_called_ = 0;
+}
+
+void Trainer::call_due_epochs() {
+  while (epochs_called_ < presence_.progress.epoch) {
+    ++epochs_called_;
+    if (!callbacks_.epoch) continue;
+    presence_.meter().enter(Meter::Phase::epoch, now());
+    const int code = callbacks_.epoch(epochs_called_, callbacks_.epoch_user);
+    presence_.note_end(now());
+    presence_.meter().enter(Meter::Phase::idle, now());
+    if (code != 0) callback_failed("on_epoch", code);
+  }
+}
+
+// ---------------------------------------------------------------- one step
+
+void Trainer::step() {
+  if (!presence_.gate().update([](Member& member) { return member.begin_compute(); })) return;
+  const wire::BatchPlan& plan = presence_.world().plan;
+  if (plan.global_batch <= 0)
+    presence_.fail(ELASTICRUN_MISUSE,
+                   "train: no batch; give .batch or run under elasticrun --max-batch");
+  begun_ = now();
+  cost_ = {};
+  const Progress& progress = presence_.progress;
+  const Part part = part_of(progress);
+  const Permutation& permutation = order(progress.epoch);
+  samples_.resize(static_cast<std::size_t>(part.own.count()));
+  for (std::size_t i = 0; i < samples_.size(); ++i)
+    samples_[i] = permutation[static_cast<std::uint64_t>(part.own.first) + i];
+  step_.number = progress.step;
+  step_.epoch = progress.epoch;
+  step_.global_batch = part.range.count();
+  step_.lr_factor = plan.lr_factor;
+  step_.sums.begin(progress.sum_names);
+  in_step_ = true;
+  compute(part);
+  const bool committed = reduce_and_apply(part);
+  in_step_ = false;
+  if (!committed) {
+    presence_.table().restore_buffers();
+    presence_.meter().enter(Meter::Phase::idle, now());
+  }
+}
+
+Trainer::Part Trainer::part_of(const Progress& progress) const {
+  const wire::BatchPlan& plan = presence_.world().plan;
+  const Range range = step_range(progress, plan.global_batch, options_.samples);
+  const auto shares = split(range.count(), presence_.size(), plan.weights);
+  const std::int64_t first = range.first + offset(shares, presence_.rank());
+  const std::int64_t share = shares[static_cast<std::size_t>(presence_.rank())];
+  return {range,
+          {first, first + share},
+          pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch))};
+}
+
+const Permutation& Trainer::order(std::int64_t epoch) {
+  const std::uint64_t seed = presence_.progress.seed;
+  const auto samples = static_cast<std::uint64_t>(options_.samples);
+  if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
+    order_.emplace(seed, epoch, samples);
+    order_epoch_ = epoch;
+    order_seed_ = seed;
+  }
+  return *order_;
+}
+
+void Trainer::compute(const Part& part) {
+  reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()));
+  presence_.meter().enter(Meter::Phase::compute, begun_);
+  step_.in_compute = true;
+  std::size_t first = 0;
+  for (const std::int64_t piece : part.pieces) {
+    const auto count = static_cast<std::size_t>(piece);
+    step_.samples = std::span(samples_).subspan(first, count);
+    first += count;
+    presence_.table().restore_buffers();
+    const Time begin = now();
+    const int code = callbacks_.compute(&step_, callbacks_.user);
+    cost_.compute += now() - begin;
+    if (code != 0) callback_failed("compute", code);
+    reduction_.accumulate(static_cast<double>(piece));
+  }
+  step_.in_compute = false;
+  step_.samples = samples_;
+}
+
+// False: the step is discarded.
+bool Trainer::reduce_and_apply(const Part& part) {
+  double votes = 0;
+  try {
+    votes = reduce();
+  } catch (const GroupBroken& error) {
+    presence_.broken(error.what());
+    return false;
+  }
+  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes); }))
+    return false;
+  presence_.meter().enter(Meter::Phase::apply, now());
+  const int code = callbacks_.apply(&step_, callbacks_.user);
+  if (code != 0) callback_failed("apply", code);
+  commit(part);
+  return true;
+}
+
+// The votes of the world for a switch.
+double Trainer::reduce() {
+  const Time begin = now();
+  presence_.meter().enter(Meter::Phase::reduce, begin);
+  Group& group = *presence_.group();
+  if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
+  std::array<double, extras> numbers{};
+  const auto known = static_cast<double>(step_.sums.names().size());
+  numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
+  numbers[names_at] = known;
+  numbers[squares_at] = known * known;
+  auto& figures = step_.sums.values();
+  std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
+  reduction_.reduce(group, numbers);
+  std::copy(numbers.begin() + figures_at, numbers.end(), figures.begin());
+  // Everybody sees the same sums, so everybody or nobody does this: all numbers of names are equal
+  // when their mean square is the square of their mean.
+  if (numbers[names_at] * numbers[names_at] != presence_.size() * numbers[squares_at])
+    agree_on_names(group);
+  cost_.reduce += now() - begin;
+  return numbers[vote_at];
+}
+
+void Trainer::commit(const Part& part) {
+  presence_.table().commit_buffers();
+  Progress next = presence_.progress.next(part.range.count(), options_.samples);
+  if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
+  if (next.base_batch == 0) next.base_batch = part.range.count();
+  presence_.progress = std::move(next);
+  const bool orderly = presence_.gate().update([](Member& member) { return member.commit(); });
+  const Time end = now();
+  cost_.samples = part.own.count();
+  cost_.wall = end - begun_;
+  presence_.note_end(end);
+  presence_.meter().committed(cost_, end);
+  in_step_ = false;
+  // Before a switch, so that the members of the world that ended the epoch see it end: a newcomer
+  // may be rank 0 of the next one. After an abort the ranks of the next world count.
+  if (orderly) call_due_epochs();
+}
+
+// The state may be half-new, and this process is no source of it any more.
+void Trainer::callback_failed(const char* which, int code) {
+  presence_.fail(
+      ELASTICRUN_CALLBACK,
+      fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world", which,
+                  code, step_.number, step_.epoch));
+}
+
+// ---------------------------------------------------------------- what all must agree on
+
+// Once in each world and call: programs that ask for other samples would take each other's, or wait
+// for each other for ever. One all-reduce of a number and its square, exact in a double.
+void Trainer::check_agreement(Group& group) {
+  const Progress& p = presence_.progress;
+  std::uint64_t hash = 0;
+  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
+                               p.step, static_cast<std::int64_t>(p.seed)})
+    hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
+  const auto mine = static_cast<double>(hash >> 44);  // 20 bits
+  std::array<double, 2> sums{mine, mine * mine};
+  group.all_reduce(sums.data(), DataType::float64, sums.size());
+  if (sums[0] != mine * presence_.size() || sums[1] != mine * mine * presence_.size()) {
+    const std::string why = fmt::format(
+        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
+        "or call ({}); all must pass the same options",
+        options_.samples, options_.epochs, p.seed, p.train_call);
+    // Who has stepped in this call is right, and goes on without the newcomer.
+    if (agreed_ && agreed_->second == call_) throw GroupBroken(why);
+    presence_.fail(ELASTICRUN_MISUSE, why);
+  }
+  agreed_ = std::pair(presence_.generation(), call_);
+}
+
+// Workers with an empty share take over the names that this step has brought.
+void Trainer::agree_on_names(Group& group) {
+  std::vector<std::string>& names = step_.sums.names();
+  std::vector<double> counts(static_cast<std::size_t>(presence_.size()));
+  counts[static_cast<std::size_t>(presence_.rank())] = static_cast<double>(names.size());
+  group.all_reduce(counts.data(), DataType::float64, counts.size());
+  const auto lead = std::max_element(counts.begin(), counts.end());
+  const int root = static_cast<int>(lead - counts.begin());
+  std::vector<std::array<char, Sums::max_name + 1>> texts(static_cast<std::size_t>(*lead));
+  for (std::size_t i = 0; i < std::min(names.size(), texts.size()); ++i)
+    names[i].copy(texts[i].data(), Sums::max_name);
+  group.broadcast(texts.data(), texts.size() * sizeof texts[0], root);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i == names.size()) names.emplace_back(texts[i].data());
+    if (names[i] != texts[i].data())
+      presence_.fail(ELASTICRUN_MISUSE,
+                     fmt::format("step.sum: '{}' stands where rank {} has '{}'; all workers must "
+                                 "use the same names in the same order",
+                                 names[i], root, texts[i].data()));
+  }
+}
+
+// ---------------------------------------------------------------- prefetching
+
+std::size_t Trainer::upcoming(std::uint64_t* samples, std::size_t count) const {
+  if (!training_ || !presence_.group() || presence_.world().plan.global_batch <= 0) return 0;
+  Progress at = presence_.progress;
+  if (in_step_) at = at.next(presence_.world().plan.global_batch, options_.samples);
+  std::size_t written = 0;
+  // A share can be empty in the last step of an epoch, or always.
+  for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
+    if (written == count || at.epoch >= options_.epochs) break;
+    const Part part = part_of(at);
+    const Permutation permutation(at.seed, at.epoch, static_cast<std::uint64_t>(options_.samples));
+    for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
+      samples[written++] = permutation[static_cast<std::uint64_t>(i)];
+    at = at.next(presence_.world().plan.global_batch, options_.samples);
+  }
+  return written;
+}
+
+}  // namespace elasticrun::worker
