@@ -30,7 +30,8 @@ struct ServerOptions {
   Duration greeting_time = net::greeting_time_default;
 };
 
-// Called on the io_context's thread, never inside a call of the server.
+// Called on the io_context's thread, never inside a call of the server. They may call it, but not
+// destroy it.
 struct ServerHandlers {
   // Empty: welcome. Else why that agent is refused (a host that nobody asked for). May be left out.
   std::function<std::string(const wire::Hello&)> admit;

@@ -95,6 +95,20 @@ TEST_CASE("who greets well gets a session, and each side knows the other") {
   CHECK(theirs.frames[0].second.size() == 1 << 20);
 }
 
+TEST_CASE("a frame that comes together with the greeting waits for the start") {
+  House house;
+  const Fd hasty = house.knock();
+  std::string bytes = greeting_frame(hello_of("worker", "job-1"));
+  wire::append_frame(bytes, WorkerId(), "hasty");
+  REQUIRE(raw_write(house.io, hasty.get(), bytes));
+  REQUIRE(run_until(house.io, [&] { return house.book.sessions.size() == 1; }));
+  house.io.poll();
+  Log log;
+  house.book.sessions[0]->start(log.handlers());
+  REQUIRE(run_until(house.io, [&] { return !log.frames.empty(); }));
+  CHECK(log.frames[0].second == "hasty");
+}
+
 TEST_CASE("who does not fit is told why") {
   wire::Hello old = hello_of("worker", "job-1");
   old.protocol = 77;
@@ -160,6 +174,9 @@ TEST_CASE("half-open connections end at the deadline and hold up nobody beyond t
   House house(std::move(options));
   std::vector<Fd> silent;
   for (int i = 0; i < 5; ++i) silent.push_back(house.knock());
+  int turns = 0;
+  for (house.io.restart(); turns < 1000 && house.io.poll_one() > 0;) ++turns;
+  CHECK(turns < 1000);  // a full house waits, it does not spin
   Outcome outcome;
   const Operation dialling = house.dial(hello_of("worker", "job-1"), outcome);
   REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));

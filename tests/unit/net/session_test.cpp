@@ -138,8 +138,11 @@ TEST_CASE("bulk says when it is full, and when there is room again") {
   }
   CHECK(sent == wire::bulk_queue_high / chunk.size());
   one.io.poll();
-  CHECK(drained == 0);
-  CHECK(read_frames(one, sent).size() == sent);
+  CHECK(read_frames(one, 3).size() >= 3);
+  one.io.poll();
+  CHECK(drained == 0);  // some room is not yet half of it
+  CHECK(one.session->bulk_full());
+  run_until(one.io, [&] { return raw_read(one.raw.get()).empty() && drained > 0; });
   REQUIRE(run_until(one.io, [&] { return drained > 0; }));
   CHECK(drained == 1);
   CHECK_FALSE(one.session->bulk_full());
@@ -203,7 +206,10 @@ TEST_CASE("abort ends at once, and on_close comes once") {
   CHECK(two.log_a.ends.empty());  // never inside the call
   REQUIRE(run_until(two.io, [&] { return !two.log_a.ends.empty() && !two.log_b.ends.empty(); }));
   two.io.restart();
-  two.io.run();  // nothing more comes, nothing keeps the loop busy
+  two.io.run();                        // nothing more comes, nothing keeps the loop busy
+  two.a->start(two.log_a.handlers());  // told once is told
+  two.io.restart();
+  two.io.run();
   CHECK(two.log_a.ends == std::vector<std::string>{"aborted here"});
   CHECK(two.log_b.ends.size() == 1);
 }
