@@ -211,13 +211,13 @@ void Pair::changeState(state next) noexcept {
 }
 
 // Gloo tells the buffers whose message has not begun, and forgets the ones under way: their waits
-// would last until the operation's timeout.
+// would last until the operation's timeout. Not cast to Buffer: that much may be destroyed already.
 void Pair::fail_messages_cut_in_the_middle() noexcept {
   const std::exception_ptr why =
       ex_ ? ex_ : std::make_exception_ptr(gloo::IoException("connection closed"));
   const auto fail = [&](const tcp::Op& op) {
     if (const gloo::NonOwningPtr<tcp::UnboundBuffer> buffer(op.ubuf); buffer)
-      static_cast<Buffer*>(buffer.operator->())->signalException(why);
+      (buffer.operator->()->*(&Buffer::signalException))(why);
   };
   fail(rx_);
   for (const tcp::Op& op : tx_) fail(op);

@@ -71,3 +71,31 @@ TEST_CASE("a killed process breaks the group, and SIGPIPE does not end the other
     for (const int fd : {pipes[0], pipes[1], back[0]}) ::close(fd);
   }
 }
+
+TEST_CASE("a peer that goes in the middle of a single large message ends the wait for it") {
+  int cut = 0;
+  for (int round = 0; round < 10; ++round) {  // the kernel may be quicker than the peer goes
+    std::atomic<bool> begun{false};
+    run_planes(2, [&](int rank, DataPlane& plane, Exchange& exchange) {
+      const auto group = form(plane, exchange, rank, 2);
+      std::vector<char> data(64u << 20, rank == 0 ? 'x' : '-');
+      exchange(rank, "");
+      if (rank == 0) {
+        auto sending = group->post_send(1, data.data(), data.size(), 1);
+        while (!begun) std::this_thread::yield();
+        sending.reset();
+        group->close();
+      } else {
+        const auto coming = group->post_recv(0, data.data(), data.size(), 1);
+        while (std::atomic_ref(data[0]) != 'x') std::this_thread::yield();
+        begun = true;
+        try {
+          coming->wait();
+        } catch (const GroupBroken&) {
+          ++cut;
+        }
+      }
+    });
+  }
+  CHECK(cut > 0);
+}

@@ -139,16 +139,16 @@ class Job {
     check(elasticrun_state(job_, name, data, bytes));
     return *this;
   }
-  template <class T>
-  requires std::is_trivially_copyable_v<T> Job& state(const char* name, std::span<T> data) {
+  template <class T, std::size_t extent>
+  requires std::is_trivially_copyable_v<T> Job& state(const char* name, std::span<T, extent> data) {
     return state(name, data.data(), data.size_bytes());
   }
   template <class T>
   Job& state(const char* name, std::vector<T>& data) {
     return state(name, std::span<T>(data));
   }
-  template <Real T>
-  Job& gradients(const char* name, std::span<T> data) {
+  template <Real T, std::size_t extent>
+  Job& gradients(const char* name, std::span<T, extent> data) {
     check(elasticrun_gradients(job_, name, data.data(), type_of<T>, data.size()));
     return *this;
   }
@@ -156,8 +156,8 @@ class Job {
   Job& gradients(const char* name, std::vector<T>& data) {
     return gradients(name, std::span<T>(data));
   }
-  template <Real T>
-  Job& buffers(const char* name, std::span<T> data) {
+  template <Real T, std::size_t extent>
+  Job& buffers(const char* name, std::span<T, extent> data) {
     check(elasticrun_buffers(job_, name, data.data(), type_of<T>, data.size()));
     return *this;
   }
@@ -204,8 +204,8 @@ class Job {
 
   // A loop of one's own; see elasticrun.h. Each throws WorldChanged and Evicted.
   void start() { check(elasticrun_start(job_)); }
-  template <Real T>
-  void all_reduce(std::span<T> data) {
+  template <Real T, std::size_t extent>
+  void all_reduce(std::span<T, extent> data) {
     check(elasticrun_all_reduce(job_, data.data(), type_of<T>, data.size()));
   }
   void broadcast(void* data, std::size_t bytes, int root) {
