@@ -63,6 +63,7 @@ struct LocalExecutor::Child {
   LineSplitter lines{wire::line_bytes_max};
   std::array<char, 4096> buffer;
   std::string reason;
+  bool killed = false;
   bool ended = false;
   bool errors_ended = false;
 };
@@ -130,7 +131,10 @@ void LocalExecutor::start(const AgentStart& start) {
 
 void LocalExecutor::kill(HostId host) {
   const auto it = state_->children.find(host);
-  if (it != state_->children.end() && !it->second->ended) ::kill(it->second->process.id(), SIGKILL);
+  if (it == state_->children.end() || it->second->ended) return;
+  // Its guardian cleans up when it can.
+  const int signal = std::exchange(it->second->killed, true) ? SIGKILL : SIGUSR1;
+  ::kill(it->second->process.id(), signal);
 }
 
 void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {

@@ -15,13 +15,17 @@ std::vector<Action> Membership::step(const Event& event, Time now) {
 }
 
 Time Membership::wake_at() const {
-  if (aborting_) return aborting_->deadline;
+  if (aborting_) return aborting_->waiting.empty() ? safe_at() : aborting_->deadline;
   if (forming_ && !forming_->going) return forming_->deadline;
   return never;
 }
 
 bool Membership::is_member(WorkerId worker) const {
   return std::ranges::count(seats_.order(), worker) > 0;
+}
+
+bool Membership::is_leaving(WorkerId worker) const {
+  return std::ranges::count(leaving_, worker) > 0;
 }
 
 bool Membership::is_training(WorkerId worker) const {
@@ -59,15 +63,18 @@ void Membership::on(const Change& change, Time now) {
   if (running_ && !anybody_training()) return refuse("nobody is training");
   Seats seats = seats_;
   std::vector<WorkerId> leavers;
-  if (running_)  // without a world nobody can leave it, and a survivor may hold the only state
+  // Without a world nobody can leave it, and a survivor may hold the only state. With one, somebody
+  // stays: newcomers have their state from whom the old and the new world have in common. The last
+  // one leaves by another change.
+  if (running_)
     for (const WorkerId worker : change.remove)
-      if (is_member(worker)) {
+      if (is_member(worker) && seats.order().size() > 1) {
         seats.remove(worker);
         leavers.push_back(worker);
       }
   bool added = false;
   for (const WorkerId worker : change.add)
-    if (is_training(worker) && !is_member(worker)) {
+    if (is_training(worker) && !is_member(worker) && !is_leaving(worker)) {
       seats.add(worker);
       added = true;
     }
@@ -84,6 +91,7 @@ void Membership::on(const Tick&, Time now) {
   if (now < wake_at()) return;
   std::vector<WorkerId> missing;
   std::string what;
+  if (aborting_ && aborting_->waiting.empty()) return maybe_finish_abort(now);
   if (aborting_) {
     missing.assign(aborting_->waiting.begin(), aborting_->waiting.end());
     what = fmt::format("did not answer within {}", to_text(options_.abort_timeout));
@@ -100,7 +108,7 @@ void Membership::on(const Tick&, Time now) {
   }
   for (const WorkerId worker : missing) {
     outbox_.push_back(Fence{worker, what});
-    on(WorkerGone{worker, what}, now);
+    on(WorkerGone{worker, what, never}, now);
   }
 }
 
@@ -182,10 +190,12 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
   if (!forming_->at_once) return cancel(why);
   // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
   if (++failed_forms_ > 5) {
-    outbox_.push_back(Fence{worker, "could not form a group: " + failed.reason});
-    return on(WorkerGone{worker, failed.reason}, now);
+    const std::string what = "could not form a group: " + failed.reason;
+    outbox_.push_back(Fence{worker, what});
+    return on(WorkerGone{worker, what, never}, now);
   }
   start_abort(why, now);
+  maybe_finish_abort(now);
 }
 
 void Membership::cancel(const std::string& why) {
@@ -255,8 +265,10 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
   peer.done_call = 0;
   peer.train = ready.train;
   if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
-  if (is_member(worker) && running_ && incomplete_ && quiet())
+  if (is_member(worker) && running_ && incomplete_ && quiet()) {
     start_abort("a worker left between two calls of train", now);
+    maybe_finish_abort(now);
+  }
 }
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
@@ -297,7 +309,7 @@ void Membership::maybe_release() {
 
 void Membership::hear(WorkerId worker, const wire::Leave& leave, Time now) {
   outbox_.push_back(WorkerLeft{worker, leave.reason});
-  on(WorkerGone{worker, "left by itself"}, now);
+  on(WorkerGone{worker, "left by itself", now}, now);
 }
 
 }  // namespace elasticrun::rendezvous

@@ -7,8 +7,9 @@
 //
 // Forced: Abort up to the newest generation; everybody answers with its last committed step and
 // commits nothing of those generations afterwards; the newest state wins and the next world forms
-// from who answered. A member of the last running world among them is what makes this safe: the old
-// world cannot complete a reduction without it, so there are never two worlds.
+// from who answered. One member of each world that may still be stepping among them makes this
+// safe: a world cannot complete a reduction without it. Where none answers, the next world waits
+// until all of them are certainly dead, so there are never two worlds.
 //
 // Why not a consensus protocol: there is one controller, and what must agree is in the data
 // already.
@@ -38,10 +39,12 @@ struct WorkerUp {
   HostId host;
   std::int32_t slot = 0;
 };
-// Exited, fenced, or on a host that is lost: it will commit nothing any more, or its world cannot.
+// Exited, fenced, or on a host that is lost. From `dead_by` on it certainly steps no more; never:
+// not known yet, it comes again with a time when it is.
 struct WorkerGone {
   WorkerId worker;
   std::string reason;
+  Time dead_by{};
 };
 struct Letter {
   WorkerId from;
@@ -139,6 +142,8 @@ class Membership {
   // In rank order: the running world, or who waits for one with its state.
   std::vector<WorkerId> members() const { return seats_.order(); }
   bool is_member(WorkerId worker) const;
+  // Out of the world, but keeps its state until that has stepped.
+  bool is_leaving(WorkerId worker) const;
   // In train and not released: its end now would be a failure.
   bool is_training(WorkerId worker) const;
   Generation generation() const { return last_; }
@@ -166,10 +171,16 @@ class Membership {
     Time since{}, deadline{};
     WorldFormed report;
   };
+  // A world that steps unless a member of it says no.
+  struct Suspect {
+    std::map<WorkerId, Time> dead_by;  // of its members
+    bool closed = false;               // one has answered
+  };
   struct Aborting {
     Generation up_to;
-    std::set<WorkerId> waiting;
-    Time deadline{};
+    std::set<WorkerId> waiting;  // for their answers
+    Time deadline{};             // of the answers
+    std::vector<Suspect> suspects;
   };
   struct Running {
     wire::World world;
@@ -200,8 +211,12 @@ class Membership {
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
   void start_abort(const std::string& reason, Time now);
+  void suspect(const wire::World& world);
+  void note_dead(const WorkerGone& gone);
+  Time safe_at() const;
   void maybe_finish_abort(Time now);
   void form_from_survivors(Time now);
+  bool state_is_lost() const;
   void world_entered();
   void first_commit(Step step);
   void dismiss_leavers(const std::string& why);
@@ -226,7 +241,7 @@ class Membership {
   Generation last_;                 // newest allocated
   bool state_born_ = false;         // a world was told to go: from here on state can be lost
   Step newest_seen_ = no_state;     // in any letter, ever
-  bool held_by_survivor_ = false;   // a member of the last running world has answered
+  bool closed_by_answer_ = true;    // every world that ever stepped
   bool incomplete_ = false;         // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;  // of train, the newest
   int failed_forms_ = 0;            // in a row

@@ -96,6 +96,8 @@ void Server::send(HostId host, WorkerId worker, std::string_view payload) {
   if (found != impl_->agents.end()) found->second->send(worker, payload);
 }
 
+void Server::drop(HostId host) { impl_->agents.erase(host); }
+
 void Server::close(HostId host) {
   const auto found = impl_->agents.find(host);
   if (found != impl_->agents.end()) found->second->close();

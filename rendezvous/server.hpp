@@ -58,6 +58,8 @@ class Server {
   void send(HostId host, WorkerId worker, std::string_view payload);
   // Flushes what was sent to that host, then closes; agent_down follows.
   void close(HostId host);
+  // Cuts a host off that is given up; nothing more comes of it, not even agent_down.
+  void drop(HostId host);
   // Stops listening and closes each host.
   void close();
 

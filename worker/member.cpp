@@ -84,6 +84,7 @@ void Member::answer() {
   if (world_ && world_->world.generation <= aborted_) world_.reset();
   if (phase_ != Phase::outside) phase_ = Phase::waiting;
   send(wire::Answer{aborted_, committed_});
+  dismiss_if_due();
 }
 
 // The world may have gone since the training thread has looked.
@@ -120,6 +121,7 @@ bool Member::commit() {
     agreed_ = false;
     enter_next();
   }
+  dismiss_if_due();
   return true;
 }
 
@@ -128,6 +130,7 @@ void Member::broken(const std::string& reason) {
   phase_ = Phase::waiting;
   world_->broken = true;
   send(wire::Broken{world_->world.generation, reason});
+  dismiss_if_due();
 }
 
 // ---------------------------------------------------------------- entering a world
@@ -192,20 +195,35 @@ void Member::on(const wire::Release& release) {
   released_call_ = std::max(released_call_, release.call);
 }
 
+// The new world may have stepped before a slow leaver has applied the last step of the old one. All
+// have reduced that step, so nothing holds it up, and an epoch may end with it: it is not cut
+// short.
 void Member::on(const wire::Dismiss& dismiss) {
+  const bool stepping = phase_ == Phase::compute || phase_ == Phase::apply;
+  if (stepping && next_ && next_->go && next_->rank == Rank(-1))
+    due_ = dismiss.reason;
+  else
+    evict(dismiss.reason);
+}
+
+void Member::dismiss_if_due() {
+  if (due_) evict(*std::exchange(due_, std::nullopt));
+}
+
+void Member::evict(const std::string& reason) {
   evicted_ = true;
-  dismissed_ = dismiss.reason;
+  dismissed_ = reason;
   outbox_.push_back(AbortGroups{Generation(~0ULL)});
 }
 
 void Member::leave(const std::string& reason) {
   if (evicted_) return;
   send(wire::Leave{reason});
-  on(wire::Dismiss{reason});
+  evict(reason);
 }
 
 void Member::fail(const std::string& reason) {
-  if (!evicted_) on(wire::Dismiss{reason});
+  if (!evicted_) evict(reason);
 }
 
 }  // namespace elasticrun::worker

@@ -104,6 +104,7 @@ class Member {
 
   Step committed() const { return committed_; }
   bool in_world() const { return world_ && world_->entered; }
+  bool in_transfer() const { return phase_ == Phase::transfer; }
   // True when a group of this generation may still be used by the training thread.
   bool running(Generation generation) const {
     return world_ && world_->world.generation == generation;
@@ -134,6 +135,8 @@ class Member {
   void on(const wire::Dismiss&);
   void answer();
   void enter_next();
+  void dismiss_if_due();
+  void evict(const std::string& reason);
   bool expects(Generation generation) const {
     return next_ && next_->world.generation == generation;
   }
@@ -152,6 +155,7 @@ class Member {
   bool owes_answer_ = false;
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
+  std::optional<std::string> due_;  // dismissed, at the end of this step
   bool evicted_ = false;
   std::string dismissed_;
   std::vector<MemberAction> outbox_;

@@ -39,8 +39,7 @@ Time AgentCore::wake_at() const {
 
 // ---------------------------------------------------------------- orders
 
-void AgentCore::on(const wire::StartWorker& order, Time now) {
-  heard(now);
+void AgentCore::on(const wire::StartWorker& order, Time) {
   if (workers_.contains(order.worker) || finished_.contains(order.worker)) return;
   if (ending_)
     return report(wire::StartFailed{order.worker, 121, "the agent is ending: " + ending_->reason});
@@ -49,14 +48,12 @@ void AgentCore::on(const wire::StartWorker& order, Time now) {
 }
 
 void AgentCore::on(const wire::StopWorker& order, Time now) {
-  heard(now);
   const auto it = workers_.find(order.worker);
   if (it == workers_.end()) return;
   stop(*it, valid(order.signal) ? order.signal : SIGTERM, Duration(order.grace_ns), now);
 }
 
-void AgentCore::on(const wire::SignalWorker& order, Time now) {
-  heard(now);
+void AgentCore::on(const wire::SignalWorker& order, Time) {
   const auto it = workers_.find(order.worker);
   if (it != workers_.end() && valid(order.signal)) send_signal(*it, order.signal);
 }
@@ -65,11 +62,12 @@ void AgentCore::on(const wire::SignalWorker& order, Time now) {
 void AgentCore::on(const wire::Beat& order, Time now) {
   if (order.term < limits_.term) return;
   limits_.term = order.term;
-  heard(now);
+  if (lease_ends_ == never) return;  // it has ended
+  const Time sent = std::min(Time(Duration(std::max<std::int64_t>(order.clock_ns, 0))), now);
+  lease_ends_ = std::max(lease_ends_, sent + limits_.lease);
 }
 
 void AgentCore::on(const wire::Shutdown& order, Time now) {
-  heard(now);
   end_with(0, "the controller ended the job", Duration(order.grace_ns), now);
 }
 
@@ -179,7 +177,7 @@ void AgentCore::deadlines(Time now) {
     return;
   }
   if (connected_ && now >= next_beat_) {
-    report(wire::Beat{limits_.term});
+    report(wire::Beat{limits_.term, now.time_since_epoch().count()});
     next_beat_ = now + limits_.beat;
   }
 }

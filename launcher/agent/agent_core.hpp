@@ -2,9 +2,10 @@
 //
 // The intuition: an agent is an arm of the controller, with one idea of its own: that nothing may
 // outlive the job. So it obeys orders, and everything else in here is a deadline that ends in
-// killing. The lease is the most important one: an agent that has heard nothing for so long kills
-// its workers, and the controller, which knows the lease, may then form a world without them
-// although it cannot see them any more. Never two worlds depends on it.
+// killing. The lease is the most important one: it runs from the newest beat of ours that the
+// controller has sent back, and when it ends, we kill our workers. The controller knows when that
+// is and may then form a world without them although it cannot see them any more. Never two worlds
+// depends on it, so no other order prolongs it: one may have been under way for long.
 //
 // Pure: the driver (agent.cpp) feeds events and does the actions; the simulator does so, too.
 #pragma once
@@ -25,7 +26,7 @@ namespace elasticrun::launcher {
 
 struct AgentLimits {
   Term term;
-  Duration lease{};         // silence of the controller after which everything is killed
+  Duration lease{};         // from a beat that came back to the kill of everything
   Duration beat{};          // between two signs of life of ours
   Duration orphan_grace{};  // from the loss of the controller to the kill; the lease may cut it
 };
@@ -121,7 +122,6 @@ class AgentCore {
   void on(const GuardianLost& event, Time now);
   void on(const Tick&, Time) {}
 
-  void heard(Time now) { lease_ends_ = now + limits_.lease; }
   void stop(Workers::value_type& worker, std::int32_t signal, Duration grace, Time now);
   void send_signal(Workers::value_type& worker, std::int32_t signal);
   void kill(Workers::value_type& worker);

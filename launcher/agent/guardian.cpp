@@ -51,11 +51,20 @@ void take_standard_descriptors() {
   }
 }
 
-// SIGCHLD and SIGTERM are blocked here and taken one by one: no handler, no race, nothing to poll.
+// These signals are blocked here and taken one by one: no handler, no race, nothing to poll.
+// SIGUSR1 is the launcher's "at once": an agent proper that is stuck cannot obey anything else.
+sigset_t guarded_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
     if (signal == SIGTERM) ::kill(agent, SIGTERM);
+    if (signal == SIGUSR1) ::kill(agent, SIGKILL);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
       if (pid == agent) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -77,6 +86,10 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
   ::setsid();
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
   become_subreaper();
+  // Before there is anything that a signal could leave behind.
+  const sigset_t signals = guarded_signals();
+  sigset_t before;
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
   const std::string directory = make_directory();
   int sockets[2];
   if (directory.empty() || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -84,18 +97,12 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
                     std::strerror(errno)));
     return 121;
   }
-  sigset_t signals, before;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGCHLD);
-  sigaddset(&signals, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(sockets[0]);
     ::setsid();
     become_subreaper();
-    sigdelset(&before, SIGCHLD);
-    sigdelset(&before, SIGTERM);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGUSR1}) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return agent(Guarded{sockets[1], directory});
   }

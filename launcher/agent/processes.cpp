@@ -10,7 +10,9 @@
 
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/check.hpp"
 
@@ -40,6 +42,26 @@ void append_numbers(const std::string& text, std::vector<pid_t>& out) {
   }
 }
 
+// From the mask in /proc/PID/status: hexadecimal, bit 0 is signal 1.
+bool catches(pid_t pid, int signal) {
+  constexpr std::string_view name = "\nSigCgt:\t";
+  const std::string status = read_all(fmt::format("/proc/{}/status", pid));
+  const auto at = status.find(name);
+  if (at == status.npos) return false;
+  std::uint64_t mask = 0;
+  std::from_chars(status.data() + at + name.size(), status.data() + status.size(), mask, 16);
+  return (mask >> (signal - 1) & 1) != 0;
+}
+
+// Children are listed before anything is done to a parent: afterwards they could be somebody
+// else's.
+std::vector<pid_t> tree_of(pid_t pid) {
+  std::vector<pid_t> tree{pid};
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    for (const pid_t child : children_of(tree[i])) tree.push_back(child);
+  return tree;
+}
+
 }  // namespace
 
 void become_subreaper() { ER_CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0); }
@@ -56,12 +78,13 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-// The children are listed before the parent is killed: afterwards they would be somebody else's.
 void kill_tree(pid_t pid) {
-  std::vector<pid_t> tree{pid};
-  for (std::size_t i = 0; i < tree.size(); ++i)
-    for (const pid_t child : children_of(tree[i])) tree.push_back(child);
-  for (const pid_t each : tree) ::kill(each, SIGKILL);
+  for (const pid_t each : tree_of(pid)) ::kill(each, SIGKILL);
+}
+
+void signal_who_catches(pid_t pid, int signal) {
+  for (const pid_t each : tree_of(pid))
+    if (catches(each, signal)) ::kill(each, signal);
 }
 
 // Every process that was born behind the back of one walk becomes our child when its parent, which

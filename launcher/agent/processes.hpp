@@ -21,6 +21,9 @@ void become_subreaper();
 std::vector<pid_t> children_of(pid_t pid);
 // SIGKILL to the process and everything below it.
 void kill_tree(pid_t pid);
+// The signal to the process and everything below it, but only to those that have a handler: for
+// whom USR1 means nothing it would be the end.
+void signal_who_catches(pid_t pid, int signal);
 // SIGKILL to everything below this process, again whenever one of them has gone, until there is
 // none; reaps them. False: some are still there after `limit` (stuck in the kernel).
 bool end_descendants(Duration limit);

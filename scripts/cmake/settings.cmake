@@ -13,7 +13,8 @@ option(ELASTICRUN_DEV "warnings are errors; on when built from git" ${dev_defaul
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-# ER_CHECK does not depend on NDEBUG. -O3 only makes this code larger: nothing of ours is a kernel.
+# ER_CHECK does not depend on NDEBUG. -O3 only makes this code larger; the one kernel asks for it itself
+# (worker/plane.cmake).
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -35,6 +36,10 @@ if(ELASTICRUN_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     # Its check of function types does not link with coroutines (clang 14).
     list(APPEND sanitize -fno-sanitize=function)
+  endif()
+  if(sanitizers MATCHES thread)
+    # It does not know fences (g++ refuses them). Asio's are beside its locks, which it does know.
+    target_compile_definitions(elasticrun_settings INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
   # -g1: file and line for the reports, without the cost of debug information for every Boost template.
   target_compile_options(elasticrun_settings INTERFACE ${sanitize} -g1 -O1)

@@ -23,6 +23,8 @@ std::string describe(const job::JobSpec& spec) {
     const launcher::Slot& slot = plan.slots[static_cast<std::size_t>(rank)];
     text += fmt::format("rank {}: {} slot {}\n", rank, slot.host_name, slot.slot);
   }
+  for (const launcher::Slot& slot : plan.spares)
+    text += fmt::format("spare: {} slot {}\n", slot.host_name, slot.slot);
   for (const int size :
        launcher::reachable_sizes(plan.slots_by_host, spec.unit, spec.limits, spec.start)) {
     const auto batch = autoscaler::plan(spec.batch, size, {});

@@ -88,7 +88,10 @@ class Run {
   void feed(const SupervisorEvent& event);
   void arm();
   void act(StartAgent& action);
-  void act(KillAgent& action) { executor_->kill(action.host); }
+  void act(KillAgent& action) {
+    server_->drop(action.host);
+    executor_->kill(action.host);
+  }
   void act(Order& action) {
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
   }
@@ -101,6 +104,7 @@ class Run {
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
+  void start_agent(HostId host);
   void agent_gone(HostId host, const std::string& reason);
   void watch_signals();
   void watch_hosts_file();
@@ -128,7 +132,8 @@ class Run {
   std::vector<launcher::Slot> slots_;
   std::vector<std::string> passed_;
   std::map<WorkerId, Speaker> speakers_;
-  std::set<HostId> agents_;  // processes that run
+  std::set<HostId> agents_;   // processes that run
+  std::set<HostId> waiting_;  // for theirs to end before the next one starts
   struct timespec hosts_file_time_ {};
   std::optional<Finish> finish_;
 };
@@ -151,6 +156,7 @@ Result<void> Run::prepare() {
       io_, *agent,
       launcher::ExecutorHandlers{.on_exit = [this](HostId host, const std::string& reason) {
         agents_.erase(host);
+        if (waiting_.erase(host) > 0) return start_agent(host);
         agent_gone(host, reason);
       }});
   auto supervisor =
@@ -250,13 +256,21 @@ void Run::arm() {
   });
 }
 
+// A host that was lost gets its next agent when the last one is gone.
 void Run::act(StartAgent& action) {
+  if (agents_.contains(action.host))
+    waiting_.insert(action.host);
+  else
+    start_agent(action.host);
+}
+
+void Run::start_agent(HostId host) {
   launcher::AgentStart start;
   start.job = job_id_;
   start.key_hex = hex(key_);
   start.term = Term(1);
-  start.host = action.host;
-  start.name = host_name(action.host);
+  start.host = host;
+  start.name = host_name(host);
   start.addresses = {"127.0.0.1"};
   start.port = server_->port();
   const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
@@ -264,12 +278,13 @@ void Run::act(StartAgent& action) {
   start.beat_ms = ms(spec_.deadlines.beat);
   start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
   start.version = ELASTICRUN_VERSION;
-  agents_.insert(action.host);
+  agents_.insert(host);
   executor_->start(start);
 }
 
 void Run::act(Finish& action) {
   finish_ = action;
+  waiting_.clear();
   server_->close();
   last_exit_.expires_after(last_exit_limit);
   last_exit_.async_wait([this](const boost::system::error_code& ec) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 
 #include "base/error.hpp"
 #include "job/supervisor.hpp"
@@ -40,12 +41,13 @@ void Supervisor::batch_said(const wire::TrainSpec& train) {
 
 void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   happen(Happening::world_formed);
+  left_ = failed_ = false;
   short_since_ = never;
-  const int before = sizes_.empty() ? 0 : sizes_.back();
   const int size = static_cast<int>(formed.world.members.size());
   ++worlds_;
-  sizes_.push_back(size);
-  if (before > 0) ++(formed.planned ? planned_ : forced_);
+  if (!story_.empty()) ++(formed.planned ? planned_ : forced_);
+  story_.push_back({size, formed.step, formed.world.reason});
+  if (story_.size() > story_max) story_.pop_front();
 
   ranks_.clear();
   std::vector<std::string> hosts;
@@ -57,6 +59,9 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
     if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
   }
   const auto& plan = formed.world.plan;
+  const double idle_ms = formed.idle_ns < 0
+                             ? std::numeric_limits<double>::quiet_NaN()  // no step before
+                             : static_cast<double>(formed.idle_ns) / 1e6;
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
   progress(formed.step);
 
@@ -66,19 +71,18 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
                           {"reason", formed.world.reason},
                           {"planned", formed.planned},
                           {"step", formed.step.value},
-                          {"idle_ms", static_cast<double>(formed.idle_ns) / 1e6},
+                          {"idle_ms", idle_ms},
                           {"prepare_ms", milliseconds(formed.prepare)},
                           {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
                           {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
                           {"global_batch", plan.global_batch},
                           {"lr_factor", plan.lr_factor}});
-  const std::string idle =
-      formed.idle_ns < 0
-          ? ""
-          : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
-  say(Tone::info, fmt::format("world {}: {} worker{}, global batch {}, from step {}{}: {}", worlds_,
-                              size, size == 1 ? "" : "s", plan.global_batch, formed.step.value,
-                              idle, formed.world.reason));
+  const std::string idle = formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", idle_ms);
+  // A reason that was said when the decision was taken is not said twice.
+  const std::string why = formed.world.reason == told_ ? "" : ": " + formed.world.reason;
+  say(Tone::info,
+      fmt::format("world {}: {} worker{}, global batch {}, from step {}{}{}", worlds_, size,
+                  size == 1 ? "" : "s", plan.global_batch, formed.step.value, idle, why));
 }
 
 void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
@@ -102,7 +106,7 @@ void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
 
 void Supervisor::on(rendezvous::Trained&, Time) {
   happen(Happening::trained);
-  say(Tone::info, fmt::format("trained: {} steps", std::max<std::int64_t>(newest_.value, 0)));
+  say(Tone::detail, fmt::format("trained: {} steps", std::max<std::int64_t>(newest_.value, 0)));
 }
 
 void Supervisor::on(rendezvous::WorkerLeft& left, Time now) {
@@ -112,6 +116,7 @@ void Supervisor::on(rendezvous::WorkerLeft& left, Time now) {
   worker->expected = true;
   worker->stop_at = now + spec_.deadlines.grace;
   pool_.retire(worker->slot);
+  left_ = true;
 }
 
 void Supervisor::on(rendezvous::WorldBroken& broken, Time) {
@@ -129,6 +134,8 @@ void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
 }
 
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {
+  // A program with a loop of its own ends so: one after the other closes its job.
+  if (left_ && !failed_) return happen(Happening::trained);
   end(exit_code::below_minimum,
       fmt::format("state lost: {}, and nobody is left who holds the state", lost.reason), now);
 }

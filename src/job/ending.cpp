@@ -9,7 +9,8 @@
 
 namespace elasticrun::job {
 
-void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::string& how, Time now) {
+void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::string& how,
+                              Time dead_by, Time now) {
   const Worker* found = pool_.find(id);
   if (!found) return;
   const Worker worker = *found;
@@ -32,6 +33,7 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
     if (!library_ || !membership_.ever_formed() || phase_ == Phase::trained) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
       if (!clean) end(shell_code, fmt::format("{} {}", name, why), now);
+      pool_.retire(worker.slot);  // it has done what it had to do
     } else if (clean && !training && worker.ready) {
       pool_.retire(worker.slot);
     } else {
@@ -40,12 +42,13 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
       failure(worker.slot, fmt::format("{} {}", name, text), now);
     }
   }
-  tell(rendezvous::WorkerGone{id, why}, now);
+  tell(rendezvous::WorkerGone{id, why, dead_by}, now);
 }
 
 void Supervisor::failure(SlotId slot, const std::string& what, Time now) {
   say(Tone::error, what);
   pool_.slot_failed(slot, now);
+  failed_ = true;
   if (++failures_ <= max_restarts_) return;
   record("restart_refused", {{"failures", static_cast<std::int64_t>(failures_)}, {"reason", what}});
   end(exit_code::budget_spent,
@@ -72,6 +75,12 @@ void Supervisor::end(int code, std::string words, Time now) {
   }
 }
 
+// Fewer than the minimum are waited for so long: from the start on, or after losses.
+Time Supervisor::patience_ends() const {
+  const bool waits = phase_ == Phase::starting || phase_ == Phase::short_of;
+  return waits && short_since_ != never ? short_since_ + spec_.deadlines.minimum_timeout : never;
+}
+
 // What is due by time, and what follows when the last worker or the last agent has gone.
 void Supervisor::wind_up(Time now) {
   for (const auto& [id, worker] : pool_.workers())
@@ -79,7 +88,7 @@ void Supervisor::wind_up(Time now) {
       pool_.find(id)->stop_at = never;
       stop_worker(id, SIGTERM, spec_.deadlines.grace);
     }
-  if (phase_ == Phase::short_of && now >= short_since_ + spec_.deadlines.minimum_timeout)
+  if (now >= patience_ends())
     end(exit_code::below_minimum,
         fmt::format("fewer than {} workers for {}", spec_.limits.min,
                     to_text(spec_.deadlines.minimum_timeout)),
@@ -95,7 +104,7 @@ void Supervisor::wind_up(Time now) {
     for (const auto& [host, state] : hosts_) out_.push_back(KillAgent{host});
     while (!pool_.workers().empty()) pool_.erase(pool_.workers().begin()->first);
   }
-  const bool all_started = first_ && (first_->empty() || ending());
+  const bool all_started = first_ && (first_->empty() || ending() || phase_ == Phase::trained);
   const bool nobody_wanted = library_ && all_started && pool_.wanted(target_, now).empty();
   if (nobody_wanted && phase_ != Phase::short_of && pool_.workers().empty())
     happen(Happening::stop);
@@ -117,6 +126,7 @@ void Supervisor::wind_up(Time now) {
                           {"steps", std::max<std::int64_t>(newest_.value, 0)},
                           {"wall_s", seconds(now - began_)},
                           {"worker_s", worker_s_}});
+  tell_story();
   out_.push_back(Finish{exit_code_, last_words(now)});
 }
 
@@ -131,11 +141,25 @@ void Supervisor::close(Time now) {
   std::erase_if(hosts_, [](const auto& host) { return !host.second.up; });
 }
 
+// Each change of the world and why; a job that never changed needs no story.
+void Supervisor::tell_story() {
+  if (worlds_ < 2) return;
+  say(Tone::info, "what was done, and why:");
+  if (const auto left_out = worlds_ - static_cast<int>(story_.size()); left_out > 0)
+    say(Tone::info, fmt::format("  ({} earlier worlds; --events FILE records all)", left_out));
+  for (const Chapter& one : story_)
+    say(Tone::info, fmt::format("  step {}: {} worker{}: {}", one.from.value, one.size,
+                                one.size == 1 ? "" : "s", one.why));
+  if (exit_code_ == exit_code::ok && !last_reason_.empty())
+    say(Tone::info, "  at the end: " + last_reason_);
+}
+
 // What happened, for the last line on the terminal; empty when there is nothing to tell.
 std::string Supervisor::last_words(Time now) const {
   if (worlds_ == 0) return words_;
-  std::string sizes;
-  for (const int size : sizes_) sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", size);
+  std::string sizes = worlds_ > static_cast<int>(story_.size()) ? "..." : "";
+  for (const Chapter& one : story_)
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
   std::string text =
       fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
                   std::max<std::int64_t>(newest_.value, 0), to_text(now - began_), worker_s_, sizes,

@@ -13,7 +13,7 @@ namespace elasticrun::job {
 using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
 
 struct Event {
-  std::string name;                                   // elasticrun-events(7)
+  std::string name;                                   // elasticrun(1), EVENTS
   std::vector<std::pair<std::string, Value>> fields;  // in the order in which they are written
 };
 

@@ -1,7 +1,7 @@
 // The life of a job as a table: every phase, everything that can happen, and what follows.
 //
 // What is not in the table does not change the phase (a late report of a broken world while the job
-// is stopping, say). The manual's page is checked against this table.
+// is stopping, say).
 #pragma once
 
 #include <array>
@@ -50,9 +50,11 @@ inline constexpr std::array transitions{
     Transition{Phase::training, Happening::stop, Phase::stopping},
     Transition{Phase::reforming, Happening::world_formed, Phase::training},
     Transition{Phase::reforming, Happening::below_minimum, Phase::short_of},
+    Transition{Phase::reforming, Happening::trained, Phase::trained},
     Transition{Phase::reforming, Happening::stop, Phase::stopping},
     Transition{Phase::short_of, Happening::world_formed, Phase::training},
     Transition{Phase::short_of, Happening::world_broken, Phase::reforming},
+    Transition{Phase::short_of, Happening::trained, Phase::trained},
     Transition{Phase::short_of, Happening::stop, Phase::stopping},
     Transition{Phase::trained, Happening::train_again, Phase::training},
     Transition{Phase::trained, Happening::world_formed, Phase::training},

@@ -42,28 +42,35 @@ void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
     const Rank rank(static_cast<std::int32_t>(i));
     out_.push_back(
         Order{slot.host, wiring_.start_order(id, slot, rank, static_cast<int>(wanted.size()))});
-    if (!membership_.ever_formed()) out_.push_back(Ranked{id, rank.value});
+    if (!membership_.ever_formed()) {
+      ranks_[id] = rank.value;
+      out_.push_back(Ranked{id, rank.value});
+    }
     tell(rendezvous::WorkerUp{id, slot.host, slot.index}, now);
   }
 }
 
+bool Supervisor::must_become_ready(const Worker& worker) const {
+  return library_ && !ending() && phase_ != Phase::trained && !worker.ready && !worker.expected &&
+         worker.trouble.empty();
+}
+
 void Supervisor::give_up_late_starters(Time now) {
-  if (!library_) return;
   for (const auto& [id, worker] : pool_.workers()) {
-    const bool late = !worker.ready && !worker.expected && worker.trouble.empty() &&
-                      now >= worker.since + spec_.deadlines.start_timeout;
-    if (!late) continue;
+    if (!must_become_ready(worker) || now < worker.since + spec_.deadlines.start_timeout) continue;
     pool_.find(id)->trouble =
         fmt::format("was not ready to train within {}", to_text(spec_.deadlines.start_timeout));
     stop_worker(id, SIGKILL, Duration::zero());
   }
 }
 
-// Newcomers nobody wants any more. Members leave by a change, never by a signal.
+// Newcomers nobody wants any more. Members leave by a change, never by a signal; who has left by
+// one is kept until it is dismissed, for it may be the last to have the state. A plain program
+// keeps what it has begun with.
 void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
-  if (change_ || !membership_.quiet()) return;
+  if (!library_ || change_ || !membership_.quiet()) return;
   for (const auto& [id, worker] : pool_.workers()) {
-    if (worker.expected || membership_.is_member(id)) continue;
+    if (worker.expected || membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (std::ranges::count(wanted, worker.slot) > 0) continue;
     pool_.find(id)->expected = true;
     stop_worker(id, SIGTERM, spec_.deadlines.grace);
@@ -83,18 +90,27 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
       return;
     }
     if (membership_.is_member(*id)) continue;
-    if (!pool_.find(*id)->ready) return;
+    const Worker& worker = *pool_.find(*id);
+    if (worker.ready && !worker.trouble.empty()) continue;  // killed; its exit will be reported
+    if (!worker.ready || membership_.is_leaving(*id)) return;
     change.add.push_back(*id);
   }
-  for (const WorkerId member : membership_.members()) {
+  // Who is not wanted leaves, the newest rank first, as far as the minimum allows.
+  auto members = membership_.members();
+  std::ranges::reverse(members);
+  auto size = static_cast<int>(members.size() + change.add.size());
+  for (const WorkerId member : members) {
     const Worker* worker = pool_.find(member);
-    if (worker && std::ranges::count(wanted, worker->slot) == 0) change.remove.push_back(member);
+    const bool unwanted = worker && std::ranges::count(wanted, worker->slot) == 0;
+    if (!unwanted || size <= spec_.limits.min) continue;
+    change.remove.push_back(member);
+    --size;
   }
   if (change.add.empty() && change.remove.empty()) return;
   if (membership_.running()) {
     if (!membership_.is_training(membership_.members().front())) return;
-  } else if (static_cast<int>(membership_.members().size() + change.add.size()) <
-             spec_.limits.min) {
+  } else if (static_cast<int>(members.size() + change.add.size()) < spec_.limits.min) {
+    short_since_ = std::min(short_since_, now);
     return;
   }
   const bool first = !membership_.ever_formed();
@@ -130,7 +146,7 @@ void Supervisor::decide_size(Time now) {
     say(Tone::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
   if (!moves) return;
   target_ = decision.target;
-  move_reason_ = decision.reason;
+  told_ = move_reason_ = decision.reason;
 }
 
 }  // namespace elasticrun::job

@@ -61,7 +61,6 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   worker_s_ += seconds(now - counted_) * static_cast<double>(pool_.workers().size());
   counted_ = now;
   std::visit([&](const auto& e) { on(e, now); }, event);
-  beat(now);
   if (!ending()) {
     check_liveness(now);
     decide_size(now);
@@ -73,15 +72,15 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
 }
 
 Time Supervisor::wake_at(Time now) const {
-  Time at = std::min({membership_.wake_at(), liveness_.wake_at(), pool_.wake_at(now), deadline_});
-  if (!hosts_.empty()) at = std::min(at, next_beat_);
+  Time at = std::min({membership_.wake_at(), pool_.wake_at(now), deadline_});
+  if (!ending()) at = std::min(at, liveness_.wake_at());
   if (library_ && !ending() && membership_.running())
     at = std::min(at, std::max(scaler_.wake_at(), now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
-  if (short_since_ != never) at = std::min(at, short_since_ + spec_.deadlines.minimum_timeout);
+  at = std::min(at, patience_ends());
   for (const auto& [id, worker] : pool_.workers()) {
     at = std::min(at, worker.stop_at);
-    if (library_ && !worker.ready) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
+    if (must_become_ready(worker)) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
   }
   return at;
 }
@@ -108,7 +107,9 @@ void Supervisor::on(const SlotsChanged& changed, Time) {
 }
 
 void Supervisor::on(const HostUp& up, Time now) {
-  hosts_[up.host].up = true;
+  Host& host = hosts_[up.host];
+  host.up = true;
+  host.leased_until = now + spec_.deadlines.lease;
   liveness_.host_heard(up.host, now);
   record("host_up", {{"host", wiring_.host_name(up.host)}});
 }
@@ -117,10 +118,12 @@ void Supervisor::on(const HostDown& down, Time now) {
   const auto host = hosts_.find(down.host);
   if (host == hosts_.end() || !host->second.asked) return;
   const bool was_up = host->second.up;
+  const Time dead_by = host->second.leased_until + spec_.deadlines.beat;  // and time for the kill
   hosts_.erase(host);
   liveness_.host_gone(down.host);
   const std::string name = wiring_.host_name(down.host);
-  record("host_down", {{"host", name}, {"reason", down.reason}});
+  record("host_down",
+         {{"host", name}, {"reason", phase_ == Phase::closing ? "the job is over" : down.reason}});
   std::vector<WorkerId> lost;
   for (const auto& [id, worker] : pool_.workers())
     if (worker.slot.host == down.host) lost.push_back(id);
@@ -133,7 +136,7 @@ void Supervisor::on(const HostDown& down, Time now) {
       }
   }
   const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
-  for (const WorkerId id : lost) worker_ended(id, exit_code::below_minimum, 0, how, now);
+  for (const WorkerId id : lost) worker_ended(id, exit_code::below_minimum, 0, how, dead_by, now);
   if (ending() || was_up) return;
   const bool none = std::ranges::none_of(hosts_, [](const auto& h) { return h.second.asked; });
   if (none && !membership_.ever_formed())
@@ -158,7 +161,7 @@ void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
 }
 
 void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
-  worker_ended(failed.worker, failed.code, 0, failed.reason, now);
+  worker_ended(failed.worker, failed.code, 0, "did not start: " + failed.reason, now, now);
 }
 
 void Supervisor::hear(HostId, const wire::WorkerExited& exited, Time now) {
@@ -166,7 +169,12 @@ void Supervisor::hear(HostId, const wire::WorkerExited& exited, Time now) {
   if (exited.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
                       ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
-  worker_ended(exited.worker, exited.code, exited.signal, how, now);
+  worker_ended(exited.worker, exited.code, exited.signal, how, now, now);
+}
+
+void Supervisor::hear(HostId id, const wire::Beat& beat, Time now) {
+  hosts_.at(id).leased_until = now + spec_.deadlines.lease;
+  out_.push_back(Order{id, wire::Beat{Term(1), beat.clock_ns}});
 }
 
 // ---------------------------------------------------------------- workers
@@ -199,16 +207,10 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);
+  } else if (const auto* done = std::get_if<wire::Done>(&from.letter)) {
+    progress(done->step);
   }
   tell(rendezvous::Letter{from.worker, from.letter}, now);
-}
-
-// An agent's lease runs anew from each; without them it would kill its workers.
-void Supervisor::beat(Time now) {
-  if (now < next_beat_) return;
-  next_beat_ = now + spec_.deadlines.beat;
-  for (const auto& [id, host] : hosts_)
-    if (host.up) out_.push_back(Order{id, wire::Beat{Term(1)}});
 }
 
 void Supervisor::progress(Step step) {
@@ -225,7 +227,7 @@ void Supervisor::check_liveness(Time now) {
     } else if (const auto* silent = std::get_if<rendezvous::WorkerSilent>(&verdict)) {
       rendezvous::Fence fence{silent->worker, silent->reason};
       on(fence, now);
-      tell(rendezvous::WorkerGone{silent->worker, silent->reason}, now);
+      tell(rendezvous::WorkerGone{silent->worker, silent->reason, never}, now);
     } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
       tell(rendezvous::Letter{stuck->worker, wire::Broken{stuck->generation, stuck->reason}}, now);
     }

@@ -6,6 +6,7 @@
 // gives it events and does what it says; the simulator is the other.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -139,9 +140,8 @@ class Supervisor {
   void hear(HostId, const wire::StartFailed&, Time now);
   void hear(HostId, const wire::WorkerExited&, Time now);
   void hear(HostId, const wire::Output&, Time) {}
-  void hear(HostId, const wire::Beat&, Time) {}
+  void hear(HostId, const wire::Beat&, Time now);
   void check_liveness(Time now);
-  void beat(Time now);
   void progress(Step step);
 
   // course.cpp: what membership says
@@ -167,15 +167,20 @@ class Supervisor {
   void propose(const std::vector<SlotId>& wanted, Time now);
   void decide_size(Time now);
   bool startable(SlotId slot) const;
+  bool must_become_ready(const Worker& worker) const;
 
   // ending.cpp: failures and the end
-  void worker_ended(WorkerId id, int code, int signal, const std::string& how, Time now);
+  // `dead_by`: from then on it certainly runs no more.
+  void worker_ended(WorkerId id, int code, int signal, const std::string& how, Time dead_by,
+                    Time now);
   void failure(SlotId slot, const std::string& what, Time now);
   void end(int code, std::string words, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
+  Time patience_ends() const;
   void wind_up(Time now);
   void close(Time now);
   std::string last_words(Time now) const;
+  void tell_story();
 
   void happen(Happening happening) { phase_ = next(phase_, happening); }
   bool ending() const { return phase_ >= Phase::stopping; }
@@ -186,7 +191,15 @@ class Supervisor {
   struct Host {
     bool asked = false;  // its agent is started, or being started
     bool up = false;
+    Time leased_until{};  // then its agent has killed its workers, if no beat came back
   };
+  // A world, as the summary at the end tells it.
+  struct Chapter {
+    int size = 0;
+    Step from;
+    std::string why;
+  };
+  static constexpr std::size_t story_max = 12;
   struct PendingChange {
     ChangeId id;
     std::string reason;
@@ -208,6 +221,8 @@ class Supervisor {
   int max_restarts_ = 10;
   int failures_ = 0;  // in a row, without a newly committed step
   Step newest_ = no_state;
+  bool left_ = false;    // since the last world formed a member has left by itself
+  bool failed_ = false;  // since then one has failed
   std::optional<PendingChange> change_;
   ChangeId last_change_;
   Time change_not_before_{};
@@ -222,12 +237,12 @@ class Supervisor {
   bool interrupted_ = false;
   Time deadline_ = never;  // of stopping, then of closing
 
-  Time next_beat_{};
   Time began_{};
   Time counted_{};  // up to here worker time is summed
   double worker_s_ = 0;
   int worlds_ = 0, planned_ = 0, forced_ = 0;
-  std::vector<int> sizes_;  // the worlds', in order
+  std::deque<Chapter> story_;  // the last worlds, in order
+  std::string told_;           // the last decision that a person was told
 
   std::vector<SupervisorAction> out_;
 };

@@ -199,9 +199,11 @@ struct SignalWorker {
   WorkerId worker;
   std::int32_t signal = 0;
 };
-// A sign of life, either way; the agent's lease runs anew from it.
+// A sign of life. The agent sends one with what its own clock says, the controller sends it back,
+// and the lease runs anew from that time: a beat that was long under way prolongs nothing.
 struct Beat {
   Term term;
+  std::int64_t clock_ns = 0;
 };
 // Stop what is left and end.
 struct Shutdown {
@@ -271,7 +273,7 @@ BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
-BOOST_DESCRIBE_STRUCT(Beat, (), (term))
+BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns))
 BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))

@@ -55,8 +55,6 @@ struct Host {
   AgentCore core;
 };
 
-const wire::Beat beat{Term{5}};
-
 TEST_CASE("a worker's life: start, run, exit") {
   Host host;
   CHECK(host.at(1s, Host::start(1)) == "spawn 1");
@@ -154,20 +152,51 @@ TEST_CASE("silence of the controller for a lease kills everything, then the agen
   CHECK(host.at(12s, Tick{}) == "");
 }
 
-TEST_CASE("every order renews the lease, a stale controller's beat does not") {
-  const AgentEvent orders[] = {beat, Host::start(1), Host::stop(9, 1s),
-                               wire::SignalWorker{WorkerId{9}, 1}, wire::Beat{Term{6}}};
-  for (const AgentEvent& order : orders) {
+TEST_CASE("the lease runs from the newest of our beats that has come back") {
+  struct Case {
+    Duration heard, clock;
+    std::uint64_t term;
+    Duration ends;
+  };
+  const Case cases[] = {
+      {4s, 3s, 5, 13s},   // not from when it was heard: it may have been under way for long
+      {4s, 4s, 5, 14s},   //
+      {4s, 0s, 5, 10s},   // an old one never shortens
+      {4s, -9s, 5, 10s},  // nor does nonsense,
+      {4s, 9s, 5, 14s},   // which does not prolong either
+      {4s, 3s, 6, 13s},   // a new controller
+      {4s, 3s, 4, 10s},   // one that is over
+  };
+  for (const Case& c : cases) {
     Host host;
-    host.at(3s, order);
-    CHECK(host.wake() == 13s);
+    CAPTURE(c.clock.count());
+    CHECK(host.at(c.heard, wire::Beat{Term{c.term}, c.clock.count()}) == "");
+    CHECK(host.wake() == c.ends);
   }
   Host host;
-  host.at(3s, wire::Beat{Term{4}});
-  CHECK(host.wake() == 10s);
-  host.at(3s, wire::Beat{Term{6}});
-  host.at(4s, beat);  // of term 5, which is over
+  host.at(3s, wire::Beat{Term{6}, Duration(3s).count()});
+  host.at(5s, wire::Beat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
+  host.at(6s, wire::Beat{Term{6}, Duration(2s).count()});  // overtaken
   CHECK(host.wake() == 13s);
+}
+
+TEST_CASE("no other order renews the lease") {
+  const AgentEvent orders[] = {Host::start(1), Host::stop(9, 1s),
+                               wire::SignalWorker{WorkerId{9}, 1},
+                               wire::SignalWorker{WorkerId{1}, 10}};
+  Host host;
+  for (const AgentEvent& order : orders) {
+    host.at(3s, order);
+    CHECK(host.wake() == 10s);
+  }
+}
+
+TEST_CASE("a lease that has ended does not come back") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(10s, Tick{}) == "kill 1");
+  CHECK(host.at(10s, wire::Beat{Term{6}, Duration(10s).count()}) == "");
+  CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
 TEST_CASE("events of this host do not renew the lease") {
@@ -175,7 +204,7 @@ TEST_CASE("events of this host do not renew the lease") {
   host.at(1s, Host::start(1));
   host.at(3s, ProcessStarted{WorkerId{1}, 42});
   host.at(4s, Tick{});
-  CHECK(host.wake() == 11s);
+  CHECK(host.wake() == 10s);
 }
 
 TEST_CASE("no worker: the lease ends the agent at once") {
@@ -235,6 +264,63 @@ TEST_CASE("without its guardian the agent kills at once and ends") {
   host.runs(1);
   CHECK(host.at(1s, GuardianLost{}) == "kill 1");
   CHECK(host.at(1s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
+}
+
+TEST_CASE("whatever ends an agent, the first reason gives the code and the shortest time holds") {
+  const wire::Shutdown shutdown{Duration(2s).count()};
+  struct Case {
+    AgentEvent first, second;
+    Duration kill;    // 1 s and 2 s are the events' times
+    const char* end;  // after the exit
+  };
+  const Case cases[] = {
+      {shutdown, ControllerLost{"closed"}, 3s, "end 0"},
+      {shutdown, Terminated{}, 3s, "exited 1 0/9, end 0"},
+      {ControllerLost{"closed"}, Terminated{}, 5s, "end 1"},
+      {Terminated{}, ControllerLost{"closed"}, 5s, "end 0"},
+      {Terminated{}, shutdown, 4s, "exited 1 0/9, end 0"},
+  };
+  for (const Case& c : cases) {
+    Host host;
+    host.runs(1);
+    CHECK(host.at(1s, c.first) == "signal 1 15");
+    CHECK(host.at(2s, c.second) == "");
+    CHECK(host.wake() == c.kill);
+    CHECK(host.at(c.kill, Tick{}) == "kill 1");
+    CHECK(host.at(6s, ProcessExited{WorkerId{1}, 0, 9}) == c.end);
+  }
+}
+
+TEST_CASE("the loss of the guardian kills at once in whatever state the agent is") {
+  struct Case {
+    AgentEvent before;
+    const char* end;
+  };
+  const Case cases[] = {
+      {Tick{}, "exited 1 0/9, end 1"},
+      {wire::Shutdown{Duration(9s).count()}, "exited 1 0/9, end 0"},
+      {ControllerLost{"closed"}, "end 1"},
+      {Terminated{}, "exited 1 0/9, end 0"},
+      {Host::stop(1, 9s), "exited 1 0/9, end 1"},
+  };
+  for (const Case& c : cases) {
+    Host host;
+    host.runs(1);
+    host.at(1s, c.before);
+    CHECK(host.at(2s, GuardianLost{}) == "kill 1");
+    CHECK(host.at(2s, GuardianLost{}) == "");
+    CHECK(host.at(3s, ProcessExited{WorkerId{1}, 0, 9}) == c.end);
+  }
+  Host starting;
+  starting.at(0s, Host::start(1));
+  CHECK(starting.at(1s, GuardianLost{}) == "");
+  CHECK(starting.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1, kill 1");
+}
+
+TEST_CASE("without a worker each of them ends the agent at once") {
+  CHECK(Host().at(1s, ControllerLost{"closed"}) == "end 1");
+  CHECK(Host().at(1s, Terminated{}) == "end 0");
+  CHECK(Host().at(1s, GuardianLost{}) == "end 1");
 }
 
 TEST_CASE("a process that cannot be killed, or started, does not keep the agent for ever") {

@@ -57,7 +57,7 @@ TEST_CASE("the guardian is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  c.executor->kill(HostId{});
+  ::kill(parent_of(c.agent_pid), SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent was killed by signal 9");
   CHECK(c.workers[1].signal == SIGKILL);
@@ -70,11 +70,23 @@ TEST_CASE("agent and guardian are killed at once: the keepers clean up, only the
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
   ::kill(c.agent_pid, SIGSTOP);
-  c.executor->kill(HostId{});
+  ::kill(parent_of(c.agent_pid), SIGKILL);
   ::kill(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(gone(daemon));
   c.remove_what_is_left();
+}
+
+TEST_CASE("an agent that is stuck is killed by the launcher, and its guardian cleans up") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGSTOP);
+  c.executor->kill(HostId{});
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
 }
 
 TEST_CASE("the launcher's channel breaks: the job goes on") {

@@ -119,6 +119,7 @@ TEST_CASE("signals and stops") {
   c.shell(1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 1000 & wait; done");
   c.shell(2, "trap '' TERM; echo ready; while :; do sleep 1000; done");
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\n" && c.workers[2].out == "ready\n"; }));
+  c.send(wire::SignalWorker{WorkerId{2}, SIGUSR1});  // it has no handler: nothing happens
   c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\nusr1\n"; }));
   c.send(wire::StopWorker{WorkerId{1}, SIGTERM, Duration(10s).count()});

@@ -142,11 +142,11 @@ void Controller::take(const wire::FromAgent& message) {
     WorkerView& view = workers[output->worker.value];
     (output->stream == 1 ? view.out : view.err) += output->text;
   }
-  if (std::holds_alternative<wire::Beat>(message)) {
+  if (const auto* beat = std::get_if<wire::Beat>(&message)) {
     const Time now = std::chrono::steady_clock::now();
     if (last_beat_ != Time{}) longest_silence = std::max(longest_silence, now - last_beat_);
     last_beat_ = now;
-    if (beating && agent) send(wire::Beat{});
+    if (beating && agent) send(*beat);
   }
 }
 

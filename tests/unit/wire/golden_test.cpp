@@ -74,7 +74,7 @@ TEST_CASE("orders and reports") {
       R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp"}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
-      R"({"Beat":{"term":2}})",
+      R"({"Beat":{"term":2,"clock_ns":5}})",
       R"({"Shutdown":{"grace_ns":5}})",
   });
   check_texts<wire::FromAgent>({
@@ -82,6 +82,6 @@ TEST_CASE("orders and reports") {
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
-      R"({"Beat":{"term":2}})",
+      R"({"Beat":{"term":2,"clock_ns":5}})",
   });
 }

@@ -1,4 +1,5 @@
-// What the data plane costs on this machine: run by hand, compare on one machine only.
+// What the data plane costs on this machine: forming, aborting, moving state, reducing.
+// tests/bench/run --plane prints it; compare on one machine only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "ranks.hpp"
+#include "tests/unit/plane/ranks.hpp"
 #include "worker/reduction.hpp"
 #include "worker/state_transfer.hpp"
 

@@ -1,0 +1,205 @@
+#include "simulate/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace elasticrun::simulate {
+namespace {
+
+// A job that does not end within this time after the last fault hangs. Longer than every deadline
+// and pause of a slot it can meet.
+constexpr Duration patience = std::chrono::minutes(20);
+constexpr std::uint64_t events_max = 3'000'000;
+
+}  // namespace
+
+Cluster::Cluster(const Scene& scene, Tell tell)
+    : scene_(scene),
+      tell_(std::move(tell)),
+      rng_(mix(scene.seed)),
+      plane_(queue_, rng_),
+      invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min),
+      stage_{scene_, queue_, rng_, plane_, invariants_, {}} {
+  job::Wiring wiring;
+  wiring.start_order = [this](WorkerId id, job::SlotId slot, Rank, int) {
+    return wire::StartWorker{id, slot.index, scene_.spec.argv, {}, {}};
+  };
+  wiring.host_name = [](HostId host) { return fmt::format("host{}", host.value); };
+  supervisor_ = std::move(*job::Supervisor::make(scene_.spec, std::move(wiring)));
+  for (int host = 1; host <= scene_.hosts; ++host)
+    for (int slot = 0; slot < scene_.slots_per_host; ++slot)
+      all_slots_.push_back({HostId(static_cast<std::uint64_t>(host)), slot});
+}
+
+Outcome Cluster::run() {
+  begin_ = queue_.now();
+  try {
+    set_slots(all_slots_);
+    queue_.after(scene_.first_fault, [this] { plan_next_fault(); });
+    queue_.after(scene_.faults_until, [this] { heal_all(); });
+    const Time limit = begin_ + scene_.faults_until + patience;
+    while (!over_at_ || queue_.now() < *over_at_) {
+      if (!queue_.run_next()) break;
+      if (++outcome_.events > events_max || queue_.now() > limit)
+        throw Violation(
+            "nothing hangs",
+            fmt::format("the job is {} after {} and {} events", job::to_text(supervisor_->phase()),
+                        to_text(queue_.now() - begin_), outcome_.events));
+    }
+    if (!over_at_) throw Violation("nothing hangs", "nothing is due any more, and no end");
+    invariants_.after_the_end(processes_left());
+  } catch (const Violation& violation) {
+    outcome_.broken_rule = violation.rule;
+    outcome_.broken_text = violation.what();
+  }
+  return outcome_;
+}
+
+// ---------------------------------------------------------------- the controller's driver
+
+void Cluster::feed(const job::SupervisorEvent& event) {
+  if (!controller_alive_) return;
+  for (const auto& action : supervisor_->step(event, queue_.now())) {
+    invariants_.controller_says(action);
+    std::visit([this](const auto& a) { act(a); }, action);
+  }
+  if (!controller_alive_) return;
+  const bool idle_tick = std::holds_alternative<job::Tick>(event) && queue_.now() == last_tick_;
+  idle_ticks_ = idle_tick ? idle_ticks_ + 1 : 0;
+  last_tick_ = queue_.now();
+  invariants_.woken_again(idle_ticks_);
+  arm();
+}
+
+void Cluster::arm() {
+  const Time at = std::max(supervisor_->wake_at(queue_.now()), queue_.now());
+  if (at == never || at >= armed_) return;
+  armed_ = at;
+  queue_.at(at, [this, at] {
+    if (armed_ != at) return;
+    armed_ = never;
+    feed(job::Tick{});
+  });
+}
+
+void Cluster::set_slots(const std::vector<job::SlotId>& slots) {
+  job::SlotsChanged changed{slots, {}};
+  std::map<HostId, int> by_host;
+  for (const auto& slot : slots) ++by_host[slot.host];
+  for (const auto& [host, count] : by_host) changed.slots_by_host.push_back(count);
+  feed(changed);
+}
+
+void Cluster::act(const job::StartAgent& action) {
+  const HostId host = action.host;
+  auto& runs = agents_[host];
+  const bool unreachable = !runs.empty() && runs.back()->alive() && !runs.back()->reachable();
+  if (unreachable || rng_.chance(0.01)) {
+    queue_.after(stage_.between_us(500, 50'000), [this, host] {
+      feed(job::HostDown{host, "cannot be reached"});
+    });
+    return;
+  }
+  Agent::Handlers handlers;
+  handlers.up = [this, host] { feed(job::HostUp{host}); };
+  handlers.down = [this, host](const std::string& reason) { feed(job::HostDown{host, reason}); };
+  handlers.letter = [this](WorkerId worker, wire::FromWorker letter) {
+    feed(job::FromWorker{worker, std::move(letter)});
+  };
+  handlers.report = [this, host](wire::FromAgent report) {
+    feed(job::FromHost{host, std::move(report)});
+  };
+  runs.push_back(std::make_shared<Agent>(stage_, std::move(handlers)));
+  runs.back()->begin();
+}
+
+// As an executor does it: the connection is closed, the process killed where it can be reached, and
+// its end is reported afterwards.
+void Cluster::act(const job::KillAgent& action) {
+  auto& runs = agents_[action.host];
+  if (runs.empty()) return;
+  runs.back()->close("the controller gave the host up");
+  runs.back()->kill();
+  queue_.after(stage_.between_us(100, 5000), [this, host = action.host] {
+    feed(job::HostDown{host, "the agent was killed"});
+  });
+}
+
+void Cluster::act(const job::Order& action) {
+  auto& runs = agents_[action.host];
+  if (const auto* stop = std::get_if<wire::StopWorker>(&action.order))
+    touched_.insert(stop->worker);
+  if (!runs.empty()) runs.back()->order(action.order);
+}
+
+void Cluster::act(const job::Deliver& action) {
+  auto& runs = agents_[action.host];
+  if (!runs.empty()) runs.back()->deliver(action.worker, action.letter);
+}
+
+void Cluster::act(const job::Record& action) {
+  if (action.event.name == "world_formed") ++outcome_.worlds;
+  if (tell_) told(job::to_json(action.event, ""));
+}
+
+void Cluster::act(const job::Say& action) { told(action.text); }
+
+void Cluster::act(const job::Finish& action) {
+  told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));
+  outcome_.exit_code = action.exit_code;
+  outcome_.last_words = action.last_words;
+  if (action.last_words.starts_with("state lost")) invariants_.state_lost(untouched_holder());
+  invariants_.finished(action.exit_code, action.last_words, interrupted_, somebody_left_,
+                       finished_models());
+  controller_alive_ = false;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs) agent->close("the controller has ended");
+  watch_for_the_end();
+}
+
+// When every deadline of a host has passed, nothing of the job may be left on it.
+void Cluster::watch_for_the_end() {
+  const auto& d = scene_.spec.deadlines;
+  const Time healed = std::max(queue_.now(), begin_ + scene_.faults_until);
+  over_at_ = healed + d.lease + d.orphan_grace + d.grace + std::chrono::seconds(1);
+  queue_.at(*over_at_, [] {});
+}
+
+// ---------------------------------------------------------------- what is true in the processes
+
+std::optional<WorkerId> Cluster::untouched_holder() const {
+  for (const auto& [host, runs] : agents_) {
+    for (const auto& agent : runs) {
+      if (!agent->reachable()) continue;
+      for (const auto& [id, process] : agent->workers()) {
+        const bool well = process->alive() && !process->frozen() && process->in_train();
+        if (well && !touched_.contains(id) && process->member().committed() > Step(0) &&
+            invariants_.is_newest(process->member().committed()))
+          return id;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Model> Cluster::finished_models() const {
+  std::vector<Model> models;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs)
+      for (const auto& [id, process] : agent->workers())
+        if (process->finished()) models.push_back(process->model());
+  return models;
+}
+
+std::size_t Cluster::processes_left() const {
+  std::size_t count = 0;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs) {
+      count += agent->alive();
+      for (const auto& [id, process] : agent->workers()) count += process->alive();
+    }
+  return count;
+}
+
+}  // namespace elasticrun::simulate

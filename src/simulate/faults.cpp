@@ -1,0 +1,145 @@
+// What goes wrong, and what people ask for (cluster.hpp).
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "simulate/cluster.hpp"
+
+namespace elasticrun::simulate {
+
+void Cluster::plan_next_fault() {
+  const auto mean = scene_.fault_every.count();
+  const Duration pause(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(2 * mean))));
+  if (queue_.now() + pause > begin_ + scene_.faults_until) return;
+  queue_.after(pause, [this] {
+    if (!controller_alive_) return;
+    ++outcome_.faults;
+    if (scene_.planned && rng_.chance(0.4))
+      person();
+    else
+      one_fault();
+    plan_next_fault();
+  });
+}
+
+std::shared_ptr<Agent> Cluster::some_agent() {
+  std::vector<std::shared_ptr<Agent>> alive;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs)
+      if (agent->alive()) alive.push_back(agent);
+  return alive.empty() ? nullptr : alive[rng_.below(alive.size())];
+}
+
+std::shared_ptr<Process> Cluster::some_process() {
+  std::vector<std::shared_ptr<Process>> alive;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs)
+      for (const auto& [id, process] : agent->workers())
+        if (process->alive()) alive.push_back(process);
+  return alive.empty() ? nullptr : alive[rng_.below(alive.size())];
+}
+
+void Cluster::kill_one() {
+  const auto process = some_process();
+  if (!process) return;
+  const bool signal = rng_.chance(0.7);
+  told(fmt::format("fault: worker {} {}", process->id().value,
+                   signal ? "is killed" : "fails with code 1"));
+  signal ? process->die(0, SIGKILL) : process->die(1, 0);
+}
+
+void Cluster::one_fault() {
+  const auto what = rng_.below(100);
+  if (what < 40) return kill_one();
+  const Duration time = std::chrono::milliseconds(5 + rng_.below(600));
+  if (what < 60) {
+    const auto process = some_process();
+    if (!process) return;
+    touched_.insert(process->id());
+    if (what < 45) {
+      told(fmt::format("fault: worker {} hangs in compute", process->id().value));
+      return process->hang();
+    }
+    if (what < 48) {
+      told(fmt::format("fault: worker {} exits with 0", process->id().value));
+      somebody_left_ = true;
+      return process->die(0, 0);
+    }
+    told(fmt::format("fault: worker {} is frozen for {}", process->id().value, to_text(time)));
+    process->freeze();
+    return queue_.after(time, [process] { process->thaw(); });
+  }
+  const auto agent = some_agent();
+  if (!agent) return;
+  for (const auto& [id, process] : agent->workers()) touched_.insert(id);
+  if (what < 75) {
+    told(fmt::format("fault: a host is cut off for {}", to_text(time)));
+    agent->cut();
+    return queue_.after(time, [agent] { agent->heal(); });
+  }
+  if (what < 88) {
+    const bool workers = rng_.chance(0.5);
+    // Frozen alone for longer than its lease, it could not kill its workers in time.
+    const auto& deadlines = scene_.spec.deadlines;
+    const Duration pause = workers ? time : std::min(time, deadlines.lease - deadlines.beat * 2);
+    told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
+                     to_text(pause)));
+    agent->freeze(workers);
+    return queue_.after(pause, [agent] { agent->thaw(); });
+  }
+  if (what < 95) {
+    told("fault: an agent is killed");
+    return agent->crash();
+  }
+  told("fault: a host loses power");
+  agent->lose_power();
+}
+
+void Cluster::person() {
+  const auto what = rng_.below(10);
+  const auto count = static_cast<int>(rng_.below(all_slots_.size()) + 1);
+  if (what < 5) {
+    told(fmt::format("a person wants {} workers", count));
+    return feed(job::Scale{count});
+  }
+  if (what < 9) {
+    std::vector<job::SlotId> slots;
+    for (const auto& slot : all_slots_)
+      if (rng_.chance(0.7)) slots.push_back(slot);
+    if (slots.empty()) slots = all_slots_;
+    told(fmt::format("a person leaves {} slots in the host file", slots.size()));
+    return set_slots(slots);
+  }
+  if (const auto process = some_process()) {
+    told(fmt::format("worker {} leaves", process->id().value));
+    somebody_left_ = true;
+    process->leave();
+  }
+}
+
+// From here on nothing goes wrong any more, so the job must come to its end.
+void Cluster::heal_all() {
+  told("everything is healed");
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs) {
+      agent->heal();
+      agent->thaw();
+    }
+  if (!controller_alive_) return;
+  if (scene_.controller_dies) {
+    told("the controller is killed");
+    controller_alive_ = false;
+    for (const auto& [host, runs] : agents_)
+      for (const auto& agent : runs) agent->close("the connection was closed");
+    return watch_for_the_end();
+  }
+  set_slots(all_slots_);
+  if (scene_.interrupted) {
+    told("a person interrupts");
+    interrupted_ = true;
+    feed(job::Interrupt{rng_.chance(0.5) ? SIGINT : SIGTERM});
+    if (rng_.chance(0.3)) feed(job::Interrupt{SIGINT});
+  }
+}
+
+}  // namespace elasticrun::simulate

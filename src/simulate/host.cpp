@@ -1,0 +1,195 @@
+#include "simulate/host.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace elasticrun::simulate {
+
+// ---------------------------------------------------------------- the connection
+
+void Link::send(std::function<void()> message) {
+  if (cut_) return held_.push_back(std::move(message));
+  const Duration delay =
+      std::chrono::microseconds(20 + rng_.below(rng_.chance(0.05) ? 20'000 : 800));
+  last_ = std::max(last_, queue_.now() + delay);
+  queue_.at(last_, std::move(message));
+}
+
+void Link::heal() {
+  cut_ = false;
+  for (auto& message : std::exchange(held_, {})) send(std::move(message));
+}
+
+// ---------------------------------------------------------------- the agent
+
+Agent::Agent(Stage& stage, Handlers handlers)
+    : stage_(stage),
+      handlers_(std::move(handlers)),
+      core_({Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.beat,
+             stage.scene.spec.deadlines.orphan_grace},
+            stage.queue.now()),
+      up_(stage.queue, stage.rng),
+      down_(stage.queue, stage.rng) {}
+
+void Agent::begin() {
+  up([this] { handlers_.up(); });
+  arm();
+}
+
+void Agent::now_or_thawed(std::function<void()> what) {
+  if (!alive_) return;
+  if (frozen_)
+    deferred_.push_back(std::move(what));
+  else
+    what();
+}
+
+void Agent::up(std::function<void()> message) {
+  up_.send([self = shared_from_this(), message = std::move(message)] {
+    if (!self->closed_) message();
+  });
+}
+
+void Agent::order(wire::ToAgent order) {
+  if (closed_) return;
+  down_.send([this, self = shared_from_this(), order = std::move(order)] {
+    now_or_thawed([this, order] { std::visit([this](const auto& o) { feed(o); }, order); });
+  });
+}
+
+void Agent::deliver(WorkerId worker, wire::ToWorker letter) {
+  if (closed_) return;
+  down_.send([this, self = shared_from_this(), worker, letter = std::move(letter)] {
+    now_or_thawed([this, worker, letter] {
+      const auto process = workers_.find(worker);
+      if (process != workers_.end()) process->second->receive(letter);
+    });
+  });
+}
+
+void Agent::close(const std::string& reason) {
+  if (std::exchange(closed_, true)) return;
+  down_.send([this, self = shared_from_this(), reason] {
+    now_or_thawed([this, reason] { feed(launcher::ControllerLost{reason}); });
+  });
+}
+
+void Agent::kill() {
+  if (!reachable()) return;
+  crash();
+}
+
+void Agent::arm() {
+  const Time at = core_.wake_at();
+  if (at == never || at >= armed_) return;
+  armed_ = at;
+  stage_.queue.at(at, [this, self = shared_from_this(), at] {
+    if (armed_ != at) return;
+    armed_ = never;
+    now_or_thawed([this] { feed(launcher::Tick{}); });
+  });
+}
+
+void Agent::feed(const launcher::AgentEvent& event) {
+  if (!alive_) return;
+  for (const auto& action : core_.step(event, stage_.queue.now())) act(action);
+  if (alive_) arm();
+}
+
+void Agent::act(const launcher::AgentAction& action) {
+  if (const auto* spawning = std::get_if<launcher::Spawn>(&action)) {
+    spawn(spawning->order);
+  } else if (const auto* signal = std::get_if<launcher::Signal>(&action)) {
+    const auto worker = workers_.find(signal->worker);
+    if (worker != workers_.end()) worker->second->signal(signal->signal);
+  } else if (const auto* kill = std::get_if<launcher::KillTree>(&action)) {
+    kill_worker(kill->worker);
+  } else if (const auto* report = std::get_if<launcher::Report>(&action)) {
+    up([this, message = report->message] { handlers_.report(message); });
+  } else if (const auto* end = std::get_if<launcher::EndAgent>(&action)) {
+    ended(end->reason);
+  }
+}
+
+void Agent::spawn(const wire::StartWorker& order) {
+  const WorkerId id = order.worker;
+  stage_.queue.after(stage_.between_us(200, 3000), [this, self = shared_from_this(), id] {
+    now_or_thawed([this, id] {
+      if (stage_.rng.chance(0.005))
+        return feed(launcher::ProcessFailed{id, 121, "fork: no memory"});
+      auto& process = workers_[id];
+      process = std::make_shared<Process>(
+          stage_, id,
+          Process::Handlers{
+              [this, id](wire::FromWorker letter) {
+                now_or_thawed([this, id, letter = std::move(letter)] {
+                  up([this, id, letter] { handlers_.letter(id, letter); });
+                });
+              },
+              [this, id](int code, int signal) {
+                stage_.queue.after(
+                    stage_.between_us(10, 3000), [=, this, self = shared_from_this()] {
+                      now_or_thawed([=, this] { feed(launcher::ProcessExited{id, code, signal}); });
+                    });
+              }});
+      process->begin();
+      feed(launcher::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
+    });
+  });
+}
+
+void Agent::kill_worker(WorkerId worker) {
+  const auto process = workers_.find(worker);
+  if (process == workers_.end()) return;
+  stage_.queue.after(stage_.between_us(10, 500), [p = process->second] { p->die(0, SIGKILL); });
+}
+
+// The kernel closes its end; what it had sent arrives first.
+void Agent::ended(const std::string& reason) {
+  alive_ = false;
+  up([this, reason] { handlers_.down(reason); });
+}
+
+// ---------------------------------------------------------------- what happens to it
+
+void Agent::cut() {
+  cut_ = true;
+  up_.cut();
+  down_.cut();
+}
+
+void Agent::heal() {
+  cut_ = false;
+  up_.heal();
+  down_.heal();
+}
+
+void Agent::freeze(bool workers) {
+  frozen_ = true;
+  for (const auto& [id, worker] : workers_)
+    if (workers) worker->freeze();
+}
+
+void Agent::thaw() {
+  frozen_ = false;
+  for (auto& what : std::exchange(deferred_, {})) now_or_thawed(std::move(what));
+  // A host that comes back after its lease kills its workers at once. Between the two a worker
+  // could do a last step, which nobody would ever see; the simulation spares itself that one.
+  stage_.queue.after(std::chrono::milliseconds(1), [self = shared_from_this()] {
+    for (const auto& [id, worker] : self->workers_) worker->thaw();
+  });
+}
+
+void Agent::crash() {
+  if (!alive_) return;
+  ended("the agent was killed");
+  for (const auto& [id, worker] : workers_)
+    stage_.queue.after(stage_.between_us(10, 3000), [p = worker] { p->die(0, SIGKILL); });
+}
+
+void Agent::lose_power() {
+  alive_ = false;
+  for (const auto& [id, worker] : workers_) worker->die(0, SIGKILL);
+}
+
+}  // namespace elasticrun::simulate

@@ -1,0 +1,90 @@
+// What must hold whatever goes wrong: the rules of how worlds change, in one file.
+//
+// The simulation tells what really happens in its processes (not what the controller believes);
+// each rule is checked at the moment it could first be broken, and its name says which one it was.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "job/supervisor.hpp"
+#include "wire/messages.hpp"
+#include "worker/progress.hpp"
+
+namespace elasticrun::simulate {
+
+struct Violation : std::runtime_error {
+  Violation(std::string name, const std::string& text)
+      : std::runtime_error(name + ": " + text), rule(std::move(name)) {}
+  std::string rule;
+};
+
+// The model of a simulated program: where training stands, and a digest of every update made.
+struct Model {
+  worker::Progress progress;
+  std::uint64_t digest = 1;
+};
+std::uint64_t updated(std::uint64_t digest, const worker::Progress& before, worker::Range range);
+
+class Invariants {
+ public:
+  Invariants(std::int64_t samples, std::int64_t epochs, int train_calls, int minimum)
+      : samples_(samples), epochs_(epochs), train_calls_(train_calls), minimum_(minimum) {}
+
+  // ---- what happens
+  void prepared(const wire::World& world);  // the controller sends it
+  void reduction_complete(Generation generation);
+  void committed(WorkerId worker, Generation generation, const worker::Progress& before,
+                 worker::Range range, std::uint64_t digest);
+  void answered(WorkerId worker, Generation up_to, Step committed);
+  void transferred(Generation generation, const std::vector<Model>& holders);
+  void received(WorkerId worker, Step before, Step after);
+  void started_fresh(WorkerId worker, Generation generation);
+  void process_gone(WorkerId worker) { gone_.insert(worker); }
+  void controller_says(const job::SupervisorAction& action);
+  // The controller asked for so many ticks at one and the same time.
+  void woken_again(int times);
+  // A live, reachable worker holds the state while the controller says that it is lost.
+  void state_lost(std::optional<WorkerId> holder);
+  // The job is over, and later: all deadlines have passed.
+  void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
+                const std::vector<Model>& final_models);
+  void after_the_end(std::size_t processes_left);
+
+  bool is_newest(Step step) const {
+    return lineage_.empty() || step.value >= lineage_.rbegin()->first;
+  }
+
+ private:
+  struct Committed {
+    Generation generation;
+    worker::Progress before;
+    worker::Range range;
+    std::uint64_t digest = 0;
+  };
+  void check_lineage(const Model& final) const;
+
+  std::int64_t samples_, epochs_;
+  int train_calls_;
+  int minimum_;
+  Generation newest_prepared_;
+  Generation newest_reduced_;
+  std::map<std::int64_t, Committed> lineage_;  // by step: of the highest generation
+  std::map<WorkerId, Generation> answered_;
+  struct Stand {
+    std::int64_t step = 0;
+    Generation world;  // in which it committed that step; none: it received it
+  };
+  std::map<WorkerId, Stand> stands_;
+  std::map<Generation, std::set<WorkerId>> worlds_;
+  std::set<WorkerId> gone_;
+  std::set<WorkerId> dismissed_;
+  int finishes_ = 0;
+};
+
+}  // namespace elasticrun::simulate

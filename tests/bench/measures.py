@@ -1,0 +1,197 @@
+"""The measurements. Each takes the folder of the built programs and returns rows of the table."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from figures import Row, median, ratio, spread
+from training import Training, until
+
+HERE = Path(__file__).parent
+STEP_BUDGET_US = 20
+TINY = 10_000  # floats
+WORKERS = 4
+STEP_US = 5_000
+GRADIENT_KB = 1_000
+FOREVER = 10_000_000  # steps
+# Debian's torch 1.13 with Python 3.11 takes -r and -t only with a rank; it need not exist.
+TORCHRUN = ["/usr/bin/python3", "-m", "torch.distributed.run", "-r", "9:1", "-t", "9:1"]
+
+
+def output_of(command: Sequence[str | Path]) -> str:
+    """Standard output of a command that must succeed."""
+    return subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True, timeout=300).stdout
+
+
+# ---------------------------------------------------------------- the step
+
+
+def step_cost(programs: Path) -> list[Row]:
+    """The training thread's time in the library, beside the collectives."""
+    rows = []
+    for line in output_of([programs / "bench_step_cost"]).splitlines():
+        workers, tensors, elements, batch, cost, late, collectives = line.split()
+        what = f"{workers} worker(s), {tensors} x {elements} floats, batch {batch}"
+        beside = f"99 %: {late} us" + (f", all-reduce {collectives} us" if workers != "1" else "")
+        if int(tensors) * int(elements) > TINY:  # then it is the copying that counts
+            beside += f", packs {int(tensors) * int(elements) * 4 // 1024} KB"
+        rows.append(Row(what, f"{cost} us", beside, ratio(float(cost), STEP_BUDGET_US)))
+    trainer = [programs / "bench_trainer", "-", "0", "1", "0", "100000"]
+    job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:1", *trainer]
+    alone, under = [], []
+    for _ in range(5):
+        alone.append(float(output_of(trainer)))
+        under.append(float(output_of(job)))
+    rows.append(Row("whole step, 1 worker under elasticrun", f"{median(under):.2f} us",
+                    f"alone: {median(alone):.2f} us", ratio(median(under), STEP_BUDGET_US)))
+    return rows
+
+
+# ---------------------------------------------------------------- starting
+
+
+def wall_ms(command: Sequence[str | Path], environment: dict[str, str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    return (time.perf_counter() - begin) * 1e3
+
+
+def start(programs: Path, pairs: int) -> list[Row]:
+    """Wall time of two processes that do nothing."""
+    ours = [programs / "elasticrun", "-H", "localhost:2", "true"]
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        own = [wall_ms(ours, dict(os.environ)) for _ in range(pairs)]
+        return [Row("elasticrun -H localhost:2 true", spread(own, "ms"),
+                    "mpirun: not installed (openmpi-bin)")]
+    theirs = [mpirun, "--oversubscribe", "-n", "2", "true"]
+    as_root = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    wall_ms(ours, as_root), wall_ms(theirs, as_root)  # both from the page cache
+    own, other = [], []
+    for _ in range(pairs):
+        own.append(wall_ms(ours, as_root))
+        other.append(wall_ms(theirs, as_root))
+    ratios = [a / b for a, b in zip(own, other)]
+    return [Row("elasticrun -H localhost:2 true", spread(own, "ms"),
+                f"mpirun -n 2: {spread(other, 'ms')}", f"{median(ratios):.2f}")]
+
+
+# ---------------------------------------------------------------- recovery
+
+
+def bare_gloo(programs: Path, runs: int) -> list[float]:
+    figures = [WORKERS, STEP_US, GRADIENT_KB, runs]
+    command = [programs / "bench_bare_gloo", *map(str, figures)]
+    return [float(line) for line in output_of(command).splitlines()]
+
+
+def recoveries(training: Training, kills: int) -> list[float]:
+    return [training.recovery_ms(WORKERS, i % WORKERS) for i in range(kills)]
+
+
+def elasticrun_recoveries(programs: Path, kills: int) -> list[float]:
+    def command(folder: Path) -> list[str | Path]:
+        return [programs / "elasticrun", "-H", f"localhost:{WORKERS}", programs / "bench_trainer",
+                folder / "steps", str(STEP_US), "1", str(GRADIENT_KB), str(FOREVER)]
+    with Training(command) as training:
+        return recoveries(training, kills)
+
+
+def torchrun_recoveries(options: Sequence[str], kills: int) -> list[float]:
+    def command(folder: Path) -> list[str | Path]:
+        return [*TORCHRUN, "--max_restarts", str(kills + 1), *options, "--nproc_per_node",
+                str(WORKERS), HERE / "torch_trainer.py", folder / "steps", str(STEP_US),
+                str(GRADIENT_KB)]
+    with Training(command) as training:
+        return recoveries(training, kills)
+
+
+def has_torch() -> bool:
+    probe = subprocess.run([TORCHRUN[0], "-c", "import torch.distributed.run"], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return probe.returncode == 0
+
+
+def recovery(programs: Path, kills: int) -> list[Row]:
+    """kill -9 of one of four workers, each rank in turn, to the next committed step."""
+    before = bare_gloo(programs, kills - kills // 2)
+    own = elasticrun_recoveries(programs, kills)
+    bare = before + bare_gloo(programs, kills // 2)
+    rows = [Row("elasticrun", spread(own, "ms")),
+            Row("Gloo by hand, nothing decided", spread(bare, "ms"), "elasticrun / this",
+                ratio(median(own), median(bare)))]
+    if not has_torch():
+        return rows + [Row("torchrun", "not installed (python3-torch)")]
+    for options in ([], ["--monitor_interval", "0.1"]):
+        torch = torchrun_recoveries(options, kills)
+        rows.append(Row(" ".join(["torchrun", *options]), spread(torch, "ms"), "elasticrun / this",
+                        f"{median(own) / median(torch):.4f}"))
+    return rows
+
+
+# ---------------------------------------------------------------- planned changes
+
+IDLE_STEP_US = 60_000
+
+
+def formed_worlds(training: Training) -> list[dict[str, float]]:
+    text = (training.folder / "events").read_text()
+    events = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    return [event for event in events if event["event"] == "world_formed"]
+
+
+def planned_changes(programs: Path, state_mb: int, changes: int) -> list[dict[str, float]]:
+    """Grows and shrinks by turns, by the host file; the world_formed event of each change,
+    and the gap between two steps that the slowest survivor saw in it."""
+    def command(folder: Path) -> list[str | Path]:
+        (folder / "hosts").write_text("localhost:2\n")
+        return [programs / "elasticrun", "--hosts", folder / "hosts", "--unit", "slot", "--events",
+                folder / "events", programs / "bench_trainer", folder / "steps", str(IDLE_STEP_US),
+                str(state_mb), "100", str(FOREVER)]
+    with Training(command) as training:
+        size = 2
+        for _ in range(changes):
+            until(f"a world of {size}", lambda: training.world(size, 3))
+            size = 5 - size
+            hosts = training.folder / "hosts.new"
+            hosts.write_text(f"localhost:{size}\n")
+            hosts.rename(training.folder / "hosts")
+        until(f"a world of {size}", lambda: training.world(size, 3))
+        gaps = training.gaps_ms()
+        return [{**event, "gap_ms": gaps[event["generation"]]}
+                for event in formed_worlds(training) if event["planned"]]
+
+
+def idle(programs: Path, changes: int) -> list[Row]:
+    """What the members lose in a planned change, and how much of it is the state on its way."""
+    rows = []
+    for state_mb in (1, 400):
+        events = planned_changes(programs, state_mb, 2 * changes)
+        for kind, size in (("grow", 3), ("shrink", 2)):
+            chosen = [event for event in events if event["size"] == size]
+            idle_ms = [event["idle_ms"] for event in chosen]
+            state = median([event["state_ms"] for event in chosen])
+            gap = median([event["gap_ms"] for event in chosen])
+            prepare = median([event["prepare_ms"] for event in chosen])
+            bound = state + 2 * IDLE_STEP_US / 1e3 + 20
+            rows.append(Row(
+                f"{kind}, {state_mb} MB", f"idle {spread(idle_ms, 'ms')}",
+                f"state {state:.1f} ms, the rest {median(idle_ms) - state:.1f} ms; the program "
+                f"sees {gap:.1f} ms; forming, beside training: {prepare:.1f} ms; "
+                f"bound {bound:.0f} ms",
+                ratio(median(idle_ms), bound)))
+    return rows
+
+
+# ---------------------------------------------------------------- the data plane
+
+
+def plane(programs: Path) -> None:
+    sys.stdout.flush()
+    subprocess.run([programs / "bench_plane"], check=True, timeout=600)

@@ -1,0 +1,175 @@
+// What the library costs in each step beside the collectives: the training thread's time from one
+// call of compute to the next, less what it spends inside the group.
+//
+// The engine is the real one (gate, trainer, reduction, Gloo). Only the controller is played, as in
+// a world that is never changed, and the group is wrapped in a stopwatch. Why not subtract a loop
+// of bare all-reduces: on two cores their times differ by more than what is looked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include "tests/unit/plane/ranks.hpp"
+#include "worker/trainer.hpp"
+
+using namespace elasticrun;
+using namespace elasticrun::worker;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+class Stopwatch final : public Group {
+ public:
+  explicit Stopwatch(Group& group) : group_(group) {}
+
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  std::string publish() override { return {}; }
+  void connect(const std::vector<std::string>&) override {}
+  void abort() noexcept override { group_.abort(); }
+  void close() noexcept override {}
+  void all_reduce(void* data, DataType type, std::size_t count) override {
+    const Clock::time_point begin = Clock::now();
+    group_.all_reduce(data, type, count);
+    inside += Clock::now() - begin;
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    group_.broadcast(data, bytes, root);
+  }
+  void barrier() override { group_.barrier(); }
+  std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
+                                     std::uint32_t tag) override {
+    return group_.post_send(to, data, bytes, tag);
+  }
+  std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,
+                                     std::uint32_t tag) override {
+    return group_.post_recv(from, data, bytes, tag);
+  }
+
+  Clock::duration inside{};
+
+ private:
+  Group& group_;
+};
+
+// A controller that has one world only, whose group stands already.
+class OneWorld final : public Courier {
+ public:
+  OneWorld(Group& group, wire::World world) : group_(group), world_(std::move(world)) {}
+
+  void carry(Member& member, MemberAction action) override {
+    if (const auto* send = std::get_if<Send>(&action)) return answer(member, send->letter);
+    if (std::holds_alternative<FormGroup>(action)) member.published(world_.generation, "-");
+    if (std::holds_alternative<ConnectGroup>(action)) member.formed(world_.generation, {});
+  }
+  Group* borrow(Generation) override { return &group_; }
+  void give_back(Generation) override {}
+
+ private:
+  void answer(Member& member, const wire::FromWorker& letter) {
+    if (std::holds_alternative<wire::Ready>(letter)) member.receive(wire::Prepare{world_});
+    if (std::holds_alternative<wire::Publish>(letter))
+      member.receive(wire::Gathered{world_.generation, {}});
+    if (std::holds_alternative<wire::Prepared>(letter))
+      member.receive(wire::Go{world_.generation, true});
+    if (const auto* done = std::get_if<wire::Done>(&letter))
+      member.receive(wire::Release{done->call});
+  }
+
+  Group& group_;
+  const wire::World world_;
+};
+
+wire::World world_of(int size, std::int64_t batch) {
+  wire::World world{.generation = Generation(1), .plan = {.global_batch = batch}};
+  for (int rank = 0; rank < size; ++rank)
+    world.members.push_back({.worker = WorkerId(static_cast<std::uint32_t>(rank) + 1),
+                             .host = HostId(1),
+                             .slot = rank,
+                             .holds_state = true});
+  return world;
+}
+
+// What the callbacks see of the steps.
+struct Steps {
+  const Stopwatch& group;
+  Clock::time_point last{};
+  Clock::duration last_inside{};
+  std::vector<double> cost_us, collective_us;
+
+  void begun() {
+    const Clock::time_point now = Clock::now();
+    const Clock::duration inside = group.inside - last_inside;
+    if (last != Clock::time_point{}) {
+      cost_us.push_back(std::chrono::duration<double, std::micro>(now - last - inside).count());
+      collective_us.push_back(std::chrono::duration<double, std::micro>(inside).count());
+    }
+    last_inside = group.inside;
+    last = Clock::now();
+  }
+};
+
+int on_compute(elasticrun_step* step, void* steps) {
+  static_cast<Steps*>(steps)->begun();
+  step->sums.add("loss", 1);
+  return 0;
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+void run(Group& bare, std::size_t tensors, std::size_t elements, std::int64_t batch,
+         std::int64_t steps_wanted) {
+  std::vector<std::vector<float>> gradients(tensors, std::vector<float>(elements, 1));
+  std::vector<float> weights(tensors * elements);
+  StateTable table;
+  bool registered =
+      table.add_state("weights", weights.data(), weights.size() * sizeof(float)).has_value();
+  for (std::size_t i = 0; i < tensors; ++i)
+    registered &=
+        table.add_gradients(std::to_string(i), gradients[i].data(), DataType::float32, elements)
+            .has_value();
+  if (!registered) std::abort();
+  table.seal();
+
+  Stopwatch group(bare);
+  OneWorld courier(group, world_of(bare.size(), batch));
+  Meter meter;
+  Gate gate(WorkerId(static_cast<std::uint32_t>(bare.rank()) + 1));
+  gate.attach(courier);
+  Presence presence(gate, courier, meter, table);
+  Trainer trainer(presence);
+  Steps steps{.group = group};
+  elasticrun_train_options options{};
+  options.struct_size = sizeof options;
+  options.samples = steps_wanted * batch;
+  options.epochs = 1;
+  options.batch = batch / bare.size();
+  trainer.train(
+      options,
+      {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &steps});
+  if (bare.rank() == 0)
+    fmt::print("{} {} {} {} {:.2f} {:.2f} {:.2f}\n", bare.size(), tensors, elements, batch,
+               quantile(steps.cost_us, 0.5), quantile(steps.cost_us, 0.99),
+               quantile(steps.collective_us, 0.5));
+}
+
+}  // namespace
+
+// Lines: workers, tensors, elements of each, global batch; median cost, 99th percentile, median of
+// the collectives, in microseconds.
+int main() {
+  struct Case {
+    std::size_t tensors, elements;
+    std::int64_t batch;
+  };
+  for (const int size : {1, 2})
+    for (const Case& c : {Case{1, 16, 8}, Case{8, 128, 64}, Case{64, 1024, 256}})
+      testing::run_ranks(size, [&](Group& group) {
+        run(group, c.tensors, c.elements, c.batch, size == 1 ? 20'000 : 4'000);
+      });
+}
