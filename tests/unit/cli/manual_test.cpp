@@ -1,0 +1,191 @@
+// The manual says what the program does: its flags, deadlines, exit codes, events, variables, keys
+// and functions are those of the code, none missing and none made up.
+//
+// The pages are mdoc(7), whose macros name what a word is (a flag, a variable), so a test can read
+// them. The code is asked where it has a table, and its text is searched where it has none.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/flags.hpp"
+#include "job/deadlines.hpp"
+
+using namespace elasticrun;
+using namespace elasticrun::cli;
+
+namespace {
+
+using Names = std::set<std::string>;
+const std::string root = ELASTICRUN_ROOT;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(root + "/" + path);
+  INFO(path);
+  REQUIRE(file.good());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every first group of `pattern`.
+Names found(const std::string& text, const std::string& pattern) {
+  Names names;
+  const std::regex regex(pattern);
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at)
+    names.insert((*at)[1]);
+  return names;
+}
+
+// Of all sources in a folder, joined.
+std::string sources(const std::string& folder) {
+  std::string all;
+  const auto path = root + "/" + folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+    if (entry.path().extension() == ".cpp" &&
+        entry.path().string().find("/examples/") == std::string::npos)
+      all += text_of(std::filesystem::relative(entry.path(), root).string());
+  REQUIRE_FALSE(all.empty());
+  return all;
+}
+
+// The lines between ".Sh NAME" and the next section.
+std::string section(const std::string& page, const std::string& name) {
+  const std::string title = "\n.Sh " + name + "\n";
+  const auto begin = page.find(title);
+  INFO(name);
+  REQUIRE(begin != page.npos);
+  const auto end = page.find("\n.Sh ", begin + 1);
+  return page.substr(begin + title.size(), end - begin - title.size() + 1);
+}
+
+// The lines of list items: what follows ".It ".
+std::vector<std::string> items(const std::string& text) {
+  std::vector<std::string> lines;
+  const std::regex regex("(?:^|\n)\\.It ([^\n]*)");
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at)
+    lines.push_back((*at)[1]);
+  return lines;
+}
+
+// The words that a macro marks in the items.
+Names marked(const std::string& text, const std::string& macro) {
+  Names names;
+  for (const std::string& item : items(text)) names.merge(found(item, "\\b" + macro + " ([^ ]+)"));
+  return names;
+}
+
+std::string only_in(const Names& a, const Names& b) {
+  std::string text;
+  for (const std::string& name : a)
+    if (!b.contains(name)) text += " " + name;
+  return text;
+}
+
+void same(const Names& manual, const Names& code) {
+  CHECK_FALSE(code.empty());
+  CHECK_MESSAGE(only_in(manual, code).empty(), "only in the manual:", only_in(manual, code));
+  CHECK_MESSAGE(only_in(code, manual).empty(), "not in the manual:", only_in(code, manual));
+}
+
+}  // namespace
+
+TEST_CASE("flags") {
+  Names code;
+  for (const Flag& flag : flags()) {
+    code.insert(spelled(flag).substr(1));  // mdoc writes the first dash
+    if (!flag.other.empty()) code.insert(std::string(flag.other.substr(1)));
+  }
+  same(marked(section(text_of("man/elasticrun.1"), "OPTIONS"), "Fl"), code);
+}
+
+TEST_CASE("the table of deadlines") {
+  std::vector<std::string> expected{"Sy flag Ta Sy default Ta Sy shorter than"};
+  for (const job::DeadlineRow& row : job::deadline_table) {
+    expected.push_back(fmt::format("Fl -{} Ta {} Ta", row.name, row.standard));
+    if (!row.shorter_than.empty()) expected.back() += fmt::format(" Fl -{}", row.shorter_than);
+  }
+  const std::string text = section(text_of("man/elasticrun.1"), "DEADLINES");
+  CHECK(items(text) == expected);
+  // After the table: which may be 0.
+  Names zero;
+  for (const job::DeadlineRow& row : job::deadline_table)
+    if (job::may_be_zero(row.name)) zero.insert("-" + std::string(row.name));
+  same(found(text.substr(text.find(".El")), "\n\\.Fl ([^ \n]+)"), zero);
+}
+
+TEST_CASE("exit codes") {
+  Names code = found(text_of("src/base/error.hpp"), "inline constexpr int \\w+ = (\\d+);");
+  code.erase("128");
+  code.insert("128 + n");
+  Names manual;
+  for (const std::string& item : items(section(text_of("man/elasticrun.1"), "EXIT STATUS")))
+    manual.insert(item);
+  same(manual, code);
+}
+
+TEST_CASE("events and their members") {
+  const std::string code = sources("src/job");
+  const std::string text = section(text_of("man/elasticrun.1"), "EVENTS");
+  same(marked(text, "Cm"), found(code, "record\\(\"(\\w+)\""));
+  // A member is written {"name", value}; figures of a policy are named by that policy.
+  for (const std::string& member : found(code, "\\{\"([a-z_]+)\",")) {
+    CAPTURE(member);
+    CHECK(std::regex_search(text, std::regex("\\b" + member + "\\b")));
+  }
+}
+
+TEST_CASE("variables") {
+  const std::string code = sources("launcher") + sources("worker") + sources("src/job");
+  Names names = found(code, "\\b(?:set|emplace)\\(\"([A-Z_]+)\"");
+  names.merge(found(code, "getenv\\(\"([A-Z_]+)\"\\)"));
+  names.merge(found(code, "\"(ELASTICRUN_[A-Z_]*[A-Z])[\"=]"));
+  names.merge(Names{"USER", "LOGNAME"});  // read in a loop over both
+  same(marked(section(text_of("man/elasticrun.1"), "ENVIRONMENT"), "Ev"), names);
+}
+
+TEST_CASE("keys of a host file") {
+  const std::string keys =
+      *found(text_of("launcher/host_line.cpp"), "known_keys = \"([a-z ]+)\"").begin();
+  same(marked(section(text_of("man/elasticrun-hosts.5"), "KEYS"), "Cm"), found(keys, "(\\w+)"));
+}
+
+TEST_CASE("the library") {
+  const std::string header = text_of("worker/include/elasticrun/elasticrun.h");
+  const std::string page = text_of("man/elasticrun-worker.3");
+  const Names functions = found(header, "ELASTICRUN_API[^;]*?\\b(elasticrun_\\w+)\\(");
+  CHECK(functions.size() > 20);
+  const std::string synopsis = section(page, "SYNOPSIS");
+  same(found(synopsis, "\\.F[no] (elasticrun_\\w+)"), functions);
+  for (const std::string& function : functions) {
+    CAPTURE(function);
+    CHECK(section(page, "DESCRIPTION").find("Fn " + function) != page.npos);
+  }
+  same(marked(section(page, "RETURN VALUES"), "Dv"),
+       found(header, "\\b(ELASTICRUN_(?!FLOAT)\\w+) = \\d"));
+  const auto options = header.find("typedef struct elasticrun_train_options");
+  Names members =
+      found(header.substr(options, header.find('}', options) - options), "int64_t (\\w+);");
+  same(marked(section(page, "DESCRIPTION"), "Fa"), members);
+}
+
+TEST_CASE("pages fit a terminal, and name pages that exist") {
+  for (const char* name : {"elasticrun.1", "elasticrun-hosts.5", "elasticrun-worker.3"}) {
+    CAPTURE(name);
+    const std::string page = text_of(fmt::format("man/{}", name));
+    const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");
+    for (std::sregex_iterator at(page.begin(), page.end(), reference), end; at != end; ++at) {
+      const auto target = fmt::format("{}/man/{}.{}", root, (*at)[1].str(), (*at)[2].str());
+      CHECK_MESSAGE(std::filesystem::exists(target), target);
+    }
+    // A literal block is not filled, so its lines are as wide as they are written.
+    const std::regex block("\n\\.Bd -literal[^\n]*\n([^]*?)\n\\.Ed");
+    for (std::sregex_iterator at(page.begin(), page.end(), block), end; at != end; ++at)
+      for (const std::string& line : found((*at)[1], "([^\n]+)")) CHECK(line.size() <= 69);
+  }
+}
