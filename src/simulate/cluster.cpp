@@ -156,6 +156,9 @@ void Cluster::act(const job::Finish& action) {
   for (const auto& [host, runs] : agents_)
     for (const auto& agent : runs) agent->close("the controller has ended");
   watch_for_the_end();
+  queue_.after(stage_.between_us(1, 1000), [this] {
+    invariants_.after_finish(supervisor_->step(job::Tick{}, queue_.now()).size());
+  });
 }
 
 // When every deadline of a host has passed, nothing of the job may be left on it.

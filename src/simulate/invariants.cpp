@@ -18,7 +18,12 @@ std::uint64_t updated(std::uint64_t digest, const worker::Progress& before, work
 
 void Invariants::prepared(const wire::World& world) {
   const auto g = world.generation;
-  if (worlds_.contains(g)) return;  // one copy for each member
+  if (const auto known = worlds_.find(g); known != worlds_.end()) {  // one copy for each member
+    for (const auto& member : world.members)
+      if (!known->second.contains(member.worker))
+        throw Violation("generations only grow", fmt::format("{} names two worlds", g.value));
+    return;
+  }
   if (g <= newest_prepared_)
     throw Violation("generations only grow",
                     fmt::format("{} after {}", g.value, newest_prepared_.value));
@@ -121,8 +126,6 @@ void Invariants::controller_says(const job::SupervisorAction& action) {
     if (const auto* prepare = std::get_if<wire::Prepare>(&deliver->letter))
       prepared(prepare->world);
   }
-  if (std::holds_alternative<job::Finish>(action) && ++finishes_ > 1)
-    throw Violation("a job ends once", "a second Finish");
 }
 
 void Invariants::woken_again(int times) {
@@ -150,9 +153,13 @@ void Invariants::check_lineage(const Model& final) const {
       throw Violation("each sample exactly once",
                       fmt::format("step {} takes epoch {} from {}, expected epoch {} from {}", step,
                                   c.before.epoch, c.range.first, at.epoch, at.cursor));
+    if (c.range.count() < 1 || c.range.last > samples_)
+      throw Violation(
+          "each sample exactly once",
+          fmt::format("step {} takes {} to {} of {}", step, c.range.first, c.range.last, samples_));
     digest = updated(digest, c.before, c.range);
-    at.step = step - 1;
-    at = at.next(c.range.count(), samples_);
+    at.cursor = c.range.last == samples_ ? 0 : c.range.last;
+    at.epoch += c.range.last == samples_;
   }
   if (digest != final.digest)
     throw Violation("the answer does not change", "final weights differ from the lineage's");
@@ -173,6 +180,10 @@ void Invariants::finished(int exit_code, const std::string& words, bool interrup
     return model.progress.train_call == train_calls_ && model.progress.epoch == epochs_;
   });
   if (!trained) throw Violation("success means trained", "exit code 0, and nobody has trained");
+}
+
+void Invariants::after_finish(std::size_t actions) {
+  if (actions > 0) throw Violation("a job ends once", fmt::format("{} actions after it", actions));
 }
 
 void Invariants::after_the_end(std::size_t processes_left) {

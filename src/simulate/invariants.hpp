@@ -54,6 +54,7 @@ class Invariants {
   // The job is over, and later: all deadlines have passed.
   void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
                 const std::vector<Model>& final_models);
+  void after_finish(std::size_t actions);
   void after_the_end(std::size_t processes_left);
 
   bool is_newest(Step step) const {
@@ -84,7 +85,6 @@ class Invariants {
   std::map<Generation, std::set<WorkerId>> worlds_;
   std::set<WorkerId> gone_;
   std::set<WorkerId> dismissed_;
-  int finishes_ = 0;
 };
 
 }  // namespace elasticrun::simulate

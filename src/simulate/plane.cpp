@@ -45,7 +45,8 @@ void Plane::collective(Generation generation, WorkerId worker, int index, double
 void Plane::deliver(Generation generation, WorkerId worker, int index) {
   Group& group = groups_[generation];
   End& end = group.ends[worker];
-  if (end.gone || end.index != index || !end.pending) return;
+  // Also after this end was aborted: the result may have been in already.
+  if (end.index != index || !end.pending) return;
   const Done done = std::exchange(end.pending, nullptr);
   const bool broken = somebody_gone(group) && rng_.chance(0.5);
   done(broken ? std::nullopt : std::optional(group.calls[index].sum));

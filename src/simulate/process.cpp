@@ -40,6 +40,7 @@ void Process::die(int code, int signal) {
 
 void Process::signal(int number) {
   if (number == SIGKILL) return die(0, SIGKILL);
+  if (id_.value % 7 == 0) return;  // some programs do not listen
   later(stage_.between_us(10, 150'000), [this, number] { die(0, number); });
 }
 
@@ -164,9 +165,7 @@ void Process::enter() {
   for (const auto& member : world.members) all_hold &= member.holds_state;
   if (all_hold) return later(stage_.between_us(1, 100), [this] { entered(model_); });
   if (member_.holds_state()) stage_.holders[g].push_back(model_);
-  const auto complete = [this, g] {
-    stage_.invariants.transferred(g, stage_.holders[g]);
-  };
+  const auto complete = [this, g] { stage_.invariants.transferred(g, stage_.holders[g]); };
   stage_.plane.collective(g, id_, index_++, 0, complete,
                           [this, g, self = shared_from_this()](auto sum) {
                             now_or_thawed([this, g, ok = sum.has_value()] {

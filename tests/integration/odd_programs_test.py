@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Odd programs, odd command lines, odd surroundings: each ends with the exit code and the words
+that a user was promised, and leaves nothing behind.
+
+One table: a case is a command line, what must come out, and what must be said. Cases that need
+surroundings (a taken port, a full disk, a worker that exits in mid-training) follow it.
+"""
+import os
+import re
+import socket
+import unittest
+from dataclasses import dataclass, field
+
+from job import BIN, FASHION, Job, read
+
+QUITTER = os.path.join(BIN, "quitter")
+
+
+@dataclass
+class Case:
+    options: list[str]
+    program: list[str]
+    code: int
+    words: str = ""        # a regular expression that the last line on standard error matches
+    out: str | None = None  # all of standard output
+    starts: bool = True    # something may have been started
+    files: dict[str, str] = field(default_factory=dict)
+
+
+HOSTS = ["--hosts", "hosts"]
+CASES = {
+    "true": Case([], ["true"], 0, "^$", ""),
+    "false": Case([], ["false"], 1, "localhost.*exited with code 1"),
+    "exit 7": Case([], ["sh", "-c", "exit 7"], 7, "worker 1 .*localhost.*exited with code 7"),
+    "killed": Case([], ["sh", "-c", "kill -9 $$"], 137, "localhost.*killed by signal 9 .SIGKILL."),
+    "segmentation fault": Case([], ["sh", "-c", "kill -SEGV $$"], 139, "SIGSEGV"),
+    "words": Case(["--label", "none"], ["echo", "a b"], 0, "^$", "a b\n"),
+    "flags of the program": Case(["--label", "none"], ["echo", "--np", "9", "-H"], 0, "^$",
+                                 "--np 9 -H\n"),
+    "two dashes": Case(["--label", "none"], ["--", "printf", "x"], 0, "^$", "x\n"),
+    "label": Case([], ["printf", "half"], 0, "^$", "localhost:0: half\n"),
+    "first failure counts": Case(
+        ["-H", "localhost:3"], ["sh", "-c", "[ $RANK = 1 ] && exit 9; exec sleep 60"], 9,
+        "rank 1.*exited with code 9"),
+    "closes its output": Case([], ["sh", "-c", "exec >&- 2>&-; exit 5"], 5, "exited with code 5"),
+    "not there": Case([], ["no-such-program-here"], 127,
+                      "localhost: program 'no-such-program-here' not found"),
+    "not there, with a path": Case([], ["./nothing"], 127, "localhost: program './nothing' not"),
+    "not executable": Case([], ["./plain"], 126, "localhost: program './plain' cannot be run: Perm",
+                           files={"plain": "text\n"}),
+    "a folder": Case([], ["/tmp"], 126, "'/tmp' cannot be run"),
+    "no program": Case([], [], 2, "no program given", starts=False),
+    "unknown flag": Case(["--max-bach", "64"], ["true"], 2,
+                         "unknown flag --max-bach; did you mean --max-batch[?]", starts=False),
+    "flag without a value": Case(["--np"], [], 2, "--np needs a value", starts=False),
+    "not a number": Case(["--np", "many"], ["true"], 2, "--np.*many", starts=False),
+    "no policy": Case(["--policy", "thruput"], ["true"], 2, "thruput", starts=False),
+    "no time": Case(["--grace", "soon"], ["true"], 2, "--grace.*soon", starts=False),
+    "deadlines": Case(["--agent-timeout", "20s"], ["true"], 2,
+                      "--agent-timeout.*shorter than --lease", starts=False),
+    "more than there is": Case(["-H", "localhost:2", "--np", "3"], ["true"], 2, "2",
+                               starts=False),
+    "far away": Case(["-H", "no-such-host.invalid:2"], ["true"], 121, "no-such-host.invalid",
+                     starts=False),
+    "no host file": Case(HOSTS, ["true"], 2, "hosts.*No such file", starts=False),
+    "duplicate host": Case(HOSTS, ["true"], 2, "hosts:3: localhost is given twice.*line 1",
+                           starts=False, files={"hosts": "localhost:2\n\nlocalhost:2\n"}),
+    "bad slots": Case(HOSTS, ["true"], 2, "hosts:2: .*slots", starts=False,
+                      files={"hosts": "# mine\nlocalhost slots=-2\n"}),
+    "slots that are no number": Case(HOSTS, ["true"], 2, "hosts:1: .*slots", starts=False,
+                                     files={"hosts": "localhost slots=all\n"}),
+    "empty host file": Case(HOSTS, ["true"], 2, "hosts: no host in it", starts=False,
+                            files={"hosts": "# nobody\n"}),
+    "event file in no folder": Case(["--events", "no/folder/events"], ["true"], 2,
+                                    "--events no/folder/events: No such", starts=False),
+    "logs under a file": Case(["--log-dir", "plain/logs"], ["true"], 2, "--log-dir plain/logs",
+                              starts=False, files={"plain": ""}),
+}
+
+
+class Table(unittest.TestCase):
+    def run_case(self, case: Case) -> None:
+        # The files must be there before the program starts: a shell makes them.
+        script = "".join(f"cat > {name} <<'END'\n{text}END\n" for name, text in case.files.items())
+        start = ["sh", "-c", script + 'exec "$@"', "sh"] if script else []
+        with Job(case.options, case.program, start=start) as job:
+            self.assertEqual(job.wait(30), case.code, job.err())
+            self.assertRegex(job.last_line(), case.words)
+            if case.code in (0, 2):
+                self.assertLessEqual(len(job.err().splitlines()), 1, "one line says it")
+            if case.out is not None:
+                self.assertEqual(job.out(), case.out)
+            if not case.starts:
+                self.assertFalse(job.find("host_up"), "nothing may have been started")
+            self.assertNotRegex(job.err(), r"terminate called|what\(\)|Aborted|internal error")
+            self.assertEqual(job.leftovers(), [])
+
+    def test_cases(self) -> None:
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.run_case(case)
+
+
+class Plain(unittest.TestCase):
+    """Programs without the library get what torchrun gives them."""
+
+    def test_environment(self) -> None:
+        with Job(["-H", "localhost:4", "--label", "none"], ["env"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            lines = job.out().splitlines()
+            self.assertEqual(job.leftovers(), [])
+        self.assertEqual(sorted(line for line in lines if line.startswith("RANK=")),
+                         [f"RANK={rank}" for rank in range(4)])
+        for name in ("LOCAL_RANK", "ROLE_RANK"):
+            self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), 4, name)
+        for line in ("WORLD_SIZE=4", "LOCAL_WORLD_SIZE=4", "GROUP_RANK=0", "GROUP_WORLD_SIZE=1",
+                     "ROLE_WORLD_SIZE=4", "MASTER_ADDR=127.0.0.1", "TORCHELASTIC_RESTART_COUNT=0",
+                     "TORCHELASTIC_MAX_RESTARTS=0"):
+            self.assertEqual(lines.count(line), 4, line)
+        for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID", "ELASTICRUN_JOB_ID"):
+            self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), 1, name)
+
+    def test_standard_input_is_empty(self) -> None:
+        with Job(["-H", "localhost:2", "--label", "none"], ["sh", "-c", "cat; echo end"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.out(), "end\nend\n")
+
+    def test_a_flood_of_output_arrives_whole(self) -> None:
+        count = 200_000
+        with Job(["-H", "localhost:2"], ["seq", str(count)]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            lines = [line.split(": ")[1] for line in job.out().splitlines()]
+            self.assertEqual(len(lines), 2 * count)
+            self.assertEqual(sum(map(int, lines)), count * (count + 1))
+            self.assertEqual(job.leftovers(), [])
+
+
+class Surroundings(unittest.TestCase):
+    def test_a_port_in_use(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with Job(["--port", str(port)], ["true"]) as job:
+                self.assertEqual(job.wait(), 121, job.err())
+                self.assertRegex(job.last_line(), f"{port}.*in use")
+                self.assertFalse(job.find("host_up"))
+                self.assertEqual(job.leftovers(), [])
+
+    def test_a_port_of_a_range_is_free(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with Job(["--port", f"{port}-{min(port + 50, 65535)}"], ["true"]) as job:
+                self.assertEqual(job.wait(), 0, job.err())
+
+    def test_a_full_disk_costs_the_record_and_not_the_training(self) -> None:
+        train = [FASHION, "--samples", "1600", "--epochs", "1", "--batch", "32"]
+        with Job(["-H", "localhost:2", "--events", "/dev/full"], train) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            told = re.findall("No space left", job.err())
+            self.assertEqual(len(told), 1, job.err())
+            self.assertIn("test accuracy", job.out())
+
+    def test_full_logs(self) -> None:
+        chatter = ["sh", "-c", "for i in 1 2 3 4 5; do echo $i; done"]
+        script = ["sh", "-c", 'mkdir logs; ln -s /dev/full logs/localhost.0.worker1.out; exec "$@"',
+                  "sh"]
+        with Job(["--log-dir", "logs"], chatter, start=script) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(len(re.findall("No space left", job.err())), 1, job.err())
+            self.assertEqual(len(job.out().splitlines()), 5)
+
+    def test_logs_hold_all_output(self) -> None:
+        chatter = ["sh", "-c", "echo out $RANK; echo err $RANK >&2; printf half"]
+        with Job(["-H", "localhost:2", "--log-dir", "logs/deep"], chatter) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            folder = job.path("logs/deep")
+            logs = {name: read(os.path.join(folder, name)) for name in os.listdir(folder)}
+        self.assertEqual(logs, {"localhost.0.worker1.out": "out 0\nhalf\n",
+                                "localhost.0.worker1.err": "err 0\n",
+                                "localhost.1.worker2.out": "out 1\nhalf\n",
+                                "localhost.1.worker2.err": "err 1\n"})
+
+
+class Quitters(unittest.TestCase):
+    """A worker that exits 0 in mid-training has failed, whatever its code says."""
+
+    def test_once(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "once"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertIn("exited with 0 in mid-training without leave()", job.err())
+            self.assertIn("forced", job.last_line())
+            self.assertEqual(len(job.find("worker_exited", expected=False)), 1)
+            self.assertEqual(job.leftovers(), [])
+
+    def test_always(self) -> None:
+        with Job(["-H", "localhost:2", "--np", "2", "--max-batch", "12", "--max-restarts", "2"],
+                 [QUITTER, "always"]) as job:
+            self.assertEqual(job.wait(), 123, job.err())
+            self.assertRegex(job.last_line(), "more than --max-restarts 2.*exited with 0")
+            self.assertEqual(len(job.find("restart_refused")), 1)
+            self.assertEqual(job.leftovers(), [])
+
+    def test_leaves(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "leave"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertFalse(job.find("worker_exited", expected=False))
+            self.assertEqual(job.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

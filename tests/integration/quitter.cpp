@@ -1,0 +1,85 @@
+// A worker that goes away in mid-training in ways that look harmless.
+//
+//     quitter once|always|leave
+//
+// once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
+// always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
+// The rest train. Training itself is nothing: a world's reduction is all that is needed here.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "elasticrun/elasticrun.hpp"
+
+namespace {
+
+constexpr std::int64_t quits_in_step = 5;
+
+bool is_first() { return ::open("has-quit", O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0; }
+
+bool quits(std::string_view how, const elasticrun::Job& job, const elasticrun::Step& step) {
+  if (step.number() < quits_in_step || job.world().rank() != 1) return false;
+  return how == "always" || (how == "once" && is_first());
+}
+
+void train(std::string_view how) {
+  std::vector<double> weights(100), gradients(100);
+  elasticrun::Job job;
+  job.state("weights", weights).gradients("gradients", gradients);
+  job.train(
+      {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
+      [&](elasticrun::Step& step) {
+        if (quits(how, job, step)) std::_Exit(0);
+      },
+      [&](elasticrun::Step& step) {
+        for (double& weight : weights) weight += static_cast<double>(step.number());
+      });
+}
+
+void loop() {
+  constexpr std::int64_t steps = 40;
+  double sum = 0;
+  elasticrun::Job job;
+  job.state("sum", std::span(&sum, 1));
+  job.start();
+  while (job.committed() < steps) {
+    if (job.committed() == quits_in_step && job.world().size() == 3 && job.world().rank() == 1)
+      return job.leave();
+    try {
+      double one = 1;
+      job.all_reduce(std::span(&one, 1));
+      const double before = std::exchange(sum, sum + one);
+      try {
+        job.commit();
+      } catch (const elasticrun::WorldChanged&) {
+        sum = before;
+      }
+    } catch (const elasticrun::WorldChanged&) {
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view how = argc == 2 ? argv[1] : "";
+  if (how != "once" && how != "always" && how != "leave") {
+    std::fputs("quitter once|always|leave\n", stderr);
+    return 2;
+  }
+  try {
+    how == "leave" ? loop() : train(how);
+    return 0;
+  } catch (const elasticrun::Evicted&) {
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quitter: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,76 @@
+"""Training jobs under test: the example with records, its hosts in a file, its steps observed.
+
+All runs use one global batch at every size (the program's own batch is as large as the job's), so
+that runs of different sizes make the same updates.
+"""
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import job
+from job import FASHION, Job, until
+
+LINEAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lineage.py")
+BATCH = 128
+
+
+class Training(Job):
+    """The example on slots that a host file names; `record` is the prefix of its records."""
+
+    def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
+                 more: list[str] | None = None, options: list[str] | None = None,
+                 **popen: Any) -> None:
+        program = [FASHION, "--samples", str(samples), "--epochs", str(epochs),
+                   "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
+                   *(more or [])]
+        script = f"printf '{hosts}' > hosts; exec \"$@\""
+        super().__init__(["--hosts", "hosts", "--policy", "fixed", "--max-batch", str(BATCH),
+                          "--base-batch", "32", "--lr-rule", "none", *(options or [])],
+                         program, start=["sh", "-c", script, "sh"], **popen)
+        self.epochs, self.samples = epochs, samples
+        self.record = self.path("record")
+
+    def set_hosts(self, text: str) -> None:
+        """As an editor does it: beside, then renamed over."""
+        with open(self.path("hosts.new"), "w", encoding="ascii") as file:
+            file.write(text)
+        os.rename(self.path("hosts.new"), self.path("hosts"))
+
+    def world(self, size: int, after: int = 0, seconds: float = 60) -> dict[str, Any]:
+        """Waits for a world of that size which has stepped."""
+        world = self.wait_for("world_formed", after, seconds, size=size)
+        until(f"a step of the world of {size}", lambda: self.newest_step() > world["step"], seconds)
+        return world
+
+    def newest_step(self) -> int:
+        """The newest step that a living worker has committed, as a count."""
+        return max((job.steps_of(self.record, pid) + 1 for pid in self.workers().values()),
+                   default=0)
+
+    def pid_of_rank(self, rank: int) -> int:
+        def look() -> int | None:
+            for pid in self.workers().values():
+                if job.rank_of(self.record, pid) == rank:
+                    return pid
+            return None
+        return until(f"rank {rank}", look, 30)
+
+    def accuracies(self) -> list[float]:
+        return [float(text) for text in re.findall(r"test accuracy ([0-9.]+) %", self.out())]
+
+    def unexpected_ends(self) -> list[int]:
+        """pids of workers whose end was no part of a plan."""
+        pids = {event["worker"]: event["pid"] for event in self.find("worker_started")}
+        return sorted(pids.get(event["worker"], 0)
+                      for event in self.find("worker_exited", expected=False))
+
+    def lineage(self, *more: str) -> str:
+        """The summary of the checker; raises with its finding when the record is not sound."""
+        done = subprocess.run(
+            [sys.executable, LINEAGE, self.record, "--samples", str(self.samples),
+             "--epochs", str(self.epochs), *more], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        return done.stdout
