@@ -89,26 +89,42 @@ void Membership::on(const Change& change, Time now) {
 
 void Membership::on(const Tick&, Time now) {
   if (now < wake_at()) return;
-  std::vector<WorkerId> missing;
-  std::string what;
-  if (aborting_ && aborting_->waiting.empty()) return maybe_finish_abort(now);
-  if (aborting_) {
-    missing.assign(aborting_->waiting.begin(), aborting_->waiting.end());
-    what = fmt::format("did not answer within {}", to_text(options_.abort_timeout));
-  } else {
+  if (forming_) return preparation_overdue(now);
+  if (aborting_->waiting.empty()) return maybe_finish_abort(now);
+  give_up(std::vector(aborting_->waiting.begin(), aborting_->waiting.end()),
+          fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
+}
+
+// Without everybody's address nobody can connect, so who has not published is to blame, and only
+// when all have, who has not connected.
+void Membership::preparation_overdue(Time now) {
+  const auto& members = forming_->world.members;
+  std::vector<WorkerId> late;
+  for (std::size_t rank = 0; rank < members.size(); ++rank)
+    if (!forming_->exchange.has(Rank(static_cast<std::int32_t>(rank))))
+      late.push_back(members[rank].worker);
+  if (late.empty())
     for (const WorkerId worker : participants())
-      if (!forming_->prepared.contains(worker)) missing.push_back(worker);
-    what = fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
-    if (!forming_->at_once) {
-      // The present world is well: only newcomers are given up.
-      std::erase_if(missing, [&](WorkerId w) { return is_member(w); });
-      cancel(missing.empty() ? "a member " + what
-                             : fmt::format("worker {} {}", missing[0].value, what));
-    }
+      if (!forming_->prepared.contains(worker)) late.push_back(worker);
+  const std::string what =
+      fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
+  if (!forming_->at_once) {
+    // The present world is well: only newcomers are given up.
+    std::erase_if(late, [&](WorkerId w) { return is_member(w); });
+    cancel(late.empty() ? "a member " + what : fmt::format("worker {} {}", late[0].value, what));
+    return give_up(late, what, now);
   }
-  for (const WorkerId worker : missing) {
-    outbox_.push_back(Fence{worker, what});
-    on(WorkerGone{worker, what, never}, now);
+  if (late.size() < members.size()) return give_up(late, what, now);
+  // All of them: one that hangs holds up the others. Whoever does not answer now is the one.
+  if (++failed_forms_ > failed_forms_max) return give_up({late.back()}, what, now);
+  start_abort(fmt::format("nobody was prepared within {}", to_text(options_.prepare_timeout)), now);
+  maybe_finish_abort(now);
+}
+
+void Membership::give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now) {
+  for (const WorkerId worker : workers) {
+    outbox_.push_back(Fence{worker, why});
+    on(WorkerGone{worker, why, never}, now);
   }
 }
 
@@ -189,11 +205,8 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
   const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);
   if (!forming_->at_once) return cancel(why);
   // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
-  if (++failed_forms_ > 5) {
-    const std::string what = "could not form a group: " + failed.reason;
-    outbox_.push_back(Fence{worker, what});
-    return on(WorkerGone{worker, what, never}, now);
-  }
+  if (++failed_forms_ > failed_forms_max)
+    return give_up({worker}, "could not form a group: " + failed.reason, now);
   start_abort(why, now);
   maybe_finish_abort(now);
 }

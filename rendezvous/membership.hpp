@@ -149,6 +149,8 @@ class Membership {
   Generation generation() const { return last_; }
 
  private:
+  static constexpr int failed_forms_max = 5;
+
   struct Peer {
     HostId host;
     std::int32_t slot = 0;
@@ -208,6 +210,8 @@ class Membership {
 
   void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
             std::string reason, Time now);
+  void preparation_overdue(Time now);
+  void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
   void start_abort(const std::string& reason, Time now);
@@ -244,7 +248,7 @@ class Membership {
   bool closed_by_answer_ = true;    // every world that ever stepped
   bool incomplete_ = false;         // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;  // of train, the newest
-  int failed_forms_ = 0;            // in a row
+  int failed_forms_ = 0;            // in a row, of worlds that were to form at once
   std::vector<Action> outbox_;
 };
 

@@ -122,6 +122,8 @@ class Supervisor {
   const rendezvous::Membership& membership() const { return membership_; }
   const Pool& pool() const { return pool_; }
   int target() const { return target_; }
+  // Why the job ends; empty while it does not.
+  const std::string& end_reason() const { return words_; }
 
  private:
   Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscaler scaler);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "wire/codec.hpp"
+
 namespace elasticrun::simulate {
 namespace {
 
@@ -60,7 +62,11 @@ Outcome Cluster::run() {
 
 void Cluster::feed(const job::SupervisorEvent& event) {
   if (!controller_alive_) return;
-  for (const auto& action : supervisor_->step(event, queue_.now())) {
+  const bool ended = !supervisor_->end_reason().empty();
+  const auto actions = supervisor_->step(event, queue_.now());
+  if (!ended && supervisor_->end_reason().starts_with("state lost"))
+    invariants_.state_lost(untouched_holder());
+  for (const auto& action : actions) {
     invariants_.controller_says(action);
     std::visit([this](const auto& a) { act(a); }, action);
   }
@@ -105,6 +111,8 @@ void Cluster::act(const job::StartAgent& action) {
   handlers.up = [this, host] { feed(job::HostUp{host}); };
   handlers.down = [this, host](const std::string& reason) { feed(job::HostDown{host, reason}); };
   handlers.letter = [this](WorkerId worker, wire::FromWorker letter) {
+    if (tell_ && !std::holds_alternative<wire::Sample>(letter))
+      told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
     feed(job::FromWorker{worker, std::move(letter)});
   };
   handlers.report = [this, host](wire::FromAgent report) {
@@ -134,6 +142,9 @@ void Cluster::act(const job::Order& action) {
 }
 
 void Cluster::act(const job::Deliver& action) {
+  if (tell_)
+    told(fmt::format("  to worker {}: {}", action.worker.value,
+                     wire::encode(wire::ToWorker(action.letter))));
   auto& runs = agents_[action.host];
   if (!runs.empty()) runs.back()->deliver(action.worker, action.letter);
 }
@@ -149,7 +160,6 @@ void Cluster::act(const job::Finish& action) {
   told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));
   outcome_.exit_code = action.exit_code;
   outcome_.last_words = action.last_words;
-  if (action.last_words.starts_with("state lost")) invariants_.state_lost(untouched_holder());
   invariants_.finished(action.exit_code, action.last_words, interrupted_, somebody_left_,
                        finished_models());
   controller_alive_ = false;

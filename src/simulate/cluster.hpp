@@ -53,6 +53,7 @@ class Cluster {
   void plan_next_fault();
   void one_fault();
   void person();
+  void shrink_and_cut();
   void kill_one();
   void heal_all();
   std::shared_ptr<Agent> some_agent();

@@ -78,8 +78,7 @@ void Cluster::one_fault() {
     return queue_.after(time, [agent] { agent->heal(); });
   }
   if (what < 88) {
-    const bool workers = rng_.chance(0.5);
-    // Frozen alone for longer than its lease, it could not kill its workers in time.
+    const bool workers = agent->is_cut() || rng_.chance(0.5);
     const auto& deadlines = scene_.spec.deadlines;
     const Duration pause = workers ? time : std::min(time, deadlines.lease - deadlines.beat * 2);
     told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
@@ -95,7 +94,23 @@ void Cluster::one_fault() {
   agent->lose_power();
 }
 
+// The change that could give two worlds: those who leave hear of it, those who stay are cut off and
+// go on beside whatever forms without them.
+void Cluster::shrink_and_cut() {
+  told("a person wants 1 worker, and its host is cut off");
+  feed(job::Scale{1});
+  const auto members = supervisor_->membership().members();
+  if (members.empty()) return;
+  const auto worker = supervisor_->pool().workers().find(members.front());
+  if (worker == supervisor_->pool().workers().end()) return;
+  const auto agent = agents_[worker->second.slot.host].back();
+  for (const auto& [id, process] : agent->workers()) touched_.insert(id);
+  queue_.after(stage_.between_us(1000, 40'000), [agent] { agent->cut(); });
+  queue_.after(stage_.between_us(200'000, 400'000), [agent] { agent->heal(); });
+}
+
 void Cluster::person() {
+  if (rng_.chance(0.1)) return shrink_and_cut();
   const auto what = rng_.below(10);
   const auto count = static_cast<int>(rng_.below(all_slots_.size()) + 1);
   if (what < 5) {

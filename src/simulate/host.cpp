@@ -152,7 +152,10 @@ void Agent::ended(const std::string& reason) {
 
 // ---------------------------------------------------------------- what happens to it
 
+// Nobody enforces the lease of an agent that is stopped while its workers go on and no controller
+// can reach it. The design does not claim to survive that, so it does not happen here.
 void Agent::cut() {
+  if (frozen_alone_) thaw();
   cut_ = true;
   up_.cut();
   down_.cut();
@@ -166,12 +169,13 @@ void Agent::heal() {
 
 void Agent::freeze(bool workers) {
   frozen_ = true;
+  frozen_alone_ = !workers;
   for (const auto& [id, worker] : workers_)
     if (workers) worker->freeze();
 }
 
 void Agent::thaw() {
-  frozen_ = false;
+  frozen_ = frozen_alone_ = false;
   for (auto& what : std::exchange(deferred_, {})) now_or_thawed(std::move(what));
   // A host that comes back after its lease kills its workers at once. Between the two a worker
   // could do a last step, which nobody would ever see; the simulation spares itself that one.

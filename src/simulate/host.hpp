@@ -59,6 +59,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void lose_power();  // nobody says a word
 
   bool alive() const { return alive_; }
+  bool is_cut() const { return cut_; }
   bool reachable() const { return alive_ && !frozen_ && !cut_; }
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
@@ -78,6 +79,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   Link up_, down_;
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
   bool alive_ = true, frozen_ = false, cut_ = false, closed_ = false;
+  bool frozen_alone_ = false;
   Time armed_ = never;
   std::vector<std::function<void()>> deferred_;
 };

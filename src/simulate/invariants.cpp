@@ -162,7 +162,7 @@ void Invariants::check_lineage(const Model& final) const {
     at.epoch += c.range.last == samples_;
   }
   if (digest != final.digest)
-    throw Violation("the answer does not change", "final weights differ from the lineage's");
+    throw Violation("each sample exactly once", "the final weights come from other steps");
 }
 
 void Invariants::finished(int exit_code, const std::string& words, bool interrupted,

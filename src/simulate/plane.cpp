@@ -29,7 +29,7 @@ void Plane::collective(Generation generation, WorkerId worker, int index, double
   Call& call = group.calls[index];
   call.arrived.insert(worker);
   call.sum += value;
-  if (call.arrived.size() == group.size && !somebody_gone(group)) {
+  if (call.arrived.size() >= group.size && !somebody_gone(group)) {
     call.complete = true;
     if (complete) complete();
     for (const WorkerId member : call.arrived)

@@ -198,7 +198,15 @@ TEST_CASE("a transfer that breaks at any message leaves a kept state as it was")
   }
 }
 
-TEST_CASE("a holder whose memory changes during the transfer is found") {
+// The race is the test, so there is nothing in it for the thread sanitizer.
+#ifdef __SANITIZE_THREAD__
+constexpr bool races_are_reported = true;
+#else
+constexpr bool races_are_reported = false;
+#endif
+
+TEST_CASE("a holder whose memory changes during the transfer is found" *
+          doctest::skip(races_are_reported)) {
   std::atomic<int> found{0};
   run_planes(2, [&](int rank, DataPlane& plane, Exchange& exchange) {
     const auto group = form(plane, exchange, rank, 2);

@@ -1,0 +1,121 @@
+// What the cores ask of their drivers, in the notation of notation.hpp.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "job/event.hpp"
+#include "tests/fakes/notation.hpp"
+
+namespace elasticrun::fakes {
+namespace {
+
+std::string numbers(const std::vector<WorkerId>& workers) {
+  std::vector<std::uint32_t> values;
+  for (const WorkerId worker : workers) values.push_back(worker.value);
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
+struct MembershipWriter {
+  std::string operator()(const rendezvous::ToMember& a) const {
+    return fmt::format("to {}: {}", a.to.value, to_text(a.letter));
+  }
+  std::string operator()(const rendezvous::Fence& a) const {
+    return fmt::format("fence {}: {}", a.worker.value, a.reason);
+  }
+  std::string operator()(const rendezvous::BecameReady& a) const {
+    return fmt::format("ready {}", a.worker.value);
+  }
+  std::string operator()(const rendezvous::WorldFormed& a) const {
+    std::vector<WorkerId> members;
+    for (const auto& member : a.world.members) members.push_back(member.worker);
+    const std::string idle =
+        a.idle_ns < 0 ? "" : fmt::format(" idle {}", elasticrun::to_text(Duration(a.idle_ns)));
+    return fmt::format("formed g{} of {} {} from step {}{}: {}", a.world.generation.value,
+                       numbers(members), a.planned ? "planned" : "forced", a.step.value, idle,
+                       a.world.reason);
+  }
+  std::string operator()(const rendezvous::ChangeEnded& a) const {
+    return a.done ? fmt::format("change {} done", a.id.value)
+                  : fmt::format("change {} dropped: {}", a.id.value, a.reason);
+  }
+  std::string operator()(const rendezvous::WorldCommitted& a) const {
+    return fmt::format("committed g{} step {} dismissed [{}]", a.generation.value, a.step.value,
+                       numbers(a.dismissed));
+  }
+  std::string operator()(const rendezvous::Trained& a) const {
+    return fmt::format("trained call {}", a.call);
+  }
+  std::string operator()(const rendezvous::WorkerLeft& a) const {
+    return fmt::format("left {}: {}", a.worker.value, a.reason);
+  }
+  std::string operator()(const rendezvous::WorldBroken& a) const {
+    return fmt::format("broken g{}: {}", a.generation.value, a.reason);
+  }
+  std::string operator()(const rendezvous::BelowMinimum& a) const {
+    return fmt::format("below minimum: {} of {}", a.have, a.need);
+  }
+  std::string operator()(const rendezvous::StateLost& a) const {
+    return fmt::format("state lost: {}", a.reason);
+  }
+};
+
+struct MemberWriter {
+  std::string operator()(const worker::Send& a) const { return "send " + to_text(a.letter); }
+  std::string operator()(const worker::FormGroup& a) const {
+    return fmt::format("form g{} rank {} of {}", a.generation.value, a.rank.value, a.size);
+  }
+  std::string operator()(const worker::ConnectGroup& a) const {
+    return fmt::format("connect g{} {}", a.generation.value, fmt::join(a.addresses, " "));
+  }
+  std::string operator()(const worker::AbortGroups& a) const {
+    if (a.up_to == Generation(~0ULL)) return "abort all groups";
+    return fmt::format("abort groups to g{}", a.up_to.value);
+  }
+  std::string operator()(const worker::DropGroup& a) const {
+    return fmt::format("drop g{}", a.generation.value);
+  }
+  std::string operator()(const worker::CloseGroups& a) const {
+    return fmt::format("close groups below g{}", a.below.value);
+  }
+};
+
+struct JobWriter {
+  std::string operator()(const job::StartAgent& a) const {
+    return fmt::format("start agent {}", a.host.value);
+  }
+  std::string operator()(const job::KillAgent& a) const {
+    return fmt::format("kill agent {}", a.host.value);
+  }
+  std::string operator()(const job::Order& a) const {
+    return fmt::format("host {}: {}", a.host.value, to_text(a.order));
+  }
+  std::string operator()(const job::Deliver& a) const {
+    return fmt::format("to {}: {}", a.worker.value, to_text(a.letter));
+  }
+  std::string operator()(const job::Record& a) const {
+    constexpr std::string_view time = R"("time":"",)";
+    std::string json = job::to_json(a.event, "");
+    json.erase(json.find(time), time.size());
+    return "event " + json;
+  }
+  std::string operator()(const job::Say& a) const {
+    return (a.tone == job::Tone::error ? "error: " : "say: ") + a.text;
+  }
+  std::string operator()(const job::Ranked& a) const {
+    return fmt::format("rank of {} is {}", a.worker.value, a.rank);
+  }
+  std::string operator()(const job::Finish& a) const {
+    return fmt::format("finish {}: {}", a.exit_code, a.last_words);
+  }
+};
+
+}  // namespace
+
+std::string to_text(const rendezvous::Action& action) {
+  return std::visit(MembershipWriter{}, action);
+}
+std::string to_text(const worker::MemberAction& action) {
+  return std::visit(MemberWriter{}, action);
+}
+std::string to_text(const job::SupervisorAction& action) { return std::visit(JobWriter{}, action); }
+
+}  // namespace elasticrun::fakes

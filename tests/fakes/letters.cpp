@@ -1,0 +1,188 @@
+// Letters and orders of notation.hpp, written and read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tests/fakes/notation.hpp"
+
+namespace elasticrun::fakes {
+namespace {
+
+std::string because(const std::string& reason) { return reason.empty() ? "" : ": " + reason; }
+std::string step(Step at) { return at == no_state ? "none" : fmt::format("step {}", at.value); }
+std::string batch(const wire::BatchPlan& plan) {
+  std::string text = fmt::format("batch {}", plan.global_batch);
+  if (plan.lr_factor != 1) text += fmt::format(" lr x{:g}", plan.lr_factor);
+  return text;
+}
+
+struct Writer {
+  // A star marks who holds the state.
+  std::string operator()(const wire::Prepare& m) const {
+    std::vector<std::string> members;
+    for (const auto& member : m.world.members)
+      members.push_back(fmt::format("{}{}", member.worker.value, member.holds_state ? "*" : ""));
+    return fmt::format("prepare g{} members {} {}{}", m.world.generation.value,
+                       fmt::join(members, ","), batch(m.world.plan), because(m.world.reason));
+  }
+  std::string operator()(const wire::Gathered& m) const {
+    return fmt::format("gathered g{} {}", m.generation.value, fmt::join(m.values, " "));
+  }
+  std::string operator()(const wire::Go& m) const {
+    return fmt::format("go g{}{}", m.generation.value, m.at_once ? " at-once" : "");
+  }
+  std::string operator()(const wire::Cancel& m) const {
+    return fmt::format("cancel g{}", m.generation.value);
+  }
+  std::string operator()(const wire::Abort& m) const {
+    return fmt::format("abort g{}{}", m.generation.value, because(m.reason));
+  }
+  std::string operator()(const wire::Release& m) const {
+    return fmt::format("release call {}", m.call);
+  }
+  std::string operator()(const wire::Dismiss& m) const { return "dismiss" + because(m.reason); }
+
+  std::string operator()(const wire::Join&) const { return "join"; }
+  std::string operator()(const wire::Ready& m) const {
+    return fmt::format("ready call {} batch {}", m.train.call, m.train.batch);
+  }
+  std::string operator()(const wire::Publish& m) const {
+    return fmt::format("publish g{} {}", m.generation.value, m.value);
+  }
+  std::string operator()(const wire::Prepared& m) const {
+    return fmt::format("prepared g{}", m.generation.value);
+  }
+  std::string operator()(const wire::PrepareFailed& m) const {
+    return fmt::format("prepare-failed g{}{}", m.generation.value, because(m.reason));
+  }
+  std::string operator()(const wire::Answer& m) const {
+    return fmt::format("answer g{} {}", m.generation.value, step(m.committed));
+  }
+  std::string operator()(const wire::Entered& m) const {
+    return fmt::format("entered g{} {}{}", m.generation.value, step(m.step),
+                       m.idle_ns < 0 ? "" : fmt::format(" idle {}ms", m.idle_ns / 1'000'000));
+  }
+  std::string operator()(const wire::Committed& m) const {
+    return fmt::format("committed g{} {}", m.generation.value, step(m.step));
+  }
+  std::string operator()(const wire::Broken& m) const {
+    return fmt::format("broken g{}{}", m.generation.value, because(m.reason));
+  }
+  std::string operator()(const wire::Sample& m) const {
+    return fmt::format(
+        "sample g{} {} steps {} samples {} wall {}ms compute {}ms waiting {}ms in {}",
+        m.generation.value, step(m.step), m.steps, m.samples, m.wall_ns / 1'000'000,
+        m.compute_ns / 1'000'000, m.waiting_ns / 1'000'000, m.phase);
+  }
+  std::string operator()(const wire::Done& m) const {
+    return fmt::format("done call {} {}", m.call, step(m.step));
+  }
+  std::string operator()(const wire::Leave& m) const { return "leave" + because(m.reason); }
+
+  std::string operator()(const wire::StartWorker& m) const {
+    return fmt::format("start {} slot {} {}", m.worker.value, m.slot, fmt::join(m.argv, " "));
+  }
+  std::string operator()(const wire::StopWorker& m) const {
+    return fmt::format("stop {} signal {} grace {}", m.worker.value, m.signal,
+                       elasticrun::to_text(Duration(m.grace_ns)));
+  }
+  std::string operator()(const wire::SignalWorker& m) const {
+    return fmt::format("signal {} {}", m.worker.value, m.signal);
+  }
+  std::string operator()(const wire::Beat&) const { return "beat"; }
+  std::string operator()(const wire::Shutdown& m) const {
+    return fmt::format("shutdown grace {}", elasticrun::to_text(Duration(m.grace_ns)));
+  }
+};
+
+wire::World world(Words& words) {
+  wire::World world{.generation = words.generation()};
+  words.expect("members");
+  std::string list = words.word() + ",";
+  for (std::size_t at = 0, comma; (comma = list.find(',', at)) != std::string::npos;
+       at = comma + 1) {
+    const std::string name = list.substr(at, comma - at);
+    const auto id = static_cast<std::uint32_t>(std::stoul(name));
+    world.members.push_back(
+        {WorkerId(id), HostId(), static_cast<std::int32_t>(id), name.ends_with('*')});
+  }
+  words.expect("batch");
+  world.plan.global_batch = words.number();
+  world.reason = words.reason();
+  return world;
+}
+
+std::int64_t time(Words& words, std::string_view name) {
+  words.expect(name);
+  return words.duration().count();
+}
+
+wire::Sample sample(Words& words) {
+  wire::Sample m{.generation = words.generation(), .step = words.step()};
+  if (words.accept("steps")) {
+    m.steps = words.number();
+    words.expect("samples");
+    m.samples = words.number();
+    m.wall_ns = time(words, "wall");
+    m.compute_ns = time(words, "compute");
+  }
+  if (words.accept("waiting")) m.waiting_ns = words.duration().count();
+  words.expect("in");
+  m.phase = words.word();
+  return m;
+}
+
+}  // namespace
+
+std::string to_text(const wire::ToWorker& letter) { return std::visit(Writer{}, letter); }
+std::string to_text(const wire::FromWorker& letter) { return std::visit(Writer{}, letter); }
+std::string to_text(const wire::ToAgent& order) { return std::visit(Writer{}, order); }
+
+wire::ToWorker to_worker(Words& words) {
+  const std::string name = words.word();
+  if (name == "prepare") return wire::Prepare{world(words)};
+  if (name == "dismiss") return wire::Dismiss{words.reason()};
+  if (name == "release") {
+    words.expect("call");
+    return wire::Release{words.number()};
+  }
+  const auto generation = words.generation();
+  if (name == "gathered") {
+    wire::Gathered m{generation, {}};
+    while (!words.empty()) m.values.push_back(words.word());
+    return m;
+  }
+  if (name == "go") return wire::Go{generation, words.accept("at-once")};
+  if (name == "cancel") return wire::Cancel{generation};
+  if (name == "abort") return wire::Abort{generation, words.reason()};
+  words.fail("no letter to a worker");
+}
+
+wire::FromWorker from_worker(Words& words) {
+  const std::string name = words.word();
+  if (name == "join") return wire::Join{};
+  if (name == "leave") return wire::Leave{words.reason()};
+  if (name == "sample") return sample(words);
+  if (name == "ready" || name == "done") {
+    words.expect("call");
+    const std::int64_t call = words.number();
+    if (name == "done") return wire::Done{call, words.step()};
+    wire::Ready m{.train = {.call = call}};
+    if (words.accept("batch")) m.train.batch = words.number();
+    return m;
+  }
+  const auto generation = words.generation();
+  if (name == "publish") return wire::Publish{generation, words.word()};
+  if (name == "prepared") return wire::Prepared{generation};
+  if (name == "prepare-failed") return wire::PrepareFailed{generation, words.reason()};
+  if (name == "answer") return wire::Answer{generation, words.step()};
+  if (name == "committed") return wire::Committed{generation, words.step()};
+  if (name == "broken") return wire::Broken{generation, words.reason()};
+  if (name != "entered") words.fail("no letter from a worker");
+  wire::Entered m{.generation = generation, .step = words.step()};
+  if (words.accept("idle")) m.idle_ns = words.duration().count();
+  return m;
+}
+
+}  // namespace elasticrun::fakes

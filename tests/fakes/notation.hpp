@@ -1,0 +1,29 @@
+// A short notation for what the cores say and hear: letters, and what each core asks its driver to
+// do.
+//
+// JSON would do for letters, but a conversation in it is read by nobody, and a diff of it is worse.
+// Only what decides is written: ids, generations, steps, times, reasons.
+#pragma once
+
+#include <string>
+
+#include "job/supervisor.hpp"
+#include "rendezvous/membership.hpp"
+#include "tests/fakes/words.hpp"
+#include "wire/messages.hpp"
+#include "worker/member.hpp"
+
+namespace elasticrun::fakes {
+
+std::string to_text(const wire::ToWorker& letter);
+std::string to_text(const wire::FromWorker& letter);
+std::string to_text(const wire::ToAgent& order);
+std::string to_text(const rendezvous::Action& action);
+std::string to_text(const worker::MemberAction& action);
+std::string to_text(const job::SupervisorAction& action);
+
+// The other way round; they throw when the words are not exactly one letter.
+wire::ToWorker to_worker(Words& words);
+wire::FromWorker from_worker(Words& words);
+
+}  // namespace elasticrun::fakes

@@ -1,0 +1,139 @@
+// A whole job's Supervisor on a stage: hosts, workers and people in; orders, letters, words out.
+// Beats are left out of the answers, they come twice a second.
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "tests/fakes/notation.hpp"
+#include "tests/scenarios/stage.hpp"
+
+namespace elasticrun::scenarios {
+namespace {
+
+class JobStage final : public Stage {
+ public:
+  explicit JobStage(const job::JobSpec& spec) {
+    job::Wiring wiring;
+    wiring.host_name = [](HostId host) { return fmt::format("n{}", host.value); };
+    wiring.start_order = [](WorkerId worker, job::SlotId slot, Rank rank, int size) {
+      const std::string place = fmt::format("rank {} of {}", rank.value, size);
+      return wire::StartWorker{.worker = worker, .slot = slot.index, .argv = {place}};
+    };
+    auto made = job::Supervisor::make(spec, std::move(wiring));
+    ER_CHECK(made.has_value());
+    supervisor_ = std::move(*made);
+  }
+
+  Lines play(Words& words, Time now) override {
+    Lines lines;
+    for (const auto& event : events(words))
+      for (std::string& line : tell(event, now)) lines.push_back(std::move(line));
+    // What is due is due at once; what is due again and again would keep a processor busy.
+    for (int again = 0; supervisor_->wake_at(now) <= now; ++again) {
+      if (again == 3) {
+        lines.push_back("BUG: it wakes again and again");
+        break;
+      }
+      for (std::string& line : tell(job::Tick{}, now)) lines.push_back(std::move(line));
+    }
+    if (supervisor_->phase() != phase_) {
+      phase_ = supervisor_->phase();
+      lines.push_back("phase: " + std::string(job::to_text(phase_)));
+    }
+    return lines;
+  }
+
+ private:
+  using Events = std::vector<job::SupervisorEvent>;
+
+  static Events events(Words& words) {
+    if (words.at_number()) return letters(words);
+    const std::string what = words.word();
+    if (what == "tick") return {job::Tick{}};
+    if (what == "interrupt") return {job::Interrupt{number(words)}};
+    if (what == "pass") return {job::PassSignal{number(words)}};
+    if (what == "scale") return {job::Scale{number(words)}};
+    if (what == "slots") return {slots(words)};
+    if (what != "host") words.fail("no event of a job");
+    const HostId host = words.host();
+    if (words.accept("up")) return {job::HostUp{host}};
+    if (words.accept("down")) return {job::HostDown{host, words.reason()}};
+    words.expect("says");
+    return {job::FromHost{host, report(words)}};
+  }
+  static Events letters(Words& words) {
+    Events events;
+    const auto speakers = words.workers();
+    words.expect(speakers.size() == 1 ? "says" : "say");
+    const wire::FromWorker letter = fakes::from_worker(words);
+    for (const WorkerId speaker : speakers) events.push_back(job::FromWorker{speaker, letter});
+    return events;
+  }
+  // "slots 4 2": so many on host 0, on host 1, ...
+  static job::SlotsChanged slots(Words& words) {
+    job::SlotsChanged changed;
+    for (std::uint32_t host = 0; words.at_number(); ++host) {
+      const int count = number(words);
+      if (count > 0) changed.slots_by_host.push_back(count);
+      for (int i = 0; i < count; ++i) changed.slots.push_back({HostId(host), i});
+    }
+    return changed;
+  }
+  static wire::FromAgent report(Words& words) {
+    const std::string what = words.word();
+    if (what == "beat") return wire::Beat{};
+    const WorkerId worker = words.worker();
+    if (what == "started")
+      return wire::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};
+    if (what != "failed" && what != "exited") words.fail("no report of a host");
+    const bool by_signal = what == "exited" && words.accept("signal");
+    if (!by_signal) words.expect("code");
+    const int value = number(words);
+    if (what == "failed") return wire::StartFailed{worker, value, words.reason()};
+    return wire::WorkerExited{worker, by_signal ? 0 : value, by_signal ? value : 0};
+  }
+  static int number(Words& words) { return static_cast<int>(words.number()); }
+
+  Lines tell(const job::SupervisorEvent& event, Time now) {
+    Lines lines;
+    for (const auto& action : supervisor_->step(event, now)) {
+      const auto* order = std::get_if<job::Order>(&action);
+      if (!order || !std::holds_alternative<wire::Beat>(order->order))
+        lines.push_back(fakes::to_text(action));
+    }
+    return lines;
+  }
+
+  std::unique_ptr<job::Supervisor> supervisor_;
+  job::Phase phase_ = job::Phase::starting;
+};
+
+}  // namespace
+
+// Deadlines are the defaults, less where a scenario would be long.
+std::unique_ptr<Stage> job_stage(Words& setting) {
+  job::JobSpec spec;
+  spec.argv = {"./train"};
+  spec.batch.batch = 8;
+  spec.unit = launcher::Unit::slot;
+  const auto number = [&] { return static_cast<int>(setting.number()); };
+  while (!setting.empty()) {
+    const std::string name = setting.word();
+    if (name == "min")
+      spec.limits.min = number();
+    else if (name == "max")
+      spec.limits.max = number();
+    else if (name == "start")
+      spec.start = number();
+    else if (name == "policy")
+      spec.policy = setting.word();
+    else if (name == "max-restarts")
+      spec.max_restarts = number();
+    else if (name == "settle")
+      spec.deadlines.settle = setting.duration();
+    else
+      setting.fail("no option of a job");
+  }
+  return std::make_unique<JobStage>(spec);
+}
+
+}  // namespace elasticrun::scenarios

@@ -1,0 +1,70 @@
+// Membership on a stage: letters and local events in, letters and facts out.
+#include "tests/fakes/notation.hpp"
+#include "tests/scenarios/stage.hpp"
+
+namespace elasticrun::scenarios {
+namespace {
+
+class MembershipStage final : public Stage {
+ public:
+  explicit MembershipStage(rendezvous::MembershipOptions options)
+      : membership_(std::move(options)) {}
+
+  Lines play(Words& words, Time now) override {
+    if (words.at_number()) return says(words, now);
+    const std::string what = words.word();
+    if (what == "change") return tell(change(words), now);
+    if (what == "tick") return tell(rendezvous::Tick{}, now);
+    if (what == "up") {
+      const WorkerId worker = words.worker();
+      return tell(rendezvous::WorkerUp{worker, HostId(0), static_cast<int>(worker.value)}, now);
+    }
+    if (what != "gone") words.fail("no event of membership");
+    const WorkerId worker = words.worker();
+    const Time dead_by = words.accept("at-latest") ? scene_begin + words.duration() : Time{};
+    return tell(rendezvous::WorkerGone{worker, words.reason(), dead_by}, now);
+  }
+
+ private:
+  // "1 2 say prepared g1" is one letter of each, one after the other.
+  Lines says(Words& words, Time now) {
+    Lines lines;
+    const auto speakers = words.workers();
+    words.expect(speakers.size() == 1 ? "says" : "say");
+    const wire::FromWorker letter = fakes::from_worker(words);
+    for (const WorkerId speaker : speakers)
+      for (std::string& line : tell(rendezvous::Letter{speaker, letter}, now))
+        lines.push_back(std::move(line));
+    return lines;
+  }
+  static rendezvous::Change change(Words& words) {
+    rendezvous::Change change{.id = ChangeId(static_cast<std::uint64_t>(words.number()))};
+    if (words.accept("add")) change.add = words.workers();
+    if (words.accept("remove")) change.remove = words.workers();
+    change.reason = words.reason();
+    return change;
+  }
+  Lines tell(const rendezvous::Event& event, Time now) {
+    Lines lines;
+    for (const auto& action : membership_.step(event, now)) lines.push_back(fakes::to_text(action));
+    if (membership_.wake_at() <= now) lines.push_back("BUG: it wants to wake in the past");
+    return lines;
+  }
+
+  rendezvous::Membership membership_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> membership_stage(Words& setting) {
+  rendezvous::MembershipOptions options;
+  if (setting.accept("minimum")) options.minimum = static_cast<int>(setting.number());
+  options.abort_timeout = std::chrono::seconds(5);
+  options.prepare_timeout = std::chrono::seconds(30);
+  options.plan = [](const std::vector<wire::Member>& members) {
+    return wire::BatchPlan{.global_batch = 8 * static_cast<std::int64_t>(members.size())};
+  };
+  return std::make_unique<MembershipStage>(std::move(options));
+}
+
+}  // namespace elasticrun::scenarios

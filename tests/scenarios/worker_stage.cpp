@@ -1,0 +1,77 @@
+// One worker's Member on a stage: the controller's letters and the training thread's calls in.
+#include "tests/fakes/notation.hpp"
+#include "tests/scenarios/stage.hpp"
+
+namespace elasticrun::scenarios {
+namespace {
+
+class WorkerStage final : public Stage {
+ public:
+  explicit WorkerStage(WorkerId self) : member_(self) {}
+
+  Lines play(Words& words, Time) override {
+    Lines lines = act(words);
+    for (const auto& action : member_.take_outbox()) lines.push_back(fakes::to_text(action));
+    if (const std::string task = name(member_.task()); task != task_) {
+      lines.push_back("task: " + task);
+      task_ = task;
+    }
+    return lines;
+  }
+
+ private:
+  static std::string name(worker::Task task) {
+    constexpr const char* names[] = {"wait", "enter", "step", "released", "evicted"};
+    return names[static_cast<int>(task)];
+  }
+  static Lines answer(bool yes) { return {yes ? "yes" : "no"}; }
+
+  Lines act(Words& words) {
+    if (words.accept("hears")) return member_.receive(fakes::to_worker(words)), Lines{};
+    if (words.accept("ready")) return member_.ready({.call = words.number()}), Lines{};
+    if (words.accept("begins")) {
+      words.expect("transfer");
+      return member_.begin_transfer(), answer(member_.may_receive_in_place());
+    }
+    if (words.accept("entered")) return member_.entered({.step = words.step()}), Lines{};
+    if (words.accept("done")) return member_.done(words.number()), Lines{};
+    if (words.accept("outside")) return member_.outside(), Lines{};
+    if (words.accept("broken")) return member_.broken(words.reason()), Lines{};
+    if (words.accept("leaves")) return member_.leave(words.reason()), Lines{};
+    if (words.accept("fails")) return member_.fail(words.reason()), Lines{};
+    return group(words);
+  }
+  Lines group(Words& words) {
+    if (words.accept("published")) {
+      const auto generation = words.generation();
+      return member_.published(generation, words.word()), Lines{};
+    }
+    if (words.accept("formed")) return member_.formed(words.generation(), {}), Lines{};
+    if (words.accept("unformed")) {
+      const auto generation = words.generation();
+      return member_.formed(generation, Error{words.reason()}), Lines{};
+    }
+    return step(words);
+  }
+  Lines step(Words& words) {
+    if (words.accept("may-swap?")) return answer(member_.may_swap());
+    if (words.accept("begin-compute?")) return answer(member_.begin_compute());
+    if (words.accept("vote?")) return answer(member_.vote() == 1);
+    if (words.accept("commit?")) return answer(member_.commit());
+    if (!words.accept("may-apply?")) words.fail("no event of a worker");
+    words.expect("votes");
+    return answer(member_.may_apply(static_cast<double>(words.number())));
+  }
+
+  worker::Member member_;
+  std::string task_ = "wait";
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> worker_stage(Words& setting) {
+  setting.expect("worker");
+  return std::make_unique<WorkerStage>(setting.worker());
+}
+
+}  // namespace elasticrun::scenarios

@@ -1,0 +1,101 @@
+// The tables that the job is made of: phases, deadlines, and the text of an event.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "job/deadlines.hpp"
+#include "job/event.hpp"
+#include "job/phase.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Phase all_phases[] = {Phase::starting, Phase::training, Phase::reforming, Phase::short_of,
+                                Phase::trained,  Phase::stopping, Phase::closing,   Phase::ended};
+
+TEST_CASE("the table of transitions has one answer for each question") {
+  std::set<std::pair<Phase, Happening>> seen;
+  for (const Transition& t : transitions) CHECK(seen.emplace(t.from, t.happening).second);
+}
+
+TEST_CASE("every phase can be reached, and every phase ends when it is told to stop") {
+  std::set<Phase> reached{Phase::starting};
+  for (std::size_t round = 0; round < std::size(all_phases); ++round)
+    for (const Transition& t : transitions)
+      if (reached.contains(t.from)) reached.insert(t.to);
+  for (const Phase phase : all_phases) {
+    CAPTURE(to_text(phase));
+    CHECK(reached.contains(phase));
+    Phase at = next(phase, Happening::stop);
+    at = next(at, Happening::workers_gone);
+    CHECK(next(at, Happening::agents_gone) == Phase::ended);
+  }
+}
+
+TEST_CASE("nothing leads out of the end, and no way back from stopping") {
+  for (const Transition& t : transitions) {
+    CHECK(t.from != Phase::ended);
+    if (t.from >= Phase::stopping) CHECK(t.to > t.from);
+  }
+  CHECK(next(Phase::stopping, Happening::world_broken) == Phase::stopping);
+}
+
+TEST_CASE("the defaults agree with each other and with what the table says of them") {
+  CHECK(deadline_mistake(Deadlines{}) == "");
+  const Deadlines defaults;
+  for (const DeadlineRow& row : deadline_table) {
+    CAPTURE(row.name);
+    const auto standard = parse_duration(row.standard);
+    REQUIRE(standard.has_value());
+    CHECK(*standard == defaults.*row.member);
+    const auto named = std::ranges::count(deadline_table, row.shorter_than, &DeadlineRow::name);
+    CHECK(named == (row.shorter_than.empty() ? 0 : 1));
+  }
+}
+
+TEST_CASE("each rule of order is kept, and the mistake names both sides") {
+  for (const DeadlineRow& row : deadline_table) {
+    if (row.shorter_than.empty()) continue;
+    CAPTURE(row.name);
+    const auto other = std::ranges::find(deadline_table, row.shorter_than, &DeadlineRow::name);
+    Deadlines wrong;
+    wrong.*row.member = wrong.*other->member;
+    const std::string mistake = deadline_mistake(wrong);
+    CHECK(mistake.starts_with("--" + std::string(row.name) + ": "));
+    CHECK(mistake.find("--" + std::string(other->name)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a deadline of nothing is an error, but for those that then mean at once") {
+  for (const DeadlineRow& row : deadline_table) {
+    CAPTURE(row.name);
+    Deadlines none;
+    none.*row.member = 0s;
+    CHECK(deadline_mistake(none).empty() == may_be_zero(row.name));
+  }
+}
+
+TEST_CASE("an event is one line of JSON, whatever is in it") {
+  const Event event{"odd \"name\"",
+                    {{"whole", std::int64_t{-3}},
+                     {"half", 0.5},
+                     {"large", 1e300},
+                     {"none", std::nan("")},
+                     {"endless", INFINITY},
+                     {"yes", true},
+                     {"text", std::string("a\"b\\c\nd\te\x01 \xc3\xa4")},
+                     {"list", std::vector<std::string>{"x", "\"y\""}},
+                     {"empty", std::vector<std::string>{}}}};
+  CHECK(to_json(event, "2026-01-02T03:04:05.678Z") ==
+        R"({"time":"2026-01-02T03:04:05.678Z","event":"odd \"name\"","whole":-3,"half":0.5,)"
+        R"("large":1e+300,"none":null,"endless":null,"yes":true,)"
+        "\"text\":\"a\\\"b\\\\c\\u000ad\\u0009e\\u0001 \xc3\xa4\","
+        R"("list":["x","\"y\""],"empty":[]})");
+}
+
+}  // namespace
+}  // namespace elasticrun::job

@@ -1,0 +1,97 @@
+// Who is called silent, hung or stuck, at which second, and who is not.
+#include "rendezvous/liveness.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace elasticrun::rendezvous {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text(const HostSilent& v) { return "host " + std::to_string(v.host.value); }
+std::string text(const WorkerSilent& v) {
+  return (v.reason.starts_with("one step") ? "hung " : "silent ") + std::to_string(v.worker.value);
+}
+std::string text(const ReductionStuck& v) {
+  return "stuck " + std::to_string(v.worker.value) + " g" + std::to_string(v.generation.value);
+}
+
+// Hosts are missed after 5 s, workers after 10 s, steps after 60 s.
+struct Watch {
+  Liveness liveness{{5s, 10s, 60s}};
+
+  std::string at(Duration t) {
+    std::string out;
+    for (const Verdict& verdict : liveness.check(Time{} + t))
+      out += (out.empty() ? "" : ", ") + std::visit([](const auto& v) { return text(v); }, verdict);
+    return out;
+  }
+  void sample(std::uint32_t worker, Duration t, const char* phase, Duration waiting) {
+    wire::Sample sample{.generation = Generation(7), .waiting_ns = waiting.count(), .phase = phase};
+    liveness.worker_sample(WorkerId(worker), sample, Time{} + t);
+  }
+  Duration wake() const { return liveness.wake_at() - Time{}; }
+};
+
+TEST_CASE("a silent host is named once, and again only when it was heard") {
+  Watch watch;
+  watch.liveness.host_heard(HostId(1), Time{});
+  watch.liveness.host_heard(HostId(2), Time{} + 1s);
+  CHECK(watch.wake() == 5s);
+  CHECK(watch.at(4999ms) == "");
+  CHECK(watch.at(5s) == "host 1");
+  CHECK(watch.at(5s) == "");
+  CHECK(watch.wake() == 6s);
+  watch.liveness.host_gone(HostId(2));
+  CHECK(watch.liveness.wake_at() == never);
+  CHECK(watch.at(100s) == "");
+  watch.liveness.host_heard(HostId(1), Time{} + 100s);
+  CHECK(watch.at(105s) == "host 1");
+}
+
+TEST_CASE("a library's silence counts from its first letter; a plain program is never silent") {
+  Watch watch;
+  CHECK(watch.at(1000s) == "");
+  watch.liveness.worker_heard(WorkerId(3), Time{});
+  CHECK(watch.at(9999ms) == "");
+  CHECK(watch.at(10s) == "silent 3");
+  CHECK(watch.at(20s) == "");
+  watch.liveness.worker_heard(WorkerId(4), Time{});
+  watch.liveness.worker_gone(WorkerId(4));
+  CHECK(watch.at(30s) == "");
+}
+
+TEST_CASE("a step that takes too long blames who computes or applies, not who waits") {
+  for (const char* phase : {"compute", "apply"}) {
+    Watch watch;
+    watch.sample(1, 60s, phase, 59s);
+    watch.sample(2, 60s, "reduce", 59s);
+    CHECK(watch.at(60s) == "");
+    watch.sample(1, 61s, phase, 60s);
+    watch.sample(2, 61s, "reduce", 60s);
+    CHECK(watch.at(61s) == "hung 1");
+  }
+}
+
+TEST_CASE("on_epoch and idling are no hang") {
+  for (const char* phase : {"epoch", "idle", "a phase of a newer library"}) {
+    Watch watch;
+    watch.sample(1, 100s, phase, 99s);
+    CHECK(watch.at(100s) == "");
+  }
+}
+
+TEST_CASE("all wait in one reduction for too long: nobody is to blame, the group is broken once") {
+  Watch watch;
+  watch.sample(1, 70s, "reduce", 60s);
+  watch.sample(2, 70s, "reduce", 10s);
+  CHECK(watch.at(70s) == "stuck 1 g7");
+  CHECK(watch.at(70s) == "");
+  watch.sample(1, 71s, "reduce", 1s);
+  CHECK(watch.at(71s) == "");
+}
+
+}  // namespace
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,241 @@
+// Each rule of membership as a table of small cases; whole conversations are in tests/scenarios.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/scenarios/scene.hpp"
+
+namespace elasticrun::scenarios {
+namespace {
+
+// Workers 1 to 3 in the world of generation 1, which has stepped once; 4 and 5 are ready.
+Scene running(const char* setting = "minimum 1") {
+  Scene scene(membership_stage, setting);
+  scene.play(R"(up 1
+                up 2
+                up 3
+                up 4
+                up 5
+                1 2 3 4 5 say ready call 1 batch 8
+                change 1 add 1 2 3: the first world
+                1 2 3 say prepared g1
+                1 2 3 say entered g1 step 0
+                1 2 3 say committed g1 step 1)");
+  return scene;
+}
+
+TEST_CASE("Go is sent when the last of all has prepared, in whatever order, and once") {
+  std::vector<int> order{1, 2, 3, 4};
+  do {
+    Scene scene = running();
+    scene.tell("change 2 add 4 remove 2: replace 2");
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(scene.tell(fmt::format("{} says prepared g2", order[i])) == "");
+    const std::string said = scene.tell(fmt::format("{} says prepared g2", order[3]));
+    for (const int worker : order) CHECK(has(said, fmt::format("to {}: go g2", worker)));
+    CHECK_FALSE(has(said, "at-once"));
+    CHECK(scene.tell(fmt::format("{} says prepared g2", order[0])) == "");
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("a world is formed when all have entered, and leavers go when it has stepped") {
+  Scene scene = running();
+  scene.play("change 2 remove 1: shrink\n 1 2 3 say prepared g2");
+  CHECK(scene.tell("2 says entered g2 step 5 idle 1ms") == "");
+  // A commit proves that all have entered, but the last Entered may still be on its way.
+  CHECK(scene.tell("2 says committed g2 step 6") == "");
+  const std::string said = scene.tell("3 says entered g2 step 5 idle 4ms");
+  CHECK(has(said, "formed g2 of 2 3 planned from step 5 idle 4 ms"));
+  CHECK(has(said, "dismissed [1]"));
+  CHECK(has(said, "to 1: dismiss"));
+  CHECK(scene.tell("3 says committed g2 step 6") == "");
+}
+
+TEST_CASE("what is said of another generation changes nothing") {
+  const char* letters[] = {"publish g9 x",          "prepared g9",         "prepare-failed g9: no",
+                           "entered g9 step 3",     "committed g9 step 3", "broken g9: no",
+                           "answer g9 step 3",      "publish g1 x",        "prepared g1",
+                           "prepare-failed g1: no", "entered g1 step 3",   "committed g1 step 3",
+                           "answer g1 step 3"};
+  for (const char* letter : letters) {
+    CAPTURE(letter);
+    Scene scene = running();
+    scene.tell("change 2 add 4: grow");
+    CHECK(scene.tell(std::string("2 says ") + letter) == "");
+    CHECK(has(scene.tell("1 2 3 4 say prepared g2"), "go g2"));
+  }
+}
+
+TEST_CASE("strangers, the dead and the dismissed are not heard") {
+  Scene scene = running();
+  CHECK(scene.tell("9 says broken g1: no") == "");
+  scene.play(R"(change 2 remove 1: shrink
+                1 2 3 say prepared g2
+                2 3 say entered g2 step 5
+                2 says committed g2 step 6)");
+  CHECK(scene.tell("1 says broken g2: no") == "");
+  CHECK(scene.tell("1 says leave: enough") == "");
+  CHECK(scene.tell("gone 1: exited") == "");
+  CHECK(scene.tell("gone 1: exited again") == "");
+}
+
+// What the survivors 1 and 2 and the candidates answer, and who then holds the state.
+TEST_CASE("the newest committed state wins, and none is never 0") {
+  struct Case {
+    const char *first, *second;
+    const char* members;
+  };
+  const Case cases[] = {
+      {"step 5", "step 5", "members 1*,2*,4,5 "}, {"step 5", "step 6", "members 1,2*,4,5 "},
+      {"step 6", "step 5", "members 1*,2,4,5 "},  {"none", "step 0", "members 1,2*,4,5 "},
+      {"step 1", "none", "members 1*,2,4,5 "},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.members);
+    Scene scene = running();
+    scene.tell("gone 3: was killed");
+    scene.tell(std::string("1 says answer g1 ") + c.first);
+    const std::string said = scene.tell(std::string("2 says answer g1 ") + c.second);
+    std::string members = c.members;
+    // 4 takes the seat of 3.
+    CHECK(has(said, members));
+    CHECK(scene.tell("1 2 4 5 say prepared g2").find("go g2 at-once") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "an abort in every stage of a change names the newest generation and asks all who count") {
+  struct Case {
+    const char* before;
+    const char* event;
+    const char* asked;  // all of these, and no other
+  };
+  const Case cases[] = {
+      {"", "gone 3: x", "12"},
+      {"", "2 says broken g1: x", "123"},
+      {"change 2 add 4: grow", "gone 3: x", "124"},
+      {"change 2 add 4: grow\n 1 2 3 4 say prepared g2", "gone 4: x", "123"},
+      {"change 2 add 4: grow\n 1 2 3 4 say prepared g2", "1 says broken g1: x", "1234"},
+      {"change 2 add 4: grow\n 1 2 3 4 say prepared g2\n 4 says entered g2 step 5",
+       "2 says broken g2: x", "1234"},
+      {"change 2 remove 1: shrink\n 1 2 3 say prepared g2\n 2 3 say entered g2 step 5", "gone 2: x",
+       "13"},
+      {"change 2 remove 1: shrink", "gone 1: x", "23"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.before);
+    CAPTURE(c.event);
+    Scene scene = running();
+    const bool changing = c.before[0] != 0;
+    scene.play(c.before);
+    const std::string said = scene.tell(c.event);
+    for (char worker = '1'; worker <= '5'; ++worker) {
+      const bool asked = std::string_view(c.asked).find(worker) != std::string_view::npos;
+      const std::string abort = fmt::format("to {}: abort g{}", worker, changing ? 2 : 1);
+      CHECK(has(said, abort) == asked);
+    }
+    // And no second one for what follows from the first.
+    CHECK(scene.tell("2 says broken g2: x") == "");
+  }
+}
+
+TEST_CASE("the death of a candidate before Go is nobody's business but the change's") {
+  Scene scene = running();
+  scene.tell("change 2 add 4: grow");
+  const std::string said = scene.tell("gone 4: x");
+  CHECK(has(said, "change 2 dropped"));
+  CHECK_FALSE(has(said, "abort"));
+  CHECK_FALSE(has(said, "broken"));
+}
+
+TEST_CASE("survivors below the minimum form no world, and no state means no world") {
+  Scene few = running("minimum 2");
+  CHECK(has(few.play("gone 4: x\n gone 5: x\n gone 1: x\n gone 2: x\n 3 says answer g1 step 7"),
+            "below minimum: 1 of 2"));
+
+  Scene lost = running();
+  const std::string said = lost.play("gone 1: x\n gone 2: x\n gone 3: x");
+  CHECK(has(said, "state lost"));
+  CHECK_FALSE(has(said, "prepare"));
+}
+
+TEST_CASE("a survivor of the last world is enough; without one its leases must have ended") {
+  // The leaver 1 alone has the state. 2 and 3, of the world that it is out of, are silent: they may
+  // still step until second 20.
+  Scene scene = running();
+  scene.play(R"(change 2 remove 1: shrink
+                change 3 add 4: too early
+                1 2 3 say prepared g2
+                2 3 say entered g2 step 5)");
+  scene.tell("1s gone 2 at-latest 20s: was lost with its host");
+  scene.tell("1s gone 3 at-latest 20s: was lost with its host");
+  CHECK_FALSE(has(scene.tell("2s 1 says answer g2 step 5"), "prepare"));
+  CHECK_FALSE(has(scene.tell("19s tick"), "prepare"));
+  CHECK(has(scene.tell("20s tick"), "prepare g3 members"));
+
+  Scene other = running();
+  other.tell("1s gone 2 at-latest 20s: was lost with its host");
+  other.tell("1s 1 says answer g1 step 5");
+  CHECK(has(other.tell("1s 3 says answer g1 step 5"), "prepare g2 members"));
+}
+
+TEST_CASE("a generation is never used twice, dropped changes and broken worlds included") {
+  Scene scene = running();
+  int newest = 1;
+  const auto is_newer = [&](const std::string& said) {
+    const std::size_t at = said.find("prepare g");
+    REQUIRE(at != std::string::npos);
+    const int generation = std::stoi(said.substr(at + 9));
+    CHECK(generation > newest);
+    newest = generation;
+  };
+  for (int i = 0; i < 5; ++i) {
+    is_newer(scene.tell("change 2 add 4: grow"));
+    scene.tell(fmt::format("4 says prepare-failed g{}: no", newest));
+  }
+  scene.tell("1 says broken g1: x");
+  for (int i = 0; i < 5; ++i) {
+    is_newer(scene.tell(fmt::format("1 2 3 4 5 say answer g{} step 5", newest)));
+    scene.tell(fmt::format("1 says prepare-failed g{}: no", newest));
+  }
+}
+
+TEST_CASE("nobody returns from train before all are done") {
+  Scene scene = running();
+  CHECK(scene.tell("1 says done call 1 step 9") == "");
+  CHECK(scene.tell("3 says done call 1 step 9") == "");
+  CHECK(scene.tell("1 says done call 1 step 9") == "");
+  const std::string said = scene.tell("2 says done call 1 step 9");
+  for (const char* released : {"to 1: release", "to 2: release", "to 3: release"})
+    CHECK(has(said, released));
+  CHECK_FALSE(has(said, "to 4"));
+  CHECK(has(said, "trained call 1"));
+}
+
+TEST_CASE("done counts for its world: after a re-form it must be said again") {
+  Scene scene = running();
+  scene.play("1 2 say done call 1 step 9\n gone 3: x\n 1 2 say answer g1 step 9");
+  scene.tell("1 2 4 5 say prepared g2");
+  scene.tell("1 2 4 5 say entered g2 step 9");
+  CHECK(scene.tell("4 5 say done call 1 step 9") == "");
+  CHECK(scene.tell("1 says done call 1 step 9") == "");
+  CHECK(has(scene.tell("2 says done call 1 step 9"), "trained"));
+}
+
+TEST_CASE("who is leaving cannot be taken in again before it is out") {
+  Scene scene = running();
+  scene.play("change 2 remove 1: shrink\n 1 2 3 say prepared g2\n 2 3 say entered g2 step 5");
+  CHECK(has(scene.tell("change 3 add 1: back"), "change 3 dropped"));
+}
+
+TEST_CASE("when all are to be replaced somebody stays who has the state") {
+  Scene scene = running();
+  const std::string said = scene.tell("change 2 add 4 5 remove 1 2 3: replace all");
+  CHECK(has(said, "to 4: prepare g2"));
+  CHECK(has(said, "*"));
+}
+
+}  // namespace
+}  // namespace elasticrun::scenarios

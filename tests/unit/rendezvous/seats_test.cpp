@@ -1,0 +1,65 @@
+// Ranks: who sits where after losses, replacements and decisions; and the row that is complete
+// once.
+#include "rendezvous/seats.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "rendezvous/exchange.hpp"
+
+namespace elasticrun::rendezvous {
+namespace {
+
+// "+3" adds worker 3, "-3" loses it, "x3" takes it out by decision.
+std::string order_after(const char* moves) {
+  Seats seats;
+  for (const char* at = moves; *at != 0; at += at[2] == ' ' ? 3 : 2) {
+    const WorkerId worker(static_cast<std::uint32_t>(at[1] - '0'));
+    if (*at == '+') seats.add(worker);
+    if (*at == '-') seats.vacate(worker);
+    if (*at == 'x') seats.remove(worker);
+  }
+  std::string text;
+  for (const WorkerId worker : seats.order()) text += std::to_string(worker.value);
+  return text;
+}
+
+TEST_CASE("rank order") {
+  struct Case {
+    const char* moves;
+    const char* order;
+  };
+  const Case cases[] = {
+      {"", ""},
+      {"+1 +2 +3", "123"},          // the first world: in the order given
+      {"+1 +2 +3 -2", "13"},        // survivors keep their order
+      {"+1 +2 +3 -2 +4", "143"},    // a replacement takes the lost rank
+      {"+1 +2 +3 -3 -1 +4", "42"},  // the lowest first
+      {"+1 +2 +3 -3 -1 +4 +5", "425"},
+      {"+1 +2 +3 +4", "1234"},      // others are appended
+      {"+1 +2 +3 x2 +4", "134"},    // by decision: the seat goes as well
+      {"+1 +2 +3 -1 x3 +4", "24"},  // and empty ones with it
+      {"+1 -9", "1"},               // a stranger has no seat
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.moves);
+    CHECK(order_after(c.moves) == c.order);
+  }
+}
+
+TEST_CASE("a row is complete exactly once, with the first value of each rank") {
+  Exchange row(3);
+  CHECK_FALSE(row.publish(Rank(2), "c"));
+  CHECK_FALSE(row.publish(Rank(0), "a"));
+  CHECK_FALSE(row.publish(Rank(0), "again"));
+  CHECK_FALSE(row.publish(Rank(3), "beyond"));
+  CHECK_FALSE(row.has(Rank(1)));
+  CHECK(row.publish(Rank(1), ""));  // empty is a value, too
+  CHECK_FALSE(row.publish(Rank(1), "b"));
+  CHECK(row.values() == std::vector<std::string>{"a", "", "c"});
+  CHECK_FALSE(Exchange(0).publish(Rank(0), "a"));
+}
+
+}  // namespace
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,152 @@
+// The gate, in every order of events: an abort may come between any two calls of the training
+// thread. Conversations of a member are in tests/scenarios/worker.
+#include "worker/member.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <vector>
+
+namespace elasticrun::worker {
+namespace {
+
+using Call = std::function<void(Member&)>;
+
+// What a member has said, as far as it matters here.
+struct Said {
+  std::vector<wire::Answer> answers;
+  int committed = 0;  // letters
+  int entered = 0;
+
+  void listen(Member& member) {
+    for (const auto& action : member.take_outbox()) {
+      const auto* send = std::get_if<Send>(&action);
+      if (!send) continue;
+      if (const auto* answer = std::get_if<wire::Answer>(&send->letter)) answers.push_back(*answer);
+      committed += std::holds_alternative<wire::Committed>(send->letter);
+      entered += std::holds_alternative<wire::Entered>(send->letter);
+    }
+  }
+};
+
+wire::World world(std::uint64_t generation, bool holder) {
+  wire::World world{.generation = Generation(generation)};
+  world.members = {{WorkerId(1), HostId(), 0, holder}, {WorkerId(2), HostId(), 1, true}};
+  return world;
+}
+
+// A training thread as the driver's: each call looks first, so it is right at any moment.
+std::vector<Call> two_steps_and_a_switch() {
+  const Call compute = [](Member& m) { m.begin_compute(); };
+  const Call commit = [](Member& m) { m.commit(); };
+  const auto apply = [](double votes) { return [votes](Member& m) { m.may_apply(votes); }; };
+  const Call enter = [](Member& m) {
+    if (m.task() == Task::enter) m.begin_transfer();
+  };
+  const Call swap = [](Member& m) { m.may_swap(); };
+  const Call entered = [](Member& m) { m.entered({.step = m.committed()}); };
+  return {compute, apply(0), commit, compute, apply(2), commit, enter, swap, entered};
+}
+
+// In generation 1 at step 0, generation 2 prepared and told to go.
+Member in_world() {
+  Member member{WorkerId(1)};
+  member.ready({.call = 1});
+  member.receive(wire::Prepare{world(1, true)});
+  member.formed(Generation(1), {});
+  member.receive(wire::Go{Generation(1), true});
+  member.begin_transfer();
+  member.entered({.step = Step(0)});
+  member.receive(wire::Prepare{world(2, true)});
+  member.formed(Generation(2), {});
+  member.receive(wire::Go{Generation(2)});
+  member.take_outbox();
+  return member;
+}
+
+TEST_CASE("an abort at any moment is answered once, and nothing commits after the answer") {
+  const std::vector<Call> calls = two_steps_and_a_switch();
+  for (std::size_t moment = 0; moment <= calls.size(); ++moment) {
+    CAPTURE(moment);
+    Member member = in_world();
+    Said said;
+    bool in_apply = false;
+    Step answered = no_state;
+    for (std::size_t i = 0; i <= calls.size(); ++i) {
+      if (i == moment) {
+        in_apply = i == 2 || i == 5;
+        const bool in_swap = i == 8;
+        member.receive(wire::Abort{Generation(2), "test"});
+        said.listen(member);
+        CHECK(said.answers.size() == (in_apply || in_swap ? 0 : 1));
+        answered = member.committed();
+      }
+      if (i == calls.size()) break;
+      // Commit is called exactly when apply was allowed.
+      const bool commits = i == 2 || i == 5;
+      if (commits && i != moment && i > moment) continue;
+      calls[i](member);
+      said.listen(member);
+    }
+    REQUIRE(said.answers.size() == 1);
+    CHECK(said.answers[0].generation == Generation(2));
+    CHECK(said.answers[0].committed == member.committed());
+    CHECK(member.committed().value == answered.value + (in_apply ? 1 : 0));
+    CHECK(member.task() == Task::wait);
+    CHECK_FALSE(member.begin_compute());
+    CHECK_FALSE(member.may_apply(2));
+  }
+}
+
+TEST_CASE("the switch needs the votes of all, and its own Go") {
+  struct Case {
+    double votes;
+    Task task;
+  };
+  for (const Case& c : {Case{0, Task::step}, Case{1, Task::step}, Case{2, Task::enter}}) {
+    Member member = in_world();
+    CHECK(member.vote() == 1);
+    REQUIRE(member.begin_compute());
+    REQUIRE(member.may_apply(c.votes));
+    REQUIRE(member.commit());
+    CHECK(member.task() == c.task);
+  }
+}
+
+TEST_CASE("one that is behind answers with its old step until the new state is in place") {
+  for (const bool swapped : {false, true}) {
+    Member member = in_world();
+    member.receive(wire::Abort{Generation(2), "test"});
+    member.receive(wire::Prepare{world(3, false)});
+    member.formed(Generation(3), {});
+    member.receive(wire::Go{Generation(3), true});
+    member.begin_transfer();
+    CHECK_FALSE(member.holds_state());
+    CHECK_FALSE(member.may_receive_in_place());
+    if (swapped) REQUIRE(member.may_swap());
+    member.take_outbox();
+    member.receive(wire::Abort{Generation(3), "again"});
+    member.entered({.step = Step(9)});
+    Said said;
+    said.listen(member);
+    REQUIRE(said.answers.size() == 1);
+    CHECK(said.answers[0].committed == Step(swapped ? 9 : 0));
+    CHECK(said.entered == (swapped ? 1 : 0));
+  }
+}
+
+TEST_CASE("only the first step of a generation is announced") {
+  Member member = in_world();
+  Said said;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(member.begin_compute());
+    REQUIRE(member.may_apply(0));
+    REQUIRE(member.commit());
+    said.listen(member);
+  }
+  CHECK(said.committed == 1);
+  CHECK(member.committed() == Step(3));
+}
+
+}  // namespace
+}  // namespace elasticrun::worker
