@@ -169,7 +169,7 @@ void Process::enter() {
   stage_.plane.collective(g, id_, index_++, 0, complete,
                           [this, g, self = shared_from_this()](auto sum) {
                             now_or_thawed([this, g, ok = sum.has_value()] {
-                              if (!ok) {
+                              if (!ok || stage_.holders[g].empty()) {
                                 busy_ = false;
                                 member_.broken("the transfer broke");
                                 do_outbox();
