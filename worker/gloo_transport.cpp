@@ -99,6 +99,8 @@ Ticker::Ticker(std::shared_ptr<tcp::Device> device)
 
 Ticker::~Ticker() {
   device_->unregisterDescriptor(timer_, this);
+  // Gloo waits for its loop to turn, by a condition variable without a lock: that orders nothing.
+  const std::lock_guard lock(mutex_);
   ::close(timer_);
 }
 
@@ -120,6 +122,7 @@ void Ticker::set(std::chrono::nanoseconds interval) {
 }
 
 void Ticker::handleEvents(int) {
+  const std::lock_guard lock(mutex_);
   std::uint64_t turns = 0;
   [[maybe_unused]] const ssize_t got = ::read(timer_, &turns, sizeof turns);
 }

@@ -105,11 +105,10 @@ void Supervisor::wind_up(Time now) {
     while (!pool_.workers().empty()) pool_.erase(pool_.workers().begin()->first);
   }
   const bool all_started = first_ && (first_->empty() || ending() || phase_ == Phase::trained);
-  const bool nobody_wanted = library_ && all_started && pool_.wanted(target_, now).empty();
-  if (nobody_wanted && phase_ != Phase::short_of && pool_.workers().empty())
-    happen(Happening::stop);
-  if (all_started && pool_.workers().empty() && phase_ != Phase::closing &&
-      phase_ != Phase::ended) {
+  const bool all_gone = all_started && pool_.workers().empty();
+  const bool more_to_come = library_ && !pool_.all_retired();
+  if (all_gone && library_ && !more_to_come && phase_ != Phase::short_of) happen(Happening::stop);
+  if (all_gone && !(phase_ == Phase::starting && more_to_come) && phase_ < Phase::closing) {
     happen(Happening::workers_gone);
     if (phase_ == Phase::closing) close(now);
   }

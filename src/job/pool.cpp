@@ -29,6 +29,10 @@ bool Pool::usable(SlotId slot, Time now) const {
   return trouble == troubles_.end() || trouble->second.not_before <= now;
 }
 
+bool Pool::all_retired() const {
+  return std::ranges::all_of(slots_, [&](SlotId s) { return retired_.contains(s); });
+}
+
 int Pool::usable(Time now) const {
   return static_cast<int>(
       std::ranges::count_if(slots_, [&](SlotId s) { return worker_in(s) || usable(s, now); }));

@@ -56,6 +56,8 @@ class Pool {
   void slot_works(SlotId slot) { troubles_.erase(slot); }
   // Its worker left by itself: nobody takes its place.
   void retire(SlotId slot) { retired_.insert(slot); }
+  // No slot will ever have a worker again; one in its pause will.
+  bool all_retired() const;
   // When the next slot comes out of its pause.
   Time wake_at(Time now) const;
 
