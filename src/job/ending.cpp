@@ -149,7 +149,7 @@ void Supervisor::tell_story() {
   for (const Chapter& one : story_)
     say(Tone::info, fmt::format("  step {}: {} worker{}: {}", one.from.value, one.size,
                                 one.size == 1 ? "" : "s", one.why));
-  if (exit_code_ == exit_code::ok && !last_reason_.empty())
+  if (exit_code_ == exit_code::ok && !unsettled_ && !last_reason_.empty())
     say(Tone::info, "  at the end: " + last_reason_);
 }
 

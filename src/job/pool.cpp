@@ -50,7 +50,12 @@ std::vector<SlotId> Pool::wanted(int size, Time now) const {
     // A slot whose worker is on its way out is neither: it is free when that one has gone.
   }
   const auto limit = static_cast<std::size_t>(std::max(size, 0));
-  if (wanted.size() > limit) wanted.resize(limit);
+  // Too many: the last ones go, those who are still starting before those who train.
+  const auto starting = [&](SlotId slot) { return !workers_.at(*worker_in(slot)).ready; };
+  while (wanted.size() > limit) {
+    const auto last = std::find_if(wanted.rbegin(), wanted.rend(), starting);
+    wanted.erase(last == wanted.rend() ? std::prev(wanted.end()) : std::prev(last.base()));
+  }
   for (const SlotId slot : free)
     if (wanted.size() < limit) wanted.push_back(slot);
   return wanted;

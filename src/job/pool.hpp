@@ -44,7 +44,7 @@ class Pool {
   std::optional<WorkerId> worker_in(SlotId slot) const;
 
   // The slots that should have a worker when `size` workers are wanted: those that have one first,
-  // so that survivors stay, then free ones in order.
+  // so that survivors stay (who trains before who starts), then free ones in order.
   std::vector<SlotId> wanted(int size, Time now) const;
   // How many slots could have a worker now.
   int usable(Time now) const;

@@ -50,11 +50,14 @@ int seeds(std::uint64_t first, std::uint64_t last, bool rules_only, const char* 
   if (rules_only)
     for (const auto& [rule, count] : broken) fmt::print("{}: {}\n", rule, count);
   std::ranges::sort(events);
+  const auto long_ones = events.end() - std::ranges::lower_bound(events, 300U);
   std::string codes;
   for (const auto& [code, count] : ends) codes += fmt::format(" {} times {},", count, code);
-  fmt::print("{} seeds, {} to {} events each (median {}), {} worlds; ended with{} {} broken\n",
-             events.size(), events.front(), events.back(), events[events.size() / 2], worlds, codes,
-             broken.size());
+  fmt::print(
+      "{} seeds ({} of at least 300 events, median {}, most {}), {} worlds; "
+      "ended with{} {} rules broken\n",
+      events.size(), long_ones, events[events.size() / 2], events.back(), worlds, codes,
+      broken.size());
   return broken.empty() ? 0 : 1;
 }
 

@@ -39,6 +39,27 @@ TEST_CASE("slots are taken in order, and who has one keeps it") {
   CHECK(wanted(pool, 2) == "20");
 }
 
+TEST_CASE("who trains is kept before who is still starting") {
+  Pool pool = four_slots();
+  pool.start(slot(0), Time{});
+  for (const int index : {1, 2}) pool.find(pool.start(slot(index), Time{}))->ready = true;
+  CHECK(wanted(pool, 3) == "012");
+  CHECK(wanted(pool, 2) == "12");
+  CHECK(wanted(pool, 1) == "1");
+}
+
+TEST_CASE("retired is for good, a pause is not") {
+  Pool pool = four_slots();
+  for (const int index : {0, 1, 2}) pool.retire(slot(index));
+  CHECK(!pool.all_retired());
+  pool.slot_failed(slot(3), Time{});
+  pool.slot_failed(slot(3), Time{});
+  CHECK(wanted(pool, 4).empty());
+  CHECK(!pool.all_retired());
+  pool.retire(slot(3));
+  CHECK(pool.all_retired());
+}
+
 TEST_CASE("a worker on its way out has its slot until it is gone") {
   Pool pool = four_slots();
   const WorkerId leaving = pool.start(slot(0), Time{});
