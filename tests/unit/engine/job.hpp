@@ -1,0 +1,72 @@
+// A controller for the tests: the real Membership, a Unix socket as an agent has, and toy workers
+// as processes. No time is waited for: tests wait for lines and letters.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rendezvous/membership.hpp"
+
+namespace elasticrun::engine_test {
+
+struct Exit {
+  int code = 0;
+  int signal = 0;
+};
+
+class Job {
+ public:
+  // Every world has this global batch, so that any sequence of worlds makes the same updates.
+  explicit Job(wire::BatchPlan plan);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  using Arguments = std::vector<std::string>;
+  WorkerId start(const Arguments& arguments);
+  // Starts n workers with the same arguments and, when all are ready, forms the first world.
+  std::vector<WorkerId> form(int n, const Arguments& arguments);
+  void change(const std::vector<WorkerId>& add, const std::vector<WorkerId>& remove = {});
+  void kill(WorkerId worker);
+  void let_go(WorkerId worker);   // from a --hold
+  void hang_up(WorkerId worker);  // as an agent that is gone
+
+  // Runs until it holds; fails the test after a minute.
+  void until(const std::string& what, const std::function<bool()>& holds);
+  void until_line(WorkerId worker, const std::string& begin);
+  void until_ready(const std::vector<WorkerId>& workers);
+  // Until all who take part in the prepared world have heard its Go: a step whose reduction begins
+  // from now on is the last one of the old world.
+  void until_going(Generation generation);
+  // Until every Go and Abort that was sent has been heard.
+  void until_heard();
+  void until_all_ended();
+
+  const std::vector<std::string>& lines(WorkerId worker) const;
+  bool has_line(WorkerId worker, const std::string& begin) const;
+  Exit exit_of(WorkerId worker) const;
+  // What the last line with this beginning says after it.
+  std::string said(WorkerId worker, const std::string& begin) const;
+  std::vector<std::vector<std::string>> all_lines() const;
+
+  // Facts of the membership, in order.
+  std::vector<rendezvous::WorldFormed> worlds;
+  std::vector<rendezvous::Trained> trained;
+  std::vector<rendezvous::ChangeEnded> changes;
+  std::vector<wire::Sample> samples;
+  bool state_lost = false;
+  // Sees every letter before the membership does.
+  std::function<void(WorkerId, const wire::FromWorker&)> on_letter;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What a worker alone says, without elasticrun.
+std::vector<std::string> run_alone(const Job::Arguments& arguments);
+
+}  // namespace elasticrun::engine_test

@@ -1,0 +1,205 @@
+// A worker for the tests: learns a few doubles, writes down every step it computes and applies, and
+// can be told to die or to wait at a given place.
+//
+// Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
+//   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION
+//   evicted REASON   changed STEP   failed WHY   left
+//   final CALL RANK WEIGHT...  (weights as hexadecimal floats, then buffer, then the sum of losses)
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <elasticrun/elasticrun.hpp>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Weights = std::array<double, 8>;
+
+struct Options {
+  std::map<std::string, std::string> given;
+  std::int64_t number(const std::string& name, std::int64_t otherwise) const {
+    const auto found = given.find(name);
+    return found == given.end() ? otherwise : std::stoll(found->second);
+  }
+  bool at(const std::string& name, const std::string& place) const {
+    const auto found = given.find(name);
+    return found != given.end() && found->second == place;
+  }
+};
+
+Options options;
+
+void say(const std::string& line) {
+  const std::string text = line + "\n";
+  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(99);
+}
+
+// --die PLACE:STEP, --throw PLACE:STEP and --hold PLACE:STEP; a step that is repeated holds once.
+void pass(const char* place, std::int64_t step) {
+  const std::string here = std::string(place) + ":" + std::to_string(step);
+  if (options.at("--die", here)) ::kill(::getpid(), SIGKILL);
+  if (options.at("--throw", here)) throw std::runtime_error("told to throw at " + here);
+  if (options.at("--hold", here)) {
+    options.given.erase("--hold");
+    say("holding " + std::to_string(step));
+    char go = 0;
+    if (::read(STDIN_FILENO, &go, 1) < 0) std::_Exit(98);
+  }
+}
+
+double feature(std::uint64_t sample, std::size_t d) {
+  return std::sin(1.7 * static_cast<double>(sample) + static_cast<double>(d));
+}
+
+struct Model {
+  Weights weights{}, gradients{};
+  std::array<double, 1> running{1};
+  std::array<double, 1> losses{};
+
+  // The sum of the gradients of a quadratic loss; returns the loss.
+  double add_gradients(std::uint64_t sample, Weights& sum) const {
+    double loss = 0;
+    for (std::size_t d = 0; d < weights.size(); ++d) {
+      const double away = weights[d] - feature(sample, d);
+      sum[d] += away;
+      loss += away * away / 2;
+    }
+    return loss;
+  }
+  void descend(double rate) {
+    for (std::size_t d = 0; d < weights.size(); ++d) weights[d] -= rate * gradients[d];
+  }
+  void say_final(std::int64_t call, int rank) const {
+    std::string line = "final " + std::to_string(call) + " " + std::to_string(rank);
+    std::array<char, 64> text{};
+    for (const double x : weights) {
+      std::snprintf(text.data(), text.size(), " %a", x);
+      line += text.data();
+    }
+    std::snprintf(text.data(), text.size(), " %a %a", running[0], losses[0]);
+    say(line + text.data());
+  }
+};
+
+void train(elasticrun::Job& job, Model& model) {
+  job.on_epoch([&](const elasticrun::World& world) {
+    static std::int64_t done = 0;
+    ++done;
+    say("epoch " + std::to_string(done) + " " + std::to_string(world.rank()) + " " +
+        std::to_string(world.size()) + " " + std::to_string(world.generation()));
+    pass("epoch", done);
+  });
+  const auto compute = [&](elasticrun::Step& step) {
+    std::string line = "computed " + std::to_string(job.world().generation()) + " " +
+                       std::to_string(step.number());
+    for (const std::uint64_t sample : step.samples()) line += " " + std::to_string(sample);
+    say(line);
+    pass("compute", step.number());
+    model.gradients = {};
+    double mean = 0, odd = 0;
+    for (const std::uint64_t sample : step.samples()) {
+      step.sum("loss", model.add_gradients(sample, model.gradients));
+      mean += feature(sample, 0);
+      odd += static_cast<double>(sample % 2);
+    }
+    const auto n = static_cast<double>(step.samples().size());
+    for (double& g : model.gradients) g /= n;
+    model.running[0] = 0.9 * model.running[0] + 0.1 * mean / n;
+    if (step.number() >= 3) step.sum("odd", odd);
+    pass("computed", step.number());
+  };
+  const auto apply = [&](elasticrun::Step& step) {
+    pass("apply", step.number());
+    model.descend(0.1 * step.lr_factor());
+    model.losses[0] += step.total("loss") + 1000 * step.total("odd");
+    say("applied " + std::to_string(job.world().generation()) + " " +
+        std::to_string(step.number()) + " " + std::to_string(job.world().size()));
+    pass("applied", step.number());
+  };
+  for (std::int64_t call = 1; call <= options.number("--calls", 1); ++call) {
+    job.train({.samples = options.number("--samples", 100),
+               .epochs = options.number("--epochs", 2),
+               .batch = options.number("--batch", 0),
+               .base_batch = options.number("--base-batch", 0),
+               .micro_batch = options.number("--micro-batch", 0),
+               .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)},
+              compute, apply);
+    model.say_final(call, job.world().rank());
+    pass("between", call);
+  }
+}
+
+// The same model in a loop of its own: sample s of step t is t * batch + s.
+void own_loop(elasticrun::Job& job, Model& model) {
+  job.start();
+  const std::int64_t steps = options.number("--steps", 20), batch = options.number("--batch", 12);
+  while (job.committed() < steps) {
+    const Weights before = model.weights;
+    const std::int64_t step = job.committed();
+    try {
+      model.gradients = {};
+      std::string line =
+          "computed " + std::to_string(job.world().generation()) + " " + std::to_string(step);
+      for (std::int64_t s = job.world().rank(); s < batch; s += job.world().size()) {
+        model.add_gradients(static_cast<std::uint64_t>(step * batch + s), model.gradients);
+        line += " " + std::to_string(step * batch + s);
+      }
+      pass("compute", step);
+      job.all_reduce(std::span(model.gradients));
+      say(line);
+      for (double& g : model.gradients) g /= static_cast<double>(batch);
+      pass("apply", step);
+      const std::uint64_t generation = job.world().generation();
+      const int size = job.world().size();
+      model.descend(0.1);
+      pass("applied", step);
+      job.commit();
+      say("applied " + std::to_string(generation) + " " + std::to_string(step) + " " +
+          std::to_string(size));
+    } catch (const elasticrun::WorldChanged&) {
+      // A receiver of a newer state keeps that; committed() tells.
+      if (job.committed() == step) model.weights = before;
+      say("changed " + std::to_string(step));
+    }
+    if (options.at("--leave", std::to_string(step))) {
+      job.leave();
+      say("left");
+      return;
+    }
+  }
+  model.say_final(1, job.world().rank());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; i += 2) options.given[argv[i]] = argv[i + 1];
+  Model model;
+  // Whose fresh weights count must show: rank 0's are sent to all.
+  model.weights[0] = static_cast<double>(options.number("--first-weight", 0));
+  try {
+    elasticrun::Job job;
+    job.state("weights", std::span(model.weights))
+        .state("losses", std::span(model.losses))
+        .gradients("gradients", std::span(model.gradients))
+        .buffers("running", std::span(model.running));
+    if (options.at("--mode", "loop"))
+      own_loop(job, model);
+    else
+      train(job, model);
+    return 0;
+  } catch (const elasticrun::Evicted& evicted) {
+    say(std::string("evicted ") + evicted.what());
+    return 0;
+  } catch (const std::exception& error) {
+    say(std::string("failed ") + error.what());
+    return 1;
+  }
+}

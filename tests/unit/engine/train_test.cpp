@@ -1,0 +1,256 @@
+// train() in worlds that grow, shrink, begin again and end. Each run must come to what one worker
+// alone comes to.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "job.hpp"
+#include "oracle.hpp"
+
+namespace elasticrun::engine_test {
+namespace {
+
+// 100 samples in steps of 12: nine steps an epoch, the last one of four samples.
+constexpr std::int64_t samples = 100, epochs = 2;
+const wire::BatchPlan twelve{.global_batch = 12};
+
+std::vector<double> alone(Job::Arguments arguments = {}, int call = 1) {
+  arguments.insert(arguments.end(), {"--batch", "12"});
+  return final_figures(run_alone(arguments), call);
+}
+
+void check_all(const Job& job, const std::vector<WorkerId>& finishers,
+               const std::vector<double>& expected, std::int64_t all_epochs = epochs) {
+  check_lineage(job.all_lines(), samples, all_epochs);
+  for (const WorkerId worker : finishers) {
+    CHECK(job.exit_of(worker).code == 0);
+    CHECK(job.exit_of(worker).signal == 0);
+    check_close(final_figures(job.lines(worker)), expected);
+  }
+}
+
+TEST_CASE("one worker under a controller does what one alone does") {
+  Job job(twelve);
+  const auto workers = job.form(1, {"--first-weight", "3"});
+  job.until_all_ended();
+  check_all(job, workers, alone({"--first-weight", "3"}));
+  REQUIRE(job.trained.size() == 1);
+  CHECK(job.trained[0].call == 1);
+  REQUIRE(job.worlds.size() == 1);
+  CHECK(job.worlds[0].idle_ns == -1);
+}
+
+TEST_CASE("three workers begin with the weights of rank 0") {
+  Job job(twelve);
+  std::vector<WorkerId> workers{job.start({"--first-weight", "3"})};
+  workers.push_back(job.start({"--first-weight", "4"}));
+  workers.push_back(job.start({}));
+  job.until_ready(workers);
+  job.change(workers);
+  job.until_all_ended();
+  check_all(job, workers, alone({"--first-weight", "3"}));
+  // weights, losses, running; and the progress
+  CHECK(job.worlds.at(0).transfer_bytes > 80);
+}
+
+TEST_CASE("a world grows from one to three, while it trains") {
+  Job job(twelve);
+  std::vector<WorkerId> workers = job.form(1, {"--hold", "compute:5"});
+  job.until_line(workers[0], "holding");
+  workers.push_back(job.start({}));
+  workers.push_back(job.start({}));
+  job.until_ready(workers);
+  job.change({workers[1], workers[2]});
+  job.until_going(Generation(2));
+  job.let_go(workers[0]);
+  job.until_all_ended();
+  check_all(job, workers, alone());
+  CHECK(job.has_line(workers[0], "applied 1 5 1"));
+  CHECK(job.has_line(workers[0], "applied 2 6 3"));
+  CHECK(job.said(workers[2], "computed ").starts_with("2 17"));
+  REQUIRE(job.worlds.size() == 2);
+  CHECK(job.worlds[1].planned);
+  CHECK(job.worlds[1].step == Step(6));
+  CHECK(job.worlds[1].idle_ns >= 0);
+  CHECK(job.worlds[1].transfer_ns > 0);
+}
+
+TEST_CASE("a world shrinks from three to one; rank 0 leaves, too") {
+  Job job(twelve);
+  const auto workers = job.form(3, {"--hold", "compute:5"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  job.change({}, {workers[0], workers[1]});
+  job.until_going(Generation(2));
+  for (const WorkerId worker : workers) job.let_go(worker);
+  job.until_all_ended();
+  check_all(job, {workers[2]}, alone());
+  for (const WorkerId worker : {workers[0], workers[1]}) {
+    CHECK(job.said(worker, "evicted ") == "left the world by decision");
+    CHECK(job.exit_of(worker).code == 0);
+    CHECK(final_figures(job.lines(worker)).empty());
+  }
+  CHECK(job.has_line(workers[2], "applied 2 6 1"));
+}
+
+TEST_CASE("members are replaced one by one until nobody of the first world is left") {
+  Job job(twelve);
+  // The newest member holds all: the others wait for it in the reduction.
+  std::vector<WorkerId> all{job.start({}), job.start({"--hold", "compute:1"})};
+  job.until_ready(all);
+  job.change(all);
+  for (std::int64_t step = 1; step <= 13; step += 4) {
+    const WorkerId oldest = all[all.size() - 2], newest = all.back();
+    job.until_line(newest, "holding " + std::to_string(step));
+    all.push_back(job.start({"--hold", "compute:" + std::to_string(step + 4)}));
+    job.until_ready({all.back()});
+    job.change({all.back()}, {oldest});
+    job.until_going(Generation(static_cast<std::uint64_t>(2 + step / 4)));
+    job.let_go(newest);
+  }
+  job.until_line(all.back(), "holding 17");
+  job.let_go(all.back());
+  job.until_all_ended();
+  check_all(job, {all[4], all[5]}, alone());
+  CHECK(job.worlds.size() == 5);
+  for (const auto& world : job.worlds) CHECK(world.world.members.size() == 2);
+}
+
+TEST_CASE("of members that are all to go one stays, and brings its state to the newcomers") {
+  Job job(twelve);
+  const auto old = job.form(2, {"--hold", "compute:5"});
+  for (const WorkerId worker : old) job.until_line(worker, "holding");
+  const std::vector<WorkerId> fresh{job.start({"--hold", "compute:8"}), job.start({})};
+  job.until_ready(fresh);
+  job.change(fresh, old);
+  job.until_going(Generation(2));
+  for (const WorkerId worker : old) job.let_go(worker);
+  job.until_line(fresh[0], "holding");
+  job.change({}, old);
+  REQUIRE(job.worlds.size() == 2);
+  CHECK(job.worlds[1].world.members.size() == 3);
+  job.until_going(Generation(3));
+  job.let_go(fresh[0]);
+  job.until_all_ended();
+  check_all(job, fresh, alone());
+  for (const WorkerId worker : old) CHECK(job.has_line(worker, "evicted "));
+}
+
+TEST_CASE("more workers than samples in a step: some have an empty share") {
+  Job job({.global_batch = 2});
+  const Job::Arguments short_run{"--samples", "7", "--epochs", "4"};
+  const auto workers = job.form(5, short_run);
+  job.until_all_ended();
+  check_lineage(job.all_lines(), 7, 4);
+  Job::Arguments reference = short_run;
+  reference.insert(reference.end(), {"--batch", "2"});
+  const auto expected = final_figures(run_alone(reference));
+  for (const WorkerId worker : workers) {
+    check_close(final_figures(job.lines(worker)), expected);
+    CHECK(job.exit_of(worker).code == 0);
+  }
+  CHECK_FALSE(job.has_line(workers[4], "computed"));
+  CHECK(job.has_line(workers[4], "applied 1 15 5"));
+}
+
+TEST_CASE("shares are split by weight and computed in pieces") {
+  Job job({.global_batch = 12, .micro_batch = 4, .weights = {3, 1}, .lr_factor = 0.5});
+  const auto workers = job.form(2, {"--micro-batch", "5"});
+  job.until_all_ended();
+  check_all(job, workers, alone({"--base-batch", "24"}));
+  std::size_t computed = 0, applied = 0;
+  for (const std::string& line : job.lines(workers[0])) {
+    computed += line.starts_with("computed ");
+    applied += line.starts_with("applied ");
+  }
+  CHECK(applied == 18);
+  CHECK(computed == 16 * 3 + 2);  // nine samples as 3, 3, 3, and three of the last four
+}
+
+TEST_CASE("epochs end on every member, once") {
+  Job job(twelve);
+  std::vector<WorkerId> workers = job.form(2, {"--hold", "compute:8"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  workers.push_back(job.start({}));
+  job.until_ready(workers);
+  job.change({workers[2]}, {workers[0]});
+  job.until_going(Generation(2));
+  job.let_go(workers[0]);
+  job.let_go(workers[1]);
+  job.until_all_ended();
+  check_all(job, {workers[1], workers[2]}, alone());
+  // The switch is at the end of the first epoch: it ends in the world that has trained it.
+  CHECK(job.said(workers[0], "epoch 1 ") == "0 2 1");
+  CHECK(job.said(workers[1], "epoch 1 ") == "1 2 1");
+  CHECK(job.said(workers[1], "epoch 2 ") == "0 2 2");
+  CHECK(job.said(workers[2], "epoch ") == "1 1 2 2");  // its first, of the world's second
+}
+
+TEST_CASE("calls of train follow each other, and a newcomer skips what is over") {
+  Job job(twelve);
+  std::vector<WorkerId> workers = job.form(2, {"--calls", "3", "--hold", "compute:20"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  workers.push_back(job.start({"--calls", "3"}));
+  job.until_ready(workers);
+  job.change({workers[2]});
+  job.until_going(Generation(2));
+  job.let_go(workers[0]);
+  job.let_go(workers[1]);
+  job.until_all_ended();
+  check_lineage(job.all_lines(), samples, 3 * epochs);
+  REQUIRE(job.trained.size() == 3);
+  CHECK(job.trained[2].call == 3);
+  const auto reference = run_alone({"--calls", "3", "--batch", "12"});
+  for (const int call : {1, 2, 3})
+    for (const WorkerId worker : {workers[0], workers[1]})
+      check_close(final_figures(job.lines(worker), call), final_figures(reference, call));
+  for (const int call : {2, 3})
+    check_close(final_figures(job.lines(workers[2]), call), final_figures(reference, call));
+  CHECK(job.has_line(workers[2], "final 1 "));
+  for (const WorkerId worker : workers) CHECK(job.exit_of(worker).code == 0);
+}
+
+TEST_CASE("a change that is not taken up before the end is cancelled") {
+  Job job(twelve);
+  std::vector<WorkerId> workers = job.form(1, {"--hold", "applied:17"});
+  job.until_line(workers[0], "holding");
+  const WorkerId late = job.start({});
+  job.until_ready({late});
+  job.change({late});
+  job.until_going(Generation(2));
+  job.let_go(workers[0]);
+  job.until("the worker has ended", [&] { return !job.trained.empty(); });
+  REQUIRE(job.changes.size() == 2);
+  CHECK_FALSE(job.changes[1].done);
+  CHECK(job.changes[1].reason == "training is over");
+  job.kill(late);
+  job.until_all_ended();
+  check_all(job, workers, alone());
+}
+
+TEST_CASE("samples tell what a worker does, also while it is stuck") {
+  Job job(twelve);
+  const auto workers = job.form(1, {"--hold", "compute:4"});
+  job.until_line(workers[0], "holding");
+  const auto seen = [&](const std::function<bool(const wire::Sample&)>& f) {
+    return std::count_if(job.samples.begin(), job.samples.end(), f) > 0;
+  };
+  job.until("a sample of the hold", [&] {
+    return seen([](const wire::Sample& s) {
+      return s.phase == "compute" && s.waiting_ns > 30'000'000 && s.step == Step(4) &&
+             s.generation == Generation(1) && s.steps == 0;
+    });
+  });
+  std::int64_t steps = 0, own = 0;
+  for (const wire::Sample& sample : job.samples) {
+    steps += sample.steps;
+    own += sample.samples;
+    CHECK(sample.wall_ns >= sample.compute_ns + sample.reduce_ns);
+  }
+  CHECK(steps == 4);
+  CHECK(own == 48);
+  job.let_go(workers[0]);
+  job.until_all_ended();
+}
+
+}  // namespace
+}  // namespace elasticrun::engine_test

@@ -1,0 +1,230 @@
+// Workers that die, fail or lose their agent, at every place of a step. The survivors must come to
+// what an undisturbed run comes to.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <map>
+#include <set>
+
+#include "job.hpp"
+#include "oracle.hpp"
+
+namespace elasticrun::engine_test {
+namespace {
+
+constexpr std::int64_t samples = 100, epochs = 2;
+const wire::BatchPlan twelve{.global_batch = 12};
+
+const std::vector<double>& undisturbed() {
+  static const std::vector<double> figures = final_figures(run_alone({"--batch", "12"}));
+  return figures;
+}
+
+void check_survivors(const Job& job, const std::vector<WorkerId>& survivors) {
+  check_lineage(job.all_lines(), samples, epochs);
+  for (const WorkerId worker : survivors) {
+    CHECK(job.exit_of(worker).code == 0);
+    CHECK(job.exit_of(worker).signal == 0);
+    check_close(final_figures(job.lines(worker)), undisturbed());
+  }
+}
+
+std::vector<WorkerId> form_with_victim(Job& job, int size, int rank, const std::string& place,
+                                       const std::string& fault = "--die") {
+  std::vector<WorkerId> workers;
+  for (int i = 0; i < size; ++i)
+    workers.push_back(job.start(i == rank ? Job::Arguments{fault, place} : Job::Arguments{}));
+  job.until_ready(workers);
+  job.change(workers);
+  return workers;
+}
+
+TEST_CASE("a member dies in a step") {
+  // computed: its share is done, and the others wait for it in the reduction.
+  for (const char* place : {"compute:0", "compute:7", "computed:8", "apply:7", "applied:8",
+                            "apply:17", "epoch:1", "epoch:2"})
+    for (const int rank : {0, 2}) {
+      CAPTURE(std::string(place));
+      CAPTURE(rank);
+      Job job(twelve);
+      auto workers = form_with_victim(job, 3, rank, place);
+      job.until_all_ended();
+      const WorkerId victim = workers[static_cast<std::size_t>(rank)];
+      CHECK(job.exit_of(victim).signal == SIGKILL);
+      std::erase(workers, victim);
+      check_survivors(job, workers);
+      // In step 0 it may be gone before all are in the first world.
+      REQUIRE(!job.worlds.empty());
+      CHECK(job.worlds.size() <= 2);
+      CHECK_FALSE(job.worlds.back().planned);
+      CHECK(job.worlds.back().world.members.size() == 2);
+    }
+}
+
+TEST_CASE("a member is killed inside the reduction") {
+  Job job(twelve);
+  const WorkerId slow = job.start({"--hold", "compute:6"});
+  const WorkerId victim = job.start({});
+  const WorkerId third = job.start({});
+  job.until_ready({slow, victim, third});
+  job.change({slow, victim, third});
+  job.until_line(slow, "holding");
+  std::set<WorkerId> reducing;
+  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    if (const auto* sample = std::get_if<wire::Sample>(&letter))
+      if (sample->phase == "reduce" && sample->step == Step(6)) reducing.insert(from);
+  };
+  job.until("both reduce", [&] { return reducing.size() == 2; });
+  job.kill(victim);
+  // While the slow one still computes, the controller has its answer already.
+  bool answered = false;
+  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    const auto* answer = std::get_if<wire::Answer>(&letter);
+    if (answer && from == slow) answered = answer->committed == Step(6);
+  };
+  job.until("the slow one answers", [&] { return answered; });
+  job.let_go(slow);
+  job.until_all_ended();
+  check_survivors(job, {slow, third});
+}
+
+TEST_CASE("an abort inside apply is answered when the step is whole") {
+  Job job(twelve);
+  const auto workers = job.form(3, {"--hold", "apply:6"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  std::map<WorkerId, Step> answers;
+  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    const auto* answer = std::get_if<wire::Answer>(&letter);
+    if (answer) answers.emplace(from, answer->committed);
+  };
+  job.kill(workers[0]);
+  job.until("it is gone", [&] { return job.exit_of(workers[0]).signal != 0; });
+  job.until_heard();
+  CHECK(answers.empty());
+  job.let_go(workers[1]);
+  job.let_go(workers[2]);
+  job.until("both answer", [&] { return answers.size() == 2; });
+  for (const auto& [worker, committed] : answers) CHECK(committed == Step(7));
+  job.until_all_ended();
+  check_survivors(job, {workers[1], workers[2]});
+}
+
+TEST_CASE("all but one die, one after the other, and the last one finishes") {
+  Job job(twelve);
+  const std::vector<WorkerId> workers{job.start({"--die", "compute:3"}),
+                                      job.start({"--die", "apply:6"}),
+                                      job.start({"--die", "computed:6"}), job.start({})};
+  job.until_ready(workers);
+  job.change(workers);
+  job.until_all_ended();
+  check_survivors(job, {workers[3]});
+}
+
+TEST_CASE("a worker dies while the next world is being prepared") {
+  for (const bool newcomer_dies : {true, false}) {
+    CAPTURE(newcomer_dies);
+    Job job(twelve);
+    std::vector<WorkerId> workers = job.form(2, {"--hold", "compute:5"});
+    for (const WorkerId worker : workers) job.until_line(worker, "holding");
+    workers.push_back(job.start({}));
+    job.until_ready(workers);
+    const WorkerId victim = newcomer_dies ? workers[2] : workers[1];
+    bool killed = false;
+    job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+      if (!std::holds_alternative<wire::Publish>(letter) || from != victim) return;
+      job.kill(victim);
+      killed = true;
+    };
+    job.change({workers[2]});
+    job.until("it is killed", [&] { return killed; });
+    for (const WorkerId worker : {workers[0], workers[1]})
+      if (worker != victim) job.let_go(worker);
+    job.until("somebody has trained", [&] { return !job.trained.empty(); });
+    std::erase(workers, victim);
+    if (newcomer_dies) CHECK(job.worlds.size() == 1);
+    job.until_all_ended();
+    check_survivors(job, workers);
+  }
+}
+
+TEST_CASE("a worker dies between Go and the switch") {
+  for (const bool newcomer_dies : {true, false}) {
+    CAPTURE(newcomer_dies);
+    Job job(twelve);
+    std::vector<WorkerId> workers = job.form(2, {"--hold", "compute:5"});
+    for (const WorkerId worker : workers) job.until_line(worker, "holding");
+    workers.push_back(job.start({}));
+    job.until_ready(workers);
+    job.change({workers[2]});
+    job.until_going(Generation(2));
+    const WorkerId victim = newcomer_dies ? workers[2] : workers[1];
+    job.kill(victim);
+    job.until_going(Generation(3));  // prepared behind the backs of those who hold
+    for (const WorkerId worker : {workers[0], workers[1]})
+      if (worker != victim) job.let_go(worker);
+    job.until_all_ended();
+    std::erase(workers, victim);
+    check_survivors(job, workers);
+  }
+}
+
+TEST_CASE("rank 0 dies before the first step, and its weights count all the same") {
+  Job job(twelve);
+  const std::vector<WorkerId> workers{job.start({"--hold", "compute:0", "--first-weight", "3"}),
+                                      job.start({}), job.start({})};
+  job.until_ready(workers);
+  job.change(workers);
+  job.until("all have its weights", [&] { return job.worlds.size() == 1; });
+  job.kill(workers[0]);
+  job.until_all_ended();
+  check_lineage(job.all_lines(), samples, epochs);
+  const auto expected = final_figures(run_alone({"--batch", "12", "--first-weight", "3"}));
+  check_close(final_figures(job.lines(workers[1])), expected);
+  check_close(final_figures(job.lines(workers[2])), expected);
+}
+
+TEST_CASE("a callback that throws ends its worker, and the others go on") {
+  for (const char* place : {"compute:4", "apply:4", "epoch:1"}) {
+    CAPTURE(std::string(place));
+    Job job(twelve);
+    const auto workers = form_with_victim(job, 3, 1, place, "--throw");
+    job.until_all_ended();
+    CHECK(job.exit_of(workers[1]).code == 1);
+    CHECK(job.said(workers[1], "failed ") == std::string("told to throw at ") + place);
+    check_survivors(job, {workers[0], workers[2]});
+  }
+}
+
+TEST_CASE("a worker whose agent is gone ends with an error") {
+  Job job(twelve);
+  const auto workers = job.form(2, {"--hold", "compute:5"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  job.hang_up(workers[0]);
+  job.let_go(workers[0]);
+  job.until_line(workers[0], "failed the agent is gone");
+  job.let_go(workers[1]);
+  job.until_all_ended();
+  CHECK(job.exit_of(workers[0]).code == 1);
+  check_survivors(job, {workers[1]});
+}
+
+TEST_CASE("a newcomer that does not fit is turned away, and the world goes on") {
+  for (const char* option : {"--samples", "--epochs"}) {
+    CAPTURE(std::string(option));
+    Job job(twelve);
+    std::vector<WorkerId> workers = job.form(2, {"--hold", "compute:5"});
+    for (const WorkerId worker : workers) job.until_line(worker, "holding");
+    const WorkerId stranger = job.start({option, "99"});
+    job.until_ready({stranger});
+    job.change({stranger});
+    job.until_going(Generation(2));
+    for (const WorkerId worker : workers) job.let_go(worker);
+    job.until_all_ended();
+    CHECK(job.exit_of(stranger).code == 1);
+    CHECK(job.said(stranger, "failed ").starts_with("train: the workers do not agree"));
+    check_survivors(job, workers);
+  }
+}
+
+}  // namespace
+}  // namespace elasticrun::engine_test
