@@ -89,7 +89,8 @@ void AgentCore::on(const ProcessFailed& event, Time) {
 
 void AgentCore::on(const ProcessExited& event, Time) {
   if (!workers_.contains(event.worker)) return;
-  report(wire::WorkerExited{event.worker, event.code, event.signal});
+  report(wire::WorkerExited{event.worker, event.code, event.signal,
+                            host_ends_ ? ending_->reason : std::string()});
   finish(event.worker);
 }
 
@@ -99,11 +100,12 @@ void AgentCore::on(const ControllerLost& event, Time now) {
 }
 
 void AgentCore::on(const Terminated&, Time now) {
-  end_with(0, "asked to end by a signal", limits_.orphan_grace, now);
+  host_ends(0, "asked to end by a signal");
+  end_with(0, {}, limits_.orphan_grace, now);
 }
 
 void AgentCore::on(const GuardianLost&, Time now) {
-  if (!ending_) ending_ = EndAgent{1, "its guardian was killed"};
+  host_ends(1, "its guardian was killed");
   kill_all(now);
 }
 
@@ -148,6 +150,13 @@ void AgentCore::end_with(int exit_code, std::string reason, Duration grace, Time
   for (auto& worker : workers_) stop(worker, SIGTERM, grace, now);
 }
 
+// Our own decision: what happens to the workers now is no failure of theirs.
+void AgentCore::host_ends(int exit_code, std::string reason) {
+  if (ending_) return;
+  ending_ = EndAgent{exit_code, std::move(reason)};
+  host_ends_ = true;
+}
+
 void AgentCore::finish(WorkerId worker) {
   workers_.erase(worker);
   finished_.insert(worker);
@@ -160,8 +169,7 @@ void AgentCore::report(wire::FromAgent message) {
 
 void AgentCore::deadlines(Time now) {
   if (now >= lease_ends_) {
-    if (!ending_)
-      ending_ = EndAgent{1, "nothing heard of the controller for " + to_text(limits_.lease)};
+    host_ends(1, "nothing heard of the controller for " + to_text(limits_.lease));
     kill_all(now);
     lease_ends_ = never;
   }

@@ -127,6 +127,7 @@ class AgentCore {
   void kill(Workers::value_type& worker);
   void kill_all(Time now);
   void end_with(int exit_code, std::string reason, Duration grace, Time now);
+  void host_ends(int exit_code, std::string reason);
   void finish(WorkerId worker);
   void report(wire::FromAgent message);
   void deadlines(Time now);
@@ -135,6 +136,7 @@ class AgentCore {
   Time lease_ends_;
   Time next_beat_;
   bool connected_ = true;
+  bool host_ends_ = false;          // by our decision, not by an order
   std::optional<EndAgent> ending_;  // what to end with once the workers are gone
   Time give_up_at_ = never;         // then it ends although a worker could not be killed
   bool ended_ = false;

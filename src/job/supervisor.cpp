@@ -164,7 +164,12 @@ void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
   worker_ended(failed.worker, failed.code, 0, "did not start: " + failed.reason, now, now);
 }
 
-void Supervisor::hear(HostId, const wire::WorkerExited& exited, Time now) {
+void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
+  if (!exited.host_ends.empty())
+    return worker_ended(
+        exited.worker, exit_code::below_minimum, 0,
+        fmt::format("was stopped with its host {} ({})", wiring_.host_name(host), exited.host_ends),
+        now, now);
   std::string how = fmt::format("exited with code {}", exited.code);
   if (exited.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", exited.signal,

@@ -226,6 +226,7 @@ struct WorkerExited {
   WorkerId worker;
   std::int32_t code = 0;
   std::int32_t signal = 0;
+  std::string host_ends;  // why its host ended it, which is no failure of the worker; mostly empty
 };
 // Whole lines of one worker's output, newline included; bulk, never ahead of control.
 struct Output {
@@ -277,7 +278,7 @@ BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns))
 BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
-BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal))
+BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 
 }  // namespace elasticrun::wire

@@ -54,8 +54,8 @@ WAYS = {
     "hang up": Way(controller, signal.SIGHUP, (143,), "stopped by SIGHUP"),
     "kill controller": Way(controller, signal.SIGKILL, (137,), "^"),
     "kill agent": Way(Job.agents, signal.SIGKILL, (122,), "host localhost"),
-    "kill guardian": Way(Job.guardians, signal.SIGKILL, (122, 137), "SIGKILL|localhost"),
-    "terminate agent": Way(Job.agents, signal.SIGTERM, (122, 137, 143), "SIG|localhost"),
+    "kill guardian": Way(Job.guardians, signal.SIGKILL, (122,), "host localhost"),
+    "terminate agent": Way(Job.agents, signal.SIGTERM, (122,), "host localhost"),
     "kill all workers": Way(workers, signal.SIGKILL, (122, 137), "SIGKILL|state lost"),
 }
 

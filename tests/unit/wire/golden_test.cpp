@@ -80,7 +80,7 @@ TEST_CASE("orders and reports") {
   check_texts<wire::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
-      R"({"WorkerExited":{"worker":1,"code":0,"signal":9}})",
+      R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
       R"({"Beat":{"term":2,"clock_ns":5}})",
   });
