@@ -259,8 +259,7 @@ void Supervisor::on(const Interrupt& interrupt, Time now) {
 
 void Supervisor::on(const PassSignal& pass, Time) {
   for (const auto& [id, worker] : pool_.workers())
-    if (worker.running)
-      out_.push_back(Order{worker.slot.host, wire::SignalWorker{id, pass.signal}});
+    out_.push_back(Order{worker.slot.host, wire::SignalWorker{id, pass.signal}});
 }
 
 void Supervisor::on(const Scale& scale, Time) {
