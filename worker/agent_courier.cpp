@@ -54,7 +54,7 @@ Result<std::unique_ptr<AgentCourier>> AgentCourier::open(const ConnectionOptions
 void AgentCourier::carry(Member&, MemberAction action) {
   if (auto* send = std::get_if<Send>(&action)) return connection_->send(std::move(send->letter));
   if (const auto* form = std::get_if<FormGroup>(&action))
-    return former_.form(form->generation, form->rank.value, form->size);
+    return former_.form(form->generation, form->rank.value, form->size, form->one_host);
   if (auto* connect = std::get_if<ConnectGroup>(&action))
     return former_.connect(connect->generation, std::move(connect->addresses));
   if (const auto* abort = std::get_if<AbortGroups>(&action)) return former_.abort(abort->up_to);

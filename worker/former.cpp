@@ -69,10 +69,10 @@ void Former::discard(Entry& entry) {
 
 // ---------------------------------------------------------------- orders
 
-void Former::form(Generation generation, int rank, int size) {
+void Former::form(Generation generation, int rank, int size, bool one_host) {
   const std::lock_guard lock(mutex_);
   groups_[generation];
-  post([this, generation, rank, size] { do_form(generation, rank, size); });
+  post([this, generation, rank, size, one_host] { do_form(generation, rank, size, one_host); });
 }
 
 void Former::connect(Generation generation, std::vector<std::string> addresses) {
@@ -127,9 +127,9 @@ Group* Former::wanted(Generation generation) {
   return found == groups_.end() || found->second.unwanted ? nullptr : found->second.group.get();
 }
 
-void Former::do_form(Generation generation, int rank, int size) {
+void Former::do_form(Generation generation, int rank, int size, bool one_host) {
   try {
-    std::unique_ptr<Group> made = plane_->create(rank, size);
+    std::unique_ptr<Group> made = plane_->create(rank, size, one_host);
     Group* group = nullptr;
     {
       const std::lock_guard lock(mutex_);

@@ -35,7 +35,7 @@ class Former {
 
   // Any thread, without blocking. A generation's group is formed once; its answers are published
   // and formed, or formed with an error alone, or nothing when it is dropped meanwhile.
-  void form(Generation generation, int rank, int size);
+  void form(Generation generation, int rank, int size, bool one_host);
   void connect(Generation generation, std::vector<std::string> addresses);
   // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses
   // them.
@@ -63,7 +63,7 @@ class Former {
   void post(std::function<void()> work);  // lock held
   void discard(Entry& entry);             // lock held
   Group* wanted(Generation generation);
-  void do_form(Generation generation, int rank, int size);
+  void do_form(Generation generation, int rank, int size, bool one_host);
   void do_connect(Generation generation, const std::vector<std::string>& addresses);
   void sweep();
 

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <map>
 #include <mutex>
 
 #include "base/check.hpp"
@@ -286,19 +287,24 @@ std::unique_ptr<Pending> GlooGroup::post_recv(int from, void* data, std::size_t 
 class GlooPlane final : public DataPlane {
  public:
   explicit GlooPlane(GlooOptions options) : options_(std::move(options)) {}
-  std::unique_ptr<Group> create(int rank, int size) override;
+  std::unique_ptr<Group> create(int rank, int size, bool one_host) override;
 
  private:
   const GlooOptions options_;
   std::mutex mutex_;
-  std::shared_ptr<transport::Device> device_;  // made for the first world of more than one
+  // By address, each made for the first world of more than one that meets there.
+  std::map<std::string, std::shared_ptr<transport::Device>> devices_;
 };
 
-std::unique_ptr<Group> GlooPlane::create(int rank, int size) {
+std::unique_ptr<Group> GlooPlane::create(int rank, int size, bool one_host) {
   ER_CHECK(rank >= 0 && rank < size);
+  GlooOptions options = options_;
+  if (one_host) options.address = "127.0.0.1";
+  if (size == 1) return std::make_unique<GlooGroup>(nullptr, options, rank, size);
   const std::lock_guard lock(mutex_);
-  if (size > 1 && !device_) device_ = std::make_shared<transport::Device>(options_.address);
-  return std::make_unique<GlooGroup>(size > 1 ? device_ : nullptr, options_, rank, size);
+  auto& device = devices_[options.address];
+  if (!device) device = std::make_shared<transport::Device>(options.address);
+  return std::make_unique<GlooGroup>(device, options, rank, size);
 }
 
 }  // namespace

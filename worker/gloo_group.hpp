@@ -10,7 +10,8 @@
 namespace elasticrun::worker {
 
 struct GlooOptions {
-  // An IP address of this machine that the other members reach; "127.0.0.1" when all are on one.
+  // An IP address of this machine that members on other machines reach. A world on one machine
+  // meets on its loopback, whatever this is.
   std::string address = "127.0.0.1";
   // Longest wait for one peer while connecting. Collectives have no limit of their own: a hang is
   // the controller's to find, and it aborts the group.

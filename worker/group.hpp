@@ -83,7 +83,8 @@ class DataPlane {
  public:
   virtual ~DataPlane() = default;
   // Throws GroupBroken when this machine cannot offer what a group needs.
-  virtual std::unique_ptr<Group> create(int rank, int size) = 0;
+  // `one_host`: no member is on another machine.
+  virtual std::unique_ptr<Group> create(int rank, int size, bool one_host = false) = 0;
 };
 
 }  // namespace elasticrun::worker

@@ -25,8 +25,10 @@ void Member::on(const wire::Prepare& prepare) {
     return;
   }
   next_->rank = Rank(static_cast<std::int32_t>(me - world.members.begin()));
+  const bool one_host = std::ranges::all_of(
+      world.members, [&](const wire::Member& member) { return member.host == me->host; });
   outbox_.push_back(
-      FormGroup{world.generation, next_->rank, static_cast<int>(world.members.size())});
+      FormGroup{world.generation, next_->rank, static_cast<int>(world.members.size()), one_host});
 }
 
 void Member::published(Generation generation, std::string addresses) {

@@ -31,6 +31,7 @@ struct FormGroup {
   Generation generation;
   Rank rank;
   int size = 0;
+  bool one_host = false;  // all members are on this machine
 };
 // Connect it to the others and answer with formed().
 struct ConnectGroup {

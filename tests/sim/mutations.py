@@ -61,8 +61,8 @@ MUTATIONS = [
              "peers_.at(member.worker).committed == newest;",
              "peers_.at(member.worker).committed != no_state;"),
     Mutation("members are at most one step apart", "worker/member.cpp",
-             "FormGroup{world.generation, next_->rank, static_cast<int>(world.members.size())}",
-             "FormGroup{world.generation, next_->rank, 1}"),
+             "next_->rank, static_cast<int>(world.members.size()), one_host}",
+             "next_->rank, 1, one_host}"),
     # ---- the state
     Mutation("holders hold the same", "rendezvous/forced.cpp",
              "peers_.at(worker).committed = answer.committed;",

@@ -70,7 +70,7 @@ class FakeGroup final : public Group {
 
 struct FakePlane final : DataPlane {
   explicit FakePlane(Diary& d) : diary(d) {}
-  std::unique_ptr<Group> create(int rank, int size) override {
+  std::unique_ptr<Group> create(int rank, int size, bool) override {
     if (size == 0) throw GroupBroken("no such group");
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
@@ -96,7 +96,7 @@ struct Scene {
 
   // The generation's number is the rank, too.
   void form(std::uint64_t number, const std::string& peer = "somebody") {
-    former.form(Generation(number), static_cast<int>(number), 1);
+    former.form(Generation(number), static_cast<int>(number), 1, true);
     diary.until("published " + std::to_string(number) + " address");
     former.connect(Generation(number), {peer});
   }
@@ -140,7 +140,7 @@ TEST_CASE("what is dropped before its turn is never made") {
   Scene scene;
   scene.form(1, "nobody");
   scene.diary.until("connecting 1");
-  scene.former.form(Generation(2), 2, 1);
+  scene.former.form(Generation(2), 2, 1, true);
   scene.former.drop(Generation(2));
   scene.former.abort(Generation(1));
   scene.form(3);
@@ -164,7 +164,7 @@ TEST_CASE("an abort reaches a group that is lent") {
 
 TEST_CASE("a machine that cannot offer a group says why") {
   Scene scene;
-  scene.former.form(Generation(1), 0, 0);
+  scene.former.form(Generation(1), 0, 0, true);
   scene.diary.until("formed 1: no such group");
   CHECK(scene.former.borrow(Generation(1)) == nullptr);
 }
@@ -175,7 +175,7 @@ TEST_CASE("the end wakes a connect that blocks") {
     Former former(std::make_unique<FakePlane>(diary),
                   {.published = [](Generation, const std::string&) {},
                    .formed = [](Generation, const Result<void>&) {}});
-    former.form(Generation(1), 1, 1);
+    former.form(Generation(1), 1, 1, true);
     former.connect(Generation(1), {"nobody"});
     diary.until("connecting 1");
   }
