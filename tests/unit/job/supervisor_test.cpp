@@ -22,10 +22,10 @@ Scene training(const char* setting = "min 1") {
   return scene;
 }
 
-TEST_CASE("signals for the workers go to those that run") {
+TEST_CASE("signals go to all workers: the agent keeps them for those that are starting") {
   Scene scene(job_stage, "min 1");
   scene.play("0s slots 3\n host 0 up\n host 0 says started 1\n host 0 says started 3");
-  CHECK(scene.tell("pass 10") == "host 0: signal 1 10\nhost 0: signal 3 10");
+  CHECK(scene.tell("pass 10") == "host 0: signal 1 10\nhost 0: signal 2 10\nhost 0: signal 3 10");
 }
 
 TEST_CASE("failures count in a row: a new step between them forgives, an old one does not") {
@@ -42,6 +42,24 @@ TEST_CASE("failures count in a row: a new step between them forgives, an old one
     CHECK(has(said, "phase: stopping") != new_step);
     CHECK(has(said, "restart_refused") != new_step);
   }
+}
+
+TEST_CASE("members that one world loses are one failure, whether or not their host goes, too") {
+  Scene scene(job_stage, "min 1 max-restarts 1");
+  scene.play(R"(0s slots 4
+                host 0 up
+                1 2 3 4 say ready call 1 batch 8
+                1 2 3 4 say prepared g1
+                1 2 3 4 say entered g1 step 0
+                1 2 3 4 say committed g1 step 1)");
+  CHECK_FALSE(has(scene.play(R"(1s host 0 says exited 2 signal 9
+                                host 0 says exited 3 signal 9
+                                host 0 says exited 4 signal 9)"),
+                  "restart_refused"));
+  scene.play(R"(1 says answer g1 step 1
+                1 says prepared g2
+                1 says entered g2 step 1)");
+  CHECK_FALSE(has(scene.tell("2s host 0 says exited 5 signal 9"), "phase: stopping"));
 }
 
 TEST_CASE("a change of size never counts as a failure") {
