@@ -17,6 +17,7 @@
 
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/say.hpp"
+#include "net/sockets.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -40,15 +41,6 @@ void ignore(int signal) {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
   ::sigaction(signal, &action, nullptr);
-}
-
-// Descriptors 0, 1 and 2 must be taken: what is opened later would otherwise get their numbers.
-void take_standard_descriptors() {
-  while (true) {
-    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd > STDERR_FILENO || fd < 0) return void(::close(fd));
-    ::fcntl(fd, F_SETFD, 0);
-  }
 }
 
 // These signals are blocked here and taken one by one: no handler, no race, nothing to poll.
@@ -79,7 +71,7 @@ void remove_directory(const std::string& directory) {
 }
 
 int run_guarded(const std::function<int(const Guarded&)>& agent) {
-  take_standard_descriptors();
+  net::take_standard_descriptors();
   // A session of its own: what is typed at the controller's terminal is the controller's business.
   // Refused to a group leader (started by hand), which then ignores the terminal's signals all the
   // same.

@@ -1,5 +1,6 @@
 #include "cli/run.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <variant>
@@ -9,9 +10,15 @@
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "job/controller.hpp"
+#include "net/sockets.hpp"
 
 namespace elasticrun::cli {
 namespace {
+
+// Who has interrupted the job wants it to end, whether anybody reads its last words or not.
+bool was_interrupted(int code) {
+  return code == exit_code::signal_base + SIGINT || code == exit_code::signal_base + SIGTERM;
+}
 
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {
   const launcher::Machine machine = launcher::this_machine();
@@ -30,12 +37,15 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     std::fprintf(stderr, "elasticrun: %s\n", terminal.error().text.c_str());
     return exit_code::usage;
   }
-  return job::Controller::run(spec, machine, **terminal);
+  const int code = job::Controller::run(spec, machine, **terminal);
+  (*terminal)->finish(code, !was_interrupted(code));
+  return code;
 }
 
 }  // namespace
 
 int run(int argc, const char* const* argv, const char* const* env) {
+  net::take_standard_descriptors();
   try {
     return parse_and_run(argc, argv, env);
   } catch (const std::exception& e) {

@@ -1,6 +1,7 @@
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,21 +10,34 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/error.hpp"
+
 namespace elasticrun::cli {
 namespace {
 
 constexpr std::size_t queue_bytes_max = 8u << 20;
 constexpr auto last_write_limit = std::chrono::seconds(1);
 
-bool write_all(int descriptor, std::string_view text) {
+// The error, or 0. Whoever shares the terminal or pipe with us may have made it non-blocking: the
+// flag belongs to the open file, not to the process.
+int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(descriptor, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
+    if (n >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
   }
-  return true;
+  return 0;
 }
+
+// A reader that went away (head) has seen enough, and a descriptor that was closed at the start is
+// not wanted; anything else is a loss that nobody has asked for.
+bool is_a_loss(int error) { return error != 0 && error != EPIPE && error != EBADF; }
 
 }  // namespace
 
@@ -51,13 +65,19 @@ Terminal::Terminal(const job::JobSpec& spec)
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Terminal::~Terminal() {
+Terminal::~Terminal() { finish(exit_code::internal, false); }
+
+void Terminal::finish(int exit_code, bool patient) {
+  if (!writer_.joinable()) return;
   std::unique_lock lock(mutex_);
   closing_ = true;
   changed_.notify_all();
-  const bool done = changed_.wait_for(lock, last_write_limit, [this] { return written_; });
+  const auto done = [this] { return written_; };
+  if (patient)
+    changed_.wait(lock, done);
+  else if (!changed_.wait_for(lock, last_write_limit, done))
+    ::_exit(exit_code);  // nobody reads: the thread cannot be ended, the process can
   lock.unlock();
-  if (!done) ::_exit(120);  // nobody reads: the thread cannot be ended, the process can
   writer_.join();
 }
 
@@ -69,15 +89,22 @@ void Terminal::write_out() {
     Chunk chunk = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= chunk.text.size();
-    if (const std::size_t lost = std::exchange(dropped_, 0))
-      chunk.text += fmt::format(
-          "elasticrun: {} bytes of output were not shown, the terminal was too slow\n", lost);
+    const std::size_t lost = std::exchange(dropped_, 0);
     lock.unlock();
-    write_all(chunk.descriptor, chunk.text);
+    const int error = write_all(chunk.descriptor, chunk.text);
+    if (is_a_loss(error) && !std::exchange(write_trouble_told_, true))
+      tell(fmt::format("output cannot be written: {}; the job goes on without it",
+                       std::strerror(error)));
+    if (lost > 0)
+      tell(fmt::format("{} bytes of output were not shown, their reader was too slow", lost));
     lock.lock();
   }
   written_ = true;
   changed_.notify_all();
+}
+
+void Terminal::tell(std::string_view text) {
+  write_all(STDERR_FILENO, fmt::format("elasticrun: {}\n", text));
 }
 
 void Terminal::put(int descriptor, std::string text) {

@@ -24,7 +24,11 @@ class Terminal : public job::Sink {
  public:
   // Opens the event file and makes the log folder; an error names what could not be made.
   static Result<std::unique_ptr<Terminal>> open(const job::JobSpec& spec);
-  ~Terminal() override;  // writes what is queued, for at most a second
+  ~Terminal() override;
+
+  // Writes what is queued. With patience for as long as its readers take, as any program does whose
+  // output goes to less(1); without, a second, and then the process ends here with this code.
+  void finish(int exit_code, bool patient);
 
   void say(job::Tone tone, std::string_view text) override;
   void output(const job::Speaker& speaker, std::int32_t stream, std::string_view text) override;
@@ -43,6 +47,7 @@ class Terminal : public job::Sink {
   explicit Terminal(const job::JobSpec& spec);
   void put(int descriptor, std::string text);
   void write_out();
+  static void tell(std::string_view text);  // from the writer
   void to_file(std::FILE* file, std::string_view text, const std::string& name);
 
   bool label_, quiet_, explain_;
@@ -50,6 +55,7 @@ class Terminal : public job::Sink {
   File events_;
   std::map<std::string, File> logs_;
   bool file_trouble_told_ = false;
+  bool write_trouble_told_ = false;  // the writer's
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -41,7 +41,7 @@ void Supervisor::batch_said(const wire::TrainSpec& train) {
 
 void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   happen(Happening::world_formed);
-  left_ = failed_ = false;
+  left_ = failed_ = counted_world_ = false;
   short_since_ = never;
   const int size = static_cast<int>(formed.world.members.size());
   ++worlds_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "base/error.hpp"
 #include "job/supervisor.hpp"
@@ -26,7 +27,7 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
                            {"expected", expected || (clean && !training)},
                            {"reason", why}});
   pool_.erase(id);
-  ranks_.erase(id);
+  const bool member = ranks_.erase(id) > 0;
   liveness_.worker_gone(id);
   const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
   if (!expected) {
@@ -39,16 +40,19 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
     } else {
       const std::string text =
           clean && training ? "exited with 0 in mid-training without leave()" : why;
-      failure(worker.slot, fmt::format("{} {}", name, text), now);
+      failure(worker.slot, member, fmt::format("{} {}", name, text), now);
     }
   }
   tell(rendezvous::WorkerGone{id, why, dead_by}, now);
 }
 
-void Supervisor::failure(SlotId slot, const std::string& what, Time now) {
+// A host that dies takes many members with it, and a kernel short of memory kills several: what one
+// world loses is one failure, else large jobs would have a smaller budget than small ones.
+void Supervisor::failure(SlotId slot, bool member, const std::string& what, Time now) {
   say(Tone::error, what);
   pool_.slot_failed(slot, now);
   failed_ = true;
+  if (member && std::exchange(counted_world_, true)) return;
   if (++failures_ <= max_restarts_) return;
   record("restart_refused", {{"failures", static_cast<std::int64_t>(failures_)}, {"reason", what}});
   end(exit_code::budget_spent,

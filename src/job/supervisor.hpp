@@ -175,7 +175,7 @@ class Supervisor {
   // `dead_by`: from then on it certainly runs no more.
   void worker_ended(WorkerId id, int code, int signal, const std::string& how, Time dead_by,
                     Time now);
-  void failure(SlotId slot, const std::string& what, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, Time now);
   void end(int code, std::string words, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
   Time patience_ends() const;
@@ -221,7 +221,8 @@ class Supervisor {
   std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
   int target_ = 0;                         // workers wanted
   int max_restarts_ = 10;
-  int failures_ = 0;  // in a row, without a newly committed step
+  int failures_ = 0;            // in a row, without a newly committed step
+  bool counted_world_ = false;  // of the last world one is in failures_; its others came with it
   Step newest_ = no_state;
   bool left_ = false;    // since the last world formed a member has left by itself
   bool failed_ = false;  // since then one has failed

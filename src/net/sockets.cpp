@@ -206,6 +206,14 @@ std::string host_and_port(const std::string& address, std::uint16_t port) {
   return fmt::format("[{}]:{}", address, port);
 }
 
+void take_standard_descriptors() {
+  while (true) {
+    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd > STDERR_FILENO || fd < 0) return void(::close(fd));
+    ::fcntl(fd, F_SETFD, 0);
+  }
+}
+
 PeerCredentials peer_credentials(int fd) {
   ucred credentials{};
   socklen_t size = sizeof credentials;

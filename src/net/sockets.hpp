@@ -28,6 +28,10 @@ class Fd {
   int fd_;
 };
 
+// Opens those of 0, 1 and 2 that are closed, on /dev/null. First thing in a program: a socket would
+// otherwise get such a number, and a message for the terminal would go into it.
+void take_standard_descriptors();
+
 // The text of errno, or of another error number.
 std::string error_text(int error_number);
 

@@ -189,9 +189,8 @@ template <class T>
 void from_json(const json::value& value, std::vector<T>& x, Problem& problem) {
   const json::array* array = value.if_array();
   if (!array) return problem.set("expected a list");
-  if (array->size() > world_size_max)
-    return problem.set(
-        fmt::format("a list of {} is longer than {}", array->size(), world_size_max));
+  if (array->size() > list_max)
+    return problem.set(fmt::format("a list of {} is longer than {}", array->size(), list_max));
   x.resize(array->size());
   for (std::size_t i = 0; i < x.size() && !problem; ++i) {
     from_json((*array)[i], x[i], problem);

@@ -18,5 +18,6 @@ inline constexpr std::size_t bulk_queue_high = 1u << 20;  // output waits in the
 inline constexpr std::size_t line_bytes_max = 16u << 10;  // longer output lines are cut
 inline constexpr std::size_t text_bytes_max = 4096;       // reasons, names
 inline constexpr std::size_t world_size_max = 65536;
+inline constexpr std::size_t list_max = 1u << 20;  // a command line can have so many arguments
 
 }  // namespace elasticrun::wire

@@ -5,13 +5,16 @@ that a user was promised, and leaves nothing behind.
 One table: a case is a command line, what must come out, and what must be said. Cases that need
 surroundings (a taken port, a full disk, a worker that exits in mid-training) follow it.
 """
+import fcntl
 import os
 import re
+import signal
 import socket
+import termios
 import unittest
 from dataclasses import dataclass, field
 
-from job import BIN, FASHION, Job, read
+from job import BIN, FASHION, Job, Late, kill, read, until
 
 QUITTER = os.path.join(BIN, "quitter")
 
@@ -132,6 +135,74 @@ class Plain(unittest.TestCase):
             lines = [line.split(": ")[1] for line in job.out().splitlines()]
             self.assertEqual(len(lines), 2 * count)
             self.assertEqual(sum(map(int, lines)), count * (count + 1))
+            self.assertEqual(job.leftovers(), [])
+
+
+    def test_a_long_command_line_arrives_whole(self) -> None:
+        with Job([], ["sh", "-c", "echo $#", "sh", *["x"] * 100_000]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.out(), "localhost:0: 100000\n")
+
+
+def waiting_in(pipe: int) -> int:
+    """Bytes that can be read from the pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), "little")
+
+
+class Readers(unittest.TestCase):
+    """Whoever reads the output may be slow, late, gone or full."""
+
+    def setUp(self) -> None:
+        self.reader, self.writer = os.pipe()
+        self.addCleanup(os.close, self.reader)
+
+    def started(self, program: list[str]) -> Job:
+        """A job that writes into the pipe."""
+        job = Job(["--label", "none"], program, stdout=self.writer)
+        os.close(self.writer)
+        return job
+
+    def test_one_that_comes_late_gets_all(self) -> None:
+        count = 400_000
+        os.set_blocking(self.writer, False)  # as others that share a terminal may have done
+        with self.started(["seq", str(count)]) as job:
+            job.wait_for("job_finished")
+            with self.assertRaises(Late):
+                job.wait(1.5)
+            with open(self.reader, "rb", closefd=False) as file:
+                self.assertEqual(sum(map(int, file)), count * (count + 1) // 2)
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.err(), "")
+            self.assertEqual(job.leftovers(), [])
+
+    def test_one_that_never_comes_does_not_keep_an_interrupted_job(self) -> None:
+        room = fcntl.fcntl(self.writer, fcntl.F_GETPIPE_SZ)
+        with self.started(["sh", "-c", "seq 100000; exec sleep 100"]) as job:
+            until("a full pipe", lambda: waiting_in(self.reader) == room, 20)
+            kill(job.process.pid, signal.SIGINT)
+            self.assertEqual(job.wait(20), 130)
+            self.assertEqual(job.leftovers(), [])
+
+    def test_one_that_goes_away(self) -> None:
+        with self.started(["sh", "-c", "seq 100000; exit 3"]) as job:
+            os.read(self.reader, 10)
+            with open(os.devnull, "rb") as nothing:
+                os.dup2(nothing.fileno(), self.reader)
+            self.assertEqual(job.wait(), 3)
+            self.assertEqual(len(job.err().splitlines()), 1, job.err())
+
+    def test_a_full_disk_is_said(self) -> None:
+        os.close(self.writer)
+        with open("/dev/full", "wb") as full, Job([], ["seq", "100000"], stdout=full) as job:
+            self.assertEqual(job.wait(), 0)
+            self.assertEqual(len(re.findall("No space left", job.err())), 1, job.err())
+
+    def test_closed_output_is_nowhere(self) -> None:
+        os.close(self.writer)
+        with Job([], ["sh", "-c", "echo lost; exit 3"],
+                 start=["sh", "-c", 'exec "$@" <&- >&-', "sh"]) as job:
+            self.assertEqual(job.wait(), 3)
+            self.assertEqual(len(job.err().splitlines()), 1, job.err())
             self.assertEqual(job.leftovers(), [])
 
 

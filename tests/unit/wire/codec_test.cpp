@@ -196,9 +196,9 @@ TEST_CASE("what is not JSON, or not UTF-8, or too deep, or too much is an error"
     CHECK(error_of<wire::ToWorker>(text).starts_with("a message is not JSON: "));
   }
   std::string values = "0";
-  for (std::size_t i = 0; i < wire::world_size_max; ++i) values += ",0";
+  for (std::size_t i = 0; i < wire::list_max; ++i) values += ",0";
   CHECK(error_of<wire::ToWorker>(R"({"Gathered":{"values":[)" + values + "]}}") ==
-        "Gathered.values: a list of 65537 is longer than 65536");
+        "Gathered.values: a list of 1048577 is longer than 1048576");
   CHECK(error_of<wire::ToWorker>(std::string(wire::frame_bytes_max + 1, ' ')) ==
         "a message of 16777217 bytes is longer than 16777216");
 }
