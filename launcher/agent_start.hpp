@@ -26,13 +26,15 @@ struct AgentStart {
   std::string name;                    // its name, for messages to people
   std::vector<std::string> addresses;  // of the controller, numeric, to be tried in this order
   std::uint16_t port = 0;
+  std::string
+      network;  // of the data plane: interface, address or CIDR; empty: what others can dial
   std::int64_t lease_ms = 10'000;
   std::int64_t beat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
   std::string version;  // of the controller; the agent's must be the same
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
-                      (job, key_hex, term, host, name, addresses, port, lease_ms, beat_ms,
+                      (job, key_hex, term, host, name, addresses, port, network, lease_ms, beat_ms,
                        orphan_grace_ms, version))
 
 // One line, newline included.

@@ -14,6 +14,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
+#include "launcher/network.hpp"
 #include "net/listener.hpp"
 #include "net/tls.hpp"
 #include "wire/codec.hpp"
@@ -62,6 +64,7 @@ class Agent {
   Result<void> listen();
   void dial(std::size_t index);
   void connected(net::Greeted greeted);
+  std::string address_of_workers(const std::string& controller) const;
   void controller_lost(const std::string& reason);
   void frame(WorkerId worker, std::string_view payload);
   void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
@@ -89,6 +92,8 @@ class Agent {
   asio::steady_timer good_bye_{io_};
   net::Operation dialling_;
   std::string dial_errors_;
+  std::vector<std::string> for_others_;  // addresses of this host, as far as wished
+  std::string address_;                  // of the data plane here
   std::unique_ptr<net::Session> controller_;
   std::unique_ptr<net::Listener> listener_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
@@ -112,6 +117,12 @@ int Agent::run() {
     log(listening.error().text);
     return 1;
   }
+  auto for_others = addresses_for_others(own_addresses(), start_.network);
+  if (!for_others) {
+    log("--network: " + for_others.error().text);
+    return 1;
+  }
+  for_others_ = std::move(*for_others);
   dial(0);
   wake();
   io_.run();
@@ -177,11 +188,20 @@ void Agent::dial(std::size_t index) {
                           .pid = ::getpid()};
   dialling_ = net::dial_tls(io_, start_.addresses[index], start_.port, key_of(start_), {}, hello,
                             dial_time, [this, index](Result<net::Greeted> result) {
-                              if (result) return connected(std::move(*result));
+                              if (result) {
+                                address_ = address_of_workers(start_.addresses[index]);
+                                return connected(std::move(*result));
+                              }
                               if (!dial_errors_.empty()) dial_errors_ += "; ";
                               dial_errors_ += result.error().text;
                               dial(index + 1);
                             });
+}
+
+std::string Agent::address_of_workers(const std::string& controller) const {
+  if (!start_.network.empty()) return for_others_.front();
+  const char* ssh = std::getenv("SSH_CONNECTION");
+  return data_address(source_towards(controller), ssh ? ssh : "", for_others_);
 }
 
 void Agent::connected(net::Greeted greeted) {
@@ -273,10 +293,12 @@ void Agent::act(const Spawn& action) {
   wire::StartWorker order = action.order;
   const WorkerId id = order.worker;
   std::erase_if(order.env, [](const std::string& entry) {
-    return entry.starts_with("ELASTICRUN_SOCKET=") || entry.starts_with("ELASTICRUN_WORKER=");
+    return entry.starts_with("ELASTICRUN_SOCKET=") || entry.starts_with("ELASTICRUN_WORKER=") ||
+           entry.starts_with("ELASTICRUN_ADDRESS=");
   });
   order.env.push_back(fmt::format("ELASTICRUN_SOCKET={}/agent.sock", directory_));
   order.env.push_back(fmt::format("ELASTICRUN_WORKER={}", id.value));
+  order.env.push_back("ELASTICRUN_ADDRESS=" + address_);
   auto worker = WorkerProcess::start(
       io_, order, start_.name,
       {.on_started =

@@ -24,6 +24,7 @@ const std::vector<std::string_view>& drivers() {
       "src/job/event_log.*",
       "launcher/agent/",
       "launcher/machine.*",  // asks this machine for its devices and names
+      "launcher/network.*",  // and for its addresses
       "launcher/*executor.*",
       "rendezvous/server.*",
       "worker/agent_courier.*",
