@@ -30,8 +30,9 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
   const bool member = ranks_.erase(id) > 0;
   liveness_.worker_gone(id);
   const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
+  const bool given_up = !worker.trouble.empty();  // by us: no word of the program
   if (!expected) {
-    if (!library_ || !membership_.ever_formed() || phase_ == Phase::trained) {
+    if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && !given_up)) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
       if (!clean) end(shell_code, fmt::format("{} {}", name, why), now);
       pool_.retire(worker.slot);  // it has done what it had to do
@@ -41,6 +42,8 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
       const std::string text =
           clean && training ? "exited with 0 in mid-training without leave()" : why;
       failure(worker.slot, member, fmt::format("{} {}", name, text), now);
+      // The next one there would be waited for as long; the others begin without it.
+      if (given_up && !worker.ready) pool_.slot_failed(worker.slot, now);
     }
   }
   tell(rendezvous::WorkerGone{id, why, dead_by}, now);
