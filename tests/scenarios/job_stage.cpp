@@ -130,6 +130,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.max_restarts = number();
     else if (name == "settle")
       spec.deadlines.settle = setting.duration();
+    else if (name == "start-timeout")
+      spec.deadlines.start_timeout = setting.duration();
     else
       setting.fail("no option of a job");
   }
