@@ -190,6 +190,13 @@ class Converter {
     spec_.environment.none = toggle("no-env");
     if (const Setting* const extra = find("x")) spec_.environment.extra = extra->values;
     read_port();
+    spec_.ssh.user = text("user");
+    spec_.ssh.identity = text("identity");
+    spec_.ssh.config_file = text("ssh-config");
+    spec_.ssh.known_hosts = text("known-hosts");
+    spec_.ssh.port = static_cast<std::uint16_t>(number("ssh-port", 1, 65535, 0));
+    spec_.bind = text("bind");
+    spec_.network = text("network");
     spec_.log_dir = text("log-dir");
     spec_.events_file = text("events");
     if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")

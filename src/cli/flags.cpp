@@ -27,6 +27,15 @@ constexpr Flag table[] = {
     {"policy", "", "NAME", Kind::value, "Scaling", "", "fixed, or throughput: grow while it pays"},
     {"max-restarts", "", "N", Kind::value, "Scaling", "", "failures in a row before giving up"},
 
+    {"user", "", "NAME", Kind::value, "Hosts", "", "account, where the file says none"},
+    {"identity", "", "FILE", Kind::value, "Hosts", "", "private key for ssh"},
+    {"ssh-port", "", "N", Kind::value, "Hosts", "", "of sshd, where the file says none"},
+    {"ssh-config", "", "FILE", Kind::value, "Hosts", "~/.ssh/config", "as ssh -F"},
+    {"known-hosts", "", "FILE", Kind::value, "Hosts", "", "keys of the hosts; always checked"},
+    {"bind", "", "CIDR|NIC", Kind::value, "Hosts", "", "where agents dial in"},
+    {"port", "", "N|A-B", Kind::value, "Hosts", "any", "likewise"},
+    {"network", "", "CIDR|NIC", Kind::value, "Hosts", "", "where workers of several hosts meet"},
+
     {"log-dir", "", "DIR", Kind::value, "Output", "", "a file per worker in DIR"},
     {"label", "", "WHAT", Kind::value, "Output", "host:rank", "before each line; or none"},
     {"quiet", "", "", Kind::toggle, "Output", "", "of our own lines only errors"},
@@ -38,7 +47,6 @@ constexpr Flag table[] = {
     {"show-config", "", "", Kind::command, "Scripting", "", "each value and where it is from"},
     {"x", "-x", "NAME[=V]", Kind::list, "Scripting", "", "pass NAME to the workers; repeatable"},
     {"no-env", "", "", Kind::toggle, "Scripting", "", "pass only what -x names"},
-    {"port", "", "N|A-B", Kind::value, "Scripting", "any", "where agents dial in"},
     {"version", "", "", Kind::command, "Scripting", "", "print the version"},
     {"help", "-h", "", Kind::command, "Scripting", "", "print this"},
 };
@@ -46,7 +54,7 @@ constexpr Flag table[] = {
 std::vector<Flag> with_deadlines() {
   std::vector<Flag> all;
   for (const Flag& flag : table) {
-    if (flag.group == "Output" && all.back().group == "Scaling")
+    if (flag.group == "Output" && all.back().group == "Hosts")
       for (const job::DeadlineRow& row : job::deadline_table)
         all.push_back({row.name, "", "TIME", Kind::value, "Deadlines", row.standard, row.meaning});
     all.push_back(flag);

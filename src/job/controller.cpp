@@ -16,14 +16,13 @@
 #include <csignal>
 #include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "job/agents.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
-#include "launcher/local_executor.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
 
@@ -75,22 +74,30 @@ std::string utc_now() {
 class Run {
  public:
   Run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink)
-      : spec_(spec), machine_(machine), sink_(sink) {}
+      : spec_(spec),
+        sink_(sink),
+        agents_(io_, spec_, machine,
+                {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
+                 .line =
+                     [this](HostId host, const std::string& line) {
+                       sink_.say(Tone::error, host_name(host) + ": " + line);
+                     }}) {}
 
   int run();
 
  private:
   Result<void> prepare();
   Result<void> listen();
+  launcher::AgentStart agents_are_told() const;
   void hosts_are(const std::vector<launcher::Host>& hosts);
   wire::StartWorker start_order(WorkerId id, SlotId slot, Rank rank, int size);
 
   void feed(const SupervisorEvent& event);
   void arm();
-  void act(StartAgent& action);
+  void act(StartAgent& action) { agents_.start(action.host); }
   void act(KillAgent& action) {
     server_->drop(action.host);
-    executor_->kill(action.host);
+    agents_.kill(action.host);
   }
   void act(Order& action) {
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
@@ -104,7 +111,6 @@ class Run {
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
-  void start_agent(HostId host);
   void agent_gone(HostId host, const std::string& reason);
   void watch_signals();
   void watch_hosts_file();
@@ -113,11 +119,10 @@ class Run {
   std::string host_name(HostId host) const;
 
   JobSpec spec_;
-  const launcher::Machine& machine_;
   Sink& sink_;
   asio::io_context io_{1};
+  Agents agents_;
   std::unique_ptr<rendezvous::Server> server_;
-  std::unique_ptr<launcher::LocalExecutor> executor_;
   std::unique_ptr<Supervisor> supervisor_;
   asio::steady_timer wake_{io_};
   asio::steady_timer watch_{io_};
@@ -128,37 +133,23 @@ class Run {
   std::string key_ = random_bytes(32);
   int master_port_ = free_port();
   launcher::HostBook book_;
-  std::map<HostId, std::string> names_;
+  std::map<HostId, launcher::Host> hosts_;  // every one there ever was
   std::vector<launcher::Slot> slots_;
-  std::vector<std::string> passed_;
+  std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
   std::map<WorkerId, Speaker> speakers_;
-  std::set<HostId> agents_;   // processes that run
-  std::set<HostId> waiting_;  // for theirs to end before the next one starts
   struct timespec hosts_file_time_ {};
   std::optional<Finish> finish_;
 };
 
 Result<void> Run::prepare() {
-  for (const auto& host : spec_.hosts)
-    if (!launcher::is_this_machine(host, machine_.own))
-      return Error{
-          fmt::format("{}: is not this machine, and this version starts workers on this "
-                      "machine only; use localhost or {}",
-                      host.name, machine_.own.names.empty() ? "its name" : machine_.own.names[0])};
-  auto passed = launcher::passed_environment(spec_.caller_environment, spec_.environment, true);
-  if (!passed) return passed.error();
-  passed_ = std::move(*passed);
-  passed_.push_back(fmt::format("ELASTICRUN_SAMPLE_MS={}",
-                                static_cast<long>(milliseconds(spec_.deadlines.sample_interval))));
-  auto agent = launcher::find_agent();
-  if (!agent) return agent.error();
-  executor_ = std::make_unique<launcher::LocalExecutor>(
-      io_, *agent,
-      launcher::ExecutorHandlers{.on_exit = [this](HostId host, const std::string& reason) {
-        agents_.erase(host);
-        if (waiting_.erase(host) > 0) return start_agent(host);
-        agent_gone(host, reason);
-      }});
+  for (const bool here : {true, false}) {
+    auto passed = launcher::passed_environment(spec_.caller_environment, spec_.environment, here);
+    if (!passed) return passed.error();
+    passed->push_back(
+        fmt::format("ELASTICRUN_SAMPLE_MS={}",
+                    static_cast<long>(milliseconds(spec_.deadlines.sample_interval))));
+    (here ? passed_here_ : passed_elsewhere_) = std::move(*passed);
+  }
   auto supervisor =
       Supervisor::make(spec_, Wiring{[this](WorkerId id, SlotId slot, Rank rank, int size) {
                                        return start_order(id, slot, rank, size);
@@ -169,9 +160,25 @@ Result<void> Run::prepare() {
   return listen();
 }
 
+launcher::AgentStart Run::agents_are_told() const {
+  launcher::AgentStart start;
+  start.job = job_id_;
+  start.key_hex = hex(key_);
+  start.term = Term(1);
+  start.port = server_->port();
+  start.network = spec_.network;
+  const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
+  start.lease_ms = ms(spec_.deadlines.lease);
+  start.beat_ms = ms(spec_.deadlines.beat);
+  start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
+  start.version = ELASTICRUN_VERSION;
+  return start;
+}
+
 Result<void> Run::listen() {
+  if (auto ready = agents_.prepare(); !ready) return ready.error();
   rendezvous::ServerOptions options;
-  options.address = "127.0.0.1";
+  options.address = agents_.listen_address();
   options.version = ELASTICRUN_VERSION;
   options.term = Term(1);
   options.key.job = job_id_;
@@ -195,6 +202,7 @@ Result<void> Run::listen() {
     auto server = rendezvous::Server::listen(io_, options, handlers);
     if (server) {
       server_ = std::move(*server);
+      agents_.told(agents_are_told());
       return {};
     }
     last = server.error();
@@ -207,8 +215,9 @@ void Run::hosts_are(const std::vector<launcher::Host>& hosts) {
   slots_ = plan.slots;
   SlotsChanged changed;
   changed.slots_by_host = plan.slots_by_host;
+  for (const auto& host : hosts) hosts_[book_.meet(host)] = host;
+  agents_.hosts_are(hosts_);
   for (const auto& slot : plan.slots) {
-    names_[slot.host] = slot.host_name;
     changed.slots.push_back({slot.host, slot.slot});
   }
   feed(changed);
@@ -223,19 +232,20 @@ wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size
   world[place] = own;
   launcher::JobFacts facts;
   facts.job_id = job_id_;
-  facts.master_address = "127.0.0.1";
+  facts.master_address = agents_.address_of(world.front().host);
   facts.master_port = master_port_;
   facts.max_restarts = spec_.max_restarts.value_or(0);
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
   speakers_[id] = Speaker{id, own.host_name, slot.index, -1};
-  return {id, slot.index, spec_.argv, launcher::worker_environment(world, rank, facts, passed_),
+  const auto& passed = agents_.is_here(slot.host) ? passed_here_ : passed_elsewhere_;
+  return {id, slot.index, spec_.argv, launcher::worker_environment(world, rank, facts, passed),
           spec_.cwd};
 }
 
 std::string Run::host_name(HostId host) const {
-  const auto name = names_.find(host);
-  return name == names_.end() ? fmt::format("host {}", host.value) : name->second;
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() ? fmt::format("host {}", host.value) : found->second.name;
 }
 
 // ---------------------------------------------------------------- the supervisor
@@ -256,48 +266,21 @@ void Run::arm() {
   });
 }
 
-// A host that was lost gets its next agent when the last one is gone.
-void Run::act(StartAgent& action) {
-  if (agents_.contains(action.host))
-    waiting_.insert(action.host);
-  else
-    start_agent(action.host);
-}
-
-void Run::start_agent(HostId host) {
-  launcher::AgentStart start;
-  start.job = job_id_;
-  start.key_hex = hex(key_);
-  start.term = Term(1);
-  start.host = host;
-  start.name = host_name(host);
-  start.addresses = {"127.0.0.1"};
-  start.port = server_->port();
-  const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
-  start.lease_ms = ms(spec_.deadlines.lease);
-  start.beat_ms = ms(spec_.deadlines.beat);
-  start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
-  start.version = ELASTICRUN_VERSION;
-  agents_.insert(host);
-  executor_->start(start);
-}
-
 void Run::act(Finish& action) {
   finish_ = action;
-  waiting_.clear();
+  agents_.no_more();
   server_->close();
   last_exit_.expires_after(last_exit_limit);
   last_exit_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    for (const HostId host : agents_) executor_->kill(host);
-    agents_.clear();
+    agents_.kill_all();
     maybe_end();
   });
   maybe_end();
 }
 
 void Run::maybe_end() {
-  if (finish_ && agents_.empty()) io_.stop();
+  if (finish_ && agents_.none()) io_.stop();
 }
 
 void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
@@ -360,11 +343,6 @@ void Run::look_at_hosts_file() {
   if (first) return;
   auto hosts = launcher::parse_hosts(text.str(), spec_.hosts_file);
   if (!hosts) return sink_.say(Tone::error, hosts.error().text + "; the hosts stay as they are");
-  for (const auto& host : *hosts)
-    if (!launcher::is_this_machine(host, machine_.own))
-      return sink_.say(Tone::error,
-                       fmt::format("{}:{}: {} is not this machine; the hosts stay as they are",
-                                   spec_.hosts_file, host.line, host.name));
   hosts_are(*hosts);
 }
 

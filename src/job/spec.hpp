@@ -13,6 +13,7 @@
 #include "launcher/environment.hpp"
 #include "launcher/hosts.hpp"
 #include "launcher/plan.hpp"
+#include "launcher/ssh/ssh_config.hpp"
 
 namespace elasticrun::job {
 
@@ -34,6 +35,9 @@ struct JobSpec {
   Deadlines deadlines;
   launcher::EnvironmentRules environment;
   std::vector<std::string> caller_environment;  // NAME=VALUE
+  launcher::SshOverrides ssh;                   // of the command line
+  std::string bind;                             // where we listen; empty: where hosts can dial
+  std::string network;                          // of the data plane; empty: likewise
   std::uint16_t port_first = 0;                 // where agents dial; 0: any free port
   std::uint16_t port_last = 0;
 

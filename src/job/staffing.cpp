@@ -31,17 +31,17 @@ void Supervisor::staff(Time now) {
 bool Supervisor::startable(SlotId slot) const { return library_ || first_->contains(slot); }
 
 void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const SlotId slot = wanted[i];
+  for (const SlotId slot : wanted) {
     if (pool_.worker_in(slot) || !startable(slot)) continue;
     Host& host = hosts_[slot.host];
     if (!std::exchange(host.asked, true)) out_.push_back(StartAgent{slot.host});
     if (!host.up) continue;
     const WorkerId id = pool_.start(slot, now);
-    first_->erase(slot);
-    const Rank rank(static_cast<std::int32_t>(i));
-    out_.push_back(
-        Order{slot.host, wiring_.start_order(id, slot, rank, static_cast<int>(wanted.size()))});
+    // Hosts come up in any order; the ranks of the first workers follow the host file's.
+    const auto& order = first_->erase(slot) > 0 ? first_ranks_ : wanted;
+    const Rank rank(static_cast<std::int32_t>(std::ranges::find(order, slot) - order.begin()));
+    const auto size = static_cast<int>(order.size());
+    out_.push_back(Order{slot.host, wiring_.start_order(id, slot, rank, size)});
     if (!membership_.ever_formed()) {
       ranks_[id] = rank.value;
       out_.push_back(Ranked{id, rank.value});

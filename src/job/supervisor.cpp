@@ -103,6 +103,7 @@ void Supervisor::on(const SlotsChanged& changed, Time) {
     target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
     const auto wanted = pool_.wanted(target_, Time{});
     first_.emplace(wanted.begin(), wanted.end());
+    first_ranks_ = wanted;
   }
 }
 

@@ -219,6 +219,7 @@ class Supervisor {
 
   bool library_ = false;                   // a worker has joined through the library
   std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
+  std::vector<SlotId> first_ranks_;        // all of those, in rank order
   int target_ = 0;                         // workers wanted
   int max_restarts_ = 10;
   int failures_ = 0;            // in a row, without a newly committed step

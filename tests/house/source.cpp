@@ -20,12 +20,18 @@ const std::vector<std::string_view>& drivers() {
       "src/cli/",
       "src/base/check.*",  // ends the process
       "src/base/log.*",    // writes to the terminal
+      "src/job/agents.*",
       "src/job/controller.*",
       "src/job/event_log.*",
       "launcher/agent/",
       "launcher/machine.*",  // asks this machine for its devices and names
       "launcher/network.*",  // and for its addresses
       "launcher/*executor.*",
+      "launcher/ssh/child_process.*",
+      "launcher/ssh/conversation.*",
+      "launcher/ssh/name_lookup.*",
+      "launcher/ssh/ssh_executor.*",
+      "launcher/ssh/ssh_session.*",
       "rendezvous/server.*",
       "worker/agent_courier.*",
       "worker/c_api.*",  // asks for the process id

@@ -35,6 +35,16 @@ Scaling
       --policy NAME               fixed, or throughput: grow while it pays
       --max-restarts N            failures in a row before giving up
 
+Hosts
+      --user NAME                 account, where the file says none
+      --identity FILE             private key for ssh
+      --ssh-port N                of sshd, where the file says none
+      --ssh-config FILE           as ssh -F [~/.ssh/config]
+      --known-hosts FILE          keys of the hosts; always checked
+      --bind CIDR|NIC             where agents dial in
+      --port N|A-B                likewise [any]
+      --network CIDR|NIC          where workers of several hosts meet
+
 Deadlines (TIME is a number with ms, s, m or h)
   --beat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
   --prepare-timeout [30s] --start-timeout [5m] --hung [10m] --grace [10s]
@@ -54,7 +64,6 @@ Scripting
       --show-config               each value and where it is from
   -x NAME[=V]                     pass NAME to the workers; repeatable
       --no-env                    pass only what -x names
-      --port N|A-B                where agents dial in [any]
       --version                   print the version
   -h, --help                      print this
 

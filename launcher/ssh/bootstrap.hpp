@@ -1,0 +1,55 @@
+// How a host that has sshd and nothing of ours gets an agent: the shell lines that are run there,
+// and what they answer. Pure text.
+//
+// One line looks for the agent in the caches of the user and, when it is there, becomes it; so a
+// second run costs one command. Otherwise a second line takes the file from its standard input
+// under a name of its own and renames it when it is whole, so that any number of jobs can do this
+// at once on one host or on one home that many hosts share. Not SFTP: it needs a shell beside it
+// all the same, is switched off in places, and libssh's waits inside its calls, for all hosts at
+// once.
+//
+// The user's login shell runs the line, whichever that is; it only starts `sh`, and the text is one
+// word in single quotes without quotes, backslashes or exclamation marks in it, which sh, csh and
+// fish read alike. A login shell may print what it likes: what is for us stands on lines that begin
+// with a mark which nobody else can know.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launcher/ssh/agent_image.hpp"
+
+namespace elasticrun::launcher {
+
+// Where the agent may be kept, tried in this order: 1 the user's cache, 2 XDG_RUNTIME_DIR, 3
+// TMPDIR, 4 /tmp. In 3 and 4 only a directory that belongs to the user is trusted.
+inline constexpr int last_place = 4;
+
+struct Bootstrap {
+  std::string mark;  // random word: begins our lines, names unfinished copies
+  std::string hash;  // of the agent
+  std::string system;
+  std::size_t size = 0;  // of the agent, in bytes
+};
+
+// Answers ready (and becomes the agent), copy, foreign or nowhere; looks at places from `first` on.
+std::string find_agent_command(const Bootstrap& bootstrap, int first);
+// Takes the agent from standard input, to its end; answers copied or failed.
+std::string copy_agent_command(const Bootstrap& bootstrap, int place);
+// Ends an agent and all it has started: its guardian does that at this signal.
+std::string end_agent_command(int pid);
+
+struct Answer {
+  enum class What { ready, copy, foreign, nowhere, copied, failed };
+  What what{};
+  int place = 0;
+  int pid = 0;       // of the agent's guardian, with ready
+  std::string text;  // foreign: its system; nowhere: each place and why not; failed: the directory
+};
+// The first of our lines in what has been printed so far; none yet: nothing. `rest` is what follows
+// that line.
+std::optional<Answer> find_answer(std::string_view printed, const std::string& mark,
+                                  std::string_view& rest);
+
+}  // namespace elasticrun::launcher

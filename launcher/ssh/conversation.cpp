@@ -1,0 +1,257 @@
+// See conversation.hpp.
+#include "launcher/ssh/conversation.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "launcher/ssh/name_lookup.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+
+// Of what a login shell prints before it obeys; the end is what counts.
+constexpr std::size_t chatter_max = 64u << 10;
+
+SshOverrides overrides_for(const Host& host, SshOverrides overrides) {
+  if (!host.user.empty()) overrides.user = host.user;
+  if (!host.identity.empty()) overrides.identity = host.identity;
+  if (host.port != 0) overrides.port = host.port;
+  return overrides;
+}
+
+std::string last_line(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  const std::size_t end = text.rfind('\n');
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 1));
+}
+
+std::string how_it_ended(int code) {
+  if (code == 0) return "elasticrun-agent has ended";
+  if (code < 0) return "elasticrun-agent has ended, the host does not say how";
+  if (code > 128) return fmt::format("elasticrun-agent was killed by signal {}", code - 128);
+  return fmt::format("elasticrun-agent ended with exit code {}", code);
+}
+
+Symptom failed(Stage stage, int error) {
+  Symptom symptom = symptom_at(stage, stage == Stage::connect ? net::error_text(error) : "");
+  symptom.error = error;
+  return symptom;
+}
+
+Symptom foreign(const std::string& theirs, const std::string& ours) {
+  Symptom symptom =
+      symptom_at(Stage::shell, fmt::format("runs {}, and the agent is for {}", theirs, ours), 0);
+  symptom.foreign = true;
+  return symptom;
+}
+
+}  // namespace
+
+Conversation::Conversation(asio::io_context& io, std::shared_ptr<ConversationFacts> facts,
+                           Host host, std::string mark, std::string start_line,
+                           ConversationHandlers handlers)
+    : io_(io),
+      facts_(std::move(facts)),
+      host_(std::move(host)),
+      start_line_(std::move(start_line)),
+      handlers_(std::move(handlers)),
+      bootstrap_{std::move(mark), facts_->image.hash, facts_->image.system,
+                 facts_->image.bytes.size()},
+      out_lines_(wire::line_bytes_max),
+      err_lines_(wire::line_bytes_max) {}
+
+asio::awaitable<ConversationEnd> Conversation::run() {
+  handlers_.stage(Stage::config);
+  if (Failure failure = co_await ask_ssh()) co_return *failure;
+  net::Fd socket;
+  if (Failure failure = co_await dial(socket)) co_return *failure;
+  session_ = std::make_unique<SshSession>(io_, config_, facts_->keys);
+  handlers_.stage(Stage::greeting);
+  if (Failure failure = co_await session_->greet(std::move(socket))) {
+    std::string words;
+    if (proxy_) words = co_await proxy_->last_words();
+    if (!words.empty()) failure->text = words;
+    co_return *failure;
+  }
+  handlers_.stage(Stage::host_key);
+  if (Failure failure = session_->check_host_key()) co_return *failure;
+  handlers_.stage(Stage::login);
+  if (Failure failure = co_await session_->log_in()) co_return *failure;
+  if (Failure failure = co_await bring_agent()) co_return *failure;
+  const std::function<void()> nothing = [] {};
+  co_await session_->write(start_line_, printed_, complaint_, nothing);
+  handlers_.started();
+  co_return co_await serve();
+}
+
+// ---------------------------------------------------------------- the connection
+
+SshSession::Task<SshSession::Failure> Conversation::ask_ssh() {
+  const SshOverrides overrides = overrides_for(host_, facts_->overrides);
+  const auto answer = co_await run_command(io_, "ssh", ssh_question(host_.name, overrides));
+  if (!answer) co_return symptom_at(Stage::config, answer.error().text);
+  if (answer->exit_code != 0) co_return symptom_at(Stage::config, last_line(answer->err));
+  auto config = parse_ssh_answer(answer->out, host_.name, overrides, facts_->caller);
+  if (!config) co_return symptom_at(Stage::config, config.error().text);
+  config_ = std::move(*config);
+  co_return std::nullopt;
+}
+
+SshSession::Task<SshSession::Failure> Conversation::dial(net::Fd& socket) {
+  if (!config_.proxy_command.empty()) {
+    handlers_.stage(Stage::connect);
+    auto proxy = Proxy::start(io_, config_.proxy_command);
+    if (!proxy) co_return symptom_at(Stage::connect, proxy.error().text);
+    proxy_ = std::move(*proxy);
+    socket = proxy_->take_socket();
+    co_return std::nullopt;
+  }
+  handlers_.stage(Stage::lookup);
+  const Addresses addresses = co_await look_up(io_, config_.hostname, config_.address_family);
+  if (addresses.error != 0) co_return failed(Stage::lookup, addresses.error);
+  handlers_.stage(Stage::connect);
+  const Duration whole =
+      config_.connect_timeout > Duration::zero() ? config_.connect_timeout : facts_->connect_time;
+  const Duration each = whole / static_cast<Duration::rep>(addresses.found.size());
+  Failure failure;
+  for (const std::string& address : addresses.found) {
+    failure = co_await dial_address(address, each, socket);
+    if (!failure) co_return std::nullopt;
+  }
+  co_return failure;
+}
+
+// An address that leads nowhere must leave time for the next one.
+SshSession::Task<SshSession::Failure> Conversation::dial_address(const std::string& address,
+                                                                 Duration patience,
+                                                                 net::Fd& socket) {
+  using Descriptor = asio::posix::stream_descriptor;
+  const Result<int> fd = net::connect_tcp(address, config_.port);
+  if (!fd) co_return failed(Stage::connect, errno);
+  const auto descriptor = std::make_shared<Descriptor>(io_, *fd);
+  asio::steady_timer timer(io_, std::chrono::duration_cast<asio::steady_timer::duration>(patience));
+  timer.async_wait([descriptor](const boost::system::error_code& cancelled) {
+    boost::system::error_code ignored;
+    if (!cancelled && descriptor->is_open()) descriptor->cancel(ignored);
+  });
+  boost::system::error_code error;
+  co_await descriptor->async_wait(Descriptor::wait_write,
+                                  asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return failed(Stage::connect, ETIMEDOUT);
+  int state = 0;
+  socklen_t size = sizeof state;
+  ::getsockopt(*fd, SOL_SOCKET, SO_ERROR, &state, &size);
+  if (state != 0) co_return failed(Stage::connect, state);
+  socket = net::Fd(descriptor->release());
+  co_return std::nullopt;
+}
+
+// ---------------------------------------------------------------- the agent
+
+// Starts a command; what an earlier one has printed is forgotten.
+SshSession::Task<SshSession::Failure> Conversation::start(const std::string& command, Stage stage) {
+  handlers_.stage(stage);
+  printed_.clear();
+  complaint_.clear();
+  co_return co_await session_->start(command, stage);
+}
+
+// Reads until the command's answer is there.
+SshSession::Task<SshSession::Failure> Conversation::read_answer(Stage stage, Answer& answer) {
+  for (;;) {
+    std::string_view rest;
+    if (const auto found = find_answer(printed_, bootstrap_.mark, rest)) {
+      answer = *found;
+      printed_ = std::string(rest);
+      co_return std::nullopt;
+    }
+    if (printed_.size() > chatter_max) printed_.erase(0, printed_.size() - chatter_max);
+    if (complaint_.size() > chatter_max) complaint_.erase(0, complaint_.size() - chatter_max);
+    const auto more = co_await session_->read(printed_, complaint_);
+    if (more == SshSession::More::lost) co_return symptom_at(stage, session_->error());
+    const std::string& said = complaint_.empty() ? printed_ : complaint_;
+    if (more == SshSession::More::ended)
+      co_return symptom_at(stage, last_line(said), std::max(0, session_->exit_code()));
+  }
+}
+
+// A place that lacks room or rights is noted, and the next one taken.
+SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
+  std::string why_not;
+  int copied_to = 0;
+  for (int place = 1;;) {
+    Answer answer;
+    const std::string question = find_agent_command(bootstrap_, place);
+    if (Failure failure = co_await start(question, Stage::shell)) co_return failure;
+    if (Failure failure = co_await read_answer(Stage::shell, answer)) co_return failure;
+    if (answer.what == Answer::What::ready) {
+      pid_ = answer.pid;
+      co_return std::nullopt;
+    }
+    if (answer.what == Answer::What::foreign) co_return foreign(answer.text, bootstrap_.system);
+    if (answer.what != Answer::What::copy) co_return symptom_at(Stage::copy, why_not + answer.text);
+    place = answer.place;
+    Failure failure = symptom_at(Stage::copy, "a copy was not kept", 1);
+    if (place != copied_to) failure = co_await copy(place);
+    copied_to = place;
+    if (!failure) continue;
+    if (failure->exit_code < 0) co_return failure;
+    why_not += failure->text + " ";
+    ++place;
+  }
+}
+
+SshSession::Task<SshSession::Failure> Conversation::copy(int place) {
+  const std::string command = copy_agent_command(bootstrap_, place);
+  if (Failure failure = co_await start(command, Stage::copy)) co_return failure;
+  const std::function<void()> progress = [this] { handlers_.stage(Stage::copy); };
+  co_await session_->write(facts_->image.bytes, printed_, complaint_, progress);
+  session_->end_input();
+  Answer answer;
+  if (Failure failure = co_await read_answer(Stage::copy, answer)) co_return failure;
+  if (answer.what == Answer::What::copied) co_return std::nullopt;
+  co_return symptom_at(Stage::copy, fmt::format("{} ({})", answer.text, last_line(complaint_)), 1);
+}
+
+void Conversation::end_agent() {
+  end_wanted_ = true;
+  session_->wake();
+}
+
+SshSession::Task<ConversationEnd> Conversation::serve() {
+  SshSession::More more = SshSession::More::yes;
+  while (more == SshSession::More::yes) {
+    pass_on();
+    const std::string end = end_agent_command(pid_);
+    if (std::exchange(end_wanted_, false)) co_await session_->start_aside(end);
+    more = co_await session_->read(printed_, complaint_);
+  }
+  if (more == SshSession::More::lost) co_return ConnectionLost{session_->error()};
+  const int code = session_->exit_code();
+  if (code == 126 || code == 127) co_return symptom_at(Stage::run, {}, code);
+  co_return AgentEnded{how_it_ended(code)};
+}
+
+void Conversation::pass_on() {
+  std::string lines;
+  out_lines_.feed(std::exchange(printed_, {}), lines);
+  err_lines_.feed(std::exchange(complaint_, {}), lines);
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::size_t newline = rest.find('\n');
+    handlers_.line(std::string(rest.substr(0, newline)));
+    rest.remove_prefix(newline + 1);
+  }
+}
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,96 @@
+// All that is said to one host, in order: from the question to ssh about its configuration to the
+// last line of its agent.
+//
+// One coroutine, so that the order can be read from top to bottom; it is cancelled as a whole, by
+// a deadline or by its owner, and everything it has opened closes with it.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "launcher/agent_start.hpp"
+#include "launcher/hosts.hpp"
+#include "launcher/lines.hpp"
+#include "launcher/ssh/agent_image.hpp"
+#include "launcher/ssh/bootstrap.hpp"
+#include "launcher/ssh/child_process.hpp"
+#include "launcher/ssh/ssh_config.hpp"
+#include "launcher/ssh/ssh_session.hpp"
+#include "launcher/ssh/ssh_trouble.hpp"
+
+namespace elasticrun::launcher {
+
+// What is the same for all hosts of a job.
+struct ConversationFacts {
+  SshOverrides overrides;
+  Caller caller;
+  AgentImage image;
+  Duration connect_time{};
+  KeyRing keys;
+};
+
+struct ConversationHandlers {
+  std::function<void(Stage)> stage;  // it has come this far; again and again while a copy moves
+  std::function<void()> started;     // the agent has its orders
+  std::function<void(std::string line)> line;
+};
+
+// How it ended.
+struct AgentEnded {
+  std::string reason;
+};
+struct ConnectionLost {  // the agent may live
+  std::string why;
+};
+using ConversationEnd = std::variant<Symptom, AgentEnded, ConnectionLost>;
+
+class Conversation {
+ public:
+  // `mark`: of this conversation alone; see bootstrap.hpp.
+  Conversation(boost::asio::io_context& io, std::shared_ptr<ConversationFacts> facts, Host host,
+               std::string mark, std::string start_line, ConversationHandlers handlers);
+
+  // Once. This object must live until it has ended.
+  boost::asio::awaitable<ConversationEnd> run();
+  // Asks the agent that runs to end at once with all it has started.
+  void end_agent();
+  const SshConfig& config() const { return config_; }
+
+ private:
+  using Failure = SshSession::Failure;
+  template <class T>
+  using Task = boost::asio::awaitable<T>;
+
+  Task<Failure> ask_ssh();
+  Task<Failure> dial(net::Fd& socket);
+  Task<Failure> dial_address(const std::string& address, Duration patience, net::Fd& socket);
+  Task<Failure> log_in();
+  Task<Failure> bring_agent();
+  Task<Failure> copy(int place);
+  Task<Failure> start(const std::string& command, Stage stage);
+  Task<Failure> read_answer(Stage stage, Answer& answer);
+  Task<ConversationEnd> serve();
+  void pass_on();
+
+  boost::asio::io_context& io_;
+  const std::shared_ptr<ConversationFacts> facts_;
+  const Host host_;
+  const std::string start_line_;
+  const ConversationHandlers handlers_;
+  const Bootstrap bootstrap_;
+  SshConfig config_;
+  std::unique_ptr<Proxy> proxy_;
+  std::unique_ptr<SshSession> session_;
+  LineSplitter out_lines_;
+  LineSplitter err_lines_;
+  std::string printed_;    // by the present command, and not yet used
+  std::string complaint_;  // its standard error, while it is looked for an answer
+  int pid_ = 0;            // of the agent
+  bool end_wanted_ = false;
+};
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,78 @@
+// One ssh connection by libssh, as coroutines on an io_context of one thread.
+//
+// libssh never waits here: each of its calls is repeated while it says "again", and in between the
+// coroutine waits for the descriptor. So a thousand hosts need one thread, and any of them can be
+// left at any moment. Threads would be as fast, but one that hangs inside libssh cannot be ended.
+//
+// What fails is a Symptom; nothing is one that went well. A coroutine that is cancelled throws what
+// Asio throws.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launcher/ssh/ssh_config.hpp"
+#include "launcher/ssh/ssh_trouble.hpp"
+#include "net/sockets.hpp"
+
+namespace elasticrun::launcher {
+
+// Private keys, each read once for all hosts.
+class KeyRing {
+ public:
+  KeyRing();
+  ~KeyRing();
+
+ private:
+  friend class SshSession;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class SshSession {
+ public:
+  using Failure = std::optional<Symptom>;
+  template <class T>
+  using Task = boost::asio::awaitable<T>;
+
+  // All must outlive the session.
+  SshSession(boost::asio::io_context& io, const SshConfig& config, KeyRing& keys);
+  ~SshSession();  // closes the connection, if need be in the middle of a call
+  SshSession(const SshSession&) = delete;
+  SshSession& operator=(const SshSession&) = delete;
+
+  // Each after the one before.
+  Task<Failure> greet(net::Fd socket);
+  Failure check_host_key();
+  Task<Failure> log_in();
+
+  // Starts a command; an earlier one is let go. `stage` is where a failure belongs.
+  Task<Failure> start(const std::string& command, Stage stage);
+  // All of it, or less when the command takes no more; what it prints meanwhile is appended.
+  // `progress` is called from time to time.
+  Task<void> write(std::string_view bytes, std::string& out, std::string& err,
+                   const std::function<void()>& progress);
+  void end_input();
+  enum class More { yes, ended, lost };
+  // Waits until the command has printed something, which is appended, or has ended, or wake() was
+  // called.
+  Task<More> read(std::string& out, std::string& err);
+  void wake();
+  // A second command beside the first, whose output nobody reads.
+  Task<void> start_aside(const std::string& command);
+
+  // Of a command that has ended: its exit code, 128 + a signal's number, or -1.
+  int exit_code() const;
+  std::string error() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace elasticrun::launcher

@@ -1,0 +1,114 @@
+#include "job/agents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+
+#include "launcher/local_executor.hpp"
+#include "launcher/network.hpp"
+#include "launcher/ssh/ssh_executor.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+constexpr const char* loopback = "127.0.0.1";
+
+}  // namespace
+
+Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, const launcher::Machine& machine,
+               Handlers handlers)
+    : io_(io), spec_(spec), machine_(machine), handlers_(std::move(handlers)) {}
+
+Agents::~Agents() = default;
+
+launcher::ExecutorHandlers Agents::handlers_for_executor() {
+  return {.on_exit = [this](HostId host, const std::string& reason) { ended(host, reason); },
+          .on_line = handlers_.line};
+}
+
+// A job on this machine alone is heard on its loopback alone. A host file may name other machines
+// any time later.
+Result<void> Agents::prepare() {
+  auto agent = launcher::find_agent();
+  if (!agent) return agent.error();
+  local_ = std::make_unique<launcher::LocalExecutor>(io_, *agent, handlers_for_executor());
+
+  const auto own = launcher::own_addresses();
+  auto for_others = launcher::addresses_for_others(own, spec_.bind);
+  if (!for_others) return Error{"--bind: " + for_others.error().text};
+  for_others_ = std::move(*for_others);
+  if (auto network = launcher::addresses_for_others(own, spec_.network); !network)
+    return Error{"--network: " + network.error().text};
+
+  const bool here_alone =
+      spec_.hosts_file.empty() && std::ranges::all_of(spec_.hosts, [&](const launcher::Host& host) {
+        return launcher::is_this_machine(host, machine_.own);
+      });
+  if (here_alone) {
+    listen_address_ = loopback;
+    return {};
+  }
+
+  launcher::SshOptions options;
+  options.agent = *agent;
+  options.overrides = spec_.ssh;
+  options.seed = std::hash<std::string>{}(common_.job);
+  auto ssh = launcher::SshExecutor::make(
+      io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
+      handlers_for_executor());
+  if (!ssh) return ssh.error();
+  ssh_ = std::move(*ssh);
+  const bool v6 = std::ranges::any_of(
+      own, [](const auto& one) { return one.address.find(':') != std::string::npos; });
+  listen_address_ = !spec_.bind.empty() ? for_others_.front() : v6 ? "::" : "0.0.0.0";
+  return {};
+}
+
+bool Agents::is_here(HostId host) const {
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() || launcher::is_this_machine(found->second, machine_.own);
+}
+
+std::string Agents::address_of(HostId host) const {
+  const auto others = std::ranges::any_of(hosts_, [&](const auto& h) { return !is_here(h.first); });
+  if (is_here(host)) return others && !for_others_.empty() ? for_others_.front() : loopback;
+  const launcher::Host& there = hosts_.at(host);
+  return there.address.empty() ? there.name : there.address;
+}
+
+launcher::Executor& Agents::executor_of(HostId host) { return is_here(host) ? *local_ : *ssh_; }
+
+void Agents::start(HostId host) {
+  if (running_.contains(host))
+    waiting_.insert(host);
+  else
+    start_now(host);
+}
+
+void Agents::start_now(HostId host) {
+  launcher::AgentStart start = common_;
+  start.host = host;
+  start.name = hosts_.at(host).name;
+  start.addresses = for_others_;
+  if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};
+  running_.insert(host);
+  executor_of(host).start(start);
+}
+
+void Agents::ended(HostId host, const std::string& reason) {
+  running_.erase(host);
+  if (waiting_.erase(host) > 0) return start_now(host);
+  handlers_.gone(host, reason);
+}
+
+void Agents::kill(HostId host) {
+  if (running_.contains(host)) executor_of(host).kill(host);
+}
+
+void Agents::kill_all() {
+  for (const HostId host : running_) executor_of(host).kill(host);
+  running_.clear();
+}
+
+}  // namespace elasticrun::job

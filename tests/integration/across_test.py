@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Training across hosts that have sshd and nothing of ours: grown, shrunk, crashed, cut off, healed.
+
+The hosts are network namespaces of this machine with their own processes, files and sshd (bed.py).
+Root is needed for that; without it ctest says that the test was skipped.
+"""
+import os
+import sys
+import unittest
+
+import bed as beds
+from bed import Bed
+from job import FASHION, Job, until
+
+PATIENCE = 60
+QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
+
+
+class Across(Job):
+    """The example on the hosts of a bed, by ssh."""
+
+    def __init__(self, bed: Bed, hosts: list[str], epochs: int = 10_000) -> None:
+        self.hosts_file = os.path.join(bed.folder, "job-hosts.txt")
+        self.set_hosts(hosts)
+        super().__init__(["--hosts", self.hosts_file, "--ssh-config", bed.ssh_config,
+                          "--policy", "fixed", "--max-batch", "128", *QUICK],
+                         [FASHION, "--samples", "2560", "--epochs", str(epochs), "--batch", "32",
+                          "--device-ms", "0.5"])
+
+    def set_hosts(self, names: list[str]) -> None:
+        with open(self.hosts_file + ".new", "w", encoding="ascii") as file:
+            file.write("".join(f"{name} slots=2\n" for name in names))
+        os.rename(self.hosts_file + ".new", self.hosts_file)
+
+    def survivors(self, before: dict[int, int]) -> dict[int, int]:
+        """Those of `before` that still run, by the same process."""
+        now = self.workers()
+        return {worker: pid for worker, pid in before.items() if now.get(worker) == pid}
+
+
+def programs(bed: Bed) -> list[str]:
+    """What runs on all hosts besides their own sshd."""
+    return [f"{host.name}: {process.command}" for host in bed.hosts if host.pid
+            for process in host.programs()]
+
+
+class AcrossHosts(unittest.TestCase):
+    def test_grows_shrinks_and_ends(self) -> None:
+        with Bed(3) as bed, Across(bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            first = job.workers()
+            after = job.now()
+            job.set_hosts(["node1", "node2", "node3"])
+            job.wait_for("world_formed", after, size=6, planned=True)
+            self.assertEqual(job.survivors(first), first)
+            after = job.now()
+            job.set_hosts(["node1", "node3"])
+            world = job.wait_for("world_formed", after, size=4, planned=True)
+            self.assertEqual(world["hosts"], ["node1", "node3"])
+            until("the leavers have ended", lambda: len(job.survivors(first)) == 2, PATIENCE)
+            job.process.terminate()
+            self.assertEqual(job.wait(PATIENCE), 143, job.err())
+            until("nothing is left on any host", lambda: not programs(bed), 10)
+
+    def test_a_host_crashes_and_another_is_cut_off(self) -> None:
+        with Bed(3) as bed, Across(bed, ["node1", "node2", "node3"]) as job:
+            job.wait_for("world_formed", size=6)
+            first = job.workers()
+            after = job.now()
+            bed["node3"].crash()  # no FIN: power loss
+            job.wait_for("host_down", after, host="node3")
+            job.wait_for("world_formed", after, size=4, planned=False)
+            self.assertEqual(len(job.survivors(first)), 4)
+
+            after, second = job.now(), job.workers()
+            bed["node2"].cut()
+            job.wait_for("host_down", after, host="node2")
+            job.wait_for("world_formed", after, size=2, planned=False)
+            cut_off = bed["node2"].programs
+            until("its workers have ended with their lease",
+                  lambda: not [one for one in cut_off() if one.name == "fashion"], 10)
+            bed["node2"].heal()
+            after = job.now()
+            job.wait_for("world_formed", after, size=4, planned=True)
+            self.assertEqual(len(job.survivors(second)), 2)
+            self.assertTrue(set(job.workers()) - set(second), "new workers, never old ones")
+            job.process.terminate()
+            self.assertEqual(job.wait(PATIENCE), 143, job.err())
+
+    def test_no_worker_outlives_the_controller(self) -> None:
+        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            job.process.kill()
+            until("nothing is left on any host", lambda: not programs(bed), PATIENCE)
+
+
+if __name__ == "__main__":
+    if reason := beds.missing():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=1)

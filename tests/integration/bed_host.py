@@ -1,0 +1,148 @@
+"""The first process of a host in the test bed: makes the host round itself, then becomes its sshd.
+
+    bed_host.py FOLDER NETWORK     what the host is like is in FOLDER/host.json (bed.Spec)
+
+It lives from power on to power off. Two processes: the outer one belongs to the machine and dies
+with the test (and the inner one with it); the inner one is process 1 of the host, so that the
+kernel kills all of the host when it goes. Everything that the host has of its own (its mounts,
+name, /run) goes the same way; what a disk keeps over a loss of power is in FOLDER.
+
+A host without sshd is one on which nobody listens (`refuses`), or one who never greets (`silent`).
+"""
+import errno
+import json
+import os
+import signal
+import sys
+
+import kernel
+
+SSHD = "/usr/sbin/sshd"
+UP = "/run/bed.pid"  # when it is there, the host is up; sshd writes it as its PidFile
+# What a private root shows: Debian's programs and settings, nothing of /home, /opt, /tmp,
+# /usr/local and what else a machine where somebody works has.
+SYSTEM = ["bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr", "var"]
+
+Spec = dict[str, object]  # as bed.Spec has it
+
+
+def bind(source: str, target: str, flags: int = 0) -> None:
+    kernel.mount(source, target, flags=kernel.MS_BIND | kernel.MS_REC)
+    if flags:  # the kernel takes them only from the second call on
+        kernel.mount("none", target, flags=kernel.MS_BIND | kernel.MS_REMOUNT | flags)
+
+
+def lay(disk: str, condition: str, target: str) -> None:
+    """Puts a folder of the host's own disk, in some condition, over one of the system's."""
+    if condition != "full":
+        flags = {"own": 0, "noexec": kernel.MS_NOEXEC, "readonly": kernel.MS_RDONLY}
+        bind(disk, target, flags[condition])
+        return
+    kernel.mount("tmpfs", target, "tmpfs", 0,
+                 f"size=16k,nr_inodes=16,mode={os.stat(disk).st_mode & 0o7777:o}")
+    for name in os.listdir(disk):
+        with open(os.path.join(disk, name), "rb") as old:
+            with open(os.path.join(target, name), "wb") as new:
+                new.write(old.read())
+    with open(os.path.join(target, "filler"), "wb", buffering=0) as filler:
+        try:
+            while filler.write(b"x" * 4096):
+                pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+
+
+def make_root(folder: str) -> str:
+    """A root of its own; the result is where it is to be found until it is entered."""
+    root = os.path.join(folder, "root")
+    kernel.mount("tmpfs", root, "tmpfs", 0, "size=16m,mode=755")
+    for name in SYSTEM:
+        path = "/" + name
+        if os.path.islink(path):
+            os.symlink(os.readlink(path), root + path)
+        elif os.path.isdir(path):
+            os.mkdir(root + path)
+            bind(path, root + path, kernel.MS_RDONLY)
+    for name in ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp"):
+        os.mkdir(os.path.join(root, name))
+    for name in ("usr/local", "var/tmp"):
+        kernel.mount("tmpfs", os.path.join(root, name), "tmpfs", 0, "size=1m,mode=1777")
+    bind("/dev", root + "/dev")
+    return root
+
+
+def furnish(folder: str, root: str, spec: Spec) -> None:
+    """What is the host's own, whether it shares the machine's root (then empty) or not."""
+    kernel.mount("proc", root + "/proc", "proc")
+    kernel.mount("tmpfs", root + "/dev/shm", "tmpfs", 0, "mode=1777")
+    # A /sys shows the network of who mounts it, and no control groups.
+    groups = os.path.join(folder, "groups")
+    bind("/sys/fs/cgroup", groups)
+    kernel.mount("sysfs", root + "/sys", "sysfs")
+    bind(groups, root + "/sys/fs/cgroup")
+    kernel.unmount(groups)
+    kernel.mount("tmpfs", root + "/run", "tmpfs", 0, "size=4m,mode=755")
+    os.mkdir(root + "/run/sshd")
+    bind(os.path.join(folder, "ssh"), root + "/etc/ssh")
+    for name in ("hosts", "hostname", "resolv.conf"):
+        if os.path.exists(f"{root}/etc/{name}"):
+            bind(os.path.join(folder, name), f"{root}/etc/{name}")
+    home, temporary = os.path.join(folder, "home"), os.path.join(folder, "tmp")
+    lay(home, spec["home"], root + "/root")
+    if spec["tmp"]:  # last: the folder may be in it
+        lay(temporary, spec["tmp"], root + "/tmp")
+
+
+def enter(root: str) -> None:
+    if root:
+        os.chdir(root)
+        kernel.pivot_root(".", ".")
+        kernel.unmount(".")
+    os.chdir("/")
+
+
+def serve(spec: Spec) -> None:
+    """What process 1 does for the rest of its life; UP is there as soon as it does."""
+    if spec["sshd"] == "answers":
+        os.execv(SSHD, [SSHD, "-D", "-e", "-f", "/etc/ssh/sshd_config"])
+    if spec["sshd"] == "silent":  # the kernel takes calls and nobody answers them
+        import socket  # takes longer to load than a host to boot
+        _server = socket.create_server(("", 22), family=socket.AF_INET6, dualstack_ipv6=True,
+                                       backlog=1000)
+    open(UP, "x", encoding="ascii").close()
+    while True:
+        signal.pause()
+
+
+def inner(folder: str, spec: Spec) -> None:
+    kernel.die_with_parent(signal.SIGKILL)
+    os.setsid()
+    for group in spec["groups"]:
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write("0")  # the writer
+    kernel.sethostname(spec["name"])
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    root = make_root(folder) if spec["private_root"] else ""
+    furnish(folder, root, spec)
+    enter(root)
+    serve(spec)
+
+
+def outer(folder: str, network: str) -> int:
+    kernel.die_with_parent(signal.SIGKILL)
+    with open(os.path.join(folder, "host.json"), encoding="utf-8") as file:
+        spec = json.load(file)
+    fd = os.open(network, os.O_RDONLY)
+    kernel.setns(fd, kernel.CLONE_NEWNET)
+    os.close(fd)
+    kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWUTS |
+                   kernel.CLONE_NEWIPC)
+    if not (child := os.fork()):
+        inner(folder, spec)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) & 0xff
+
+
+if __name__ == "__main__":
+    sys.exit(outer(sys.argv[1], sys.argv[2]))

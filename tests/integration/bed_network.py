@@ -1,0 +1,204 @@
+"""The cables of a test bed: network namespaces, and a switch between them.
+
+The switch is a bridge in a namespace of its own, with one veth to each host's namespace and one to
+here. No namespace has a name: each lives as long as a process is in it or this process holds its
+descriptor, so the kernel takes everything away even when a test is killed, and beds do not see each
+other. What is visible here is one interface, er<pid>n<bed>.
+
+Addresses are those set aside for testing networks (RFC 2544): 198.18.BED.HOST, here is 254; and
+unique local ones, fd18:BED::HOST. Hosts behind another one are on a second switch, 198.19.BED.HOST.
+"""
+import contextlib
+import glob
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import kernel
+
+HERE = 254   # our own end
+NOBODY = 253  # an address that leads into the void
+MOST_HOSTS = 250
+NO_HARDWARE = "02:00:00:00:02:00"
+
+
+def new_namespace() -> int:
+    """A descriptor of a network namespace in which there is nothing yet, not even an address."""
+    back = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        kernel.unshare(kernel.CLONE_NEWNET)
+        return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    finally:
+        kernel.setns(back, kernel.CLONE_NEWNET)
+        os.close(back)
+
+
+def path_of(namespace: int) -> str:
+    return f"/proc/{os.getpid()}/fd/{namespace}"
+
+
+def call(namespace: int | None, program: str, lines: list[str], *options: str) -> None:
+    """Runs commands of ip or tc in a namespace, or here."""
+    enter = [] if namespace is None else ["nsenter", f"--net={path_of(namespace)}"]
+    done = subprocess.run([*enter, program, *options, "-batch", "-"], input="\n".join(lines) + "\n",
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{program}: {done.stderr.strip()} (among {lines})")
+
+
+@dataclass
+class Socket:
+    """Where a host is plugged in."""
+    number: int
+    family: str = "4"  # "4", "6" or "46"
+    inner: bool = False  # on the second switch
+    bastion: bool = False  # on the second switch too
+    namespace: int = -1
+    slow: bool = field(default=False, init=False)
+
+    @property
+    def port(self) -> str:
+        return f"h{self.number}"
+
+    @property
+    def switch(self) -> str:
+        return "inner" if self.inner else "outer"
+
+
+class Network:
+    def __init__(self) -> None:
+        self.claim, self.number = self._claim()
+        self.name = f"er{os.getpid()}n{self.number}"
+        self.switch = new_namespace()
+        try:
+            call(None, "ip", [
+                f"link add {self.name} type veth peer name here netns {path_of(self.switch)}",
+                f"addr add {self.address4(HERE)}/24 dev {self.name}",
+                f"addr add {self.address6(HERE)}/64 dev {self.name} nodad",
+                f"link set {self.name} up",
+                # Nobody is there to answer: else they could be asked for at this machine's gateway.
+                f"route add {self.address4(0, inner=True)}/24 dev {self.name}"])
+            call(self.switch, "ip", [
+                "link add outer type bridge", "link set outer up",
+                "link add inner type bridge", "link set inner up",
+                "link set here up master outer"])
+        except OSError:
+            self.close()
+            raise
+
+    @staticmethod
+    def _claim() -> tuple[socket.socket, int]:
+        """A number that no other bed has, nor has the kernel still to take one's network away."""
+        for number in range(1, 255):
+            claim = socket.socket(socket.AF_UNIX)
+            with contextlib.suppress(OSError):
+                claim.bind(f"\0elasticrun-bed-{number}")  # goes with the process that holds it
+                if not glob.glob(f"/sys/class/net/er*n{number}"):
+                    return claim, number
+            claim.close()
+        raise OSError("254 test beds are up already; try bed.py clean")
+
+    def address4(self, host: int, inner: bool = False) -> str:
+        return f"198.{19 if inner else 18}.{self.number}.{host}"
+
+    def address6(self, host: int) -> str:
+        return f"fd18:{self.number:x}::{host:x}"
+
+    def address(self, at: Socket) -> str:
+        """The one to reach the host by."""
+        return (self.address4(at.number, at.inner) if "4" in at.family or at.inner
+                else self.address6(at.number))
+
+    # ------------------------------------------------------------ plugging
+
+    def plug(self, sockets: list[Socket]) -> None:
+        """Connects hosts; each gets a namespace, and always the same hardware address."""
+        cables = []
+        for at in sockets:
+            at.namespace = new_namespace()
+            at.slow = False
+            cables += self._cable(at.port, "eth0", f"02:00:00:00:00:{at.number:02x}", at, at.switch)
+            if at.bastion:
+                mac = f"02:00:00:00:01:{at.number:02x}"
+                cables += self._cable(f"i{at.number}", "eth1", mac, at, "inner")
+        call(self.switch, "ip", cables)
+        for at in sockets:
+            call(at.namespace, "ip", self._configuration(at))
+
+    @staticmethod
+    def _cable(port: str, device: str, mac: str, at: Socket, switch: str) -> list[str]:
+        return [f"link add {port} type veth peer name {device} address {mac} "
+                f"netns {path_of(at.namespace)}", f"link set {port} up master {switch}"]
+
+    def _configuration(self, at: Socket) -> list[str]:
+        lines = ["link set lo up", "link set eth0 up"]
+        if at.bastion:
+            lines += ["link set eth1 up",
+                      f"addr add {self.address4(at.number, inner=True)}/24 dev eth1"]
+        if "4" in at.family or at.inner:
+            lines += [f"addr add {self.address4(at.number, at.inner)}/24 dev eth0",
+                      f"route add default via {self.address4(HERE, at.inner)}"]
+        if "6" in at.family and not at.inner:
+            lines += [f"addr add {self.address6(at.number)}/64 dev eth0 nodad",
+                      f"route add default via {self.address6(HERE)}"]
+        return lines
+
+    def unplug(self, at: Socket) -> None:
+        """For good: what the host's kernel still wants to send (FIN, RST) never gets out."""
+        if at.namespace < 0:
+            return
+        call(self.switch, "ip", [f"link del {at.port}"] +
+             ([f"link del i{at.number}"] if at.bastion else []))
+        os.close(at.namespace)
+        at.namespace = -1
+
+    # ------------------------------------------------------------ troubles
+
+    def connect(self, at: Socket | None, connected: bool) -> None:
+        """The cable of a host, or ours. The cut is inside the switch: no link goes down."""
+        port = at.port if at else "here"
+        switch = at.switch if at else "outer"
+        call(self.switch, "ip", [f"link set {port} " +
+                                 (f"master {switch}" if connected else "nomaster")])
+
+    def limit(self, at: Socket, rate: str | None) -> None:
+        """Both ways; the rate as tc has it, such as 50mbit."""
+        if not rate and not at.slow:
+            return
+        for namespace, device in ((at.namespace, "eth0"), (self.switch, at.port)):
+            call(namespace, "tc", [
+                f"qdisc replace dev {device} root tbf rate {rate} burst 64k latency 200ms"
+                if rate else f"qdisc del dev {device} root"])
+        at.slow = bool(rate)
+
+    def firewall(self, at: Socket, silent: bool) -> None:
+        """The host can call no address of ours any more, and can still be called by ssh.
+
+        Silent: a call gets no answer, as it is sent to hardware that does not exist. (A blackhole
+        route would not do: it refuses the local caller at once, and the answers of sshd with it.)
+        """
+        for option, width, address in (("-4", 32, self.address4), ("-6", 128, self.address6)):
+            if option[1] not in at.family:
+                continue
+            here, nobody = f"{address(HERE)}/{width}", address(NOBODY)
+            verdict = "lookup 77" if silent else "unreachable"
+            default = f"default via {nobody} dev eth0" if silent else "unreachable default"
+            call(at.namespace, "ip", [
+                f"neigh replace {nobody} lladdr {NO_HARDWARE} dev eth0 nud permanent",
+                f"route add {default} table 77",
+                "route del default",
+                f"route add {default}",
+                f"rule add pref 10 to {here} ipproto tcp sport 22 lookup main",
+                f"rule add pref 20 to {here} {verdict}"], option)
+
+    def close(self, sockets: Sequence[Socket] = ()) -> None:
+        """The kernel takes the rest away in its own time: nothing refers to it any more."""
+        if os.path.exists(f"/sys/class/net/{self.name}"):
+            call(None, "ip", [f"link del {self.name}"])
+        for at in sockets:
+            if at.namespace >= 0:
+                os.close(at.namespace)
+        os.close(self.switch)
+        self.claim.close()

@@ -1,0 +1,169 @@
+// The ssh executor alone, driven by lines: what a job would do with it, without a job.
+//
+//     ssh_driver AGENT SSH_CONFIG [key=milliseconds or number ...]
+//     in:   start ID HOST-LIST-ITEM | kill ID | end ID | quit
+//     out:  up ID | down ID | exit ID REASON | line ID TEXT
+//
+// Agents get a rendezvous to dial, so that they live until they are told to end.
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "launcher/ssh/ssh_executor.hpp"
+#include "rendezvous/server.hpp"
+#include "wire/codec.hpp"
+
+namespace {
+
+using namespace elasticrun;
+namespace asio = boost::asio;
+
+void print(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+[[noreturn]] void fail(const std::string& text) {
+  std::fputs((text + "\n").c_str(), stderr);
+  std::exit(2);
+}
+
+template <class T>
+T value_of(Result<T>&& result) {
+  if (!result) fail(result.error().text);
+  return std::move(*result);
+}
+
+launcher::SshOptions options_of(int argc, char** argv) {
+  launcher::SshOptions options;
+  options.agent = argv[1];
+  options.overrides.config_file = argv[2];
+  for (int i = 3; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const std::size_t equals = argument.find('=');
+    const std::string key = argument.substr(0, equals);
+    const int number = std::atoi(argument.substr(equals + 1).c_str());
+    const Duration time = std::chrono::milliseconds(number);
+    if (key == "in_flight")
+      options.retry.in_flight = number;
+    else if (key == "crowded_attempts")
+      options.retry.crowded_attempts = number;
+    else if (key == "seed")
+      options.seed = static_cast<std::uint64_t>(number);
+    else if (key == "connect")
+      options.stages.connect = time;
+    else if (key == "shell")
+      options.stages.shell = time;
+    else if (key == "end")
+      options.end_time = time;
+    else
+      fail("unknown: " + argument);
+  }
+  return options;
+}
+
+class Driver {
+ public:
+  explicit Driver(launcher::SshOptions options);
+  void run() { io_.run(); }
+
+ private:
+  void read_command();
+  void obey(const std::string& line);
+  void start(HostId host, const std::string& item);
+
+  asio::io_context io_{1};
+  asio::posix::stream_descriptor input_{io_, ::dup(STDIN_FILENO)};
+  asio::streambuf commands_;
+  std::map<HostId, launcher::Host> hosts_;
+  std::unique_ptr<rendezvous::Server> server_;
+  std::unique_ptr<launcher::SshExecutor> executor_;
+};
+
+Driver::Driver(launcher::SshOptions options) {
+  rendezvous::ServerOptions server;
+  server.address = "127.0.0.1";
+  server.version = ELASTICRUN_VERSION;
+  server.term = Term(1);
+  server.key.job = "test";
+  rendezvous::ServerHandlers handlers;
+  handlers.agent_up = [](HostId host, const wire::Hello&, const std::string&) {
+    print(fmt::format("up {}", host.value));
+  };
+  handlers.agent_frame = [](HostId, WorkerId, std::string_view) {};
+  handlers.agent_down = [](HostId host, const std::string&) {
+    print(fmt::format("down {}", host.value));
+  };
+  handlers.stranger = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
+  server_ = value_of(rendezvous::Server::listen(io_, server, handlers));
+  executor_ = value_of(launcher::SshExecutor::make(
+      io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
+      {.on_exit =
+           [](HostId host, const std::string& reason) {
+             print(fmt::format("exit {} {}", host.value, reason));
+           },
+       .on_line =
+           [](HostId host, const std::string& line) {
+             print(fmt::format("line {} {}", host.value, line));
+           }}));
+  read_command();
+}
+
+void Driver::read_command() {
+  asio::async_read_until(input_, commands_, '\n',
+                         [this](const boost::system::error_code& error, std::size_t) {
+                           if (error) return io_.stop();
+                           std::istream stream(&commands_);
+                           std::string line;
+                           std::getline(stream, line);
+                           obey(line);
+                           read_command();
+                         });
+}
+
+void Driver::obey(const std::string& line) {
+  std::istringstream words(line);
+  std::string command;
+  HostId host;
+  words >> command >> host.value >> std::ws;
+  std::string rest;
+  std::getline(words, rest);
+  if (command == "start") start(host, rest);
+  if (command == "kill") executor_->kill(host);
+  if (command == "end")
+    server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(wire::Shutdown{})));
+  if (command == "quit") io_.stop();
+}
+
+void Driver::start(HostId host, const std::string& item) {
+  const auto hosts = value_of(launcher::parse_hosts(item + "\n", "stdin"));
+  hosts_[host] = hosts.front();
+  launcher::AgentStart start;
+  start.job = "test";
+  start.key_hex = std::string(64, '0');
+  start.term = Term(1);
+  start.host = host;
+  start.name = hosts.front().name;
+  start.addresses = {"127.0.0.1"};
+  start.port = server_->port();
+  start.orphan_grace_ms = 0;
+  start.version = ELASTICRUN_VERSION;
+  executor_->start(start);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) fail("ssh_driver AGENT SSH_CONFIG [key=number ...]");
+  std::signal(SIGPIPE, SIG_IGN);
+  Driver(options_of(argc, argv)).run();
+}
