@@ -1,5 +1,5 @@
-// See name_lookup.hpp. The C library's asynchronous lookups do the work in threads of its own; one
-// that nobody waits for any more ends by itself, and does not keep the process from ending.
+// See name_lookup.hpp. A thread for each lookup, of which few are under way at once; one that
+// nobody waits for any more ends by itself, and does not keep the process from ending.
 #include "launcher/ssh/name_lookup.hpp"
 
 #include <netdb.h>
@@ -7,12 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <csignal>
 #include <memory>
-#include <utility>
+#include <system_error>
+#include <thread>
 
 #include "net/sockets.hpp"
 
@@ -24,18 +25,17 @@ namespace asio = boost::asio;
 struct Lookup {
   std::string name;
   addrinfo hints{};
-  gaicb request{};
+  addrinfo* list = nullptr;
+  std::atomic<int> outcome{EAI_AGAIN};
   net::Fd done{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::shared_ptr<Lookup> self;  // until the C library has finished with it
 
   ~Lookup() {
-    if (request.ar_result) ::freeaddrinfo(request.ar_result);
+    if (list) ::freeaddrinfo(list);
   }
 };
 
-// In a thread of the C library.
-void finished(sigval value) {
-  const auto lookup = std::move(static_cast<Lookup*>(value.sival_ptr)->self);
+void run(const std::shared_ptr<Lookup>& lookup) {
+  lookup->outcome = ::getaddrinfo(lookup->name.c_str(), nullptr, &lookup->hints, &lookup->list);
   const std::uint64_t one = 1;
   (void)!::write(lookup->done.get(), &one, sizeof one);
 }
@@ -74,26 +74,19 @@ asio::awaitable<Addresses> look_up(asio::io_context& io, const std::string& name
   const auto lookup = std::make_shared<Lookup>();
   lookup->name = name;
   lookup->hints = hints_for(family, AI_ADDRCONFIG);
-  lookup->request.ar_name = lookup->name.c_str();
-  lookup->request.ar_request = &lookup->hints;
-  lookup->self = lookup;
-  sigevent event{};
-  event.sigev_notify = SIGEV_THREAD;
-  event.sigev_notify_function = finished;
-  event.sigev_value.sival_ptr = lookup.get();
   asio::posix::stream_descriptor done(io, ::dup(lookup->done.get()));
-  gaicb* requests[] = {&lookup->request};
-  if (const int error = ::getaddrinfo_a(GAI_NOWAIT, requests, 1, &event); error != 0) {
-    lookup->self.reset();
-    co_return Addresses{error, {}};
+  try {
+    std::thread lookup_thread(run, lookup);
+    lookup_thread.detach();
+  } catch (const std::system_error&) {  // no more threads
+    co_return Addresses{EAI_AGAIN, {}};
   }
   boost::system::error_code error;
   co_await done.async_wait(asio::posix::stream_descriptor::wait_read,
                            asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return Addresses{EAI_AGAIN, {}};
-  if (const int failed = ::gai_error(&lookup->request); failed != 0)
-    co_return Addresses{failed, {}};
-  co_return addresses_of(lookup->request.ar_result);
+  if (const int failed = lookup->outcome; failed != 0) co_return Addresses{failed, {}};
+  co_return addresses_of(lookup->list);
 }
 
 }  // namespace elasticrun::launcher
