@@ -38,5 +38,6 @@ using Step = Id<struct StepTag, std::int64_t>;
 using ChangeId = Id<struct ChangeIdTag, std::uint64_t>;
 
 inline constexpr Step no_state{-1};
+inline constexpr HostId no_host{~0u};  // it has no number yet
 
 }  // namespace elasticrun

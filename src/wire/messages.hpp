@@ -29,15 +29,24 @@ struct Hello {
   std::string role;     // "agent" or "worker"
   std::string job;      // job id
   Term term;
-  HostId host;      // agents: which host this is
+  HostId host;      // agents: which host this is; no_host: one that joins by itself
   WorkerId worker;  // workers: which worker this is
   std::int32_t pid = 0;
+  std::string name;             // agents that join by themselves: what people call the host
+  std::int32_t slots = 0;       // likewise: workers it takes
+  std::string address;          // agents: where workers of other hosts reach the ones here
+  std::uint16_t free_port = 0;  // agents: one there that nobody uses, for programs that want it
 };
 struct Welcome {
   std::uint32_t protocol = 0;
   std::string version;
   Term term;
   std::string refused;  // empty: welcome; else why not, for a person
+  // For an agent that joined by itself; others were told by who started them.
+  HostId host;  // the number it has from now on
+  std::int64_t lease_ms = 0;
+  std::int64_t beat_ms = 0;
+  std::int64_t orphan_grace_ms = 0;
 };
 
 // ---------------------------------------------------------------- what several messages carry
@@ -243,8 +252,11 @@ using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output,
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
-BOOST_DESCRIBE_STRUCT(Hello, (), (protocol, version, role, job, term, host, worker, pid))
-BOOST_DESCRIBE_STRUCT(Welcome, (), (protocol, version, term, refused))
+BOOST_DESCRIBE_STRUCT(Hello, (),
+                      (protocol, version, role, job, term, host, worker, pid, name, slots, address,
+                       free_port))
+BOOST_DESCRIBE_STRUCT(Welcome, (),
+                      (protocol, version, term, refused, host, lease_ms, beat_ms, orphan_grace_ms))
 BOOST_DESCRIBE_STRUCT(BatchPlan, (), (global_batch, micro_batch, weights, lr_factor))
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))
 BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason))
