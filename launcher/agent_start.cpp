@@ -57,17 +57,43 @@ bool from_json(const json::value& value, std::vector<std::string>& out) {
   return true;
 }
 
-template <class F>
+template <class T, class F>
 void for_each_member(F&& f) {
-  using Members = boost::describe::describe_members<AgentStart, boost::describe::mod_public>;
+  using Members = boost::describe::describe_members<T, boost::describe::mod_public>;
   boost::mp11::mp_for_each<Members>([&](auto member) { f(member.name, member.pointer); });
 }
 
+template <class T>
+std::string line_of(const T& value) {
+  json::object object;
+  for_each_member<T>([&](const char* name, auto member) { object[name] = to_json(value.*member); });
+  return json::serialize(object) + '\n';
+}
+
+// Empty: all is well, else the member that has the wrong type.
+template <class T>
+std::string_view read_members(const json::object& object, T& out) {
+  std::string_view wrong;
+  for_each_member<T>([&](const char* name, auto member) {
+    const json::value* found = object.if_contains(name);
+    if (found && !from_json(*found, out.*member)) wrong = name;
+  });
+  return wrong;
+}
+
+json::value parsed(std::string_view line) {
+  json::error_code ec;
+  return json::parse(json::string_view(line.data(), line.size()), ec);  // null when it is none
+}
+
+bool is_key(std::string_view hex) {
+  return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
+}
+
 const char* what_is_wrong(const AgentStart& start) {
-  if (start.key_hex.size() != 64 ||
-      start.key_hex.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return "key_hex must be 64 hexadecimal digits in lower case";
-  if (start.addresses.empty() || start.port == 0) return "addresses and port must be given";
+  if (!is_key(start.key_hex)) return "key_hex must be 64 hexadecimal digits in lower case";
+  if (start.port == 0 || (start.addresses.empty() && start.stream.empty()))
+    return "addresses and port must be given";
   if (start.lease_ms <= 0 || start.beat_ms <= 0 || start.orphan_grace_ms < 0)
     return "lease_ms and beat_ms must be positive, orphan_grace_ms not negative";
   return nullptr;
@@ -75,30 +101,31 @@ const char* what_is_wrong(const AgentStart& start) {
 
 }  // namespace
 
-std::string encode(const AgentStart& start) {
-  json::object object;
-  for_each_member([&](const char* name, auto member) { object[name] = to_json(start.*member); });
-  return json::serialize(object) + '\n';
-}
+std::string encode(const AgentStart& start) { return line_of(start); }
+std::string encode(const JobKey& key) { return line_of(key); }
 
 Result<AgentStart> decode_agent_start(std::string_view line) {
-  json::error_code ec;
-  const json::value value = json::parse(json::string_view(line.data(), line.size()), ec);
-  if (ec || !value.is_object())
+  const json::value value = parsed(line);
+  if (!value.is_object())
     return Error{
         "standard input: expected one line of JSON from elasticrun; an agent is started "
         "by it, not by hand"};
-  const json::object& object = value.get_object();
   AgentStart start;
-  const char* wrong = nullptr;
-  for_each_member([&](const char* name, auto member) {
-    const json::value* found = object.if_contains(name);
-    if (found && !from_json(*found, start.*member)) wrong = name;
-  });
-  if (wrong) return Error{fmt::format("standard input: AgentStart.{} has the wrong type", wrong)};
+  if (const auto wrong = read_members(value.get_object(), start); !wrong.empty())
+    return Error{fmt::format("standard input: AgentStart.{} has the wrong type", wrong)};
   if (const char* text = what_is_wrong(start))
     return Error{fmt::format("standard input: AgentStart: {}", text)};
   return start;
+}
+
+Result<JobKey> decode_job_key(std::string_view line, std::string_view where) {
+  const json::value value = parsed(line);
+  JobKey key;
+  if (!value.is_object() || !read_members(value.get_object(), key).empty() || key.job.empty() ||
+      !is_key(key.key_hex))
+    return Error{
+        fmt::format("{}: not the key of a job; elasticrun writes it as one line of JSON", where)};
+  return key;
 }
 
 }  // namespace elasticrun::launcher

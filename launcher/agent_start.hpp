@@ -32,15 +32,32 @@ struct AgentStart {
   std::int64_t beat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
   std::string version;  // of the controller; the agent's must be the same
+  // When no address answers: the word that begins the line on standard output which asks for the
+  // control stream to go through standard input and output. Empty: it cannot.
+  std::string stream;
+  std::int32_t slots = 0;  // of an agent that joins by itself: workers it takes
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
                       (job, key_hex, term, host, name, addresses, port, network, lease_ms, beat_ms,
-                       orphan_grace_ms, version))
+                       orphan_grace_ms, version, stream, slots))
+
+// What a host that joins by itself has to know of the job: one line of JSON, in a file or on
+// standard input.
+struct JobKey {
+  std::string job;
+  std::string key_hex;
+  std::string version;
+};
+BOOST_DESCRIBE_STRUCT(JobKey, (), (job, key_hex, version))
 
 // One line, newline included.
 std::string encode(const AgentStart& start);
 // Errors name the member; missing members keep their default, unknown ones are ignored. Durations
 // must be positive (a grace time may be 0), the key whole.
 Result<AgentStart> decode_agent_start(std::string_view line);
+
+std::string encode(const JobKey& key);
+// `where` it was found, for errors.
+Result<JobKey> decode_job_key(std::string_view line, std::string_view where);
 
 }  // namespace elasticrun::launcher

@@ -20,6 +20,8 @@ struct ExecutorHandlers {
   // A line that the agent wrote to its standard error, without its newline. When empty the line
   // goes to our standard error behind the host's name.
   std::function<void(HostId, std::string line)> on_line = {};
+  // What is worth knowing of how that host is reached, and no trouble. When empty: as on_line.
+  std::function<void(HostId, std::string line)> on_note = {};
 };
 
 class Executor {

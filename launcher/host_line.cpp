@@ -1,4 +1,4 @@
-// The grammar of one host file entry: words, then the host, then keys.
+// The grammar of one host file entry: words, then the host or a few of them, then keys.
 //
 // A hand-written walk rather than regular expressions: std::regex recurses per character (a long
 // line would overflow the stack) and could not say which part was wrong.
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "launcher/numbers.hpp"
@@ -103,6 +104,13 @@ Result<int> parse_slots(std::string_view text) {
                            shown(text))};
 }
 
+// "a:2222" is a port to people who know it from URLs.
+std::string port_hint(std::string_view text) {
+  const auto number = whole_number(text);
+  const bool port = number && *number > slots_per_host_max && *number <= 65535;
+  return port ? "; write a port of ssh as port=..." : "";
+}
+
 // What stands before the keys: [user@]host[:slots].
 struct Head {
   std::string user;
@@ -141,7 +149,7 @@ Result<Head> parse_head(std::string_view word) {
   }
   if (word.empty()) return head;
   auto slots = parse_slots(word.substr(1));
-  if (!slots) return slots.error();
+  if (!slots) return Error{slots.error().text + port_hint(word.substr(1))};
   head.slots = *slots;
   return head;
 }
@@ -249,7 +257,39 @@ std::optional<Error> expand_item(std::string_view item, std::vector<std::string>
   return std::nullopt;
 }
 
+// The hosts before the keys, as pdsh and Slurm list them: "a,b", or "a, b" in several words. The
+// keys are left in `words`.
+std::string take_heads(std::vector<std::string>& words) {
+  std::string heads = std::move(words.front());
+  std::size_t used = 1;
+  while (used < words.size() && (heads.ends_with(',') || words[used].starts_with(',')))
+    heads += words[used++];
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));
+  return heads;
+}
+
+Result<std::vector<Host>> hosts_of(const Head& head, const std::vector<std::string>& keys) {
+  Host host;
+  host.user = head.user;
+  host.slots = head.slots;
+  std::vector<std::string> seen;
+  if (head.slots > 0) seen.emplace_back("slots");
+  if (!head.user.empty()) seen.emplace_back("user");
+  for (const std::string& key : keys)
+    if (auto error = set_key(host, key, seen)) return *error;
+  std::vector<Host> hosts(head.names.size(), host);
+  for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].name = head.names[i];
+  return hosts;
+}
+
 }  // namespace
+
+std::size_t end_of_item(std::string_view list) {
+  std::size_t end = 0;
+  for (int depth = 0; end < list.size() && (list[end] != ',' || depth > 0); ++end)
+    depth += list[end] == '[' ? 1 : list[end] == ']' ? -1 : 0;
+  return end;
+}
 
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 60;
@@ -293,21 +333,24 @@ Result<std::vector<Host>> parse_host_line(std::string_view line) {
     return Error{fmt::format("the line is longer than {} characters", host_line_bytes_max)};
   auto words = words_of(line);
   if (!words) return words.error();
-  if (words->empty()) return std::vector<Host>{};
-  auto head = parse_head(words->front());
-  if (!head) return head.error();
-  Host host;
-  host.user = head->user;
-  host.slots = head->slots;
-  std::vector<std::string> seen;
-  if (head->slots > 0) seen.emplace_back("slots");
-  if (!head->user.empty()) seen.emplace_back("user");
-  for (std::size_t i = 1; i < words->size(); ++i)
-    if (auto error = set_key(host, (*words)[i], seen)) return *error;
-  if (!host.address.empty() && head->names.size() > 1)
-    return Error{"several hosts cannot share one address; give each host its own line"};
-  std::vector<Host> hosts(head->names.size(), host);
-  for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].name = head->names[i];
+  std::vector<Host> hosts;
+  if (words->empty()) return hosts;
+  const std::string heads = take_heads(*words);
+  std::string_view rest = heads;
+  while (true) {
+    const std::size_t end = end_of_item(rest);
+    auto head = parse_head(rest.substr(0, end));
+    if (!head) return head.error();
+    auto some = hosts_of(*head, *words);
+    if (!some) return some.error();
+    if (hosts.size() + some->size() > hosts_max)
+      return Error{fmt::format("the line gives more than {} hosts", hosts_max)};
+    std::ranges::move(*some, std::back_inserter(hosts));
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  const bool shared = hosts.size() > 1 && !hosts.front().address.empty();
+  if (shared) return Error{"several hosts cannot share one address; give each host its own line"};
   return hosts;
 }
 

@@ -10,12 +10,15 @@
 
 namespace elasticrun::launcher {
 
-// The hosts of one entry: none for a blank one or a comment, several for a range. The error says
-// what is wrong and what to write instead; the caller puts the place before it.
+// The hosts of one entry: none for a blank one or a comment, several for a range or a list. The
+// error says what is wrong and what to write instead; the caller puts the place before it.
 Result<std::vector<Host>> parse_host_line(std::string_view line);
 
 // "n[01-03,7]" -> n01 n02 n03 n7, several brackets multiply. Zeros in front are kept.
 Result<std::vector<std::string>> expand_ranges(std::string_view pattern);
+
+// Where the first item of "a,n[1,2],b" ends: at a comma that is not inside brackets, or at the end.
+std::size_t end_of_item(std::string_view list);
 
 // Text from a file for a message: control characters become '?', and it is cut when it is long.
 std::string shown(std::string_view text);

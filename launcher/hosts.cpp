@@ -74,10 +74,7 @@ Result<std::vector<Host>> parse_host_list(std::string_view text, std::string_vie
   Gatherer gatherer("item");
   int number = 0;
   while (true) {
-    // A comma inside brackets belongs to a range.
-    std::size_t end = 0;
-    for (int depth = 0; end < text.size() && (text[end] != ',' || depth > 0); ++end)
-      depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+    const std::size_t end = end_of_item(text);
     const std::string_view item = text.substr(0, end);
     ++number;
     if (item.find_first_not_of(" \t") == item.npos)

@@ -3,7 +3,7 @@
 // People already have such a file, written for Open MPI, MPICH (hydra), Horovod or DeepSpeed. These
 // dialects differ little, so one grammar reads them all and nobody has to convert anything:
 //
-//     [user@]host[:slots] [key=value ...]     # comment
+//     [user@]host[:slots][,...] [key=value ...]     # comment
 //
 // Everything here is pure: text in, hosts or one error out. Reading the file, and reading it again
 // when it changes, is the caller's.
@@ -34,6 +34,8 @@ struct Host {
   std::uint16_t port = 0;  // of ssh; 0: not said
   bool spare = false;      // held ready, not in the first world
   int line = 0;            // where it was said: line of the file, or item of the list, from 1
+
+  bool operator==(const Host&) const = default;
 };
 
 // `file` is what errors call it: "hosts.txt:7: ...".

@@ -24,6 +24,7 @@
 
 #include "base/check.hpp"
 #include "launcher/lines.hpp"
+#include "launcher/wrap.hpp"
 #include "wire/limits.hpp"
 
 namespace elasticrun::launcher {
@@ -42,7 +43,9 @@ struct CloseOnExec {
   }
 };
 
-std::string how_it_ended(int status) {
+std::string how_it_ended(int status, const std::string& wrap) {
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (!wrap.empty() && (code == 126 || code == 127)) return wrap_failure(wrap, code);
   if (WIFSIGNALED(status))
     return fmt::format("elasticrun-agent was killed by signal {}", WTERMSIG(status));
   if (WEXITSTATUS(status) == 0) return "elasticrun-agent has ended";
@@ -52,7 +55,7 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 struct LocalExecutor::Child {
-  explicit Child(asio::io_context& io) : input(io), errors(io), process(io) {}
+  explicit Child(asio::io_context& io) : input(io), errors(io), process(io), search(io) {}
 
   HostId host;
   std::string name;
@@ -60,6 +63,7 @@ struct LocalExecutor::Child {
   asio::writable_pipe input;  // stays open: its end would say that we are gone
   asio::readable_pipe errors;
   process::process process;
+  process::process search;  // for the guardian below a wrapped one
   LineSplitter lines{wire::line_bytes_max};
   std::array<char, 4096> buffer;
   std::string reason;
@@ -71,6 +75,7 @@ struct LocalExecutor::Child {
 struct LocalExecutor::State {
   asio::io_context& io;
   std::string agent;
+  std::string wrap;
   ExecutorHandlers handlers;
   std::map<HostId, std::shared_ptr<Child>> children;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for handlers under way
@@ -89,8 +94,9 @@ Result<std::string> find_agent() {
                   folder.string())};
 }
 
-LocalExecutor::LocalExecutor(asio::io_context& io, std::string agent, ExecutorHandlers handlers)
-    : state_(new State{io, std::move(agent), std::move(handlers), {}}) {}
+LocalExecutor::LocalExecutor(asio::io_context& io, std::string agent, ExecutorHandlers handlers,
+                             std::string wrap)
+    : state_(new State{io, std::move(agent), std::move(wrap), std::move(handlers), {}}) {}
 
 LocalExecutor::~LocalExecutor() {
   *state_->alive = false;
@@ -110,8 +116,13 @@ void LocalExecutor::start(const AgentStart& start) {
   if (!error) asio::connect_pipe(child->errors, agent_errors, error);
   if (!error) {
     process::default_process_launcher launcher;
+    std::string program = state_->agent;
+    std::vector<std::string> arguments;
+    if (!state_->wrap.empty()) {
+      arguments = {"-c", "exec " + state_->wrap + " \"$0\"", std::exchange(program, "/bin/sh")};
+    }
     child->process =
-        launcher(state_->io.get_executor(), error, state_->agent, std::vector<std::string>{},
+        launcher(state_->io.get_executor(), error, program, arguments,
                  process::process_stdio{agent_input, nullptr, agent_errors}, CloseOnExec{});
   }
   if (error) {
@@ -132,9 +143,18 @@ void LocalExecutor::start(const AgentStart& start) {
 void LocalExecutor::kill(HostId host) {
   const auto it = state_->children.find(host);
   if (it == state_->children.end() || it->second->ended) return;
-  // Its guardian cleans up when it can.
-  const int signal = std::exchange(it->second->killed, true) ? SIGKILL : SIGUSR1;
-  ::kill(it->second->process.id(), signal);
+  if (!std::exchange(it->second->killed, true)) return end_at_once(*it->second);
+  ::kill(it->second->process.id(), SIGKILL);
+}
+
+// Its guardian cleans up when it can.
+void LocalExecutor::end_at_once(Child& child) {
+  if (state_->wrap.empty()) return void(::kill(child.process.id(), SIGUSR1));
+  ErrorCode ignored;  // the second call of kill does not need it
+  process::default_process_launcher launcher;
+  child.search = launcher(
+      state_->io.get_executor(), ignored, "/bin/sh",
+      std::vector<std::string>{"-c", end_guardian_script(child.process.id(), true)}, CloseOnExec{});
 }
 
 void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {
@@ -165,7 +185,7 @@ void LocalExecutor::wait(const std::shared_ptr<Child>& child) {
   child->process.async_wait([this, alive = state_->alive, child](const ErrorCode& error, int) {
     if (!*alive) return;
     child->reason = error ? "elasticrun-agent cannot be waited for: " + error.message()
-                          : how_it_ended(child->process.native_exit_code());
+                          : how_it_ended(child->process.native_exit_code(), state_->wrap);
     child->ended = true;
     finish_if_done(child);
   });

@@ -18,8 +18,10 @@ Result<std::string> find_agent();
 
 class LocalExecutor : public Executor {
  public:
-  // `agent`: path of elasticrun-agent. Must be gone before io.
-  LocalExecutor(boost::asio::io_context& io, std::string agent, ExecutorHandlers handlers);
+  // `agent`: path of elasticrun-agent, `wrap`: what it is started inside of (wrap.hpp). Must be
+  // gone before io.
+  LocalExecutor(boost::asio::io_context& io, std::string agent, ExecutorHandlers handlers,
+                std::string wrap = {});
   // Agents that still run see the end of their standard input and of their control connection.
   ~LocalExecutor() override;
 
@@ -31,6 +33,7 @@ class LocalExecutor : public Executor {
   void read_errors(const std::shared_ptr<Child>& child);
   void wait(const std::shared_ptr<Child>& child);
   void line(const Child& child, std::string_view text) const;
+  void end_at_once(Child& child);
   void finish_if_done(const std::shared_ptr<Child>& child);
 
   struct State;

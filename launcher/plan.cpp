@@ -2,6 +2,8 @@
 #include "launcher/plan.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <set>
 
 #include "base/check.hpp"
@@ -37,6 +39,12 @@ Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book
     if (!host.spare) plan.slots_by_host.push_back(count);
   }
   return plan;
+}
+
+int slots_within(const std::vector<int>& slots_by_host, int max_hosts) {
+  const auto hosts = max_hosts > 0 ? std::min<std::ptrdiff_t>(max_hosts, std::ssize(slots_by_host))
+                                   : std::ssize(slots_by_host);
+  return std::accumulate(slots_by_host.begin(), slots_by_host.begin() + hosts, 0);
 }
 
 std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit unit,

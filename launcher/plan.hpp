@@ -54,6 +54,9 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+// The slots of the first `max_hosts` hosts; 0: of all.
+int slots_within(const std::vector<int>& slots_by_host, int max_hosts);
+
 // The sizes a job can have, ascending: with Unit::slot every size within the limits, with
 // Unit::host the ends of hosts. The largest size allowed and `start` (0: not said) are among them
 // even where they cut a host in two, because a person asked for them. Empty when the limits leave

@@ -26,12 +26,13 @@ struct Server::Impl {
 };
 
 std::string Server::Impl::decide(const wire::Hello& hello) const {
-  if (hello.version != options.version)
+  const wire::Welcome& ours = options.welcome;
+  if (hello.version != ours.version)
     return fmt::format("the controller has version {}, this agent {}; use one version",
-                       options.version, hello.version);
-  if (hello.term > options.term)
+                       ours.version, hello.version);
+  if (hello.term > ours.term)
     return fmt::format("a newer controller (term {}) has taken over from this one (term {})",
-                       hello.term.value, options.term.value);
+                       hello.term.value, ours.term.value);
   if (agents.contains(hello.host))
     return fmt::format("host {} is connected already", hello.host.value);
   return handlers.admit ? handlers.admit(hello) : std::string();
@@ -67,12 +68,12 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
   self.handlers = std::move(handlers);
   const ServerOptions& o = self.options;
   const net::ListenerOptions listening{
-      .role = "agent",
-      .job = o.key.job,
-      .welcome = {.protocol = wire::protocol, .version = o.version, .term = o.term, .refused = {}},
-      .greeting_time = o.greeting_time};
+      .role = "agent", .job = o.key.job, .welcome = o.welcome, .greeting_time = o.greeting_time};
   // The listener dies with Impl, and its handlers are not called after its death.
   net::ListenerHandlers hooks;
+  hooks.number = [&self](const wire::Hello& hello) {
+    return self.handlers.number ? self.handlers.number(hello) : no_host;
+  };
   hooks.decide = [&self](const wire::Hello& hello, const net::Peer&) { return self.decide(hello); };
   hooks.accepted = [&self](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                            const net::Peer& peer) {
@@ -94,6 +95,15 @@ bool Server::is_up(HostId host) const { return impl_->agents.contains(host); }
 void Server::send(HostId host, WorkerId worker, std::string_view payload) {
   const auto found = impl_->agents.find(host);
   if (found != impl_->agents.end()) found->second->send(worker, payload);
+}
+
+void Server::send_bulk(HostId host, std::string_view payload) {
+  const auto found = impl_->agents.find(host);
+  if (found != impl_->agents.end()) found->second->send_bulk(WorkerId{}, payload);
+}
+
+void Server::send_to_all(std::string_view payload) {
+  for (auto& [host, session] : impl_->agents) session->send(WorkerId{}, payload);
 }
 
 void Server::drop(HostId host) { impl_->agents.erase(host); }

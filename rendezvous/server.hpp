@@ -23,9 +23,8 @@ namespace elasticrun::rendezvous {
 struct ServerOptions {
   std::string address = "0.0.0.0";  // numeric; "::" hears both families
   std::uint16_t port = 0;           // 0: the system chooses
-  std::string version;              // agents must have the same
-  Term term;
-  net::TlsKey key;  // its identity is the job
+  wire::Welcome welcome;            // agents must have the same protocol and version
+  net::TlsKey key;                  // its identity is the job
   net::TcpOptions tcp;
   Duration greeting_time = net::greeting_time_default;
 };
@@ -33,8 +32,10 @@ struct ServerOptions {
 // Called on the io_context's thread, never inside a call of the server. They may call it, but not
 // destroy it.
 struct ServerHandlers {
+  // The number of a host that joins by itself; no_host: refused. May be left out: all are refused.
+  std::function<HostId(const wire::Hello&)> number = {};
   // Empty: welcome. Else why that agent is refused (a host that nobody asked for). May be left out.
-  std::function<std::string(const wire::Hello&)> admit;
+  std::function<std::string(const wire::Hello&)> admit = {};
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
   // worker 0: a report of the agent itself (wire::FromAgent); else a letter (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
@@ -56,6 +57,9 @@ class Server {
   bool is_up(HostId host) const;
   // To a host that is not up: nothing happens, its agent_down has been or is about to be called.
   void send(HostId host, WorkerId worker, std::string_view payload);
+  // To the agent itself, when nothing of the above waits.
+  void send_bulk(HostId host, std::string_view payload);
+  void send_to_all(std::string_view payload);
   // Flushes what was sent to that host, then closes; agent_down follows.
   void close(HostId host);
   // Cuts a host off that is given up; nothing more comes of it, not even agent_down.

@@ -14,18 +14,22 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "launcher/agent/agent_core.hpp"
+#include "launcher/agent/join.hpp"
+#include "launcher/agent/parcels.hpp"
 #include "launcher/agent/processes.hpp"
+#include "launcher/agent/program.hpp"
+#include "launcher/agent/reach.hpp"
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
+#include "launcher/descriptors.hpp"
 #include "launcher/network.hpp"
 #include "net/listener.hpp"
-#include "net/tls.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::launcher {
@@ -34,18 +38,9 @@ namespace {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-constexpr Duration dial_time = std::chrono::seconds(5);  // for each address
 constexpr Duration cleaning_time = std::chrono::seconds(5);
 
 Time now() { return std::chrono::steady_clock::now(); }
-
-net::TlsKey key_of(const AgentStart& start) {
-  net::TlsKey key{.job = start.job};
-  for (std::size_t i = 0; i < key.secret.size(); ++i)
-    key.secret[i] =
-        static_cast<unsigned char>(std::stoi(start.key_hex.substr(2 * i, 2), nullptr, 16));
-  return key;
-}
 
 AgentLimits limits_of(const AgentStart& start) {
   using ms = std::chrono::milliseconds;
@@ -62,18 +57,23 @@ class Agent {
   void watch_guardian();
   void watch_input();
   Result<void> listen();
-  void dial(std::size_t index);
-  void connected(net::Greeted greeted);
-  std::string address_of_workers(const std::string& controller) const;
+  void connected(Result<Reached> reached);
+  void resume_output();
   void controller_lost(const std::string& reason);
   void frame(WorkerId worker, std::string_view payload);
   void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
 
+  void take(const wire::ParcelPart& part) { parcels_.take(part); }
+  void take(const wire::HoldOutput& order);
+  void take(const auto& order) { step(order); }
   void step(const AgentEvent& event);
   void wake();
   void act(const Spawn& action);
+  void spawn(wire::StartWorker order, const std::string& program);
+  Parcels::Handlers handlers_of_parcels();
   void act(const Signal& action);
   void act(const KillTree& action);
+  void act(const CallOff& action);
   void act(const Report& action);
   void act(const EndAgent& action);
   void say_good_bye();
@@ -81,38 +81,42 @@ class Agent {
 
   void log(std::string_view text) const { say(fmt::format("{}: {}", start_.name, text)); }
 
-  const AgentStart start_;
+  AgentStart start_;
+  const bool joins_;  // by itself: nobody has started us, and a person may end us
   const std::string directory_;
   asio::io_context io_{1};
+  std::size_t descriptors_ = raise_descriptor_limit();  // or what was said to be too few
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
+  int ended_by_ = 0;  // the signal
   asio::posix::stream_descriptor guardian_;
   asio::posix::stream_descriptor input_{io_};
   asio::steady_timer timer_{io_};
   Time armed_ = never;
   asio::steady_timer good_bye_{io_};
-  net::Operation dialling_;
-  std::string dial_errors_;
-  std::vector<std::string> for_others_;  // addresses of this host, as far as wished
-  std::string address_;                  // of the data plane here
+  std::unique_ptr<Reach> reach_;
+  std::string address_;  // of the data plane here
   std::unique_ptr<net::Session> controller_;
   std::unique_ptr<net::Listener> listener_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
   std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
-  AgentCore core_;
+  Parcels parcels_{io_, directory_, handlers_of_parcels()};
+  std::optional<AgentCore> core_;  // when we have reached the controller
   int exit_code_ = 1;
   bool ending_ = false;
+  bool held_ = false;  // output waits
 };
 
 Agent::Agent(const AgentStart& start, const Guarded& guarded)
     : start_(start),
+      joins_(start.host == no_host),
       directory_(guarded.directory),
-      guardian_(io_, guarded.guardian_socket),
-      core_(limits_of(start), now()) {}
+      guardian_(io_, guarded.guardian_socket) {
+  if (joins_) signals_.add(SIGINT);
+}
 
 int Agent::run() {
   watch_signals();
   watch_guardian();
-  watch_input();
   if (const Result<void> listening = listen(); !listening) {
     log(listening.error().text);
     return 1;
@@ -122,11 +126,10 @@ int Agent::run() {
     log("--network: " + for_others.error().text);
     return 1;
   }
-  for_others_ = std::move(*for_others);
-  dial(0);
-  wake();
+  reach_ = std::make_unique<Reach>(io_, start_, std::move(*for_others));
+  reach_->begin([this](Result<Reached> reached) { connected(std::move(reached)); });
   io_.run();
-  return exit_code_;
+  return joins_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
 }
 
 // ---------------------------------------------------------------- what is watched
@@ -135,7 +138,10 @@ void Agent::watch_signals() {
   signals_.async_wait([this](const ErrorCode& error, int signal) {
     if (error) return;
     if (signal == SIGCHLD) sweep();
-    if (signal == SIGTERM) step(Terminated{});
+    if (signal == SIGTERM || signal == SIGINT) {
+      ended_by_ = signal;
+      step(Terminated{});
+    }
     watch_signals();
   });
 }
@@ -174,52 +180,37 @@ void Agent::sweep() {
 
 // ---------------------------------------------------------------- the controller
 
-void Agent::dial(std::size_t index) {
-  if (index == start_.addresses.size()) {
-    log("cannot reach the controller: " + dial_errors_);
+void Agent::connected(Result<Reached> reached) {
+  if (!reached) {
+    log(reached.error().text);
     return io_.stop();
   }
-  const wire::Hello hello{.protocol = wire::protocol,
-                          .version = start_.version,
-                          .role = "agent",
-                          .job = start_.job,
-                          .term = start_.term,
-                          .host = start_.host,
-                          .pid = ::getpid()};
-  dialling_ = net::dial_tls(io_, start_.addresses[index], start_.port, key_of(start_), {}, hello,
-                            dial_time, [this, index](Result<net::Greeted> result) {
-                              if (result) {
-                                address_ = address_of_workers(start_.addresses[index]);
-                                return connected(std::move(*result));
-                              }
-                              if (!dial_errors_.empty()) dial_errors_ += "; ";
-                              dial_errors_ += result.error().text;
-                              dial(index + 1);
-                            });
-}
-
-std::string Agent::address_of_workers(const std::string& controller) const {
-  if (!start_.network.empty()) return for_others_.front();
-  const char* ssh = std::getenv("SSH_CONNECTION");
-  return data_address(source_towards(controller), ssh ? ssh : "", for_others_);
-}
-
-void Agent::connected(net::Greeted greeted) {
-  controller_ = std::move(greeted.session);
+  address_ = std::move(reached->address);
+  if (joins_) learn(start_, reached->greeted.welcome);
+  if (!reached->through_ssh) watch_input();
+  core_.emplace(limits_of(start_), now());
+  controller_ = std::move(reached->greeted.session);
   controller_->start(
       {.on_frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
        .on_close = [this](const std::string& reason) { controller_lost(reason); },
-       .on_bulk_drained =
-           [this] {
-             for (auto& [id, worker] : workers_) worker->resume_output();
-           }});
+       .on_bulk_drained = [this] { resume_output(); }});
+  wake();
+}
+
+void Agent::take(const wire::HoldOutput& order) {
+  held_ = order.hold;
+  resume_output();
+}
+
+void Agent::resume_output() {
+  for (auto& [id, worker] : workers_) worker->resume_output();
 }
 
 void Agent::controller_lost(const std::string& reason) {
   controller_.reset();
   if (ending_) return io_.stop();
   step(ControllerLost{reason});
-  for (auto& [id, worker] : workers_) worker->resume_output();  // to nobody; none may block
+  resume_output();  // to nobody; none may block
 }
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
@@ -230,7 +221,7 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
   }
   const Result<wire::ToAgent> order = wire::decode<wire::ToAgent>(payload);
   if (!order) return log("an order was not understood: " + order.error().text);
-  std::visit([this](const auto& o) { step(o); }, *order);
+  std::visit([this](const auto& o) { take(o); }, *order);
 }
 
 // ---------------------------------------------------------------- the workers' libraries
@@ -270,13 +261,17 @@ void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId wor
 // ---------------------------------------------------------------- decisions and what follows
 
 void Agent::step(const AgentEvent& event) {
-  for (const AgentAction& action : core_.step(event, now()))
+  if (!core_) return io_.stop();  // on the way to the controller: nothing has been started yet
+  for (const AgentAction& action : core_->step(event, now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
+  const std::size_t needed = descriptors_for_workers(workers_.size());
+  if (needed > descriptors_)
+    log(too_few_descriptors("its workers", std::exchange(descriptors_, needed), needed));
 }
 
 void Agent::wake() {
-  const Time at = core_.wake_at();
+  const Time at = core_->wake_at();
   if (at == armed_) return;
   armed_ = at;
   timer_.cancel();
@@ -290,7 +285,24 @@ void Agent::wake() {
 }
 
 void Agent::act(const Spawn& action) {
-  wire::StartWorker order = action.order;
+  if (action.order.parcel.empty() || program_is_here(action.order)) return spawn(action.order, {});
+  parcels_.start(action.order);
+}
+
+Parcels::Handlers Agent::handlers_of_parcels() {
+  return {.ask = [this](const wire::ParcelWanted& wanted) { act(Report{wanted}); },
+          .start = [this](const wire::StartWorker& order,
+                          const std::string& program) { spawn(order, program); },
+          .failed =
+              [this](WorkerId id, std::int32_t code, const std::string& reason) {
+                asio::post(io_, [this, id, code, reason] {
+                  step(ProcessFailed{
+                      id, code, fmt::format("{}: copy of the program: {}", start_.name, reason)});
+                });
+              }};
+}
+
+void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
   std::erase_if(order.env, [](const std::string& entry) {
     return entry.starts_with("ELASTICRUN_SOCKET=") || entry.starts_with("ELASTICRUN_WORKER=") ||
@@ -300,7 +312,7 @@ void Agent::act(const Spawn& action) {
   order.env.push_back(fmt::format("ELASTICRUN_WORKER={}", id.value));
   order.env.push_back("ELASTICRUN_ADDRESS=" + address_);
   auto worker = WorkerProcess::start(
-      io_, order, start_.name,
+      io_, order, start_.name, program,
       {.on_started =
            [this, id](std::int32_t pid) {
              step(ProcessStarted{id, pid});
@@ -313,7 +325,7 @@ void Agent::act(const Spawn& action) {
            [this, id](std::int32_t code, std::int32_t signal) {
              step(ProcessExited{id, code, signal});
            },
-       .output_full = [this] { return controller_ && controller_->bulk_full(); },
+       .output_full = [this] { return controller_ && (held_ || controller_->bulk_full()); },
        .on_output =
            [this, id](std::int32_t stream, std::string lines) {
              const wire::FromAgent output = wire::Output{id, stream, std::move(lines)};
@@ -340,6 +352,11 @@ void Agent::act(const Signal& action) {
 void Agent::act(const KillTree& action) {
   const auto it = workers_.find(action.worker);
   if (it != workers_.end()) it->second->kill();
+}
+
+void Agent::act(const CallOff& action) {
+  if (!parcels_.call_off(action.worker)) return;
+  asio::post(io_, [this, id = action.worker] { step(ProcessExited{id, 0, SIGTERM}); });
 }
 
 void Agent::act(const Report& action) {

@@ -115,6 +115,7 @@ void AgentCore::on(const GuardianLost&, Time now) {
 // twice, because many programs take the second one for "at once".
 void AgentCore::stop(Workers::value_type& worker, std::int32_t signal, Duration grace, Time now) {
   if (worker.second.phase == Phase::killed) return;
+  if (worker.second.phase == Phase::starting) actions_.emplace_back(CallOff{worker.first});
   // Compared this way round, a grace time of centuries cannot overflow.
   if (grace < never - now) worker.second.kill_at = std::min(worker.second.kill_at, now + grace);
   if (signal == SIGKILL) worker.second.kill_at = now;
@@ -141,7 +142,10 @@ void AgentCore::kill(Workers::value_type& worker) {
 }
 
 void AgentCore::kill_all(Time now) {
-  for (auto& worker : workers_) kill(worker);
+  for (auto& worker : workers_) {
+    if (worker.second.phase == Phase::starting) actions_.emplace_back(CallOff{worker.first});
+    kill(worker);
+  }
   if (give_up_at_ == never) give_up_at_ = now + kill_patience;
 }
 

@@ -78,6 +78,11 @@ struct Signal {
 struct KillTree {
   WorkerId worker;
 };
+// It is to end: if it has not been started yet, because its program is still being copied, then it
+// need not be, and counts as ended by a signal.
+struct CallOff {
+  WorkerId worker;
+};
 struct Report {
   wire::FromAgent message;
 };
@@ -87,7 +92,7 @@ struct EndAgent {
   std::string reason;
 };
 
-using AgentAction = std::variant<Spawn, Signal, KillTree, Report, EndAgent>;
+using AgentAction = std::variant<Spawn, Signal, KillTree, CallOff, Report, EndAgent>;
 
 // ----------------------------------------------------------------
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "launcher/agent/parcel_store.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/say.hpp"
 #include "net/sockets.hpp"
@@ -48,14 +49,14 @@ void ignore(int signal) {
 sigset_t guarded_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGUSR1}) sigaddset(&signals, signal);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
   return signals;
 }
 
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal == SIGTERM) ::kill(agent, SIGTERM);
+    if (signal == SIGTERM || signal == SIGINT) ::kill(agent, signal);
     if (signal == SIGUSR1) ::kill(agent, SIGKILL);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
@@ -70,13 +71,13 @@ void remove_directory(const std::string& directory) {
   std::filesystem::remove_all(directory, ignored);
 }
 
-int run_guarded(const std::function<int(const Guarded&)>& agent) {
+int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   net::take_standard_descriptors();
   // A session of its own: what is typed at the controller's terminal is the controller's business.
-  // Refused to a group leader (started by hand), which then ignores the terminal's signals all the
-  // same.
-  ::setsid();
-  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
+  // Refused to a group leader, which then ignores the terminal's signals all the same.
+  if (!by_hand) ::setsid();
+  for (const int signal : {SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
+  if (!by_hand) ignore(SIGINT);
   become_subreaper();
   // Before there is anything that a signal could leave behind.
   const sigset_t signals = guarded_signals();
@@ -94,7 +95,7 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
     ::close(sockets[0]);
     ::setsid();
     become_subreaper();
-    for (const int signal : {SIGCHLD, SIGTERM, SIGUSR1}) sigdelset(&before, signal);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return agent(Guarded{sockets[1], directory});
   }
@@ -110,6 +111,7 @@ int run_guarded(const std::function<int(const Guarded&)>& agent) {
   } else {
     say(fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
+  remove_unfinished_parcels(directory);
   remove_directory(directory);
   return code;
 }

@@ -21,7 +21,8 @@ struct Guarded {
 
 // Forks. In the child runs `agent` and its result is the exit code; the parent waits for the child,
 // passes SIGTERM on to it, cleans up and returns its code (128 + signal when it was killed).
-int run_guarded(const std::function<int(const Guarded&)>& agent);
+// `by_hand`: a person has started it and sees it, so SIGINT is passed on, too.
+int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent);
 
 // The directory with everything in it (one level).
 void remove_directory(const std::string& directory);

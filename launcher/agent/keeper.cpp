@@ -56,12 +56,12 @@ void take_descriptors(int channel_fd, int out, int err) {
 }
 
 [[noreturn]] void become_worker(const wire::StartWorker& order, const std::string& host,
-                                pid_t keeper, int failure_pipe) {
+                                const std::string& program, pid_t keeper, int failure_pipe) {
   ::setpgid(0, 0);
   // A last net under the keeper: should it be killed, the worker goes, too.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != keeper) ::_exit(127);
-  const ExecFailure failure = exec_program(order, host);
+  const ExecFailure failure = exec_program(order, host, program);
   const KeeperReport report = failed(failure.code, failure.text);
   (void)!::write(failure_pipe, &report, sizeof report);
   ::_exit(127);
@@ -69,11 +69,12 @@ void take_descriptors(int channel_fd, int out, int err) {
 
 // The worker's pid, or -1 after the failure has been told. Returns when the program runs: the pipe
 // closes by itself at the exec.
-pid_t start_worker(const wire::StartWorker& order, const std::string& host) {
+pid_t start_worker(const wire::StartWorker& order, const std::string& host,
+                   const std::string& program) {
   const pid_t self = ::getpid();
   int pipe[2] = {-1, -1};
   const pid_t worker = ::pipe2(pipe, O_CLOEXEC) == 0 ? ::fork() : -1;
-  if (worker == 0) become_worker(order, host, self, pipe[1]);
+  if (worker == 0) become_worker(order, host, program, self, pipe[1]);
   if (worker < 0) {
     tell(failed(121, fmt::format("{}: cannot start a process: {}", host, std::strerror(errno))));
     return -1;
@@ -135,19 +136,20 @@ void watch(pid_t worker) {
   if (end.kind == KeeperReport::exited) tell(end);
 }
 
-[[noreturn]] void keep(const wire::StartWorker& order, const std::string& host, int channel_fd,
-                       int out, int err) {
+[[noreturn]] void keep(const wire::StartWorker& order, const std::string& host,
+                       const std::string& program, int channel_fd, int out, int err) {
   become_subreaper();
   ::prctl(PR_SET_NAME, "er-keeper");
   take_descriptors(channel_fd, out, err);
-  const pid_t worker = start_worker(order, host);
+  const pid_t worker = start_worker(order, host, program);
   if (worker > 0) watch(worker);
   ::_exit(0);
 }
 
 }  // namespace
 
-Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host) {
+Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host,
+                          const std::string& program) {
   int sockets[2], out[2], err[2];
   const auto failure = [&](const char* what) {
     return Error{fmt::format("{}: {}: {}", host, what, std::strerror(errno))};
@@ -165,7 +167,7 @@ Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& hos
   sigset_t before;
   ::sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t keeper = ::fork();
-  if (keeper == 0) keep(order, host, theirs.get(), out_write.get(), err_write.get());
+  if (keeper == 0) keep(order, host, program, theirs.get(), out_write.get(), err_write.get());
   const int error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = error;

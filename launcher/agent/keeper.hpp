@@ -43,7 +43,9 @@ struct Kept {
   net::Fd err;
 };
 
-// Starts a keeper, which starts the program. `host` is this host's name, for messages.
-Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host);
+// Starts a keeper, which starts the program: the file `program`, or what a search finds when that
+// is empty. `host` is this host's name, for messages.
+Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host,
+                          const std::string& program);
 
 }  // namespace elasticrun::launcher

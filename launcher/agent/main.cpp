@@ -1,16 +1,22 @@
 // elasticrun-agent: starts and stops the workers of one host for an elasticrun that runs elsewhere.
-// Everything it needs comes on standard input (agent_start.hpp); it has no options.
+// Everything it needs comes on standard input (agent_start.hpp); only a person who lets a host join
+// a running job by itself gives it options (join.hpp).
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "launcher/agent/agent.hpp"
+#include "launcher/agent/join.hpp"
 #include "launcher/agent/say.hpp"
+#include "net/sockets.hpp"
+#include "net/tls.hpp"
 
 namespace {
 
@@ -58,6 +64,19 @@ int agent(const launcher::Guarded& guarded) {
   return launcher::run_agent(*start, guarded);
 }
 
+// Standard input is let go: it is the terminal of a person.
+int join(const launcher::JoinOptions& options, const launcher::Guarded& guarded) {
+  const Result<std::string> line = options.key_file.empty()
+                                       ? read_line(guarded.guardian_socket)
+                                       : launcher::read_key_file(options.key_file);
+  if (!line) return fail(line.error().text);
+  const net::Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ::dup2(null.get(), STDIN_FILENO);
+  const auto start = launcher::join_start(options, *line, ELASTICRUN_VERSION);
+  if (!start) return fail(start.error().text);
+  return launcher::run_agent(*start, guarded);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,8 +84,17 @@ int main(int argc, char** argv) {
     std::puts("elasticrun-agent " ELASTICRUN_VERSION);
     return 0;
   }
-  if (argc != 1)
-    return fail(
-        "takes no arguments; elasticrun starts it and tells it on standard input what to do");
-  return launcher::run_guarded(agent);
+  net::use_tls_alone();
+  // Who started us by ssh waits for this line (bootstrap.hpp): it says that the file is whole.
+  if (argc == 3 && std::string_view(argv[1]) == "--ready") {
+    fmt::print("\n{} ready 0 {}\n", argv[2], ::getpid());
+    std::fflush(stdout);
+    argc = 1;
+  }
+  if (argc == 1) return launcher::run_guarded(false, agent);
+  const auto options =
+      launcher::parse_join(std::span<const char* const>(argv, argv + argc).subspan(1));
+  if (!options) return fail(options.error().text);
+  return launcher::run_guarded(
+      true, [&](const launcher::Guarded& guarded) { return join(*options, guarded); });
 }

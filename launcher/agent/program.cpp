@@ -4,24 +4,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <string_view>
 #include <vector>
+
+#include "launcher/program_search.hpp"
 
 namespace elasticrun::launcher {
 namespace {
-
-std::string_view value_of(std::string_view name, const std::vector<std::string>& env) {
-  for (const std::string_view entry : env)
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-      return entry.substr(name.size() + 1);
-  return {};
-}
 
 // The caller's directory where it exists here; a missing one is no reason not to run, but is said.
 void enter_directory(const wire::StartWorker& order, const std::string& host) {
@@ -47,27 +41,6 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Training opens many files and sockets; the soft limit of 1024 is for programs that use select.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::vector<std::string> candidates(const std::string& program, std::string_view path) {
-  if (program.find('/') != std::string::npos) return {program};
-  if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
-  std::vector<std::string> found;
-  for (;;) {
-    const std::size_t colon = path.find(':');
-    const std::string_view dir = path.substr(0, colon);
-    found.push_back(fmt::format("{}/{}", dir.empty() ? "." : dir, program));
-    if (colon == std::string_view::npos) return found;
-    path.remove_prefix(colon + 1);
-  }
-}
-
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
@@ -89,20 +62,34 @@ bool is_there(const std::string& file, int error, bool searched) {
 
 }  // namespace
 
-ExecFailure exec_program(const wire::StartWorker& order, const std::string& host) {
+// A path is taken as it is: what lies there and cannot be run is somebody's mistake to be told of.
+// Relative to another directory than the caller's it would be some other program.
+bool program_is_here(const wire::StartWorker& order) {
+  if (order.argv.empty() || order.argv[0].empty()) return true;  // nothing could be copied
+  const bool searched = is_searched(order.argv[0]);
+  for (const std::string& file : program_candidates(order.argv[0], value_of("PATH", order.env))) {
+    const std::string path = file.starts_with('/') ? file : fmt::format("{}/{}", order.cwd, file);
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0) continue;
+    if (!searched || (S_ISREG(about.st_mode) && ::access(path.c_str(), X_OK) == 0)) return true;
+  }
+  return false;
+}
+
+ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
+                         const std::string& program) {
   if (order.argv.empty() || order.argv[0].empty())
     return {127, fmt::format("{}: no program was given", host)};
-  raise_descriptor_limit();
   enter_directory(order, host);
   reset_signals();
   ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
   const std::vector<char*> argv = pointers(order.argv);
   const std::vector<char*> env = pointers(order.env);
-  const std::string& program = order.argv[0];
-  const bool searched = program.find('/') == std::string::npos;
+  const std::string& name = program.empty() ? order.argv[0] : program;
+  const bool searched = is_searched(name);
   std::string refused;  // a file that is there but could not be run beats "not found"
   int error = ENOENT;
-  for (const std::string& file : candidates(program, value_of("PATH", order.env))) {
+  for (const std::string& file : program_candidates(name, value_of("PATH", order.env))) {
     ::execve(file.c_str(), argv.data(), env.data());
     const int why = errno;
     if (is_there(file, why, searched)) {
@@ -111,7 +98,7 @@ ExecFailure exec_program(const wire::StartWorker& order, const std::string& host
     }
     if (!look_further(why)) break;
   }
-  if (refused.empty()) return {127, fmt::format("{}: program '{}' not found", host, program)};
+  if (refused.empty()) return {127, fmt::format("{}: program '{}' not found", host, name)};
   const char* text = error == ENOENT ? "its interpreter is missing" : std::strerror(error);
   return {126, fmt::format("{}: program '{}' cannot be run: {}", host, refused, text)};
 }

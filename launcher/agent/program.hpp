@@ -12,8 +12,13 @@ struct ExecFailure {
   std::string text;  // for a person
 };
 
+// Whether exec_program would find it, or something in its place.
+bool program_is_here(const wire::StartWorker& order);
+
 // Replaces this process, a fresh fork whose descriptors 0, 1 and 2 are the worker's, by the
-// program. Returns only when that failed.
-ExecFailure exec_program(const wire::StartWorker& order, const std::string& host);
+// program: by the file `program`, or, when that is empty, by what a search finds. Returns only when
+// that failed.
+ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
+                         const std::string& program);
 
 }  // namespace elasticrun::launcher

@@ -14,8 +14,9 @@ namespace elasticrun::launcher {
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
                                                             const wire::StartWorker& order,
                                                             const std::string& host,
+                                                            const std::string& program,
                                                             Handlers handlers) {
-  Result<Kept> kept = start_keeper(order, host);
+  Result<Kept> kept = start_keeper(order, host, program);
   if (!kept) return kept.error();
   return std::unique_ptr<WorkerProcess>(
       new WorkerProcess(io, std::move(*kept), host, std::move(handlers)));

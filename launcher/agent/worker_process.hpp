@@ -33,7 +33,9 @@ class WorkerProcess {
 
   static Result<std::unique_ptr<WorkerProcess>> start(boost::asio::io_context& io,
                                                       const wire::StartWorker& order,
-                                                      const std::string& host, Handlers handlers);
+                                                      const std::string& host,
+                                                      const std::string& program,
+                                                      Handlers handlers);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launcher/numbers.hpp"
+#include "launcher/wrap.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -24,23 +25,25 @@ esac;
 f=$d/agent-$h; t=$f.$m;
 )";
 
+// The kernel's file saves a process where there is one (Linux 6.1), and it is read without one.
 // -O: where everybody can write, somebody else may have put something under our name. -x is false
 // on a file system mounted noexec, whatever the file's mode is.
 constexpr std::string_view find_script_begin = R"(
-s=$(uname -sm);
+if read s 2>/dev/null </proc/sys/kernel/arch; then s="Linux $s"; else s=$(uname -sm); fi;
 if [ "$s" = "$y" ]; then :; else echo; echo "$m foreign 0 0 $s"; exit 0; fi;
 w=;
 while [ $c -le 4 ]; do
 )";
-constexpr std::string_view find_script_end = R"(
+constexpr std::string_view find_script_middle = R"(
 x=;
 if [ $c -ge 3 ] && [ -e "$d" ]; then
 if [ -d "$d" ] && [ -O "$d" ]; then if [ -L "$d" ]; then x="a link"; fi;
 else x="of another user"; fi; fi;
 if [ -z "$d" ]; then c=$((c+1)); continue; fi;
 if [ -z "$x" ]; then
-if [ -f "$f" ] && [ -x "$f" ] && [ $(wc -c <"$f") -eq $z ]; then
-echo; echo "$m ready $c $$"; exec "$f"; fi;
+if [ -f "$f" ] && [ -x "$f" ]; then
+echo; echo "$m found $c $$"; exec )";
+constexpr std::string_view find_script_end = R"("$f" --ready "$m"; fi;
 if (umask 077; mkdir -p "$d" && : >"$t" && chmod 700 "$t") 2>/dev/null; then
 if [ -x "$t" ]; then rm -f "$t"; echo; echo "$m copy $c 0"; exit 0; fi;
 rm -f "$t"; x="mounted noexec";
@@ -50,11 +53,12 @@ done;
 echo; echo "$m nowhere 0 0 $w"
 )";
 
-// What nobody has started for a month is an old version.
+// What nobody has started for a month is an old version; agents touch the programs that they use.
 constexpr std::string_view copy_script = R"(
 umask 077;
 if cat >"$t" && [ $(wc -c <"$t") -eq $z ] && chmod 700 "$t" && mv -f "$t" "$f"; then
 find "$d" -type f -name "agent-*" -mtime +30 -atime +30 -exec rm -f {} + 2>/dev/null;
+find "$d" -type d -name "parcel-*" -mtime +30 -prune -exec rm -rf {} + 2>/dev/null;
 echo; echo "$m copied $c 0";
 else rm -f "$t"; echo; echo "$m failed $c 0 $d"; fi
 )";
@@ -74,13 +78,15 @@ std::string_view next_word(std::string_view& line) {
 }
 
 std::optional<Answer> parse(std::string_view line) {
-  static constexpr std::array<std::pair<std::string_view, Answer::What>, 6> kinds = {
-      {{"ready", Answer::What::ready},
+  static constexpr std::array<std::pair<std::string_view, Answer::What>, 8> kinds = {
+      {{"found", Answer::What::found},
+       {"ready", Answer::What::ready},
        {"copy", Answer::What::copy},
        {"foreign", Answer::What::foreign},
        {"nowhere", Answer::What::nowhere},
        {"copied", Answer::What::copied},
-       {"failed", Answer::What::failed}}};
+       {"failed", Answer::What::failed},
+       {"stream", Answer::What::stream}}};
   const std::string_view word = next_word(line);
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const auto& known) { return known.first == word; });
@@ -93,16 +99,24 @@ std::optional<Answer> parse(std::string_view line) {
 
 }  // namespace
 
+std::string start_agent_command(const Bootstrap& bootstrap) {
+  return fmt::format("exec ~/.cache/elasticrun/agent-{} --ready {}", bootstrap.hash,
+                     bootstrap.mark);
+}
+
 std::string find_agent_command(const Bootstrap& bootstrap, int first) {
   return command(bootstrap, first,
-                 fmt::format("{}{}{}", find_script_begin, directory_script, find_script_end));
+                 fmt::format("{}{}{}{} {}", find_script_begin, directory_script, find_script_middle,
+                             bootstrap.wrap, find_script_end));
 }
 
 std::string copy_agent_command(const Bootstrap& bootstrap, int place) {
   return command(bootstrap, place, fmt::format("{}{}", directory_script, copy_script));
 }
 
-std::string end_agent_command(int pid) { return fmt::format("exec sh -c 'kill -USR1 {}'", pid); }
+std::string end_agent_command(const Bootstrap& bootstrap, int pid) {
+  return fmt::format("exec sh -c '{}'", end_guardian_script(pid, !bootstrap.wrap.empty()));
+}
 
 std::optional<Answer> find_answer(std::string_view printed, const std::string& mark,
                                   std::string_view& rest) {

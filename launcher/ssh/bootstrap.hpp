@@ -1,8 +1,9 @@
 // How a host that has sshd and nothing of ours gets an agent: the shell lines that are run there,
 // and what they answer. Pure text.
 //
-// One line looks for the agent in the caches of the user and, when it is there, becomes it; so a
-// second run costs one command. Otherwise a second line takes the file from its standard input
+// The first line becomes the agent where it usually is, without any other process; so a second run
+// costs next to nothing. Where it is not, a second line looks for it in all caches of the user and
+// tells what is missing, and a third takes the file from its standard input
 // under a name of its own and renames it when it is whole, so that any number of jobs can do this
 // at once on one host or on one home that many hosts share. Not SFTP: it needs a shell beside it
 // all the same, is switched off in places, and libssh's waits inside its calls, for all hosts at
@@ -31,21 +32,30 @@ struct Bootstrap {
   std::string hash;  // of the agent
   std::string system;
   std::size_t size = 0;  // of the agent, in bytes
+  std::string wrap;      // what the agent is started inside of; see wrap.hpp
 };
 
-// Answers ready (and becomes the agent), copy, foreign or nowhere; looks at places from `first` on.
+// Becomes the agent in the user's home, which answers ready; all shells understand it alike, and
+// say something of their own when there is none.
+std::string start_agent_command(const Bootstrap& bootstrap);
+// Answers found (and becomes the agent, which answers ready), copy, foreign or nowhere; looks at
+// places from `first` on.
 std::string find_agent_command(const Bootstrap& bootstrap, int first);
 // Takes the agent from standard input, to its end; answers copied or failed.
 std::string copy_agent_command(const Bootstrap& bootstrap, int place);
-// Ends an agent and all it has started: its guardian does that at this signal.
-std::string end_agent_command(int pid);
+// Ends an agent and all it has started.
+std::string end_agent_command(const Bootstrap& bootstrap, int pid);
 
 struct Answer {
-  enum class What { ready, copy, foreign, nowhere, copied, failed };
+  // Two are the agent's own: ready, and stream: from the next byte on the channel is its control
+  // stream. A file that is found and does not get ready is broken; to look at its size first would
+  // cost a process each time.
+  enum class What { found, ready, copy, foreign, nowhere, copied, failed, stream };
   What what{};
   int place = 0;
-  int pid = 0;       // of the agent's guardian, with ready
-  std::string text;  // foreign: its system; nowhere: each place and why not; failed: the directory
+  int pid = 0;  // of the agent's guardian, with found and ready
+  // foreign: its system; nowhere: each place and why not; failed: the directory; stream: why
+  std::string text;
 };
 // The first of our lines in what has been printed so far; none yet: nothing. `rest` is what follows
 // that line.

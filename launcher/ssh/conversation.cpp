@@ -59,15 +59,17 @@ Symptom foreign(const std::string& theirs, const std::string& ours) {
 }  // namespace
 
 Conversation::Conversation(asio::io_context& io, std::shared_ptr<ConversationFacts> facts,
-                           Host host, std::string mark, std::string start_line,
+                           Host host, std::string mark, const AgentStart& start,
                            ConversationHandlers handlers)
     : io_(io),
       facts_(std::move(facts)),
       host_(std::move(host)),
-      start_line_(std::move(start_line)),
+      start_line_(encode(start)),
+      our_address_(start.addresses.empty() ? "127.0.0.1" : start.addresses.front()),
+      our_port_(start.port),
       handlers_(std::move(handlers)),
       bootstrap_{std::move(mark), facts_->image.hash, facts_->image.system,
-                 facts_->image.bytes.size()},
+                 facts_->image.bytes.size(), facts_->wrap},
       out_lines_(wire::line_bytes_max),
       err_lines_(wire::line_bytes_max) {}
 
@@ -88,7 +90,7 @@ asio::awaitable<ConversationEnd> Conversation::run() {
   if (Failure failure = session_->check_host_key()) co_return *failure;
   handlers_.stage(Stage::login);
   if (Failure failure = co_await session_->log_in()) co_return *failure;
-  if (Failure failure = co_await bring_agent()) co_return *failure;
+  if (Failure failure = co_await start_agent()) co_return *failure;
   const std::function<void()> nothing = [] {};
   co_await session_->write(start_line_, printed_, complaint_, nothing);
   handlers_.started();
@@ -99,10 +101,7 @@ asio::awaitable<ConversationEnd> Conversation::run() {
 
 SshSession::Task<SshSession::Failure> Conversation::ask_ssh() {
   const SshOverrides overrides = overrides_for(host_, facts_->overrides);
-  const auto answer = co_await run_command(io_, "ssh", ssh_question(host_.name, overrides));
-  if (!answer) co_return symptom_at(Stage::config, answer.error().text);
-  if (answer->exit_code != 0) co_return symptom_at(Stage::config, last_line(answer->err));
-  auto config = parse_ssh_answer(answer->out, host_.name, overrides, facts_->caller);
+  auto config = co_await facts_->answers->ask(io_, host_.name, overrides);
   if (!config) co_return symptom_at(Stage::config, config.error().text);
   config_ = std::move(*config);
   co_return std::nullopt;
@@ -186,7 +185,22 @@ SshSession::Task<SshSession::Failure> Conversation::read_answer(Stage stage, Ans
   }
 }
 
-// A place that lacks room or rights is noted, and the next one taken.
+// What is started inside of something else is looked for first, so that one can be told from the
+// other when there is nothing.
+SshSession::Task<SshSession::Failure> Conversation::start_agent() {
+  if (!facts_->wrap.empty()) co_return co_await bring_agent();
+  if (Failure failure = co_await start(start_agent_command(bootstrap_), Stage::shell))
+    co_return failure;
+  Answer answer;
+  Failure failure = co_await read_answer(Stage::shell, answer);
+  if (failure && failure->exit_code < 0) co_return failure;
+  if (failure) co_return co_await bring_agent();
+  pid_ = answer.pid;
+  co_return std::nullopt;
+}
+
+// A place that lacks room or rights is noted, and the next one taken; what is found and does not
+// run is replaced once.
 SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
   std::string why_not;
   int copied_to = 0;
@@ -195,21 +209,34 @@ SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
     const std::string question = find_agent_command(bootstrap_, place);
     if (Failure failure = co_await start(question, Stage::shell)) co_return failure;
     if (Failure failure = co_await read_answer(Stage::shell, answer)) co_return failure;
-    if (answer.what == Answer::What::ready) {
-      pid_ = answer.pid;
-      co_return std::nullopt;
-    }
     if (answer.what == Answer::What::foreign) co_return foreign(answer.text, bootstrap_.system);
-    if (answer.what != Answer::What::copy) co_return symptom_at(Stage::copy, why_not + answer.text);
+    const bool found = answer.what == Answer::What::found;
+    if (!found && answer.what != Answer::What::copy)
+      co_return symptom_at(Stage::copy, why_not + answer.text);
     place = answer.place;
-    Failure failure = symptom_at(Stage::copy, "a copy was not kept", 1);
-    if (place != copied_to) failure = co_await copy(place);
+    Failure failure;
+    if (found) {
+      pid_ = answer.pid;
+      failure = co_await read_answer(Stage::run, answer);
+      if (!failure) co_return std::nullopt;
+      if (failure->exit_code < 0) co_return failure;
+      if (place == copied_to || !facts_->wrap.empty()) co_return cannot_run(failure->exit_code);
+    } else if (place == copied_to) {
+      failure = symptom_at(Stage::copy, "a copy was not kept", 1);
+    }
+    if (found || !failure) failure = co_await copy(place);
     copied_to = place;
     if (!failure) continue;
     if (failure->exit_code < 0) co_return failure;
     why_not += failure->text + " ";
     ++place;
   }
+}
+
+// Its lines, or those of a shell that did not find it, say why.
+Symptom Conversation::cannot_run(int exit_code) {
+  pass_on();
+  return symptom_at(Stage::run, facts_->wrap, exit_code);
 }
 
 SshSession::Task<SshSession::Failure> Conversation::copy(int place) {
@@ -233,19 +260,45 @@ SshSession::Task<ConversationEnd> Conversation::serve() {
   SshSession::More more = SshSession::More::yes;
   while (more == SshSession::More::yes) {
     pass_on();
-    const std::string end = end_agent_command(pid_);
+    const std::string end = end_agent_command(bootstrap_, pid_);
     if (std::exchange(end_wanted_, false)) co_await session_->start_aside(end);
-    more = co_await session_->read(printed_, complaint_);
+    if (stream_)
+      more = co_await stream_->run(complaint_);
+    else
+      more = co_await session_->read(printed_, complaint_);
   }
-  if (more == SshSession::More::lost) co_return ConnectionLost{session_->error()};
-  const int code = session_->exit_code();
-  if (code == 126 || code == 127) co_return symptom_at(Stage::run, {}, code);
-  co_return AgentEnded{how_it_ended(code)};
+  co_return end_of(more);
 }
 
+ConversationEnd Conversation::end_of(SshSession::More more) const {
+  if (more == SshSession::More::lost) return ConnectionLost{session_->error(), stream_ != nullptr};
+  const int code = session_->exit_code();
+  return AgentEnded{how_it_ended(code)};
+}
+
+// What comes behind the line that asks for it is not for people any more.
+void Conversation::look_for_stream() {
+  std::string_view rest;
+  const auto answer = find_answer(printed_, bootstrap_.mark, rest);
+  if (!answer || answer->what != Answer::What::stream) return;
+  net::Fd socket;
+  if (const Result<int> fd = net::connect_tcp(our_address_, our_port_)) socket = net::Fd(*fd);
+  stream_ = std::make_unique<ControlStream>(io_, *session_, std::move(socket), std::string(rest));
+  const std::size_t line = printed_.rfind(bootstrap_.mark, printed_.size() - rest.size());
+  printed_.resize(line);
+  if (printed_ == "\n" || printed_.ends_with("\n\n")) printed_.pop_back();  // the agent's own
+  handlers_.note(
+      fmt::format("cannot dial back ({}); its control stream goes through ssh", answer->text));
+}
+
+// A line that is not whole yet is kept, as it may be the one that asks for the stream.
 void Conversation::pass_on() {
+  if (!stream_) look_for_stream();
+  std::size_t whole = printed_.rfind('\n') + 1;  // of none: 0
+  if (stream_ || printed_.size() - whole > wire::line_bytes_max) whole = printed_.size();
   std::string lines;
-  out_lines_.feed(std::exchange(printed_, {}), lines);
+  out_lines_.feed(std::string_view(printed_).substr(0, whole), lines);
+  printed_.erase(0, whole);
   err_lines_.feed(std::exchange(complaint_, {}), lines);
   for (std::string_view rest = lines; !rest.empty();) {
     const std::size_t newline = rest.find('\n');

@@ -7,6 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@
 #include "launcher/ssh/agent_image.hpp"
 #include "launcher/ssh/bootstrap.hpp"
 #include "launcher/ssh/child_process.hpp"
+#include "launcher/ssh/control_stream.hpp"
+#include "launcher/ssh/ssh_answers.hpp"
 #include "launcher/ssh/ssh_config.hpp"
 #include "launcher/ssh/ssh_session.hpp"
 #include "launcher/ssh/ssh_trouble.hpp"
@@ -27,9 +30,10 @@ namespace elasticrun::launcher {
 // What is the same for all hosts of a job.
 struct ConversationFacts {
   SshOverrides overrides;
-  Caller caller;
+  std::unique_ptr<SshAnswers> answers;
   AgentImage image;
   Duration connect_time{};
+  std::string wrap;  // what the agent is started inside of
   KeyRing keys;
 };
 
@@ -37,6 +41,7 @@ struct ConversationHandlers {
   std::function<void(Stage)> stage;  // it has come this far; again and again while a copy moves
   std::function<void()> started;     // the agent has its orders
   std::function<void(std::string line)> line;
+  std::function<void(std::string line)> note;  // our own, and no trouble
 };
 
 // How it ended.
@@ -45,6 +50,7 @@ struct AgentEnded {
 };
 struct ConnectionLost {  // the agent may live
   std::string why;
+  bool with_stream = false;  // but cannot be reached any more
 };
 using ConversationEnd = std::variant<Symptom, AgentEnded, ConnectionLost>;
 
@@ -52,7 +58,7 @@ class Conversation {
  public:
   // `mark`: of this conversation alone; see bootstrap.hpp.
   Conversation(boost::asio::io_context& io, std::shared_ptr<ConversationFacts> facts, Host host,
-               std::string mark, std::string start_line, ConversationHandlers handlers);
+               std::string mark, const AgentStart& start, ConversationHandlers handlers);
 
   // Once. This object must live until it has ended.
   boost::asio::awaitable<ConversationEnd> run();
@@ -69,22 +75,29 @@ class Conversation {
   Task<Failure> dial(net::Fd& socket);
   Task<Failure> dial_address(const std::string& address, Duration patience, net::Fd& socket);
   Task<Failure> log_in();
+  Task<Failure> start_agent();
   Task<Failure> bring_agent();
   Task<Failure> copy(int place);
+  Symptom cannot_run(int exit_code);
   Task<Failure> start(const std::string& command, Stage stage);
   Task<Failure> read_answer(Stage stage, Answer& answer);
   Task<ConversationEnd> serve();
   void pass_on();
+  void look_for_stream();
+  ConversationEnd end_of(SshSession::More more) const;
 
   boost::asio::io_context& io_;
   const std::shared_ptr<ConversationFacts> facts_;
   const Host host_;
   const std::string start_line_;
+  const std::string our_address_;  // of the rendezvous, as it is dialled from here
+  const std::uint16_t our_port_;
   const ConversationHandlers handlers_;
   const Bootstrap bootstrap_;
   SshConfig config_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<SshSession> session_;
+  std::unique_ptr<ControlStream> stream_;  // when the agent cannot dial
   LineSplitter out_lines_;
   LineSplitter err_lines_;
   std::string printed_;    // by the present command, and not yet used

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -127,6 +128,21 @@ std::vector<std::string> ssh_question(const std::string& host, const SshOverride
   arguments.emplace_back("--");
   arguments.push_back(host);
   return arguments;
+}
+
+std::string with_hostname(std::string_view answer, std::string_view hostname) {
+  constexpr std::string_view key = "hostname ";
+  std::string result;
+  while (!answer.empty()) {
+    const std::string_view line = answer.substr(0, answer.find('\n'));
+    answer.remove_prefix(std::min(line.size() + 1, answer.size()));
+    if (line.starts_with(key))
+      result.append(key).append(hostname);
+    else
+      result += line;
+    result += '\n';
+  }
+  return result;
 }
 
 Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& host,

@@ -54,6 +54,8 @@ struct SshConfig {
   bool files_first = false;
   // A key not seen before is taken and remembered. A changed key never is, whatever is configured.
   bool accept_new_keys = false;
+
+  bool operator==(const SshConfig&) const = default;
 };
 
 // The arguments after "ssh".
@@ -61,6 +63,9 @@ std::vector<std::string> ssh_question(const std::string& host, const SshOverride
 // `answer` is what ssh printed.
 Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& host,
                                    const SshOverrides& overrides, const Caller& caller);
+
+// The same answer, for a host that goes by another name.
+std::string with_hostname(std::string_view answer, std::string_view hostname);
 
 // One word of a shell.
 std::string shell_quoted(std::string_view word);

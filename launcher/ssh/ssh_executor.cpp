@@ -78,9 +78,10 @@ struct SshExecutor::State : std::enable_shared_from_this<State> {
         marks(mix(options.seed)),
         wake(io_) {
     facts->overrides = options.overrides;
-    facts->caller = this_caller();
+    facts->answers = std::make_unique<SshAnswers>(facts->overrides.config_file, this_caller());
     facts->image = std::move(image);
     facts->connect_time = options.stages.connect;
+    facts->wrap = options.wrap;
   }
 
   void feed(const RetryEvent& event);
@@ -89,6 +90,7 @@ struct SshExecutor::State : std::enable_shared_from_this<State> {
   void stage(HostId host, Stage stage);
   void started(HostId host);
   void line(HostId host, const std::string& text);
+  void note(HostId host, const std::string& text);
   void ended(HostId host, const std::exception_ptr& thrown, const ConversationEnd& end);
   void on(HostId host, const Symptom& symptom);
   void on(HostId host, const AgentEnded& end) { finish(host, end.reason); }
@@ -182,12 +184,15 @@ void SshExecutor::State::attempt(HostId host) {
   const auto if_alive = [self](const auto& f) {
     if (self->alive) f();
   };
+  AgentStart start = run->start;
+  start.stream = fmt::format("elasticrun-{:016x}", marks.next());
   run->conversation = std::make_shared<Conversation>(
-      io, facts, host_of(host), fmt::format("elasticrun-{:016x}", marks.next()), encode(run->start),
+      io, facts, host_of(host), start.stream, start,
       ConversationHandlers{
           .stage = [=](Stage stage) { if_alive([&] { self->stage(host, stage); }); },
           .started = [=] { if_alive([&] { self->started(host); }); },
-          .line = [=](const std::string& text) { if_alive([&] { self->line(host, text); }); }});
+          .line = [=](const std::string& text) { if_alive([&] { self->line(host, text); }); },
+          .note = [=](const std::string& text) { if_alive([&] { self->note(host, text); }); }});
   asio::co_spawn(
       io, run->conversation->run(),
       asio::bind_cancellation_slot(
@@ -230,6 +235,11 @@ void SshExecutor::State::line(HostId host, const std::string& text) {
   std::fputs(fmt::format("{}: {}\n", runs.at(host)->start.name, text).c_str(), stderr);
 }
 
+void SshExecutor::State::note(HostId host, const std::string& text) {
+  if (handlers.on_note) return handlers.on_note(host, text);
+  line(host, text);
+}
+
 // ---------------------------------------------------------------- how it ends
 
 void SshExecutor::State::ended(HostId host, const std::exception_ptr& thrown,
@@ -263,7 +273,9 @@ void SshExecutor::State::on(HostId host, const ConnectionLost& end) {
   Run& run = *runs.at(host);
   if (run.killed) return finish(host, "its ssh connection was lost: " + end.why);
   run.phase = Run::Phase::lost;
-  line(host, fmt::format("the ssh connection is lost ({}); going on without it", end.why));
+  line(host,
+       fmt::format("the ssh connection is lost ({}){}", end.why,
+                   end.with_stream ? ", and its control stream with it" : "; going on without it"));
 }
 
 void SshExecutor::State::finish(HostId host, const std::string& reason) {

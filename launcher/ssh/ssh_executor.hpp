@@ -20,6 +20,7 @@ namespace elasticrun::launcher {
 
 struct SshOptions {
   std::string agent;       // path of elasticrun-agent, to be copied to hosts that lack it
+  std::string wrap;        // what it is started inside of (wrap.hpp); empty: nothing
   SshOverrides overrides;  // of the command line; what the host file says of a host beats them
   RetryLimits retry;
   StageLimits stages;

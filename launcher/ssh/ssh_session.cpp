@@ -1,23 +1,17 @@
-// See ssh_session.hpp.
-#include "launcher/ssh/ssh_session.hpp"
+// See ssh_session.hpp. Here: the connection, up to the login.
 
 #include <fmt/format.h>
-#include <libssh/callbacks.h>
-#include <libssh/libssh.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
-#include <functional>
-#include <map>
-#include <utility>
+#include <string_view>
+
+#include "launcher/ssh/ssh_session_state.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -25,37 +19,13 @@ namespace {
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr std::size_t piece = 64u << 10;  // of what is written; bounds what libssh keeps in memory
 // Losing ssh alone ends nothing, so there is no hurry to notice it.
 constexpr Duration silence_limit = std::chrono::seconds(30);
-
-struct FreeKey {
-  void operator()(ssh_key key) const { ssh_key_free(key); }
-};
-using Key = std::unique_ptr<std::remove_pointer_t<ssh_key>, FreeKey>;
-struct FreeChannel {
-  void operator()(ssh_channel channel) const { ssh_channel_free(channel); }
-};
-using Channel = std::unique_ptr<std::remove_pointer_t<ssh_channel>, FreeChannel>;
 
 // libssh would ask at the terminal; nobody is there.
 int no_passphrase(const char*, char*, size_t, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
-}
-
-int number_of(std::string_view signal) {
-  static const std::map<std::string_view, int> numbers = {
-      {"ABRT", 6},  {"ALRM", 14}, {"BUS", 7},   {"FPE", 8},   {"HUP", 1},
-      {"ILL", 4},   {"INT", 2},   {"KILL", 9},  {"PIPE", 13}, {"QUIT", 3},
-      {"SEGV", 11}, {"TERM", 15}, {"USR1", 10}, {"USR2", 12}};
-  const auto it = numbers.find(signal);
-  return it == numbers.end() ? 0 : it->second;
-}
-
-void on_exit_signal(ssh_session, ssh_channel, const char* signal, int, const char*, const char*,
-                    void* number) {
-  *static_cast<int*>(number) = number_of(signal);
 }
 
 std::string fingerprint_of(ssh_session session) {
@@ -87,68 +57,18 @@ std::string methods_text(int methods) {
 
 }  // namespace
 
-struct KeyRing::State {
-  struct Entry {
-    Key key;
-    bool locked = false;  // needs a passphrase
-  };
-  std::map<std::string, Entry> entries;
-
-  const Entry& load(const std::string& path) {
-    const auto [it, is_new] = entries.try_emplace(path);
-    if (is_new && ::access(path.c_str(), R_OK) == 0) {
-      ssh_key key = nullptr;
-      const int rc = ssh_pki_import_privkey_file(path.c_str(), nullptr, no_passphrase,
-                                                 &it->second.locked, &key);
-      if (rc == SSH_OK) it->second.key.reset(key);
-    }
-    return it->second;
+const KeyRing::State::Entry& KeyRing::State::load(const std::string& path) {
+  const auto [it, is_new] = entries.try_emplace(path);
+  if (is_new && ::access(path.c_str(), R_OK) == 0) {
+    ssh_key key = nullptr;
+    const int rc =
+        ssh_pki_import_privkey_file(path.c_str(), nullptr, no_passphrase, &it->second.locked, &key);
+    if (rc == SSH_OK) it->second.key.reset(key);
   }
-};
+  return it->second;
+}
 KeyRing::KeyRing() : state_(new State) {}
 KeyRing::~KeyRing() = default;
-
-struct SshSession::State {
-  State(asio::io_context& io, const SshConfig& c, KeyRing::State& k)
-      : config(c), keys(k), ssh(ssh_new()), descriptor(io) {}
-  ~State() {
-    aside.reset();
-    channel.reset();
-    if (descriptor.is_open()) descriptor.release();  // libssh owns it
-    ssh_silent_disconnect(ssh);
-    ssh_free(ssh);
-  }
-
-  void set(ssh_options_e option, const std::string& value) {
-    if (!value.empty()) ssh_options_set(ssh, option, value.c_str());
-  }
-  void set_options();
-  void choose_known_hosts();
-  Task<void> wait();
-  template <class Call>
-  Task<int> again(Call call, int again_code = SSH_AGAIN) {
-    for (;;) {
-      const int rc = call();
-      if (rc != again_code) co_return rc;
-      co_await wait();
-    }
-  }
-  Task<int> open(Channel& into, const std::string& command);
-  Task<int> try_agent();
-  Task<int> try_files(Symptom& symptom);
-  bool read_pending(std::string& out, std::string& err);
-  std::string error() const { return ssh_get_error(ssh); }
-
-  const SshConfig& config;
-  KeyRing::State& keys;
-  ssh_session ssh;
-  Descriptor descriptor;
-  Channel channel;
-  Channel aside;
-  ssh_channel_callbacks_struct callbacks{};
-  int exit_signal = 0;
-  bool tried_a_key = false;
-};
 
 SshSession::SshSession(asio::io_context& io, const SshConfig& config, KeyRing& keys)
     : state_(new State(io, config, *keys.state_)) {}
@@ -158,10 +78,14 @@ std::string SshSession::error() const { return state_->error(); }
 
 // ---------------------------------------------------------------- waiting
 
-SshSession::Task<void> SshSession::State::wait() {
-  // Without it the kernel holds back the acknowledgement that the server waits for: 40 ms a time.
+// Without it the kernel holds back the acknowledgement that the server waits for: 40 ms a time.
+void SshSession::State::hurry() {
   const int on = 1;
   ::setsockopt(descriptor.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+SshSession::Task<void> SshSession::State::wait() {
+  hurry();
   const bool writes = ssh_get_poll_flags(ssh) & SSH_WRITE_PENDING;
   boost::system::error_code ignored;  // the next call of libssh sees what it is, or it is wake()
   co_await descriptor.async_wait(writes ? Descriptor::wait_write : Descriptor::wait_read,
@@ -294,88 +218,6 @@ SshSession::Task<SshSession::Failure> SshSession::log_in() {
   else
     symptom.text = methods_text(ssh_userauth_list(s.ssh, nullptr));
   co_return symptom;
-}
-
-// ---------------------------------------------------------------- commands
-
-SshSession::Task<int> SshSession::State::open(Channel& into, const std::string& command) {
-  into.reset(ssh_channel_new(ssh));
-  int rc = co_await again([&] { return ssh_channel_open_session(into.get()); });
-  if (rc == SSH_OK)
-    rc = co_await again([&] { return ssh_channel_request_exec(into.get(), command.c_str()); });
-  co_return rc;
-}
-
-SshSession::Task<SshSession::Failure> SshSession::start(const std::string& command, Stage stage) {
-  State& s = *state_;
-  s.exit_signal = 0;
-  if (co_await s.open(s.channel, command) != SSH_OK) co_return symptom_at(stage, s.error());
-  s.callbacks.channel_exit_signal_function = on_exit_signal;
-  s.callbacks.userdata = &s.exit_signal;
-  ssh_callbacks_init(&s.callbacks);
-  ssh_set_channel_callbacks(s.channel.get(), &s.callbacks);
-  co_return std::nullopt;
-}
-
-SshSession::Task<void> SshSession::start_aside(const std::string& command) {
-  co_await state_->open(state_->aside, command);
-}
-
-void SshSession::end_input() { ssh_channel_send_eof(state_->channel.get()); }
-
-bool SshSession::State::read_pending(std::string& out, std::string& err) {
-  std::array<char, 16384> buffer;
-  bool any = false;
-  for (const int is_err : {0, 1}) {
-    for (;;) {
-      const int n =
-          ssh_channel_read_nonblocking(channel.get(), buffer.data(), buffer.size(), is_err);
-      if (n <= 0) break;
-      (is_err ? err : out).append(buffer.data(), static_cast<std::size_t>(n));
-      any = true;
-    }
-  }
-  return any;
-}
-
-SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& out, std::string& err,
-                                         const std::function<void()>& progress) {
-  State& s = *state_;
-  ssh_channel channel = s.channel.get();
-  while (!bytes.empty()) {
-    const auto size = static_cast<std::uint32_t>(std::min(bytes.size(), piece));
-    const int written = ssh_channel_write(channel, bytes.data(), size);
-    // The call itself may have taken in that the command has ended; nothing more comes then, and
-    // libssh does not say so before what the command has printed is read.
-    s.read_pending(out, err);
-    if (written == SSH_ERROR || !ssh_is_connected(s.ssh) || ssh_channel_is_closed(channel) ||
-        ssh_channel_is_eof(channel))
-      co_return;
-    if (written > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-      progress();
-    }
-    if (written == 0 || (ssh_get_poll_flags(s.ssh) & SSH_WRITE_PENDING)) co_await s.wait();
-  }
-}
-
-SshSession::Task<SshSession::More> SshSession::read(std::string& out, std::string& err) {
-  State& s = *state_;
-  for (bool waited = false;; waited = true) {
-    // What lies in libssh's memory does not make the descriptor readable.
-    if (s.read_pending(out, err)) co_return More::yes;
-    const bool has_exit = ssh_channel_get_exit_status(s.channel.get()) != -1 || s.exit_signal != 0;
-    if (ssh_channel_is_eof(s.channel.get()) && has_exit) co_return More::ended;
-    if (!ssh_is_connected(s.ssh)) co_return More::lost;
-    if (ssh_channel_is_closed(s.channel.get())) co_return More::ended;
-    if (waited) co_return More::yes;
-    co_await s.wait();
-  }
-}
-
-int SshSession::exit_code() const {
-  if (state_->exit_signal != 0) return 128 + state_->exit_signal;
-  return ssh_channel_get_exit_status(state_->channel.get());
 }
 
 }  // namespace elasticrun::launcher

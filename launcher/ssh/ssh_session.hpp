@@ -63,6 +63,17 @@ class SshSession {
   // called.
   Task<More> read(std::string& out, std::string& err);
   void wake();
+
+  // The same without waiting, for who moves bytes both ways at once (control_stream.hpp).
+  // Appends what has come, of `out` at most so much; false: nothing.
+  bool take(std::string& out, std::size_t most, std::string& err);
+  std::size_t give(std::string_view bytes);  // how many of them were taken
+  bool wants_room() const;                   // what was given is not on its way yet
+  More more() const;
+  bool output_ended() const;  // of `out`, and all of it has been taken
+  // Calls `ready` once, later: when something has come (or there is room to send), or at wake().
+  void watch(bool for_room, std::function<void()> ready);
+
   // A second command beside the first, whose output nobody reads.
   Task<void> start_aside(const std::string& command);
 

@@ -9,6 +9,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "launcher/wrap.hpp"
+
 namespace elasticrun::launcher {
 namespace {
 
@@ -208,6 +210,7 @@ Trouble of_copy(const Symptom& symptom) {
 }
 
 Trouble of_run(const Symptom& symptom) {
+  if (!symptom.text.empty()) return {wrap_failure(symptom.text, symptom.exit_code)};
   return {fmt::format("the agent cannot be run there (exit code {}); its lines above say why",
                       symptom.exit_code)};
 }

@@ -32,7 +32,7 @@ struct Symptom {
   HostKey key = HostKey::known;  // at stage host_key
   Login login = Login::denied;   // at stage login
   bool foreign = false;          // at stage shell: a system the agent is not for
-  std::string text = {};         // what libssh, ssh, the proxy or the shell has said
+  std::string text = {};         // what libssh, ssh, the proxy or the shell has said; at run: wrap
   std::string fingerprint = {};  // of the key that was shown
   std::string locked_key = {};   // a private key file that needs a passphrase
 };

@@ -11,7 +11,9 @@
 
 #include "autoscaler/autoscaler.hpp"
 #include "cli/flags.hpp"
+#include "cli/host_flags.hpp"
 #include "launcher/numbers.hpp"
+#include "launcher/wrap.hpp"
 
 namespace elasticrun::cli {
 namespace {
@@ -101,22 +103,7 @@ class Converter {
 
   // ---- groups of values
   void read_hosts() {
-    const Setting* const file = find("hosts");
-    const Setting* const list = find("host-list");
-    if (file && list && file->source == list->source) {
-      fail("host-list", fmt::format("{} is given as well; use one of them", file->place));
-    } else if (file && (!list || file->source > list->source)) {
-      spec_.hosts_file = file->values.back();
-      const auto content = read_text(spec_.hosts_file, file->place);
-      if (!content) return note(content.error());
-      keep(launcher::parse_hosts(*content, spec_.hosts_file));
-    } else if (list) {
-      keep(launcher::parse_host_list(list->values.back(), place("host-list")));
-    }
-  }
-  void keep(Result<std::vector<launcher::Host>> hosts) {
-    if (!hosts) return note(hosts.error());
-    spec_.hosts = std::move(*hosts);
+    if (const auto done = read_host_flags(settings_, spec_); !done) note(done.error());
   }
   void note(const Error& error) {
     if (mistake_.empty()) mistake_ = error.text;
@@ -188,6 +175,7 @@ class Converter {
     if (find("max-restarts"))
       spec_.max_restarts = static_cast<int>(number("max-restarts", 0, 1'000'000, 0));
     spec_.environment.none = toggle("no-env");
+    spec_.ship = toggle("ship");
     if (const Setting* const extra = find("x")) spec_.environment.extra = extra->values;
     read_port();
     spec_.ssh.user = text("user");
@@ -196,7 +184,11 @@ class Converter {
     spec_.ssh.known_hosts = text("known-hosts");
     spec_.ssh.port = static_cast<std::uint16_t>(number("ssh-port", 1, 65535, 0));
     spec_.bind = text("bind");
+    spec_.join_key = text("join-key");
     spec_.network = text("network");
+    spec_.wrap = text("wrap");
+    if (find("wrap"))
+      if (const auto why = launcher::wrap_mistake(spec_.wrap); !why.empty()) fail("wrap", why);
     spec_.log_dir = text("log-dir");
     spec_.events_file = text("events");
     if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")
@@ -225,6 +217,7 @@ class Converter {
   // file.
   void settle_hosts() {
     if (!mistake_.empty()) return;
+    if (const auto done = find_hosts(settings_, spec_); !done) return note(done.error());
     if (spec_.hosts.empty()) {
       launcher::Host here;
       here.name = "localhost";
@@ -237,7 +230,11 @@ class Converter {
       spec_.hosts.push_back(std::move(here));
     }
     const auto used = std::ranges::count(spec_.hosts, false, &launcher::Host::spare);
-    if (used == 0) fail(spec_.hosts_file.empty() ? "host-list" : "hosts", "every host is a spare");
+    if (used == 0)
+      fail(!spec_.host_discovery.empty() ? "host-discovery"
+           : spec_.hosts_file.empty()    ? "host-list"
+                                         : "hosts",
+           "every host is a spare");
     spec_.unit = used == 1 ? launcher::Unit::slot : launcher::Unit::host;
     if (!find("unit")) return;
     if (text("unit") != "host" && text("unit") != "slot")
@@ -246,7 +243,8 @@ class Converter {
   }
 
   void settle_sizes() {
-    if (!mistake_.empty()) return;
+    // Hosts that are discovered come with time; the job waits for as many as it needs.
+    if (!mistake_.empty() || !spec_.host_discovery.empty()) return;
     launcher::HostBook book;
     const auto slots = launcher::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
     const int total = std::accumulate(slots.begin(), slots.end(), 0);

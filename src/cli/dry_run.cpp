@@ -13,7 +13,7 @@ namespace elasticrun::cli {
 std::string describe(const job::JobSpec& spec) {
   launcher::HostBook book;
   const launcher::Plan plan = launcher::make_plan(spec.hosts, spec.default_slots, book);
-  const int slots = static_cast<int>(plan.slots.size());
+  const int slots = launcher::slots_within(plan.slots_by_host, spec.limits.max_hosts);
   const int most = spec.limits.max > 0 ? std::min(spec.limits.max, slots) : slots;
   const int start = spec.start > 0 ? std::min(spec.start, most) : most;
   std::string text =

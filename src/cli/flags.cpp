@@ -27,6 +27,10 @@ constexpr Flag table[] = {
     {"policy", "", "NAME", Kind::value, "Scaling", "", "fixed, or throughput: grow while it pays"},
     {"max-restarts", "", "N", Kind::value, "Scaling", "", "failures in a row before giving up"},
 
+    {"include", "", "LIST", Kind::value, "Hosts", "all", "only these: a,n[1-8],b:2"},
+    {"exclude", "", "LIST", Kind::value, "Hosts", "", "all but these"},
+    {"host-discovery", "", "PROGRAM", Kind::value, "Hosts", "", "prints the hosts; asked often"},
+    {"join-key", "", "FILE", Kind::value, "Hosts", "", "write a key by which hosts may join"},
     {"user", "", "NAME", Kind::value, "Hosts", "", "account, where the file says none"},
     {"identity", "", "FILE", Kind::value, "Hosts", "", "private key for ssh"},
     {"ssh-port", "", "N", Kind::value, "Hosts", "", "of sshd, where the file says none"},
@@ -35,6 +39,7 @@ constexpr Flag table[] = {
     {"bind", "", "CIDR|NIC", Kind::value, "Hosts", "", "where agents dial in"},
     {"port", "", "N|A-B", Kind::value, "Hosts", "any", "likewise"},
     {"network", "", "CIDR|NIC", Kind::value, "Hosts", "", "where workers of several hosts meet"},
+    {"wrap", "", "COMMAND", Kind::value, "Hosts", "", "agents start inside it: numactl -N 0"},
 
     {"log-dir", "", "DIR", Kind::value, "Output", "", "a file per worker in DIR"},
     {"label", "", "WHAT", Kind::value, "Output", "host:rank", "before each line; or none"},
@@ -46,6 +51,7 @@ constexpr Flag table[] = {
     {"config", "", "FILE", Kind::value, "Scripting", "", "flags as TOML: max-batch = 256"},
     {"show-config", "", "", Kind::command, "Scripting", "", "each value and where it is from"},
     {"x", "-x", "NAME[=V]", Kind::list, "Scripting", "", "pass NAME to the workers; repeatable"},
+    {"ship", "", "", Kind::toggle, "Scripting", "", "copy the program to hosts that lack it"},
     {"no-env", "", "", Kind::toggle, "Scripting", "", "pass only what -x names"},
     {"version", "", "", Kind::command, "Scripting", "", "print the version"},
     {"help", "-h", "", Kind::command, "Scripting", "", "print this"},

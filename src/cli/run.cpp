@@ -1,5 +1,7 @@
 #include "cli/run.hpp"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -10,6 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "job/controller.hpp"
+#include "launcher/descriptors.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::cli {
@@ -37,6 +40,12 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     std::fprintf(stderr, "elasticrun: %s\n", terminal.error().text.c_str());
     return exit_code::usage;
   }
+  const std::size_t limit = launcher::raise_descriptor_limit();
+  const std::size_t needed = launcher::descriptors_for_hosts(spec.hosts.size());
+  if (limit < needed)
+    (*terminal)->say(
+        job::Tone::error,
+        launcher::too_few_descriptors(fmt::format("{} hosts", spec.hosts.size()), needed, limit));
   const int code = job::Controller::run(spec, machine, **terminal);
   (*terminal)->finish(code, !was_interrupted(code));
   return code;

@@ -4,27 +4,34 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "base/error.hpp"
 
 namespace elasticrun::cli {
 namespace {
 
-constexpr std::size_t queue_bytes_max = 8u << 20;
+constexpr std::size_t queue_bytes_high = 1u << 20;  // workers wait from here on
+constexpr std::size_t queue_bytes_max = 32u << 20;  // room for what is under way from many hosts
+constexpr std::size_t piece_bytes = 64u << 10;      // of one write, to see that a reader reads
+constexpr auto standstill = std::chrono::seconds(3);
 constexpr auto last_write_limit = std::chrono::seconds(1);
 
 // The error, or 0. Whoever shares the terminal or pipe with us may have made it non-blocking: the
 // flag belongs to the open file, not to the process.
-int write_all(int descriptor, std::string_view text) {
+int write_all(int descriptor, std::string_view text,
+              const std::function<void(std::size_t)>& progress) {
   while (!text.empty()) {
-    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    const ssize_t n = ::write(descriptor, text.data(), std::min(text.size(), piece_bytes));
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
+      progress(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
       pollfd room{descriptor, POLLOUT, 0};
       ::poll(&room, 1, -1);
@@ -88,23 +95,29 @@ void Terminal::write_out() {
     if (queue_.empty()) break;
     Chunk chunk = std::move(queue_.front());
     queue_.pop_front();
-    queued_bytes_ -= chunk.text.size();
+    std::size_t left = chunk.text.size();
     const std::size_t lost = std::exchange(dropped_, 0);
     lock.unlock();
-    const int error = write_all(chunk.descriptor, chunk.text);
+    const int error = write_all(chunk.descriptor, chunk.text, [&](std::size_t bytes) {
+      const std::lock_guard taken(mutex_);
+      left -= bytes;
+      queued_bytes_ -= bytes;
+      progress_ = std::chrono::steady_clock::now();
+    });
     if (is_a_loss(error) && !std::exchange(write_trouble_told_, true))
       tell(fmt::format("output cannot be written: {}; the job goes on without it",
                        std::strerror(error)));
     if (lost > 0)
       tell(fmt::format("{} bytes of output were not shown, their reader was too slow", lost));
     lock.lock();
+    queued_bytes_ -= left;
   }
   written_ = true;
   changed_.notify_all();
 }
 
 void Terminal::tell(std::string_view text) {
-  write_all(STDERR_FILENO, fmt::format("elasticrun: {}\n", text));
+  write_all(STDERR_FILENO, fmt::format("elasticrun: {}\n", text), [](std::size_t) {});
 }
 
 void Terminal::put(int descriptor, std::string text) {
@@ -113,12 +126,19 @@ void Terminal::put(int descriptor, std::string text) {
     dropped_ += text.size();
     return;
   }
+  if (queued_bytes_ == 0) progress_ = std::chrono::steady_clock::now();
   queued_bytes_ += text.size();
   if (!queue_.empty() && queue_.back().descriptor == descriptor)
     queue_.back().text += text;
   else
     queue_.push_back({descriptor, std::move(text)});
   changed_.notify_all();
+}
+
+bool Terminal::crowded() {
+  const std::lock_guard lock(mutex_);
+  return queued_bytes_ > queue_bytes_high &&
+         std::chrono::steady_clock::now() - progress_ < standstill;
 }
 
 void Terminal::say(job::Tone tone, std::string_view text) {

@@ -2,10 +2,13 @@
 // file.
 //
 // A terminal that stands still (Ctrl-S, a full pipe) must not stop the job's heartbeat, so a thread
-// of its own writes, from a queue with a limit; what does not fit is counted and said. Files are
-// written at once: they are the record, the terminal is the view.
+// of its own writes, from a queue with a limit. For a reader that is slow the workers wait, as they
+// would without us; for one that has stood still for some seconds they do not: what does not fit
+// then is counted and said. Files are written at once: they are the record, the terminal is the
+// view.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -32,6 +35,7 @@ class Terminal : public job::Sink {
 
   void say(job::Tone tone, std::string_view text) override;
   void output(const job::Speaker& speaker, std::int32_t stream, std::string_view text) override;
+  bool crowded() override;
   void event(std::string_view json) override;
 
  private:
@@ -62,6 +66,7 @@ class Terminal : public job::Sink {
   std::deque<Chunk> queue_;
   std::size_t queued_bytes_ = 0;
   std::size_t dropped_ = 0;
+  std::chrono::steady_clock::time_point progress_;  // when the reader last took something
   bool closing_ = false;
   bool written_ = false;
   std::thread writer_;

@@ -16,23 +16,25 @@ constexpr const char* loopback = "127.0.0.1";
 
 }  // namespace
 
-Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, const launcher::Machine& machine,
-               Handlers handlers)
-    : io_(io), spec_(spec), machine_(machine), handlers_(std::move(handlers)) {}
+Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
+               const launcher::Machine& machine, Handlers handlers)
+    : io_(io), spec_(spec), roster_(roster), machine_(machine), handlers_(std::move(handlers)) {}
 
 Agents::~Agents() = default;
 
 launcher::ExecutorHandlers Agents::handlers_for_executor() {
   return {.on_exit = [this](HostId host, const std::string& reason) { ended(host, reason); },
-          .on_line = handlers_.line};
+          .on_line = handlers_.line,
+          .on_note = handlers_.note};
 }
 
 // A job on this machine alone is heard on its loopback alone. A host file may name other machines
 // any time later.
-Result<void> Agents::prepare() {
+Result<void> Agents::prepare(const std::string& job) {
   auto agent = launcher::find_agent();
   if (!agent) return agent.error();
-  local_ = std::make_unique<launcher::LocalExecutor>(io_, *agent, handlers_for_executor());
+  local_ =
+      std::make_unique<launcher::LocalExecutor>(io_, *agent, handlers_for_executor(), spec_.wrap);
 
   const auto own = launcher::own_addresses();
   auto for_others = launcher::addresses_for_others(own, spec_.bind);
@@ -41,10 +43,11 @@ Result<void> Agents::prepare() {
   if (auto network = launcher::addresses_for_others(own, spec_.network); !network)
     return Error{"--network: " + network.error().text};
 
-  const bool here_alone =
-      spec_.hosts_file.empty() && std::ranges::all_of(spec_.hosts, [&](const launcher::Host& host) {
-        return launcher::is_this_machine(host, machine_.own);
-      });
+  const bool here_alone = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
+                          spec_.join_key.empty() &&
+                          std::ranges::all_of(spec_.hosts, [&](const launcher::Host& host) {
+                            return launcher::is_this_machine(host, machine_.own);
+                          });
   if (here_alone) {
     listen_address_ = loopback;
     return {};
@@ -52,10 +55,12 @@ Result<void> Agents::prepare() {
 
   launcher::SshOptions options;
   options.agent = *agent;
+  options.wrap = spec_.wrap;
   options.overrides = spec_.ssh;
-  options.seed = std::hash<std::string>{}(common_.job);
+  // Two jobs at once must not give their files on a host the same names.
+  options.seed = std::hash<std::string>{}(job);
   auto ssh = launcher::SshExecutor::make(
-      io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
+      io_, std::move(options), [this](HostId host) { return roster_.at(host); },
       handlers_for_executor());
   if (!ssh) return ssh.error();
   ssh_ = std::move(*ssh);
@@ -66,15 +71,7 @@ Result<void> Agents::prepare() {
 }
 
 bool Agents::is_here(HostId host) const {
-  const auto found = hosts_.find(host);
-  return found == hosts_.end() || launcher::is_this_machine(found->second, machine_.own);
-}
-
-std::string Agents::address_of(HostId host) const {
-  const auto others = std::ranges::any_of(hosts_, [&](const auto& h) { return !is_here(h.first); });
-  if (is_here(host)) return others && !for_others_.empty() ? for_others_.front() : loopback;
-  const launcher::Host& there = hosts_.at(host);
-  return there.address.empty() ? there.name : there.address;
+  return !roster_.contains(host) || launcher::is_this_machine(roster_.at(host), machine_.own);
 }
 
 launcher::Executor& Agents::executor_of(HostId host) { return is_here(host) ? *local_ : *ssh_; }
@@ -89,7 +86,7 @@ void Agents::start(HostId host) {
 void Agents::start_now(HostId host) {
   launcher::AgentStart start = common_;
   start.host = host;
-  start.name = hosts_.at(host).name;
+  start.name = roster_.name(host);
   start.addresses = for_others_;
   if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};
   running_.insert(host);

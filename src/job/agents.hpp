@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "job/roster.hpp"
 #include "job/spec.hpp"
 #include "launcher/executor.hpp"
 #include "launcher/machine.hpp"
@@ -27,22 +27,22 @@ class Agents {
     // The agent of that host has ended, or could not be started. Never inside a call of ours.
     std::function<void(HostId, const std::string& reason)> gone;
     std::function<void(HostId, const std::string& line)> line;  // of its standard error
+    std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
   };
-  Agents(boost::asio::io_context& io, const JobSpec& spec, const launcher::Machine& machine,
-         Handlers handlers);
+  Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
+         const launcher::Machine& machine, Handlers handlers);
   ~Agents();
 
   // An error when --bind or --network names nothing here, or the agent's program is missing.
-  Result<void> prepare();
+  // Chance comes from the job's id.
+  Result<void> prepare(const std::string& job);
   // Where the rendezvous must listen so that the agents of these hosts reach it.
   const std::string& listen_address() const { return listen_address_; }
+  const std::vector<std::string>& addresses_for_others() const { return for_others_; }
   // What all agents are told alike.
   void told(launcher::AgentStart common) { common_ = std::move(common); }
 
-  void hosts_are(const std::map<HostId, launcher::Host>& hosts) { hosts_ = hosts; }
   bool is_here(HostId host) const;
-  // Where programs find the worker of rank 0 when that is on this host.
-  std::string address_of(HostId host) const;
 
   // A host whose last agent has not ended yet gets its next one then.
   void start(HostId host);
@@ -60,12 +60,12 @@ class Agents {
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;
+  const Roster& roster_;
   const launcher::Machine& machine_;
   Handlers handlers_;
   launcher::AgentStart common_;
   std::string listen_address_;
   std::vector<std::string> for_others_;  // our addresses that other hosts can dial
-  std::map<HostId, launcher::Host> hosts_;
   std::unique_ptr<launcher::Executor> local_;
   std::unique_ptr<launcher::Executor> ssh_;
   std::set<HostId> running_;

@@ -1,28 +1,27 @@
 #include "job/controller.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "job/agents.hpp"
+#include "job/host_source.hpp"
+#include "job/parcel_post.hpp"
+#include "job/roster.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
+#include "launcher/join_key.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
 
@@ -31,10 +30,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The host file is small and local; looking at its times five times a second costs nothing and
-// works on any file system, where inotify sees no change that another machine makes.
-constexpr Duration hosts_file_interval = std::chrono::milliseconds(200);
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
+constexpr Duration reader_interval = std::chrono::milliseconds(5);
 
 std::string random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
@@ -46,21 +43,6 @@ std::string hex(std::string_view bytes) {
   std::string text;
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
-}
-
-// A port that is free now, for programs that want MASTER_PORT.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int port = 0;
-  if (fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0)
-    port = ntohs(address.sin_port);
-  if (fd >= 0) ::close(fd);
-  return port;
 }
 
 std::string utc_now() {
@@ -76,12 +58,23 @@ class Run {
   Run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink)
       : spec_(spec),
         sink_(sink),
-        agents_(io_, spec_, machine,
+        agents_(io_, spec_, roster_, machine,
                 {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
                  .line =
                      [this](HostId host, const std::string& line) {
-                       sink_.say(Tone::error, host_name(host) + ": " + line);
-                     }}) {}
+                       sink_.say(Tone::error, roster_.name(host) + ": " + line);
+                     },
+                 .note =
+                     [this](HostId host, const std::string& line) {
+                       sink_.say(Tone::detail, roster_.name(host) + ": " + line);
+                     }}),
+        source_(io_, spec_,
+                {.hosts =
+                     [this](const auto& hosts) {
+                       roster_.give(hosts);
+                       hosts_changed();
+                     },
+                 .line = [this](const std::string& line) { sink_.say(Tone::error, line); }}) {}
 
   int run();
 
@@ -89,7 +82,8 @@ class Run {
   Result<void> prepare();
   Result<void> listen();
   launcher::AgentStart agents_are_told() const;
-  void hosts_are(const std::vector<launcher::Host>& hosts);
+  Result<void> let_join(const launcher::AgentStart& told);
+  void hosts_changed();
   wire::StartWorker start_order(WorkerId id, SlotId slot, Rank rank, int size);
 
   void feed(const SupervisorEvent& event);
@@ -98,6 +92,7 @@ class Run {
   void act(KillAgent& action) {
     server_->drop(action.host);
     agents_.kill(action.host);
+    if (roster_.down(action.host)) asio::post(io_, [this] { hosts_changed(); });
   }
   void act(Order& action) {
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
@@ -111,33 +106,36 @@ class Run {
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
+  HostId number_of(const wire::Hello& hello);
+  void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
+  void hold_output();
   void watch_signals();
-  void watch_hosts_file();
-  void look_at_hosts_file();
   void maybe_end();
-  std::string host_name(HostId host) const;
 
   JobSpec spec_;
   Sink& sink_;
   asio::io_context io_{1};
+  Roster roster_;
   Agents agents_;
+  HostSource source_;
   std::unique_ptr<rendezvous::Server> server_;
+  std::unique_ptr<launcher::JoinKey> join_key_;
+  ParcelPost post_{spec_, [this](HostId host, const wire::ParcelPart& part) {
+                     server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
+                   }};
   std::unique_ptr<Supervisor> supervisor_;
   asio::steady_timer wake_{io_};
-  asio::steady_timer watch_{io_};
   asio::steady_timer last_exit_{io_};
+  asio::steady_timer look_at_reader_{io_};
+  bool holding_ = false;
   asio::signal_set signals_{io_};
 
   std::string job_id_ = hex(random_bytes(6));
   std::string key_ = random_bytes(32);
-  int master_port_ = free_port();
-  launcher::HostBook book_;
-  std::map<HostId, launcher::Host> hosts_;  // every one there ever was
   std::vector<launcher::Slot> slots_;
   std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
   std::map<WorkerId, Speaker> speakers_;
-  struct timespec hosts_file_time_ {};
   std::optional<Finish> finish_;
 };
 
@@ -154,7 +152,7 @@ Result<void> Run::prepare() {
       Supervisor::make(spec_, Wiring{[this](WorkerId id, SlotId slot, Rank rank, int size) {
                                        return start_order(id, slot, rank, size);
                                      },
-                                     [this](HostId host) { return host_name(host); }});
+                                     [this](HostId host) { return roster_.name(host); }});
   if (!supervisor) return supervisor.error();
   supervisor_ = std::move(*supervisor);
   return listen();
@@ -165,7 +163,6 @@ launcher::AgentStart Run::agents_are_told() const {
   start.job = job_id_;
   start.key_hex = hex(key_);
   start.term = Term(1);
-  start.port = server_->port();
   start.network = spec_.network;
   const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
   start.lease_ms = ms(spec_.deadlines.lease);
@@ -176,16 +173,22 @@ launcher::AgentStart Run::agents_are_told() const {
 }
 
 Result<void> Run::listen() {
-  if (auto ready = agents_.prepare(); !ready) return ready.error();
+  if (auto ready = agents_.prepare(job_id_); !ready) return ready.error();
   rendezvous::ServerOptions options;
   options.address = agents_.listen_address();
-  options.version = ELASTICRUN_VERSION;
-  options.term = Term(1);
+  launcher::AgentStart told = agents_are_told();
+  options.welcome = {.protocol = wire::protocol,
+                     .version = told.version,
+                     .term = told.term,
+                     .lease_ms = told.lease_ms,
+                     .beat_ms = told.beat_ms,
+                     .orphan_grace_ms = told.orphan_grace_ms};
   options.key.job = job_id_;
   std::ranges::copy(key_, options.key.secret.begin());
   rendezvous::ServerHandlers handlers;
-  handlers.agent_up = [this](HostId host, const wire::Hello&, const std::string&) {
-    feed(HostUp{host});
+  handlers.number = [this](const wire::Hello& hello) { return number_of(hello); };
+  handlers.agent_up = [this](HostId host, const wire::Hello& hello, const std::string&) {
+    agent_up(host, hello);
   };
   handlers.agent_down = [this](HostId host, const std::string& reason) {
     agent_gone(host, reason);
@@ -202,50 +205,58 @@ Result<void> Run::listen() {
     auto server = rendezvous::Server::listen(io_, options, handlers);
     if (server) {
       server_ = std::move(*server);
-      agents_.told(agents_are_told());
-      return {};
+      told.port = server_->port();
+      agents_.told(told);
+      return let_join(told);
     }
     last = server.error();
   }
   return last;
 }
 
-void Run::hosts_are(const std::vector<launcher::Host>& hosts) {
-  const launcher::Plan plan = launcher::make_plan(hosts, spec_.default_slots, book_);
+// Hosts may come by themselves when a person has asked for the key that lets them.
+Result<void> Run::let_join(const launcher::AgentStart& told) {
+  if (spec_.join_key.empty()) return {};
+  auto key = launcher::JoinKey::write(spec_.join_key, told);
+  if (!key) return key.error();
+  join_key_ = std::move(*key);
+  sink_.say(Tone::info,
+            "hosts may join: " +
+                launcher::join_command(spec_.join_key, agents_.addresses_for_others(), told.port));
+  return {};
+}
+
+void Run::hosts_changed() {
+  if (finish_) return;
+  const launcher::Plan plan = roster_.plan(spec_.default_slots);
   slots_ = plan.slots;
   SlotsChanged changed;
   changed.slots_by_host = plan.slots_by_host;
-  for (const auto& host : hosts) hosts_[book_.meet(host)] = host;
-  agents_.hosts_are(hosts_);
-  for (const auto& slot : plan.slots) {
-    changed.slots.push_back({slot.host, slot.slot});
-  }
+  for (const auto& slot : plan.slots) changed.slots.push_back({slot.host, slot.slot});
   feed(changed);
 }
 
 wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size) {
   std::vector<launcher::Slot> world(
       slots_.begin(), slots_.begin() + std::min<std::ptrdiff_t>(size, std::ssize(slots_)));
-  const launcher::Slot own{slot.host, host_name(slot.host), slot.index};
+  const launcher::Slot own{slot.host, roster_.name(slot.host), slot.index};
   const auto place = static_cast<std::size_t>(rank.value);
   if (place >= world.size()) world.resize(place + 1, own);
   world[place] = own;
   launcher::JobFacts facts;
   facts.job_id = job_id_;
-  facts.master_address = agents_.address_of(world.front().host);
-  facts.master_port = master_port_;
+  const auto [address, port] = roster_.meeting_of(world);
+  facts.master_address = address;
+  facts.master_port = port;
   facts.max_restarts = spec_.max_restarts.value_or(0);
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
   speakers_[id] = Speaker{id, own.host_name, slot.index, -1};
   const auto& passed = agents_.is_here(slot.host) ? passed_here_ : passed_elsewhere_;
-  return {id, slot.index, spec_.argv, launcher::worker_environment(world, rank, facts, passed),
-          spec_.cwd};
-}
-
-std::string Run::host_name(HostId host) const {
-  const auto found = hosts_.find(host);
-  return found == hosts_.end() ? fmt::format("host {}", host.value) : found->second.name;
+  wire::StartWorker order{id, slot.index, spec_.argv,
+                          launcher::worker_environment(world, rank, facts, passed), spec_.cwd};
+  post_.announce(order);
+  return order;
 }
 
 // ---------------------------------------------------------------- the supervisor
@@ -268,6 +279,7 @@ void Run::arm() {
 
 void Run::act(Finish& action) {
   finish_ = action;
+  source_.stop();
   agents_.no_more();
   server_->close();
   last_exit_.expires_after(last_exit_limit);
@@ -289,21 +301,56 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (letter)
       feed(FromWorker{worker, std::move(*letter)});
     else
-      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", host_name(host), worker.value,
+      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
                                           letter.error().text));
     return;
   }
   auto report = wire::decode<wire::FromAgent>(payload);
   if (!report)
-    return sink_.say(Tone::error, fmt::format("{}: {}", host_name(host), report.error().text));
-  if (const auto* output = std::get_if<wire::Output>(&*report))
-    return sink_.output(speakers_[output->worker], output->stream, output->text);
+    return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
+  if (const auto* output = std::get_if<wire::Output>(&*report)) {
+    sink_.output(speakers_[output->worker], output->stream, output->text);
+    if (!holding_ && sink_.crowded()) hold_output();
+    return;
+  }
+  if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
+    return post_.asked(host, *wanted, std::chrono::steady_clock::now());
+  if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
+    post_.advise(*failed);
   feed(FromHost{host, std::move(*report)});
 }
 
+HostId Run::number_of(const wire::Hello& hello) {
+  if (spec_.join_key.empty() || finish_) return no_host;
+  const auto number = roster_.number_of(hello);
+  if (number) return *number;
+  sink_.say(Tone::error, "a host that would join was refused: " + number.error().text);
+  return no_host;
+}
+
+void Run::agent_up(HostId host, const wire::Hello& hello) {
+  const bool joined = roster_.up(host, hello);
+  feed(HostUp{host});
+  if (joined) hosts_changed();
+}
+
 void Run::agent_gone(HostId host, const std::string& reason) {
+  post_.gone(host);
+  if (roster_.down(host)) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
   maybe_end();
+}
+
+// Workers print no more until our own reader has caught up.
+void Run::hold_output() {
+  const bool hold = sink_.crowded();
+  if (std::exchange(holding_, hold) != hold)
+    server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
+  if (!hold) return;
+  look_at_reader_.expires_after(reader_interval);
+  look_at_reader_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) hold_output();
+  });
 }
 
 // ---------------------------------------------------------------- people
@@ -319,34 +366,11 @@ void Run::watch_signals() {
   });
 }
 
-void Run::watch_hosts_file() {
-  if (spec_.hosts_file.empty()) return;
-  watch_.expires_after(hosts_file_interval);
-  watch_.async_wait([this](const boost::system::error_code& ec) {
-    if (ec) return;
-    look_at_hosts_file();
-    watch_hosts_file();
-  });
-}
-
-void Run::look_at_hosts_file() {
-  struct stat now {};
-  if (::stat(spec_.hosts_file.c_str(), &now) != 0) return;  // between two names of a rename
-  if (now.st_mtim.tv_sec == hosts_file_time_.tv_sec &&
-      now.st_mtim.tv_nsec == hosts_file_time_.tv_nsec)
-    return;
-  std::ostringstream text;
-  text << std::ifstream(spec_.hosts_file).rdbuf();
-  if (!launcher::is_complete(text.str())) return;  // half written; its time will change again
-  const bool first = hosts_file_time_.tv_sec == 0;
-  hosts_file_time_ = now.st_mtim;
-  if (first) return;
-  auto hosts = launcher::parse_hosts(text.str(), spec_.hosts_file);
-  if (!hosts) return sink_.say(Tone::error, hosts.error().text + "; the hosts stay as they are");
-  hosts_are(*hosts);
-}
-
 int Run::run() {
+  if (const auto trouble = post_.gather()) {
+    sink_.say(Tone::error, trouble->text);
+    return trouble->code;
+  }
   if (auto ready = prepare(); !ready) {
     sink_.say(Tone::error, ready.error().text);
     return exit_code::nothing_started;
@@ -357,9 +381,9 @@ int Run::run() {
   ::sigaction(SIGHUP, nullptr, &hup);
   if (hup.sa_handler != SIG_IGN) signals_.add(SIGHUP);  // nohup(1) stays in force
   watch_signals();
-  look_at_hosts_file();
-  watch_hosts_file();
-  hosts_are(spec_.hosts);
+  roster_.give(spec_.hosts);
+  hosts_changed();
+  source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
   if (!finish_->last_words.empty())

@@ -26,6 +26,8 @@ struct Deadlines {
   Duration settle = std::chrono::seconds(10);
   Duration sample_interval = std::chrono::milliseconds(500);
   Duration minimum_timeout = std::chrono::minutes(10);
+  Duration discovery_interval = std::chrono::seconds(1);
+  Duration discovery_timeout = std::chrono::seconds(30);
 
   bool operator==(const Deadlines&) const = default;
 };
@@ -57,6 +59,10 @@ inline constexpr DeadlineRow deadline_table[] = {
      "between two reports of a worker"},
     {"minimum-timeout", "10m", &Deadlines::minimum_timeout, "",
      "with fewer workers than the minimum before giving up"},
+    {"discovery-interval", "1s", &Deadlines::discovery_interval, "",
+     "between two runs of --host-discovery"},
+    {"discovery-timeout", "30s", &Deadlines::discovery_timeout, "",
+     "for one run of --host-discovery"},
 };
 
 // A grace of nothing means "at once"; anything else of nothing would fail every time.

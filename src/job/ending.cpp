@@ -10,8 +10,8 @@
 
 namespace elasticrun::job {
 
-void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::string& how,
-                              Time dead_by, Time now) {
+void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
+  const auto& [code, signal, how, dead_by, with_host] = end;
   const Worker* found = pool_.find(id);
   if (!found) return;
   const Worker worker = *found;
@@ -32,16 +32,18 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
   const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
   const bool given_up = !worker.trouble.empty();  // by us: no word of the program
   if (!expected) {
-    if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && !given_up)) {
+    const bool own_doing = !given_up && !with_host;
+    if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && own_doing)) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
-      if (!clean) end(shell_code, fmt::format("{} {}", name, why), now);
+      if (!clean) this->end(shell_code, fmt::format("{} {}", name, why), now);
       pool_.retire(worker.slot);  // it has done what it had to do
     } else if (clean && !training && worker.ready) {
       pool_.retire(worker.slot);
     } else {
       const std::string text =
           clean && training ? "exited with 0 in mid-training without leave()" : why;
-      failure(worker.slot, member, fmt::format("{} {}", name, text), now);
+      const Tone tone = with_host ? Tone::detail : Tone::error;
+      failure(worker.slot, member, fmt::format("{} {}", name, text), tone, now);
       // The next one there would be waited for as long; the others begin without it.
       if (given_up && !worker.ready) pool_.slot_failed(worker.slot, now);
     }
@@ -51,8 +53,8 @@ void Supervisor::worker_ended(WorkerId id, int code, int signal, const std::stri
 
 // A host that dies takes many members with it, and a kernel short of memory kills several: what one
 // world loses is one failure, else large jobs would have a smaller budget than small ones.
-void Supervisor::failure(SlotId slot, bool member, const std::string& what, Time now) {
-  say(Tone::error, what);
+void Supervisor::failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now) {
+  say(tone, what);
   pool_.slot_failed(slot, now);
   failed_ = true;
   if (member && std::exchange(counted_world_, true)) return;
@@ -86,6 +88,10 @@ void Supervisor::end(int code, std::string words, Time now) {
 Time Supervisor::patience_ends() const {
   const bool waits = phase_ == Phase::starting || phase_ == Phase::short_of;
   return waits && short_since_ != never ? short_since_ + spec_.deadlines.minimum_timeout : never;
+}
+
+void Supervisor::tell_troubles(Time now, bool all) {
+  for (std::string& line : troubles_.tell(now, all)) say(Tone::error, std::move(line));
 }
 
 // What is due by time, and what follows when the last worker or the last agent has gone.
@@ -126,6 +132,7 @@ void Supervisor::wind_up(Time now) {
   }
   if (!hosts_.empty()) return;
   happen(Happening::agents_gone);
+  tell_troubles(now, true);
   deadline_ = never;
   record("job_finished", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
                           {"reason", words_.empty() ? std::string("all workers finished") : words_},

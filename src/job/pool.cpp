@@ -69,6 +69,12 @@ void Pool::slot_failed(SlotId slot, Time now) {
   trouble.not_before = now + std::min<Duration>(pause, std::chrono::minutes(5));
 }
 
+void Pool::host_failed(SlotId slot, Time now) {
+  Trouble& trouble = troubles_[slot];
+  trouble.failures = std::max(trouble.failures, 1);
+  slot_failed(slot, now);
+}
+
 Time Pool::wake_at(Time now) const {
   Time at = never;
   for (const SlotId slot : slots_) {

@@ -52,6 +52,8 @@ class Pool {
   // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
   // minutes.
   void slot_failed(SlotId slot, Time now);
+  // Its host has failed: there is a pause from the first time on.
+  void host_failed(SlotId slot, Time now);
   // A worker there has committed a step: all is forgiven.
   void slot_works(SlotId slot) { troubles_.erase(slot); }
   // Its worker left by itself: nobody takes its place.

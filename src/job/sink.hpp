@@ -26,6 +26,8 @@ class Sink {
   virtual void say(Tone tone, std::string_view text) = 0;
   // Whole lines of a worker, newlines included. stream: 1 or 2.
   virtual void output(const Speaker& speaker, std::int32_t stream, std::string_view text) = 0;
+  // It would rather have no more output for a moment: its reader is slow, but reads.
+  virtual bool crowded() = 0;
   // One JSON object without a newline.
   virtual void event(std::string_view json) = 0;
 };

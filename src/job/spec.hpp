@@ -11,6 +11,7 @@
 #include "autoscaler/batch_plan.hpp"
 #include "job/deadlines.hpp"
 #include "launcher/environment.hpp"
+#include "launcher/host_filter.hpp"
 #include "launcher/hosts.hpp"
 #include "launcher/plan.hpp"
 #include "launcher/ssh/ssh_config.hpp"
@@ -19,12 +20,17 @@ namespace elasticrun::job {
 
 struct JobSpec {
   std::vector<std::string> argv;  // the program and its arguments; never empty
+  bool ship = false;              // the program is copied to hosts that lack it
   std::string cwd;
 
-  std::vector<launcher::Host> hosts;  // at least one that is no spare
+  std::vector<launcher::Host> hosts;  // chosen ones; at least one that is no spare
   std::string hosts_file;             // read again when it changes; empty: hosts came another way
+  std::string host_discovery;         // a program that is asked again and again; empty: likewise
+  std::string discovery_words;        // what it wrote to standard error when it was asked first
+  launcher::HostFilter host_filter;   // chooses among hosts that are read again
+  std::string join_key;               // file that lets hosts join by themselves; empty: none may
   int default_slots = 1;              // of a host that does not say
-  launcher::Limits limits;            // min <= slots there are; max 0: all
+  launcher::Limits limits;            // min <= slots, unless they are discovered; max 0: all
   int start = 0;                      // size to begin with; 0: all that the limits allow
   launcher::Unit unit = launcher::Unit::host;
 
@@ -38,6 +44,7 @@ struct JobSpec {
   launcher::SshOverrides ssh;                   // of the command line
   std::string bind;                             // where we listen; empty: where hosts can dial
   std::string network;                          // of the data plane; empty: likewise
+  std::string wrap;                             // what agents are started inside of; empty: nothing
   std::uint16_t port_first = 0;                 // where agents dial; 0: any free port
   std::uint16_t port_last = 0;
 

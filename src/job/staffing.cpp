@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 
 #include "job/supervisor.hpp"
 
@@ -13,7 +14,7 @@ namespace elasticrun::job {
 void Supervisor::staff(Time now) {
   if (ending() || phase_ == Phase::trained || !first_) return;
   give_up_late_starters(now);
-  const auto wanted = pool_.wanted(target_, now);
+  const auto wanted = gathering_ ? first_choice(now) : pool_.wanted(target_, now);
   start_wanted(wanted, now);
   dismiss_unwanted(wanted, now);
   propose(wanted, now);
@@ -28,14 +29,80 @@ void Supervisor::staff(Time now) {
 }
 
 // A plain program has no membership to join: its first workers are all it gets.
-bool Supervisor::startable(SlotId slot) const { return library_ || first_->contains(slot); }
+bool Supervisor::startable(SlotId slot) const {
+  return library_ || gathering_ || first_->contains(slot);
+}
+
+// Empty, or how these are too few to begin with.
+std::string Supervisor::too_few(const std::vector<SlotId>& slots) const {
+  std::set<HostId> hosts;
+  for (const SlotId slot : slots) hosts.insert(slot.host);
+  const launcher::Limits& limits = spec_.limits;
+  if (static_cast<int>(hosts.size()) < limits.min_hosts)
+    return fmt::format("{} of at least {} hosts", hosts.size(), limits.min_hosts);
+  if (static_cast<int>(slots.size()) < std::max(limits.min, 1))
+    return fmt::format("hosts for {} of at least {} workers", slots.size(), limits.min);
+  return {};
+}
+
+void Supervisor::wait_for_more(const std::string& what, Time now) {
+  if (short_since_ != never) return;
+  short_since_ = now;
+  say(Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
+                              to_text(spec_.deadlines.minimum_timeout)));
+}
+
+// Before the first world: with too few slots (hosts are still being found) nothing is started.
+void Supervisor::begin(Time now) {
+  if (const std::string few = too_few(pool_.slots()); !few.empty()) return wait_for_more(few, now);
+  const auto wanted = pool_.wanted(target_, now);
+  first_.emplace(wanted.begin(), wanted.end());
+}
+
+// Slots for the first workers: those of hosts that have failed only where there are no others.
+std::vector<SlotId> Supervisor::first_choice(Time now) const {
+  auto slots = pool_.wanted(std::numeric_limits<int>::max(), now);
+  std::ranges::stable_partition(slots,
+                                [&](SlotId slot) { return !failed_hosts_.contains(slot.host); });
+  slots.resize(std::min(slots.size(), static_cast<std::size_t>(target_)));
+  return slots;
+}
+
+void Supervisor::ask_for_hosts(const std::vector<SlotId>& wanted) {
+  for (const SlotId slot : wanted)
+    if (startable(slot) && !std::exchange(hosts_[slot.host].asked, true))
+      out_.push_back(StartAgent{slot.host});
+}
+
+// The first workers start together, when each of their hosts is there or has failed: they are told
+// their ranks and their number, and a plain program has no second chance to hear them. A host that
+// comes later is one to grow by.
+bool Supervisor::gathered(const std::vector<SlotId>& wanted, Time now) {
+  if (!gathering_) return true;
+  std::vector<SlotId> here;
+  for (const SlotId slot : wanted) {
+    if (hosts_[slot.host].up) here.push_back(slot);
+    if (!hosts_[slot.host].up && !failed_hosts_.contains(slot.host)) return false;
+  }
+  if (const std::string few = too_few(here); !few.empty()) {
+    wait_for_more(few, now);
+    return false;
+  }
+  if (here.size() < first_->size())
+    say(Tone::info, fmt::format("beginning with {} of {} workers; the others' hosts are not there",
+                                here.size(), first_->size()));
+  gathering_ = false;
+  short_since_ = never;
+  first_ranks_ = here;
+  first_.emplace(here.begin(), here.end());
+  return true;
+}
 
 void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
+  ask_for_hosts(wanted);
+  if (!gathered(wanted, now)) return;
   for (const SlotId slot : wanted) {
-    if (pool_.worker_in(slot) || !startable(slot)) continue;
-    Host& host = hosts_[slot.host];
-    if (!std::exchange(host.asked, true)) out_.push_back(StartAgent{slot.host});
-    if (!host.up) continue;
+    if (pool_.worker_in(slot) || !startable(slot) || !hosts_[slot.host].up) continue;
     const WorkerId id = pool_.start(slot, now);
     // Hosts come up in any order; the ranks of the first workers follow the host file's.
     const auto& order = first_->erase(slot) > 0 ? first_ranks_ : wanted;
@@ -86,7 +153,8 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   for (const SlotId slot : wanted) {
     const auto id = pool_.worker_in(slot);
     if (!id) {
-      if (!startable(slot)) continue;
+      // A host that failed is tried again beside the job: nobody waits for it.
+      if (!startable(slot) || failed_hosts_.contains(slot.host)) continue;
       return;
     }
     if (membership_.is_member(*id)) continue;

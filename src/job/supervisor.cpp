@@ -67,6 +67,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   }
   if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
   staff(now);
+  tell_troubles(now, ending());
   wind_up(now);
   return std::exchange(out_, {});
 }
@@ -77,7 +78,7 @@ Time Supervisor::wake_at(Time now) const {
   if (library_ && !ending() && membership_.running())
     at = std::min(at, std::max(scaler_.wake_at(), now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
-  at = std::min(at, patience_ends());
+  at = std::min({at, patience_ends(), troubles_.wake_at()});
   for (const auto& [id, worker] : pool_.workers()) {
     at = std::min(at, worker.stop_at);
     if (must_become_ready(worker)) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
@@ -87,29 +88,32 @@ Time Supervisor::wake_at(Time now) const {
 
 // ---------------------------------------------------------------- hosts
 
-void Supervisor::on(const SlotsChanged& changed, Time) {
+void Supervisor::on(const SlotsChanged& changed, Time now) {
   pool_.set_slots(changed.slots);
   scaler_.sizes_changed(
       launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start));
-  const int most = spec_.limits.max > 0 ? spec_.limits.max : static_cast<int>(changed.slots.size());
-  if (first_) {
+  const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
+  int most = spec_.limits.max > 0 ? spec_.limits.max : within;
+  if (spec_.limits.max_hosts > 0) most = std::min(most, within);
+  if (membership_.ever_formed()) {
     // A person edited the hosts; who chose no size wants them all.
     if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
     move_reason_ = "the hosts were changed";
-  } else {
+    return;
+  }
+  if (!first_ && short_since_ == never)
     record("job_started", {{"program", spec_.argv},
                            {"policy", spec_.policy},
                            {"slots", static_cast<std::int64_t>(changed.slots.size())}});
-    target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
-    const auto wanted = pool_.wanted(target_, Time{});
-    first_.emplace(wanted.begin(), wanted.end());
-    first_ranks_ = wanted;
-  }
+  target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
+  if (gathering_) begin(now);
 }
 
 void Supervisor::on(const HostUp& up, Time now) {
   Host& host = hosts_[up.host];
-  host.up = true;
+  host.asked = host.up = true;
+  failed_hosts_.erase(up.host);
+  troubles_.over(wiring_.host_name(up.host));
   host.leased_until = now + spec_.deadlines.lease;
   liveness_.host_heard(up.host, now);
   record("host_up", {{"host", wiring_.host_name(up.host)}});
@@ -128,21 +132,30 @@ void Supervisor::on(const HostDown& down, Time now) {
   std::vector<WorkerId> lost;
   for (const auto& [id, worker] : pool_.workers())
     if (worker.slot.host == down.host) lost.push_back(id);
+  failed_hosts_.insert(down.host);
+  const bool nothing = gathering_ && first_ && std::ranges::all_of(pool_.slots(), [&](SlotId slot) {
+                         return failed_hosts_.contains(slot.host);
+                       });
   if (!ending()) {
-    say(Tone::error, fmt::format("{}: host lost: {}", name, down.reason));
+    const std::string with =
+        lost.empty() ? ""
+                     : fmt::format(" with {} worker{}", lost.size(), lost.size() == 1 ? "" : "s");
+    if (!nothing || failed_hosts_.size() > 1)
+      troubles_.add(name,
+                    was_up ? fmt::format("host lost{}: {}", with, down.reason)
+                           : "cannot be used: " + down.reason,
+                    now);
     for (const SlotId slot : pool_.slots())
-      if (slot.host == down.host) {
-        pool_.slot_failed(slot, now);
-        pool_.slot_failed(slot, now);
-      }
+      if (slot.host == down.host) pool_.host_failed(slot, now);
   }
   const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
-  for (const WorkerId id : lost) worker_ended(id, exit_code::below_minimum, 0, how, dead_by, now);
-  if (ending() || was_up) return;
-  const bool none = std::ranges::none_of(hosts_, [](const auto& h) { return h.second.asked; });
-  if (none && !membership_.ever_formed())
+  for (const WorkerId id : lost)
+    worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
+  if (nothing)
     end(exit_code::nothing_started,
-        fmt::format("{}: nothing could be started: {}", name, down.reason), now);
+        fmt::format("nothing could be started{}: {}: {}",
+                    failed_hosts_.size() > 1 ? "; the last" : "", name, down.reason),
+        now);
 }
 
 void Supervisor::on(const FromHost& from, Time now) {
@@ -162,20 +175,22 @@ void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
 }
 
 void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
-  worker_ended(failed.worker, failed.code, 0, "did not start: " + failed.reason, now, now);
+  worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
 }
 
 void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
   if (!exited.host_ends.empty())
-    return worker_ended(
-        exited.worker, exit_code::below_minimum, 0,
-        fmt::format("was stopped with its host {} ({})", wiring_.host_name(host), exited.host_ends),
-        now, now);
+    return worker_ended(exited.worker,
+                        {exit_code::below_minimum, 0,
+                         fmt::format("was stopped with its host {} ({})", wiring_.host_name(host),
+                                     exited.host_ends),
+                         now},
+                        now);
   std::string how = fmt::format("exited with code {}", exited.code);
   if (exited.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
                       ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
-  worker_ended(exited.worker, exited.code, exited.signal, how, now, now);
+  worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
 }
 
 void Supervisor::hear(HostId id, const wire::Beat& beat, Time now) {

@@ -22,6 +22,7 @@
 #include "job/pool.hpp"
 #include "job/sink.hpp"
 #include "job/spec.hpp"
+#include "job/troubles.hpp"
 #include "rendezvous/liveness.hpp"
 #include "rendezvous/membership.hpp"
 
@@ -142,6 +143,7 @@ class Supervisor {
   void hear(HostId, const wire::StartFailed&, Time now);
   void hear(HostId, const wire::WorkerExited&, Time now);
   void hear(HostId, const wire::Output&, Time) {}
+  void hear(HostId, const wire::ParcelWanted&, Time) {}
   void hear(HostId, const wire::Beat&, Time now);
   void check_liveness(Time now);
   void progress(Step step);
@@ -163,6 +165,12 @@ class Supervisor {
 
   // staffing.cpp: who is started, stopped, proposed
   void staff(Time now);
+  std::string too_few(const std::vector<SlotId>& slots) const;
+  void wait_for_more(const std::string& what, Time now);
+  void begin(Time now);
+  std::vector<SlotId> first_choice(Time now) const;
+  void ask_for_hosts(const std::vector<SlotId>& wanted);
+  bool gathered(const std::vector<SlotId>& wanted, Time now);
   void start_wanted(const std::vector<SlotId>& wanted, Time now);
   void give_up_late_starters(Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
@@ -172,10 +180,15 @@ class Supervisor {
   bool must_become_ready(const Worker& worker) const;
 
   // ending.cpp: failures and the end
-  // `dead_by`: from then on it certainly runs no more.
-  void worker_ended(WorkerId id, int code, int signal, const std::string& how, Time dead_by,
-                    Time now);
-  void failure(SlotId slot, bool member, const std::string& what, Time now);
+  struct WorkerEnd {
+    int code = 0;
+    int signal = 0;
+    std::string how;
+    Time dead_by{};          // from then on it certainly runs no more
+    bool with_host = false;  // its host is told of, not each of its workers
+  };
+  void worker_ended(WorkerId id, const WorkerEnd& end, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
   void end(int code, std::string words, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
   Time patience_ends() const;
@@ -189,6 +202,8 @@ class Supervisor {
   std::string name_of(WorkerId id) const;
   void record(std::string name, std::vector<std::pair<std::string, Value>> fields);
   void say(Tone tone, std::string text) { out_.push_back(Say{tone, std::move(text)}); }
+
+  void tell_troubles(Time now, bool all);
 
   struct Host {
     bool asked = false;  // its agent is started, or being started
@@ -217,7 +232,11 @@ class Supervisor {
   std::map<HostId, Host> hosts_;
   std::map<WorkerId, std::int32_t> ranks_;
 
+  std::set<HostId> failed_hosts_;  // that have no agent since their last one failed, or its start
+  Troubles troubles_;              // of hosts, to be told
+
   bool library_ = false;                   // a worker has joined through the library
+  bool gathering_ = true;                  // the hosts of the first workers are not all heard yet
   std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
   std::vector<SlotId> first_ranks_;        // all of those, in rank order
   int target_ = 0;                         // workers wanted

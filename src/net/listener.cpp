@@ -31,6 +31,7 @@ struct Guest {
   Peer peer;
   std::unique_ptr<Session> session;
   asio::steady_timer deadline;
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
 // Empty, or why a peer with this greeting can be no member of this conversation.
@@ -46,6 +47,10 @@ std::string check_hello(const wire::Hello& hello, const ListenerOptions& options
   if (hello.job != options.job)
     return fmt::format("this is job '{}', not '{}'", options.job, hello.job);
   return {};
+}
+
+std::string crowded_out(const ListenerOptions& options) {
+  return fmt::format("no greeting within {}, and others wait", to_text(options.crowded_time));
 }
 
 }  // namespace
@@ -64,7 +69,9 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
 
   void wait();
   void accept();
-  void retry_later();
+  void retry_after(asio::steady_timer::duration time);
+  bool is_full() const { return guests.size() >= options.guests_max; }
+  bool oldest_may_go();
   void admit(Fd fd);
   void handshaken(std::uint64_t id, const std::string& error);
   void greeted(std::uint64_t id, WorkerId worker, std::string_view payload);
@@ -84,7 +91,7 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
 };
 
 void Listener::Impl::wait() {
-  if (waiting || !acceptor.is_open() || guests.size() >= options.guests_max) return;
+  if (waiting || !acceptor.is_open()) return;
   waiting = true;
   acceptor.async_wait(asio::posix::stream_descriptor::wait_read,
                       [weak = weak_from_this()](const error_code& ec) {
@@ -96,12 +103,14 @@ void Listener::Impl::wait() {
 }
 
 void Listener::Impl::accept() {
-  while (acceptor.is_open() && guests.size() < options.guests_max) {
+  while (acceptor.is_open()) {
+    if (is_full() && !oldest_may_go()) return;
     Fd fd(accept_socket(acceptor.native_handle()));
     if (fd.get() >= 0) {
+      if (is_full()) refuse(guests.begin()->first, crowded_out(options), false);
       admit(std::move(fd));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return retry_later();
+      return retry_after(accept_retry);
     } else if (errno == EAGAIN) {
       break;
     }  // else this one connection was broken before we took it
@@ -109,8 +118,16 @@ void Listener::Impl::accept() {
   wait();
 }
 
-void Listener::Impl::retry_later() {
-  retry.expires_after(accept_retry);
+// Hundreds who say nothing must not keep out who would. False: its time is not over; then we come
+// back.
+bool Listener::Impl::oldest_may_go() {
+  const auto since = std::chrono::steady_clock::now() - guests.begin()->second.since;
+  if (since < options.crowded_time) retry_after(options.crowded_time - since);
+  return since >= options.crowded_time;
+}
+
+void Listener::Impl::retry_after(asio::steady_timer::duration time) {
+  retry.expires_after(time);
   retry.async_wait([weak = weak_from_this()](const error_code& ec) {
     const auto self = weak.lock();
     if (self && !ec) self->wait();
@@ -164,19 +181,25 @@ void Listener::Impl::handshaken(std::uint64_t id, const std::string& error) {
 void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view payload) {
   const auto found = guests.find(id);
   if (found == guests.end()) return;
-  const Result<wire::Hello> hello = wire::decode<wire::Hello>(payload);
+  Result<wire::Hello> hello = wire::decode<wire::Hello>(payload);
   if (!hello || worker != WorkerId())
     return refuse(
         id, fmt::format("no greeting: {}", hello ? "a letter came first" : hello.error().text),
         true);
   const Peer peer = found->second.peer;
   std::string why = check_hello(*hello, options);
+  if (why.empty() && hello->host == no_host && handlers.number) {
+    hello->host = handlers.number(*hello);
+    if (hello->host == no_host) why = "nobody may join this job by itself; see --join-key";
+  }
   if (why.empty()) why = handlers.decide(*hello, peer);
   if (!why.empty()) return refuse(id, why, true);
   std::unique_ptr<Session> session = std::move(found->second.session);
   guests.erase(found);
   session->hold();
-  session->send(WorkerId(), wire::encode(options.welcome));
+  wire::Welcome welcome = options.welcome;
+  welcome.host = hello->host;
+  session->send(WorkerId(), wire::encode(welcome));
   handlers.accepted(std::move(session), *hello, peer);
   wait();
 }

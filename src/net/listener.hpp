@@ -30,10 +30,15 @@ struct ListenerOptions {
   std::string job;        // the only job
   wire::Welcome welcome;  // our protocol, version and term; `refused` is filled in here
   Duration greeting_time = greeting_time_default;
-  std::size_t guests_max = 64;
+  // The same when all places are taken and somebody waits for one.
+  Duration crowded_time = std::chrono::seconds(1);
+  std::size_t guests_max = 256;
 };
 
 struct ListenerHandlers {
+  // The number that an agent gets which comes by itself; no_host: nobody may. May be left out.
+  // Protocol, role and job are right; decide is asked next, with this number.
+  std::function<HostId(const wire::Hello&)> number = {};
   // Empty: welcome. Else the text that the peer is refused with. Protocol, role and job are right.
   std::function<std::string(const wire::Hello&, const Peer&)> decide;
   // Directly after an empty answer of decide. Frames come after the session's start.

@@ -133,16 +133,25 @@ class TlsStream final : public Stream {
 
 }  // namespace
 
-Operation dial_tls(asio::io_context& io, const std::string& address, std::uint16_t port,
-                   const TlsKey& key, const TcpOptions& tcp, const wire::Hello& hello,
-                   Duration deadline, DialDone done) {
+void use_tls_alone() {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
+                          OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_ATEXIT,
+                      nullptr);
+}
+
+MakeStream tls_dialler(asio::io_context& io, const TlsKey& key, const TcpOptions& tcp) {
   auto context = std::make_shared<TlsContext>(key, ssl::context::tlsv13_client);
-  const auto make_stream = [&io, tcp, context](int fd) {
+  return [&io, tcp, context](int fd) {
     set_tcp_options(fd, tcp.user_timeout);
     return std::make_unique<TlsStream>(io, fd, context, ssl::stream_base::client);
   };
-  return dial_socket(io, connect_tcp(address, port), host_and_port(address, port), make_stream,
-                     hello, deadline, std::move(done));
+}
+
+Operation dial_tls(asio::io_context& io, const std::string& address, std::uint16_t port,
+                   const TlsKey& key, const TcpOptions& tcp, const wire::Hello& hello,
+                   Duration deadline, DialDone done) {
+  return dial_socket(io, connect_tcp(address, port), host_and_port(address, port),
+                     tls_dialler(io, key, tcp), hello, deadline, std::move(done));
 }
 
 Result<std::unique_ptr<Listener>> listen_tls(asio::io_context& io, const std::string& address,

@@ -53,7 +53,7 @@ void Agent::up(std::function<void()> message) {
 void Agent::order(wire::ToAgent order) {
   if (closed_) return;
   down_.send([this, self = shared_from_this(), order = std::move(order)] {
-    now_or_thawed([this, order] { std::visit([this](const auto& o) { feed(o); }, order); });
+    now_or_thawed([this, order] { std::visit([this](const auto& o) { take(o); }, order); });
   });
 }
 

@@ -64,6 +64,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
  private:
+  void take(const wire::ParcelPart&) {}  // every program is there
+  void take(const wire::HoldOutput&) {}  // and none prints anything
+  void take(const auto& order) { feed(order); }
   void feed(const launcher::AgentEvent& event);
   void act(const launcher::AgentAction& action);
   void spawn(const wire::StartWorker& order);

@@ -197,6 +197,8 @@ struct StartWorker {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // NAME=VALUE, complete
   std::string cwd;
+  std::string parcel = {};  // the program for hosts that lack it, by its hash; empty: there is none
+  std::int64_t parcel_bytes = 0;
 };
 // Signal its group, and kill it and its descendants when it is still there after the grace time.
 struct StopWorker {
@@ -214,9 +216,23 @@ struct Beat {
   Term term;
   std::int64_t clock_ns = 0;
 };
+// Our reader is slower than your workers print: let them wait, or no more.
+struct HoldOutput {
+  bool hold = false;
+};
 // Stop what is left and end.
 struct Shutdown {
   std::int64_t grace_ns = 0;
+};
+// Some bytes of the program that is copied, one file after the other; bulk. Each file has at least
+// one part, and the parts of a file follow each other.
+struct ParcelPart {
+  std::string parcel;
+  std::string file;  // a name without folders
+  bool executable = false;
+  bool last = false;  // nothing follows: the parcel is whole
+  std::string bytes;
+  std::string trouble;  // not empty: nothing follows because of this
 };
 
 // ---------------------------------------------------------------- reports: agent to controller
@@ -243,12 +259,19 @@ struct Output {
   std::int32_t stream = 1;
   std::string text;
 };
+// Send that parcel: as much of it as makes a window beyond what this host has put on its disk.
+struct ParcelWanted {
+  std::string parcel;
+  std::int64_t taken = 0;  // bytes; 0: from the beginning
+};
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
                                 Committed, Broken, Sample, Done, Leave>;
-using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown>;
-using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat>;
+using ToAgent =
+    std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
+using FromAgent =
+    std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -283,14 +306,17 @@ BOOST_DESCRIBE_STRUCT(Sample, (),
                        phase))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
-BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd))
+BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
 BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns))
+BOOST_DESCRIBE_STRUCT(HoldOutput, (), (hold))
 BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
+BOOST_DESCRIBE_STRUCT(ParcelPart, (), (parcel, file, executable, last, bytes, trouble))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
+BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken))
 
 }  // namespace elasticrun::wire

@@ -2,6 +2,8 @@
 // not be linked into the user's process.
 #include "wire/text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -10,6 +12,15 @@ namespace {
 
 constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+constexpr std::uint8_t no_digit = 255;
+constexpr std::array<std::uint8_t, 256> digits = [] {
+  std::array<std::uint8_t, 256> table{};
+  table.fill(no_digit);
+  for (std::size_t i = 0; i < alphabet.size(); ++i)
+    table[static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint8_t>(i);
+  return table;
+}();
 
 bool is_tail(unsigned char c) { return (c & 0xc0) == 0x80; }
 
@@ -58,39 +69,39 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  char* out = text.data();
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(bytes.size() - i, 3);
     std::uint32_t group = 0;
     for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) {
-      const bool padding = i + k > bytes.size();  // k == 0 never is
-      text += padding ? '=' : alphabet[group >> (18 - 6 * k) & 63];
-    }
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k <= count; ++k) out[k] = alphabet[group >> (18 - 6 * k) & 63];
+    out += 4;
   }
   return text;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  for (std::size_t i = 0; i < text.size(); i += 4) {
-    std::uint32_t group = 0;
-    std::size_t padding = 0;
-    for (std::size_t k = 0; k < 4; ++k) {
-      const std::size_t digit = alphabet.find(text[i + k]);
-      if (text[i + k] == '=') ++padding;
-      if (digit == alphabet.npos && text[i + k] != '=') return std::nullopt;
-      if (digit != alphabet.npos && padding > 0) return std::nullopt;
-      group = group << 6 | static_cast<std::uint32_t>(digit == alphabet.npos ? 0 : digit);
-    }
-    if (padding > 2 || (padding > 0 && i + 4 != text.size())) return std::nullopt;
-    for (std::size_t k = 0; k < 3 - padding; ++k)
-      bytes += static_cast<char>(group >> (16 - 8 * k) & 255);
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  std::size_t size = 0;
+  std::uint32_t group = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pads = i + padding >= text.size();
+    const std::uint8_t digit = pads ? 0 : digits[static_cast<unsigned char>(text[i])];
+    if (digit == no_digit) return std::nullopt;
+    group = group << 6 | digit;
+    if (i % 4 != 3) continue;
+    for (std::size_t k = 0; k < 3; ++k)
+      bytes[size++] = static_cast<char>(group >> (16 - 8 * k) & 255);
+    group = 0;
   }
-  if (to_base64(bytes) != text) return std::nullopt;  // unused bits must be 0
+  // What a shorter last group leaves unused must be 0.
+  for (std::size_t k = 0; k < padding; ++k)
+    if (bytes[--size] != '\0') return std::nullopt;
+  bytes.resize(size);
   return bytes;
 }
 

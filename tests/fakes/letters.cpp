@@ -94,6 +94,12 @@ struct Writer {
   std::string operator()(const wire::Shutdown& m) const {
     return fmt::format("shutdown grace {}", elasticrun::to_text(Duration(m.grace_ns)));
   }
+  std::string operator()(const wire::HoldOutput& m) const {
+    return m.hold ? "hold output" : "go on with output";
+  }
+  std::string operator()(const wire::ParcelPart& m) const {
+    return fmt::format("part of {}: {} bytes{}", m.file, m.bytes.size(), m.last ? ", last" : "");
+  }
 };
 
 wire::World world(Words& words) {

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 const std::vector<std::string_view>& drivers() {
   static const std::vector<std::string_view> patterns = {
       "-launcher/agent/agent_core.*",  // the agent's decisions
+      "-launcher/agent/dial_order.*",
       "src/main.*",
       "src/ctl.*",
       "src/net/",
@@ -23,15 +24,25 @@ const std::vector<std::string_view>& drivers() {
       "src/job/agents.*",
       "src/job/controller.*",
       "src/job/event_log.*",
+      "src/job/host_source.*",
+      "src/job/parcel_post.*",
       "launcher/agent/",
+      "launcher/descriptors.*",
       "launcher/machine.*",  // asks this machine for its devices and names
       "launcher/network.*",  // and for its addresses
+      "launcher/libraries.*",
+      "launcher/parcel.*",
       "launcher/*executor.*",
+      "launcher/host_discovery.*",
+      "launcher/join_key.*",
       "launcher/ssh/child_process.*",
+      "launcher/ssh/control_stream.*",
       "launcher/ssh/conversation.*",
       "launcher/ssh/name_lookup.*",
+      "launcher/ssh/ssh_answers.*",
+      "launcher/ssh/ssh_commands.*",
       "launcher/ssh/ssh_executor.*",
-      "launcher/ssh/ssh_session.*",
+      "launcher/ssh/ssh_session*",
       "rendezvous/server.*",
       "worker/agent_courier.*",
       "worker/c_api.*",  // asks for the process id

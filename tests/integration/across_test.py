@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training across hosts that have sshd and nothing of ours: grown, shrunk, crashed, cut off, healed.
+"""Training across hosts with sshd and nothing of ours: grown, shrunk, crashed, cut off, healed.
 
 The hosts are network namespaces of this machine with their own processes, files and sshd (bed.py).
 Root is needed for that; without it ctest says that the test was skipped.

@@ -38,12 +38,15 @@ def lay(disk: str, condition: str, target: str) -> None:
         flags = {"own": 0, "noexec": kernel.MS_NOEXEC, "readonly": kernel.MS_RDONLY}
         bind(disk, target, flags[condition])
         return
-    kernel.mount("tmpfs", target, "tmpfs", 0,
-                 f"size=16k,nr_inodes=16,mode={os.stat(disk).st_mode & 0o7777:o}")
+    kept = {}  # before the mount: the target may be above the disk
     for name in os.listdir(disk):
         with open(os.path.join(disk, name), "rb") as old:
-            with open(os.path.join(target, name), "wb") as new:
-                new.write(old.read())
+            kept[name] = old.read()
+    kernel.mount("tmpfs", target, "tmpfs", 0,
+                 f"size=16k,nr_inodes=16,mode={os.stat(disk).st_mode & 0o7777:o}")
+    for name, content in kept.items():
+        with open(os.path.join(target, name), "wb") as new:
+            new.write(content)
     with open(os.path.join(target, "filler"), "wb", buffering=0) as filler:
         try:
             while filler.write(b"x" * 4096):

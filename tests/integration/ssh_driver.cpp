@@ -92,8 +92,7 @@ class Driver {
 Driver::Driver(launcher::SshOptions options) {
   rendezvous::ServerOptions server;
   server.address = "127.0.0.1";
-  server.version = ELASTICRUN_VERSION;
-  server.term = Term(1);
+  server.welcome = {.protocol = wire::protocol, .version = ELASTICRUN_VERSION, .term = Term(1)};
   server.key.job = "test";
   rendezvous::ServerHandlers handlers;
   handlers.agent_up = [](HostId host, const wire::Hello&, const std::string&) {

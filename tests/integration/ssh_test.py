@@ -221,15 +221,26 @@ class Troubles(unittest.TestCase):
              "ended (1) instead of running a command: This account is not available"),
             ("ForceCommand PATH=FOLDER/none; eval \"$SSH_ORIGINAL_COMMAND\"",
              "login shell: the host has no 'sh'"),
-            ("ForceCommand PATH=FOLDER/odd:$PATH; eval \"$SSH_ORIGINAL_COMMAND\"",
-             "login shell: the host runs Linux riscv64, and the agent is for Linux x86_64"),
         )
         for force, expected in cases:
             with self.subTest(force), Sshd(force) as sshd:
+                self.assertIn(expected, self.reason(sshd.config(), shell=1000))
+
+    @unittest.skipUnless(ROOT, "mounting needs root")
+    def test_another_machine(self) -> None:
+        """The kernel's word for it, or that of uname where the kernel is older."""
+        by_uname = "ForceCommand PATH=FOLDER/odd:$PATH; eval \"$SSH_ORIGINAL_COMMAND\""
+        by_kernel = "echo riscv64 >FOLDER/arch; mount --bind FOLDER/arch /proc/sys/kernel/arch"
+        for force, mounts in ((by_uname, "mount -t tmpfs none /proc/sys/kernel"),
+                              ("", by_kernel)):
+            if mounts == by_kernel and not os.path.exists("/proc/sys/kernel/arch"):
+                continue
+            with self.subTest(mounts), Sshd(force, mounts=mounts) as sshd:
                 os.mkdir(sshd.path("odd"))
                 sshd.write("odd/uname", "#!/bin/sh\necho Linux riscv64\n")
                 os.chmod(sshd.path("odd/uname"), 0o755)
-                self.assertIn(expected, self.reason(sshd.config(), shell=1000))
+                self.assertIn("login shell: the host runs Linux riscv64, and the agent is for "
+                              "Linux x86_64", self.reason(sshd.config()))
 
     def test_an_agent_that_cannot_run(self) -> None:
         with Sshd() as sshd:

@@ -17,16 +17,17 @@ BATCH = 128
 
 
 class Training(Job):
-    """The example on slots that a host file names; `record` is the prefix of its records."""
+    """The example on slots that a host file names; `record` is the prefix of its records. `where`
+    is the flag that leads to the file."""
 
     def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
                  more: list[str] | None = None, options: list[str] | None = None,
-                 **popen: Any) -> None:
+                 where: tuple[str, str] = ("--hosts", "hosts"), **popen: Any) -> None:
         program = [FASHION, "--samples", str(samples), "--epochs", str(epochs),
                    "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
                    *(more or [])]
         script = f"printf '{hosts}' > hosts; exec \"$@\""
-        super().__init__(["--hosts", "hosts", "--policy", "fixed", "--max-batch", str(BATCH),
+        super().__init__([*where, "--policy", "fixed", "--max-batch", str(BATCH),
                           "--base-batch", "32", "--lr-rule", "none", *(options or [])],
                          program, start=["sh", "-c", script, "sh"], **popen)
         self.epochs, self.samples = epochs, samples

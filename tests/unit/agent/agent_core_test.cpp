@@ -20,10 +20,12 @@ std::string text(const wire::WorkerExited& m) {
   return fmt::format("exited {} {}/{}", m.worker.value, m.code, m.signal);
 }
 std::string text(const wire::Output&) { return "output"; }
+std::string text(const wire::ParcelWanted&) { return "wanted"; }
 std::string text(const wire::Beat& m) { return fmt::format("beat {}", m.term.value); }
 std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
 std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }
 std::string text(const KillTree& a) { return fmt::format("kill {}", a.worker.value); }
+std::string text(const CallOff& a) { return fmt::format("call off {}", a.worker.value); }
 std::string text(const Report& a) {
   return std::visit([](const auto& m) { return text(m); }, a.message);
 }
@@ -118,13 +120,13 @@ TEST_CASE("a stop or signal during the start takes effect after it") {
   CHECK(host.at(0s, Host::start(1)) == "spawn 1");
   CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
   CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
-  CHECK(host.at(0s, Host::stop(1, 1s)) == "");
+  CHECK(host.at(0s, Host::stop(1, 1s)) == "call off 1");
   CHECK(host.wake() == 10s);  // nothing to kill yet, so no reason to wake
   CHECK(host.at(0s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 10, signal 1 15");
   CHECK(host.at(1s, Tick{}) == "kill 1");
 
   CHECK(host.at(1s, Host::start(2)) == "spawn 2");
-  CHECK(host.at(1s, Host::stop(2, 0s)) == "");
+  CHECK(host.at(1s, Host::stop(2, 0s)) == "call off 2");
   CHECK(host.at(3s, ProcessStarted{WorkerId{2}, 43}) == "started 2, kill 2");
 }
 
@@ -246,7 +248,7 @@ TEST_CASE("shutdown: TERM to all, their grace, then the end with 0; no new start
 TEST_CASE("shutdown reaches a worker that is just starting") {
   Host host;
   CHECK(host.at(0s, Host::start(1)) == "spawn 1");
-  CHECK(host.at(0s, wire::Shutdown{Duration(2s).count()}) == "");
+  CHECK(host.at(0s, wire::Shutdown{Duration(2s).count()}) == "call off 1");
   CHECK(host.at(1s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 15");
   CHECK(host.at(2s, Tick{}) == "kill 1");
 }
@@ -313,7 +315,7 @@ TEST_CASE("the loss of the guardian kills at once in whatever state the agent is
   }
   Host starting;
   starting.at(0s, Host::start(1));
-  CHECK(starting.at(1s, GuardianLost{}) == "");
+  CHECK(starting.at(1s, GuardianLost{}) == "call off 1");
   CHECK(starting.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1, kill 1");
 }
 
@@ -332,7 +334,7 @@ TEST_CASE("a process that cannot be killed, or started, does not keep the agent 
 
   Host starting;
   CHECK(starting.at(0s, Host::start(1)) == "spawn 1");
-  CHECK(starting.at(1s, wire::Shutdown{0}) == "");
+  CHECK(starting.at(1s, wire::Shutdown{0}) == "call off 1");
   CHECK(starting.wake() == 6s);
   CHECK(starting.at(6s, Tick{}) == "end 0");
 }

@@ -39,6 +39,28 @@ TEST_CASE("unknown members are ignored, missing ones keep their default") {
   CHECK(start->lease_ms == AgentStart{}.lease_ms);
 }
 
+TEST_CASE("who can ask for a stream needs no address") {
+  AgentStart start = example();
+  start.addresses.clear();
+  start.stream = "word";
+  const Result<AgentStart> back = decode_agent_start(encode(start));
+  REQUIRE(back.has_value());
+  CHECK(back->stream == "word");
+}
+
+TEST_CASE("the key of a job") {
+  const JobKey key{"j1", std::string(64, 'b'), "1.2.3"};
+  const Result<JobKey> back = decode_job_key(encode(key), "a.key");
+  REQUIRE(back.has_value());
+  CHECK(encode(*back) == encode(key));
+  for (const char* line : {"", "hello", "[]", "{}", "{\"job\":\"j1\"}",
+                           "{\"job\":\"j1\",\"key_hex\":\"12\"}", "{\"job\":1}"}) {
+    const Result<JobKey> wrong = decode_job_key(line, "a.key");
+    REQUIRE_FALSE(wrong.has_value());
+    CHECK(wrong.error().text.starts_with("a.key: not the key of a job"));
+  }
+}
+
 TEST_CASE("a wrong line is refused with the reason") {
   const auto error_of = [](auto change) {
     AgentStart start = example();

@@ -36,6 +36,10 @@ Scaling
       --max-restarts N            failures in a row before giving up
 
 Hosts
+      --include LIST              only these: a,n[1-8],b:2 [all]
+      --exclude LIST              all but these
+      --host-discovery PROGRAM    prints the hosts; asked often
+      --join-key FILE             write a key by which hosts may join
       --user NAME                 account, where the file says none
       --identity FILE             private key for ssh
       --ssh-port N                of sshd, where the file says none
@@ -44,12 +48,13 @@ Hosts
       --bind CIDR|NIC             where agents dial in
       --port N|A-B                likewise [any]
       --network CIDR|NIC          where workers of several hosts meet
+      --wrap COMMAND              agents start inside it: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)
   --beat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
   --prepare-timeout [30s] --start-timeout [5m] --hung [10m] --grace [10s]
   --orphan-grace [10s] --settle [10s] --sample-interval [500ms]
-  --minimum-timeout [10m]
+  --minimum-timeout [10m] --discovery-interval [1s] --discovery-timeout [30s]
 
 Output
       --log-dir DIR               a file per worker in DIR
@@ -63,6 +68,7 @@ Scripting
       --config FILE               flags as TOML: max-batch = 256
       --show-config               each value and where it is from
   -x NAME[=V]                     pass NAME to the workers; repeatable
+      --ship                      copy the program to hosts that lack it
       --no-env                    pass only what -x names
       --version                   print the version
   -h, --help                      print this

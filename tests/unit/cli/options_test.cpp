@@ -94,6 +94,11 @@ TEST_CASE("which workers, where, and what may change") {
       {"-H a:4,b:4 --unit slot --np 6 ./t", "a:4 b:4 np 6:6 slot fixed | ./t"},
       {"-H a:4,b:4,c:4 --nnodes 2:3 ./t", "a:4 b:4 c:4 np 1:0 nodes 2:3 host throughput | ./t"},
       {"-H a:4,b:4 --np 2:100 ./t", "a:4 b:4 np 2:100 host throughput | ./t"},
+      {"-H n[1-4]:2 --include n[2-3] ./t", "n2:2 n3:2 np 1:0 host fixed | ./t"},
+      {"-H n[1-4]:2 --exclude n[2-3] ./t", "n1:2 n4:2 np 1:0 host fixed | ./t"},
+      {"-H a:4,b:4 --include b,a:1 ./t", "a:1 b:4 np 1:0 host fixed | ./t"},
+      {"-H a,b --slots 4 --include a:3,b ./t", "a:3 b:0 np 1:0 host fixed | ./t"},
+      {"-H a:4,b:4,c:4 --exclude c --nnodes 2 ./t", "a:4 b:4 np 1:0 nodes 2:2 host fixed | ./t"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.line);
@@ -196,6 +201,23 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--hosts /no/file ./t", "--hosts: cannot read /no/file: No such file or directory"},
       {"--hosts / ./t", "--hosts: / is a folder, not a file"},
       {"--hosts h -H a ./t", "--host-list: --hosts is given as well; use one of them"},
+      {"--host-discovery x -H a ./t",
+       "--host-discovery: --host-list is given as well; use one of "
+       "them"},
+      {"--include a ./t",
+       "--include: there are no hosts to choose from; give --hosts, -H or --host-discovery"},
+      {"-H n1,n2 --include n2,m3 ./t", "--include: m3 is not among the hosts"},
+      {"-H n01,n02 --include n2 ./t", "--include: n2 is not among the hosts; did you mean n02?"},
+      {"-H node1,node2 --exclude nod2 ./t",
+       "--exclude: nod2 is not among the hosts; did you mean node2?"},
+      {"-H a,b --include a@b:0,2 ./t",
+       "--include: 'a@b:0,2' is not understood; hosts are separated by commas, and their slots "
+       "are counted; write a,b:2"},
+      {"-H a,b --exclude a,b ./t", "--exclude: no host is left"},
+      {"-H a:4,b:4 --include a --np 5 ./t",
+       "--np: 5 workers are needed, but the hosts have 4 slots; add hosts, or --slots"},
+      {"-H a,b --include a --nnodes 2 ./t", "--nnodes: 2 hosts are needed, 1 given"},
+      {"--discovery-timeout 0 ./t", "--discovery-timeout: 0 is too short; the default is 30s"},
       {"--slots 0 ./t", "--slots: '0'" + beyond + "1 to 1024"},
       {"--slots 4x ./t", "--slots: '4x'" + beyond + "1 to 1024"},
       {"--start 0 ./t", "--start: '0'" + beyond + "1 to 65536"},
@@ -238,4 +260,36 @@ TEST_CASE("questions about the program itself") {
   // Help is there for those who have something wrong.
   CHECK(text_of(parse_line("--np x --help", {"ELASTICRUN_CONFIG=/no/file"})) == "0 " + help_text());
   CHECK(text_of(parse_line("./t --help")) == "localhost:1 np 1:0 slot fixed | ./t --help");
+}
+
+// Command lines of one word after the flag, as a shell would pass them on.
+TEST_CASE("hosts that a program prints") {
+  const auto discovered = [](const char* program, std::vector<const char*> more = {}) {
+    std::vector<const char*> line{"elasticrun", "--host-discovery", program};
+    line.insert(line.end(), more.begin(), more.end());
+    line.push_back("./t");
+    const launcher::Machine here{{{"box"}, "bob"}, 0, "/"};
+    return text_of(parse(static_cast<int>(line.size()), line.data(), nullptr, here));
+  };
+  CHECK(discovered("echo a:4; echo b:2") == "a:4 b:2 np 1:0 host fixed | ./t");
+  CHECK(discovered("printf a:4") == "a:4 np 1:0 slot fixed | ./t");
+  CHECK(discovered("echo a; echo b >&2") == "a:0 np 1:0 slot fixed | ./t");
+  CHECK(discovered("echo n[1-4]:2", {"--include", "n2,n9"}) == "n2:2 np 1:0 slot fixed | ./t");
+  // More come later.
+  CHECK(discovered("echo a:4; echo b:4", {"-np", "16"}) == "a:4 b:4 np 16:16 host fixed | ./t");
+  CHECK(discovered("echo a; echo b", {"--nnodes", "3:9"}) ==
+        "a:0 b:0 np 1:0 nodes 3:9 host throughput | ./t");
+  const std::string mistake = "2 elasticrun: --host-discovery: ";
+  CHECK(discovered("exit 3") == mistake + "'exit 3' ended with exit code 3\n");
+  CHECK(discovered("echo no such cloud >&2; exit 1") ==
+        mistake + "'echo no such cloud >&2; exit 1' ended with exit code 1: no such cloud\n");
+  CHECK(discovered("yes a", {"--discovery-timeout", "1m"}) ==
+        mistake + "'yes a' printed more than 1 MiB\n");
+  CHECK(discovered("sleep 100", {"--discovery-timeout", "100ms"}) ==
+        mistake + "'sleep 100' took longer than 100 ms (--discovery-timeout)\n");
+  CHECK(discovered("true") == mistake + "no host in it; write one a line, as in 'node1 slots=4'\n");
+  CHECK(discovered("echo a; echo a:x") ==
+        "2 elasticrun: --host-discovery:2: slots must be a number from 1 to 1024, not 'x'\n");
+  CHECK(discovered("echo a", {"--exclude", "a"}) == "2 elasticrun: --exclude: no host is left\n");
+  CHECK(discovered("echo a spare") == mistake + "every host is a spare\n");
 }

@@ -125,7 +125,7 @@ TEST_CASE("lines that are wrong") {
       {"a:x", slots + "'x'"},
       {"a:4x", slots + "'4x'"},
       {"a:+4", slots + "'+4'"},
-      {"a:1025", slots + "'1025'"},
+      {"a:1025", slots + "'1025'; write a port of ssh as port=..."},
       {"a:99999999999999999999", slots + "'99999999999999999999'"},
       {"a slots=0", slots + "'0'"},
       {"a slots=four", slots + "'four'"},

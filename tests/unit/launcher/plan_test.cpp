@@ -112,3 +112,11 @@ TEST_CASE("this machine knows its names and where it stands") {
   for (const auto& name : machine.own.names) loopback = loopback || name == "127.0.0.1";
   CHECK(loopback);
 }
+
+TEST_CASE("slots of the first hosts") {
+  CHECK(slots_within({4, 2, 8}, 0) == 14);
+  CHECK(slots_within({4, 2, 8}, 1) == 4);
+  CHECK(slots_within({4, 2, 8}, 2) == 6);
+  CHECK(slots_within({4, 2, 8}, 9) == 14);
+  CHECK(slots_within({}, 2) == 0);
+}

@@ -142,6 +142,7 @@ void Controller::take(const wire::FromAgent& message) {
     WorkerView& view = workers[output->worker.value];
     (output->stream == 1 ? view.out : view.err) += output->text;
   }
+  if (const auto* parcel = std::get_if<wire::ParcelWanted>(&message)) wanted.push_back(*parcel);
   if (const auto* beat = std::get_if<wire::Beat>(&message)) {
     const Time now = std::chrono::steady_clock::now();
     if (last_beat_ != Time{}) longest_silence = std::max(longest_silence, now - last_beat_);

@@ -59,6 +59,7 @@ class Controller {
   boost::asio::io_context io{1};
   std::map<std::uint32_t, WorkerView> workers;
   std::vector<std::string> letters;  // "worker: text"
+  std::vector<wire::ParcelWanted> wanted;
   std::string exit_reason;           // of the agent, empty while it runs
   std::string agent_lines;           // its standard error
   int agent_pid = 0;                 // of the agent proper

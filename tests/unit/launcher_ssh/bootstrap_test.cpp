@@ -24,6 +24,17 @@ TEST_CASE("any login shell reads the commands as one word in single quotes") {
   CHECK(find_agent_command(bootstrap, 3).find("c=3;") != std::string::npos);
 }
 
+TEST_CASE("the agent is started inside of what was asked for") {
+  CHECK(find_agent_command(bootstrap, 1).find("exec  \"$f\"") != std::string::npos);
+  Bootstrap wrapped = bootstrap;
+  wrapped.wrap = "numactl -N 0";
+  CHECK(find_agent_command(wrapped, 1).find("exec numactl -N 0 \"$f\" --ready") !=
+        std::string::npos);
+  CHECK(start_agent_command(bootstrap).starts_with("exec ~/.cache/elasticrun/agent-"));
+  CHECK(end_agent_command(bootstrap, 5) == "exec sh -c 'kill -USR1 5'");
+  CHECK(end_agent_command(wrapped, 5).find("er-guardian") != std::string::npos);
+}
+
 std::optional<Answer> answer_in(std::string_view printed, std::string* rest = nullptr) {
   std::string_view after;
   const auto answer = find_answer(printed, bootstrap.mark, after);
@@ -33,11 +44,11 @@ std::optional<Answer> answer_in(std::string_view printed, std::string* rest = nu
 
 TEST_CASE("answers are found among what a login shell prints") {
   std::string rest;
-  const auto ready = answer_in("Welcome!\nhalf a line\nelasticrun-0123 ready 2 4711\nmore", &rest);
-  REQUIRE(ready);
-  CHECK(ready->what == Answer::What::ready);
-  CHECK(ready->place == 2);
-  CHECK(ready->pid == 4711);
+  const auto found = answer_in("Welcome!\nhalf a line\nelasticrun-0123 found 2 4711\nmore", &rest);
+  REQUIRE(found);
+  CHECK(found->what == Answer::What::found);
+  CHECK(found->place == 2);
+  CHECK(found->pid == 4711);
   CHECK(rest == "more");
 
   const auto foreign = answer_in("elasticrun-0123 foreign 0 0 Linux riscv64\n");
@@ -49,6 +60,13 @@ TEST_CASE("answers are found among what a login shell prints") {
   REQUIRE(nowhere);
   CHECK(nowhere->what == Answer::What::nowhere);
   CHECK(nowhere->text == "/home/a (mounted noexec)");
+
+  const auto stream =
+      answer_in("half\nelasticrun-0123 stream 0 0 a: refused; b: silent\n\x01", &rest);
+  REQUIRE(stream);
+  CHECK(stream->what == Answer::What::stream);
+  CHECK(stream->text == "a: refused; b: silent");
+  CHECK(rest == "\x01");
 
   CHECK(answer_in("elasticrun-0123 copy 1 0\n")->what == Answer::What::copy);
   CHECK(answer_in("elasticrun-0123 copied 1 0\n")->what == Answer::What::copied);

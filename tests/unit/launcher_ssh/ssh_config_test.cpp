@@ -93,5 +93,11 @@ TEST_CASE("an answer that lacks what is needed is an error with the host in it")
   }
 }
 
+TEST_CASE("an answer for another name") {
+  CHECK(with_hostname("host a\nhostname a\nhostkeyalias hostname a\nport 22\n", "b.c") ==
+        "host a\nhostname b.c\nhostkeyalias hostname a\nport 22\n");
+  CHECK(with_hostname("", "b") == "");
+}
+
 }  // namespace
 }  // namespace elasticrun::launcher

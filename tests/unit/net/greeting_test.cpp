@@ -188,6 +188,24 @@ TEST_CASE("half-open connections end at the deadline and hold up nobody beyond t
   for (const Fd& fd : silent) CHECK(raw_closed(fd.get()));
 }
 
+TEST_CASE("a full house is less patient, when somebody waits") {
+  ListenerOptions options = options_of("worker", "job-1");
+  options.greeting_time = 1h;
+  options.crowded_time = 20ms;
+  options.guests_max = 2;
+  House house(std::move(options));
+  std::vector<Fd> silent;
+  for (int i = 0; i < 6; ++i) silent.push_back(house.knock());
+  Outcome outcome;
+  const Operation dialling = house.dial(hello_of("worker", "job-1"), outcome);
+  REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));
+  CHECK_MESSAGE(outcome.session, outcome.error);
+  // The last silent one has a place of its own: nobody waits any more.
+  CHECK(house.book.refused.size() == 5);
+  for (const std::string& why : house.book.refused)
+    CHECK(why == "no greeting within 20 ms, and others wait");
+}
+
 TEST_CASE("a dial ends with one clear error") {
   boost::asio::io_context io;
   Outcome outcome;

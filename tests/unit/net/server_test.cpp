@@ -25,8 +25,8 @@ struct House {
   House() {
     rendezvous::ServerOptions options;
     options.address = "127.0.0.1";
-    options.version = "9.9.9";
-    options.term = Term(4);
+    options.welcome = {
+        .protocol = wire::protocol, .version = "9.9.9", .term = Term(4), .lease_ms = 7};
     options.key = key;
     auto result = rendezvous::Server::listen(io, options, handlers());
     REQUIRE_MESSAGE(result.has_value(), result.error().text);
@@ -34,25 +34,27 @@ struct House {
   }
   rendezvous::ServerHandlers handlers() {
     const auto name = [](HostId host) { return std::to_string(host.value); };
-    return {.admit = [this](const wire::Hello&) { return admit_answer; },
-            .agent_up =
-                [this, name](HostId host, const wire::Hello& hello, const std::string&) {
-                  events.push_back("up " + name(host) + " pid " + std::to_string(hello.pid));
-                },
-            .agent_frame =
-                [this, name](HostId host, WorkerId worker, std::string_view payload) {
-                  events.push_back("frame " + name(host) + " " + std::to_string(worker.value) +
-                                   " " + std::string(payload));
-                },
-            .agent_down =
-                [this, name](HostId host, const std::string& reason) {
-                  events.push_back("down " + name(host) + ": " + reason);
-                },
-            .stranger =
-                [this](std::uint64_t count, const std::string& why) {
-                  strangers = count;
-                  events.push_back("stranger " + why.substr(why.find(": ") + 2));
-                }};
+    return {
+        .number = [](const wire::Hello& hello) { return hello.name == "n7" ? HostId(7) : no_host; },
+        .admit = [this](const wire::Hello&) { return admit_answer; },
+        .agent_up =
+            [this, name](HostId host, const wire::Hello& hello, const std::string&) {
+              events.push_back("up " + name(host) + " pid " + std::to_string(hello.pid));
+            },
+        .agent_frame =
+            [this, name](HostId host, WorkerId worker, std::string_view payload) {
+              events.push_back("frame " + name(host) + " " + std::to_string(worker.value) + " " +
+                               std::string(payload));
+            },
+        .agent_down =
+            [this, name](HostId host, const std::string& reason) {
+              events.push_back("down " + name(host) + ": " + reason);
+            },
+        .stranger =
+            [this](std::uint64_t count, const std::string& why) {
+              strangers = count;
+              events.push_back("stranger " + why.substr(why.find(": ") + 2));
+            }};
   }
   static wire::Hello hello(std::uint32_t host) {
     wire::Hello hello = hello_of("agent", "job-1");
@@ -96,6 +98,27 @@ TEST_CASE("an agent comes up, talks both ways, goes down, and may come back") {
   CHECK(house.events ==
         std::vector<std::string>{"up 3 pid 5", "frame 3 0 report", "frame 3 9 letter",
                                  "down 3: the other side closed the connection", "up 3 pid 5"});
+}
+
+TEST_CASE("a host that joins by itself gets its number and the deadlines") {
+  House house;
+  wire::Hello hello = House::hello(0);
+  hello.host = no_host;
+  hello.name = "n7";
+  Outcome first;
+  house.dial(hello, first);
+  REQUIRE_MESSAGE(first.session, first.error);
+  CHECK(first.welcome.host == HostId(7));
+  CHECK(first.welcome.lease_ms == 7);
+  REQUIRE(house.wait(1));
+  CHECK(house.events == std::vector<std::string>{"up 7 pid 5"});
+  Outcome again;
+  house.dial(hello, again);
+  CHECK(again.error.find("host 7 is connected already") != std::string::npos);
+  hello.name = "n8";
+  Outcome unwanted;
+  house.dial(hello, unwanted);
+  CHECK(unwanted.error.find("nobody may join") != std::string::npos);
 }
 
 TEST_CASE(

@@ -71,11 +71,13 @@ TEST_CASE("letters from a worker") {
 
 TEST_CASE("orders and reports") {
   check_texts<wire::ToAgent>({
-      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp"}})",
+      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","parcel":"00ff","parcel_bytes":9}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
       R"({"Beat":{"term":2,"clock_ns":5}})",
       R"({"Shutdown":{"grace_ns":5}})",
+      R"({"HoldOutput":{"hold":true}})",
+      R"({"ParcelPart":{"parcel":"00ff","file":"train","executable":true,"last":false,"bytes":{"b64":"f0VMRv8="},"trouble":""}})",
   });
   check_texts<wire::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
@@ -83,5 +85,6 @@ TEST_CASE("orders and reports") {
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
       R"({"Beat":{"term":2,"clock_ns":5}})",
+      R"({"ParcelWanted":{"parcel":"00ff","taken":1048576}})",
   });
 }

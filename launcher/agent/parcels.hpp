@@ -1,0 +1,63 @@
+// Workers whose program this host lacks, and the copy that they wait for.
+//
+// However many workers of a host wait, one copy comes. It is taken at the speed of the disk: the
+// controller sends no more than a window beyond what is written. A thread of its own writes it,
+// because a network file system may let a writer wait for seconds, and an agent that is silent for
+// that long counts as lost. There is such a thread only while a copy comes: keepers are forks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "launcher/agent/parcel_store.hpp"
+#include "wire/messages.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace elasticrun::launcher {
+
+class Parcels {
+ public:
+  // `start` may be called inside calls of ours, the others as well.
+  struct Handlers {
+    std::function<void(const wire::ParcelWanted&)> ask;
+    // The program lies in this file.
+    std::function<void(const wire::StartWorker&, const std::string& program)> start;
+    std::function<void(WorkerId, std::int32_t code, const std::string& reason)> failed;
+  };
+  Parcels(boost::asio::io_context& io, std::string private_directory, Handlers handlers);
+  ~Parcels();
+
+  // Starts it from its parcel: at once, or when that has come.
+  void start(const wire::StartWorker& order);
+  // Whether it was waiting; it waits no more.
+  bool call_off(WorkerId worker);
+  void take(const wire::ParcelPart& part);
+
+ private:
+  struct Copy;
+  void begin(const wire::StartWorker& order);
+  void written(const std::string& parcel, std::int64_t bytes);
+  void stored(const std::string& parcel);
+  void failed(const std::string& parcel, const std::string& reason);
+  void start_from(const std::string& folder, wire::StartWorker order);
+  void keep_fresh();
+
+  struct Timer;
+  boost::asio::io_context& io_;
+  const std::string private_directory_;
+  const Handlers handlers_;
+  std::map<std::string, std::unique_ptr<Copy>> copies_;  // that come, by hash
+  std::set<std::string> used_;                           // folders
+  std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace elasticrun::launcher

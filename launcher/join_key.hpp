@@ -1,0 +1,32 @@
+// What lets a host join a job by itself: a file with the job's name and key, readable by its owner
+// alone. Whoever has it can work for the job; it is gone when the job is over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launcher/agent_start.hpp"
+
+namespace elasticrun::launcher {
+
+class JoinKey {
+ public:
+  // Replaces an older one.
+  static Result<std::unique_ptr<JoinKey>> write(const std::string& path, const AgentStart& start);
+  ~JoinKey();
+  JoinKey(const JoinKey&) = delete;
+  JoinKey& operator=(const JoinKey&) = delete;
+
+ private:
+  explicit JoinKey(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// What a person enters on a host that is to join; the addresses are ours.
+std::string join_command(const std::string& key_file, const std::vector<std::string>& addresses,
+                         std::uint16_t port);
+
+}  // namespace elasticrun::launcher

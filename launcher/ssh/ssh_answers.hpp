@@ -1,0 +1,47 @@
+// What `ssh -G` says of each host, asked no more often than it takes.
+//
+// Hosts that the configuration files do not tell apart (host_blocks.hpp) are a group. Two of a
+// group are asked about. When the first answer with the second host's name in it is what ssh says
+// of the second, and ssh has read the very files that we have read, the others' answers are made
+// from the first; otherwise each host of the group is asked about, as when nothing is understood.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "launcher/ssh/host_blocks.hpp"
+#include "launcher/ssh/ssh_config.hpp"
+
+namespace elasticrun::launcher {
+
+class SshAnswers {
+ public:
+  // The file of `ssh -F`; empty: those of the user and of the system.
+  SshAnswers(std::string config_file, Caller caller);
+  ~SshAnswers();
+
+  // Can be cancelled. `overrides` for this host; the same file in all of them.
+  boost::asio::awaitable<Result<SshConfig>> ask(boost::asio::io_context& io, std::string host,
+                                                SshOverrides overrides);
+
+ private:
+  struct Group;
+  struct Question;
+  class Asking;
+  void refresh();
+  boost::asio::awaitable<Result<SshConfig>> ask_ssh(boost::asio::io_context& io,
+                                                    const Question& question, Group* group);
+
+  const std::string config_file_;
+  const Caller caller_;
+  HostBlocks blocks_;
+  Time read_at_{};
+  std::map<std::string, std::shared_ptr<Group>> groups_;
+};
+
+}  // namespace elasticrun::launcher

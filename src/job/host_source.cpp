@@ -1,0 +1,161 @@
+// See host_source.hpp.
+#include "job/host_source.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+
+#include "launcher/host_discovery.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+// The host file is small and local; looking at its times five times a second costs nothing and
+// works on any file system, where inotify sees no change that another machine makes.
+constexpr Duration file_interval = std::chrono::milliseconds(200);
+constexpr off_t file_bytes_max = 16 << 20;
+constexpr int words_lines_max = 20;
+constexpr int troubles_max = 5;  // of a program in a row, each another one
+
+// A file that was replaced within one tick of the clock differs at least in its inode or size.
+using Stamp = std::tuple<ino_t, off_t, std::int64_t, std::int64_t>;
+
+// Nothing between the two names of a rename, and for a pipe: what was read of it is gone.
+std::optional<Stamp> stamp_of(const std::string& path) {
+  struct stat now {};
+  if (::stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return std::nullopt;
+  return Stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+}
+
+Result<std::string> text_of(const std::string& path, off_t size) {
+  if (size > file_bytes_max) return Error{path + ": larger than 16 MiB"};
+  std::ifstream file(path);
+  if (!file) return Error{path + ": cannot be read"};
+  return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+struct HostSource::State {
+  explicit State(boost::asio::io_context& io) : timer(io) {}
+
+  boost::asio::steady_timer timer;
+  std::optional<launcher::HostDiscovery> discovery;
+  std::vector<launcher::Host> hosts;  // as last told
+  std::optional<Stamp> seen;          // of the file that was read last
+  std::string trouble, words;         // of the program, as last told
+  int troubles = 0;                   // told in a row
+  bool stopped = false;
+};
+
+HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)
+    : spec_(spec), handlers_(std::move(handlers)), state_(new State(io)) {
+  state_->hosts = spec.hosts;
+  if (!spec.host_discovery.empty())
+    state_->discovery.emplace(io, spec.host_discovery, spec.deadlines.discovery_timeout);
+}
+
+HostSource::~HostSource() = default;
+
+void HostSource::start() {
+  if (state_->stopped) return;  // the job was over at once
+  say_words(spec_.discovery_words);
+  if (state_->discovery)
+    discover_later();
+  else if (!spec_.hosts_file.empty())
+    look_at_file_later();
+}
+
+void HostSource::stop() {
+  state_->stopped = true;
+  state_->discovery.reset();
+  state_->timer.cancel();
+}
+
+// ---------------------------------------------------------------- the file
+
+void HostSource::look_at_file_later() {
+  state_->timer.expires_after(file_interval);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    if (ec || state_->stopped) return;
+    look_at_file();
+    if (!state_->stopped) look_at_file_later();
+  });
+}
+
+void HostSource::look_at_file() {
+  const auto stamp = stamp_of(spec_.hosts_file);
+  if (!stamp || stamp == state_->seen) return;
+  auto text = text_of(spec_.hosts_file, std::get<1>(*stamp));
+  if (text && !launcher::is_complete(*text)) return;  // half written; its time will change again
+  state_->seen = stamp;
+  if (text)
+    take(launcher::parse_hosts(*text, spec_.hosts_file));
+  else
+    take(text.error());
+}
+
+// ---------------------------------------------------------------- the program
+
+void HostSource::discover_later() {
+  state_->timer.expires_after(spec_.deadlines.discovery_interval);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    if (ec || state_->stopped) return;
+    state_->discovery->run([this](launcher::Discovered found) {
+      say_words(found.words);
+      if (found.hosts)
+        take(launcher::parse_hosts(*found.hosts, "--host-discovery"));
+      else
+        take(Error{"--host-discovery: " + found.hosts.error().text});
+      if (!state_->stopped) discover_later();
+    });
+  });
+}
+
+// A program that complains each time is heard once.
+void HostSource::say_words(const std::string& words) {
+  if (words == state_->words) return;
+  state_->words = words;
+  std::istringstream lines(words);
+  int count = 0;
+  for (std::string line; std::getline(lines, line) && count < words_lines_max; ++count)
+    handlers_.line("host discovery: " + line);
+}
+
+// ---------------------------------------------------------------- both
+
+void HostSource::take(Result<std::vector<launcher::Host>> hosts) {
+  if (hosts) {
+    *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter, spec_.default_slots);
+    if (std::ranges::count(*hosts, false, &launcher::Host::spare) == 0)
+      hosts = Error{fmt::format(
+          "{}: {}", spec_.hosts_file.empty() ? "--host-discovery" : spec_.hosts_file,
+          hosts->empty() ? "--include and --exclude leave no host" : "every host is a spare")};
+  }
+  if (!hosts) {
+    // A file is read once per change; what a program says again and again is said once.
+    const bool again = hosts.error().text == state_->trouble || state_->troubles == troubles_max;
+    if (state_->discovery && again) return;
+    state_->trouble = hosts.error().text;
+    const bool last = ++state_->troubles == troubles_max && state_->discovery;
+    return handlers_.line(state_->trouble + "; the hosts stay as they are" +
+                          (last ? "; no more is said until it works again" : ""));
+  }
+  state_->trouble.clear();
+  state_->troubles = 0;
+  if (*hosts == state_->hosts) return;
+  state_->hosts = *hosts;
+  handlers_.hosts(*hosts);
+}
+
+}  // namespace elasticrun::job

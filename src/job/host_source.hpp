@@ -1,0 +1,47 @@
+// Where the job's hosts come from while it runs: the host file, read again when it changes, or
+// a program, asked again and again (a driver). Whatever goes wrong with either, the hosts stay as
+// they are, and that is said.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "job/spec.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace elasticrun::job {
+
+class HostSource {
+ public:
+  struct Handlers {
+    // They have changed. Never inside a call of ours.
+    std::function<void(const std::vector<launcher::Host>&)> hosts;
+    std::function<void(const std::string& line)> line;  // to be said to a person
+  };
+  // The hosts of `spec` are those that are known; it must outlive this object.
+  HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers);
+  ~HostSource();
+
+  void start();
+  // Nothing of it runs, and no handler is called, after this.
+  void stop();
+
+ private:
+  struct State;
+  void look_at_file_later();
+  void look_at_file();
+  void discover_later();
+  void say_words(const std::string& words);
+  void take(Result<std::vector<launcher::Host>> hosts);
+
+  const JobSpec& spec_;
+  Handlers handlers_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace elasticrun::job

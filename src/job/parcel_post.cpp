@@ -1,0 +1,114 @@
+// See parcel_post.hpp.
+#include "job/parcel_post.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/error.hpp"
+#include "launcher/parcel_hash.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+constexpr std::size_t hosts_at_once = 32;
+constexpr std::int64_t window_min = 2 * launcher::parcel_ask_bytes;
+constexpr std::int64_t window_max = std::int64_t{2} << 20;  // 20 MB/s at a round trip of 100 ms
+constexpr Duration window_time = std::chrono::milliseconds(500);
+
+}  // namespace
+
+std::optional<launcher::ParcelTrouble> ParcelPost::gather() {
+  if (!spec_.ship) return std::nullopt;
+  auto gathered = launcher::gather_parcel(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+  if (auto* trouble = std::get_if<launcher::ParcelTrouble>(&gathered)) return std::move(*trouble);
+  parcel_ = std::move(std::get<launcher::Parcel>(gathered));
+  return std::nullopt;
+}
+
+void ParcelPost::announce(wire::StartWorker& order) const {
+  order.parcel = parcel_.hash;
+  order.parcel_bytes = parcel_.bytes;
+}
+
+void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) {
+  now_ = now;
+  if (parcel_.hash.empty() || wanted.parcel != parcel_.hash) return;
+  const auto found = deliveries_.find(host);
+  if (wanted.taken == 0) {
+    gone(host);
+    waiting_.push_back(host);
+    return next();
+  }
+  if (found == deliveries_.end()) return;  // all of it is on its way
+  found->second.taken = std::clamp<std::int64_t>(wanted.taken, 0, found->second.sent);
+  measure(found->second, now);
+  if (!send(host, found->second)) gone(host);
+}
+
+void ParcelPost::measure(Delivery& delivery, Time now) {
+  if (delivery.taken < delivery.sent_then) return;
+  const double took = std::max(seconds(now - delivery.since), 1e-3);
+  const double speed = static_cast<double>(delivery.taken - delivery.taken_then) / took;
+  delivery.window =
+      std::clamp(static_cast<std::int64_t>(speed * seconds(window_time)), window_min, window_max);
+  delivery.since = now;
+  delivery.taken_then = delivery.taken;
+  delivery.sent_then = delivery.sent;
+}
+
+void ParcelPost::gone(HostId host) {
+  std::erase(waiting_, host);
+  if (deliveries_.erase(host) > 0) next();
+}
+
+void ParcelPost::next() {
+  while (!waiting_.empty() && deliveries_.size() < hosts_at_once) {
+    const HostId host = waiting_.front();
+    waiting_.pop_front();
+    Delivery& delivery = deliveries_[host];
+    delivery.window = window_min;
+    delivery.since = now_;
+    if (!send(host, delivery)) deliveries_.erase(host);
+  }
+}
+
+// False: that was all.
+bool ParcelPost::send(HostId host, Delivery& delivery) {
+  while (delivery.sent < delivery.taken + delivery.window)
+    if (!send_part(host, delivery)) return false;
+  return true;
+}
+
+bool ParcelPost::send_part(HostId host, Delivery& delivery) {
+  const launcher::ParcelFile& file = parcel_.files[delivery.file];
+  wire::ParcelPart part{.parcel = parcel_.hash, .file = file.name, .executable = file.executable};
+  const auto left = file.bytes - delivery.offset;
+  auto bytes = launcher::read_part(
+      file, delivery.offset,
+      static_cast<std::size_t>(std::min<std::int64_t>(left, launcher::parcel_part_bytes)));
+  if (bytes && bytes->empty() && left > 0)
+    part.trouble = "'" + file.path + "' has become shorter; start the job again";
+  else if (!bytes)
+    part.trouble = bytes.error().text;
+  else
+    part.bytes = std::move(*bytes);
+  const auto size = static_cast<std::int64_t>(part.bytes.size());
+  delivery.sent += size;
+  delivery.offset += size;
+  if (delivery.offset == file.bytes) {
+    part.last = ++delivery.file == parcel_.files.size();
+    delivery.offset = 0;
+  }
+  send_(host, part);
+  return !part.last && part.trouble.empty();
+}
+
+void ParcelPost::advise(wire::StartFailed& failure) const {
+  if (spec_.ship || failure.code != exit_code::not_found ||
+      !launcher::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd))
+    return;
+  failure.reason += "; --ship copies it to hosts that lack it";
+}
+
+}  // namespace elasticrun::job

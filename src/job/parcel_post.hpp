@@ -1,0 +1,65 @@
+// Sends the program to the hosts that ask for it (--ship): a driver.
+//
+// Each host says how much it has on its disk, and gets no more than a window beyond that: what it
+// takes in half a second. A slow host or line thus holds little memory here, and a beat never waits
+// long behind the program, be it in our queue or in those of the network. Only so many hosts are
+// served at a time, the others wait for their turn.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "job/spec.hpp"
+#include "launcher/parcel.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::job {
+
+class ParcelPost {
+ public:
+  using Send = std::function<void(HostId, const wire::ParcelPart&)>;  // bulk
+  ParcelPost(const JobSpec& spec, Send send) : spec_(spec), send_(std::move(send)) {}
+
+  // Once, before anything is started; nothing to do without --ship. Else why not.
+  std::optional<launcher::ParcelTrouble> gather();
+  // So that the agent knows what to ask for.
+  void announce(wire::StartWorker& order) const;
+  void asked(HostId host, const wire::ParcelWanted& wanted, Time now);
+  // That host asks no more.
+  void gone(HostId host);
+  // Tells a person whose program is missing on another host of --ship, when that would help.
+  void advise(wire::StartFailed& failure) const;
+
+ private:
+  struct Delivery {
+    std::size_t file = 0;
+    std::int64_t offset = 0;  // in it
+    std::int64_t sent = 0;
+    std::int64_t taken = 0;
+    std::int64_t window = 0;
+    // The speed is measured from here on, until all that was sent by then has been taken.
+    Time since{};
+    std::int64_t taken_then = 0;
+    std::int64_t sent_then = 0;
+  };
+  static void measure(Delivery& delivery, Time now);
+  // False: that was the last part.
+  bool send(HostId host, Delivery& delivery);
+  bool send_part(HostId host, Delivery& delivery);
+  void next();
+
+  const JobSpec& spec_;
+  const Send send_;
+  launcher::Parcel parcel_;  // without a hash: there is none
+  std::map<HostId, Delivery> deliveries_;
+  std::deque<HostId> waiting_;
+  Time now_{};  // of the last event that said it
+};
+
+}  // namespace elasticrun::job

@@ -1,0 +1,57 @@
+// The hosts a job knows: those it was given, those that joined by themselves, and all it has ever
+// met, each under its number. Pure.
+//
+// A host that leaves the list and comes back keeps its number, because its agent may still be
+// there; and what is over (a last line of output, an exit) is still told with its host's name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "launcher/hosts.hpp"
+#include "launcher/plan.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::job {
+
+class Roster {
+ public:
+  // Instead of those that were given before.
+  void give(const std::vector<launcher::Host>& hosts);
+  // The number of one that wants to join. An error when there is a given one of that name, or its
+  // greeting makes no sense.
+  Result<HostId> number_of(const wire::Hello& hello);
+  // Its agent is there; true: it has joined, and the hosts are others now.
+  bool up(HostId host, const wire::Hello& hello);
+  // Its agent has gone; true: it had joined, and the hosts are others now.
+  bool down(HostId host) { return joined_.erase(host) > 0; }
+
+  // Those there are, in rank order: who joined comes last.
+  launcher::Plan plan(int default_slots);
+  bool contains(HostId host) const { return met_.contains(host); }
+  const launcher::Host& at(HostId host) const { return met_.at(host); }
+  std::string name(HostId host) const;
+
+  // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0 of this world.
+  struct Meeting {
+    std::string address;
+    int port = 0;
+  };
+  Meeting meeting_of(const std::vector<launcher::Slot>& world) const;
+
+ private:
+  bool is_given(const launcher::Host& host) const;
+
+  launcher::HostBook book_;
+  std::vector<launcher::Host> given_;
+  std::map<HostId, launcher::Host> expected_;  // numbered, and not up yet
+  std::map<HostId, launcher::Host> joined_;
+  std::map<HostId, launcher::Host> met_;
+  std::map<HostId, Meeting> meetings_;
+};
+
+}  // namespace elasticrun::job

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Across hosts, too, nothing is left behind: whoever dies, and whichever cable is cut.
+
+Each way to lose a part of a job (controller, agent, guardian, sshd's session, a host's link, the
+controller's link, the power of the controller's machine) meets a program with the library and one
+whose processes have moved away (setsid, double fork, deaf to signals). Then the lists of processes
+of all hosts are looked at, also of those that nobody can reach, and what the agents had on disk.
+
+What was lost has to be gone when its deadline is over: the lease, then the grace time, then a kill.
+What was not lost goes on training.
+"""
+import os
+import signal
+import sys
+import unittest
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import bed as beds
+from bed import Bed, Host, Process
+from bed_job import Away
+from job import Late, kill, lives, read, until
+
+# bed_job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host has another one.
+DEADLINE = 2.0 + 1.0 + 1.0
+NOISE = 6.0  # of the tests: they share few cores with others
+HOSTS = ["node1", "node2", "node3"]
+# One in its own session, one whose parent is gone, one both and deaf; then the worker waits.
+SCATTERED = ["sh", "-c", """
+    setsid sleep 1000 &
+    (sleep 1001 &)
+    (setsid sh -c "trap '' INT TERM HUP; sleep 1002; sleep 1003" &)
+    exec sleep 1004"""]
+OF_SCATTERED = 5  # its processes, of each worker
+
+
+def socket_folders(host: Host) -> set[str]:
+    """Where the agents on it have their sockets, told by the workers' environment."""
+    found = set()
+    for one in host.programs():
+        for entry in one.environment():
+            name, _, path = entry.partition("=")
+            if name == "ELASTICRUN_SOCKET":
+                found.add(os.path.dirname(path))
+    return found
+
+
+@dataclass
+class Traces:
+    """What a job has on its hosts while it runs."""
+    processes: dict[str, list[Process]]
+    folders: dict[str, set[str]]
+
+    @classmethod
+    def of(cls, bed: Bed) -> "Traces":
+        return cls({host.name: host.programs() for host in bed.hosts},
+                   {host.name: socket_folders(host) for host in bed.hosts})
+
+    def alive(self, names: list[str]) -> list[str]:
+        """Those of the processes that still live: the very same ones."""
+        return [f"{name}: {one.pid} {one.command}" for name in names
+                for one in self.processes[name] if lives(one.pid)]
+
+
+def rests(bed: Bed, before: Traces) -> list[str]:
+    """What is left on hosts when no job runs there: must be nothing."""
+    left = []
+    for host in bed.hosts:
+        left += [f"{host.name}: {one.pid} {one.command}" for one in host.programs()]
+        left += [f"{host.name}: {folder}" for folder in before.folders[host.name]
+                 if os.path.exists(host.path(folder))]
+        left += [f"{host.name}: socket {line}"
+                 for line in read(f"/proc/{host.pid}/net/unix").splitlines()
+                 if "elasticrun" in line]
+        cache = host.path("/root/.cache/elasticrun")
+        # The agent stays, for the next job; a copy that did not come to its end does not.
+        left += [f"{host.name}: {cache}/{name}" for name in os.listdir(cache) if "." in name]
+    return left
+
+
+def nothing_left(bed: Bed, before: Traces, seconds: float) -> None:
+    try:
+        until("nothing left", lambda: not rests(bed, before), seconds)
+    except Late:
+        raise Late(f"left after {seconds} s: {rests(bed, before)}") from None
+
+
+# ------------------------------------------------------------ ways to lose a part of the job
+
+def kill_named(host: Host, beginning: str) -> None:
+    victims = [one for one in host.programs() if one.name.startswith(beginning)]
+    if len(victims) != 1:
+        raise AssertionError(f"{len(victims)} processes {beginning} on {host.name}")
+    kill(victims[0].pid)
+
+
+def kill_sshd_sessions(host: Host) -> None:
+    victims = host.sessions()
+    if not victims:
+        raise AssertionError(f"sshd of {host.name} has no session")
+    for one in victims:
+        kill(one.pid)
+
+
+def lose_power(bed: Bed, job: Away) -> None:
+    """Of the controller's machine: not a word gets out, then or ever."""
+    bed.cut()
+    job.process.kill()
+
+
+@dataclass
+class Way:
+    act: Callable[[Bed, Away], None]
+    lost: list[str]  # hosts whose processes have to go
+    training: int | None  # exit code of a job with the library; None: it goes on
+    plain: int | None  # and without
+
+
+WAYS = {
+    "controller": Way(lambda bed, job: job.process.kill(), HOSTS, 137, 137),
+    "agent": Way(lambda bed, job: kill_named(bed["node2"], "agent-"), ["node2"], None, 122),
+    "guardian": Way(lambda bed, job: kill_named(bed["node2"], "er-guardian"), ["node2"], None, 122),
+    "sshd_sessions": Way(lambda bed, job: kill_sshd_sessions(bed["node2"]), [], None, None),
+    "link_of_a_host": Way(lambda bed, job: bed["node2"].cut(), ["node2"], None, 122),
+    "link_of_the_controller": Way(lambda bed, job: bed.cut(), HOSTS, 122, 122),
+    "power_of_the_controller": Way(lose_power, HOSTS, 137, 137),
+}
+
+
+def see_end(test: unittest.TestCase, bed: Bed, job: Away, before: Traces, code: int | None) -> None:
+    """By itself with this exit code, or when it is told to; then nothing is left."""
+    if code is None:
+        kill(job.process.pid, signal.SIGTERM)
+    test.assertEqual(job.wait(DEADLINE + NOISE), code or 143, job.err())
+    nothing_left(bed, before, DEADLINE + NOISE)
+
+
+class Training(unittest.TestCase):
+    def run_case(self, way: Way) -> None:
+        with Bed(3) as bed, Away(bed, [f"{name} slots=2" for name in HOSTS]) as job:
+            job.wait_for("world_formed", size=6)
+            before, members, after = Traces.of(bed), job.workers(), job.now()
+            self.assertEqual([len(one) for one in before.folders.values()], [1, 1, 1])
+            way.act(bed, job)
+            until("what was lost is gone", lambda: not before.alive(way.lost), DEADLINE + NOISE)
+            if way.training is None:
+                self.check_it_goes_on(job, members, after, bool(way.lost))
+            see_end(self, bed, job, before, way.training)
+
+    def check_it_goes_on(self, job: Away, members: dict[int, int], after: int,
+                         lost: bool) -> None:
+        if lost:
+            job.wait_for("host_down", after, host="node2")
+            job.wait_for("world_formed", after, size=4, planned=False)
+        self.assertEqual(len(job.survivors(members)), 4 if lost else 6)
+        step = job.progress()
+        until("steps go on", lambda: job.progress() > step + 1, 20)
+
+    def test_without_ssh_the_controller_is_missed_all_the_same(self) -> None:
+        """Sshd's sessions gone, then the controller: no end of a channel tells the agents."""
+        with Bed(2) as bed, Away(bed, ["node1 slots=2", "node2 slots=2"]) as job:
+            job.wait_for("world_formed", size=4)
+            before = Traces.of(bed)
+            for host in bed.hosts:
+                kill_sshd_sessions(host)
+            until("the loss is told", lambda: job.err().count("ssh connection is lost") == 2, 20)
+            lose_power(bed, job)
+            nothing_left(bed, before, DEADLINE + NOISE)
+
+
+class Scattered(unittest.TestCase):
+    def run_case(self, way: Way) -> None:
+        with Bed(3) as bed, Away(bed, [f"{name} slots=2" for name in HOSTS], SCATTERED) as job:
+            # Guardian and agent of each host, and a keeper for each worker.
+            whole = 2 + 2 * (1 + OF_SCATTERED)
+            until("all processes", lambda: all(
+                len(host.programs()) == whole for host in bed.hosts), 20)
+            before = Traces.of(bed)
+            way.act(bed, job)
+            until("what was lost is gone", lambda: not before.alive(way.lost), DEADLINE + NOISE)
+            if way.plain is None:
+                self.assertEqual(len(before.alive(HOSTS)), 3 * whole)
+            see_end(self, bed, job, before, way.plain)
+
+
+def add_cases(of: type[Training] | type[Scattered]) -> None:
+    """A test each, so that one can be run alone."""
+    def make(way: Way) -> Callable[[unittest.TestCase], None]:
+        return lambda self: self.run_case(way)
+    for name, way in WAYS.items():
+        setattr(of, f"test_{name}", make(way))
+
+
+add_cases(Training)
+add_cases(Scattered)
+if __name__ == "__main__":
+    if reason := beds.missing():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=1)

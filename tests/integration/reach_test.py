@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Hosts that cannot call the controller: their control stream goes through ssh.
+
+What is asked of it: that the job is the same, that it needs nothing of sshd but a command, that a
+flood of output neither makes beats late nor memory grow, and that its end is the end of the host.
+"""
+import os
+import sys
+import unittest
+
+import bed as beds
+from bed import Bed, Spec
+from bed_job import Away
+from job import kill, read, until
+
+PATIENCE = 60
+FLOOD = 50_000_000  # bytes
+MOST_MEMORY = 60_000  # KiB, of a controller that has passed on a flood
+TOLD = "node2: cannot dial back ("
+
+
+def no_forwarding() -> Spec:
+    return Spec(options={"AllowTcpForwarding": "no"})
+
+
+def left(bed: Bed) -> list[str]:
+    return [f"{host.name}: {process.command}" for host in bed.hosts if host.pid
+            for process in host.programs()]
+
+
+def peak_memory(pid: int) -> int:
+    """In KiB; 0 when it has gone."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1])
+    return 0
+
+
+class Stream(unittest.TestCase):
+    def test_training(self) -> None:
+        for silent in (False, True):
+            with self.subTest(silent=silent), Bed([Spec(), no_forwarding()]) as bed:
+                bed["node2"].blackhole(silent)
+                with Away(bed, ["node1 slots=2", "node2 slots=2"], options=["--explain"]) as job:
+                    job.wait_for("world_formed", size=4)
+                    step = job.progress()
+                    until("it trains on", lambda: job.progress() > step + 20, PATIENCE)
+                    self.assertIn(TOLD, job.err())
+                    self.assertIn("its control stream goes through ssh", job.err())
+                    self.assertNotIn("node1: cannot dial back", job.err())
+                    workers = [one for one in bed["node2"].programs() if one.name == "fashion"]
+                    for worker in workers:
+                        self.assertIn(f"ELASTICRUN_ADDRESS={bed['node2'].address}",
+                                      worker.environment())
+                    self.assertEqual(len(workers), 2)
+                    job.process.terminate()
+                    self.assertEqual(job.wait(PATIENCE), 143, job.err())
+                    until("nothing is left", lambda: not left(bed), 5)
+
+    def test_it_is_told_only_when_it_is_so(self) -> None:
+        with Bed([no_forwarding()]) as bed:
+            with Away(bed, ["node1 slots=1"], ["true"], ["--explain"]) as job:
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertNotIn("cannot dial back", job.err())
+
+    def test_a_flood(self) -> None:
+        """A host that is silent for a second would be lost here."""
+        with Bed([Spec(), no_forwarding()]) as bed:
+            bed["node2"].blackhole(silent=False)
+            script = f"yes 123456789012345678901234567890123456789 | head -c {FLOOD}"
+            with Away(bed, ["node2 slots=1"], ["sh", "-c", script],
+                      ["--label", "none", "--explain"]) as job:
+                peak = 0
+
+                def ended() -> bool:
+                    nonlocal peak
+                    peak = max(peak, peak_memory(job.process.pid))
+                    return job.process.poll() is not None
+                until("the end", ended, PATIENCE)
+                self.assertEqual(job.wait(), 0, job.err())
+                self.assertIn(TOLD, job.err())
+                self.assertEqual(os.path.getsize(job.path("out")), FLOOD)
+                downs = [event["reason"] for event in job.find("host_down")]
+                self.assertEqual(downs, ["the job is over"])
+                self.assertLess(peak, MOST_MEMORY)
+                self.assertGreater(peak, 0)
+
+    def test_its_end_is_the_end_of_the_host(self) -> None:
+        with Bed([Spec(), no_forwarding()]) as bed:
+            bed["node2"].blackhole(silent=False)
+            with Away(bed, ["node1 slots=1", "node2 slots=1"]) as job:
+                job.wait_for("world_formed", size=2)
+                first, after = job.workers(), job.now()
+                for process in bed["node2"].sessions():
+                    kill(process.pid)
+                job.wait_for("host_down", after, host="node2")
+                job.wait_for("world_formed", after, size=1, planned=False)
+                job.wait_for("world_formed", after, size=2, planned=True)
+                self.assertEqual(len(job.survivors(first)), 1)
+                job.process.kill()
+                until("nothing is left", lambda: not left(bed), PATIENCE)
+
+    def test_cut_off_and_healed(self) -> None:
+        with Bed([Spec(), no_forwarding()]) as bed:
+            bed["node2"].blackhole(silent=False)
+            with Away(bed, ["node1 slots=1", "node2 slots=1"]) as job:
+                job.wait_for("world_formed", size=2)
+                after = job.now()
+                bed["node2"].cut()
+                job.wait_for("world_formed", after, size=1, planned=False)
+                until("its workers have ended with their lease",
+                      lambda: not [one for one in bed["node2"].programs()
+                                   if one.name == "fashion"], 10)
+                bed["node2"].heal()
+                job.wait_for("world_formed", after, size=2, planned=True)
+
+
+class Wrap(unittest.TestCase):
+    def run_wrapped(self, bed: Bed, wrap: str, script: str = "nice") -> Away:
+        return Away(bed, ["localhost slots=1", "node1 slots=1"], ["sh", "-c", script],
+                    ["--wrap", wrap])
+
+    def test_here_and_there(self) -> None:
+        with Bed(1) as bed, self.run_wrapped(bed, "nice -n 7") as job:
+            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(sorted(job.out().splitlines()), ["localhost:0: 7", "node1:1: 7"])
+
+    def test_one_that_stays(self) -> None:
+        """The agent is below it then, and no signal to it may go astray."""
+        with Bed(1) as bed, self.run_wrapped(bed, "env W=1 setsid --wait", "exec sleep 1000") as job:
+            job.wait_for("worker_started", worker=1)
+            job.wait_for("worker_started", worker=2)
+            job.process.terminate()
+            self.assertEqual(job.wait(PATIENCE), 143, job.err())
+            until("nothing is left", lambda: not left(bed) and not job.leftovers(), 10)
+
+    def test_one_that_is_not_there(self) -> None:
+        with Bed(1) as bed:
+            for host in ("localhost", "node1"):
+                with self.subTest(host), Away(bed, [host + " slots=1"], ["true"],
+                                              ["--wrap", "no-such-program -x",
+                                               "--minimum-timeout", "3s"]) as job:
+                    self.assertNotEqual(job.wait(PATIENCE), 0)
+                    self.assertIn("--wrap: 'no-such-program -x' was not found", job.err())
+
+    def test_words_that_no_shell_would_get(self) -> None:
+        with Bed(1) as bed:
+            for wrap in ("a 'b'", "a\\b", "", "a!", "a\nb"):
+                with self.subTest(wrap), self.run_wrapped(bed, wrap) as job:
+                    self.assertEqual(job.wait(PATIENCE), 2)
+                    self.assertEqual(len(job.err().splitlines()), 1)
+                    self.assertIn("--wrap: ", job.err())
+
+
+if __name__ == "__main__":
+    if reason := beds.missing():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=1)

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""--ship: the program gets to hosts that lack it, once, and to no others.
+
+The hosts are those of a test bed (bed.py); one with a private root sees nothing of the folder where
+the programs under test were built. Root is needed for that; without it ctest says that the test was
+skipped.
+"""
+import contextlib
+import glob
+import os
+import signal
+import sys
+import unittest
+
+import bed as beds
+from bed import Bed, Host, Spec
+from job import FASHION, Job, until
+
+PATIENCE = 60
+QUICK = ["--beat", "200ms", "--agent-timeout", "5s", "--grace", "1s"]
+TRAINING = [FASHION, "--samples", "2560", "--batch", "32"]
+MANY_EPOCHS = [*TRAINING, "--device-ms", "0.5", "--epochs", "10000"]
+
+
+def lacking(**more: str) -> Spec:
+    return Spec(private_root=True, **more)
+
+
+class Shipping(Job):
+    """A job on all hosts of a bed."""
+
+    def __init__(self, bed: Bed, program: list[str], *options: str, folder: str = "") -> None:
+        super().__init__(["--hosts", bed.hosts_file, "--ssh-config", bed.ssh_config,
+                          "--policy", "fixed", *QUICK, *options], program, folder=folder or None)
+
+
+def script(bed: Bed, text: str, megabytes: int = 0) -> str:
+    """Writes ./script, with so much behind it that no host needs; the result is its folder."""
+    folder = os.path.join(bed.folder, "work")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "script"), "wb") as file:
+        file.write(f"#!/bin/sh\n{text}\nexit\n".encode() + os.urandom(megabytes << 20))
+    os.chmod(os.path.join(folder, "script"), 0o755)
+    return folder
+
+
+def parcels(host: Host) -> list[str]:
+    """Folders of parcels on the host's disk, whole or not."""
+    return glob.glob(os.path.join(host.folder, "home", ".cache", "elasticrun", "parcel-*"))
+
+
+def state_of(folder: str) -> dict[str, tuple[int, int]]:
+    return {name: (entry.st_ino, entry.st_mtime_ns) for name in os.listdir(folder)
+            if (entry := os.stat(os.path.join(folder, name)))}
+
+
+def executables(host: Host) -> list[str]:
+    """What the host's workers run, as the host sees it."""
+    found = []
+    for process in host.programs():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/{process.pid}/exe"))
+    return [path for path in found if "agent" not in os.path.basename(path)]
+
+
+class Ship(unittest.TestCase):
+    def test_trains_where_the_program_is_not(self) -> None:
+        with Bed([Spec(), lacking()]) as bed:
+            here, lacks = bed["node1"], bed["node2"]
+            with Shipping(bed, MANY_EPOCHS, "--ship", "--max-batch", "128") as job:
+                job.wait_for("world_formed", size=4)
+                self.assertEqual(set(executables(here)), {FASHION})
+                [parcel] = parcels(lacks)
+                inside = parcel[parcel.index("/.cache"):]
+                self.assertEqual(set(executables(lacks)), {f"/root{inside}/fashion"})
+                job.process.terminate()
+                self.assertEqual(job.wait(PATIENCE), 143, job.err())
+            self.assertEqual(parcels(here), [])
+            self.assertEqual(sorted(name.partition(".so")[0] for name in os.listdir(parcel)),
+                             ["fashion", "libelasticrun"])
+            before = state_of(parcel)
+            with Shipping(bed, [*TRAINING, "--epochs", "1"], "--ship",
+                          "--max-batch", "128") as job:
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertEqual(len(job.find("world_formed", size=4)), 1)
+            self.assertEqual(parcels(lacks), [parcel])
+            self.assertEqual(state_of(parcel), before, "the second run copied it again")
+
+    def test_without_ship_it_is_suggested(self) -> None:
+        with Bed([Spec(), lacking()]) as bed, Shipping(bed, TRAINING) as job:
+            self.assertEqual(job.wait(PATIENCE), 127)
+            self.assertIn(f"node2: program '{FASHION}' not found; --ship copies it", job.err())
+
+    def test_what_cannot_be_copied_starts_nothing(self) -> None:
+        with Bed([lacking()]) as bed:
+            for program, code, words in (("./none", 127, "not found on this machine"),
+                                         ("/etc/passwd", 126, "Permission denied")):
+                with Shipping(bed, [program], "--ship") as job:
+                    self.assertEqual(job.wait(PATIENCE), code)
+                    self.assertEqual(job.err(), f"elasticrun: --ship: program '{program}' "
+                                     f"{'cannot be run: ' if code == 126 else ''}{words}\n")
+            self.assertFalse(bed["node1"].programs())
+
+    def test_two_jobs_at_once(self) -> None:
+        with Bed([lacking(), lacking()]) as bed:
+            folder = script(bed, 'echo "$1 on $(uname -n)"', megabytes=20)
+            with Shipping(bed, ["./script", "a"], "--ship", folder=folder) as one, \
+                    Shipping(bed, ["./script", "b"], "--ship", folder=folder) as two:
+                for job, word in ((one, "a"), (two, "b")):
+                    self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                    for host in ("node1", "node2"):
+                        self.assertEqual(job.out().count(f"{word} on {host}\n"), 2, job.out())
+            for host in bed.hosts:
+                [parcel] = parcels(host)
+                self.assertEqual(os.listdir(parcel), ["script"])
+
+    def test_a_full_home(self) -> None:
+        with Bed([lacking(home="full")]) as bed:
+            folder = script(bed, 'echo "$0"')
+            with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertIn("/tmp/elasticrun-0/parcel-", job.out())
+            self.assertFalse(parcels(bed["node1"]))
+            # Nowhere on that host is so much room.
+            folder = script(bed, "", megabytes=16)
+            with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
+                self.assertEqual(job.wait(PATIENCE), 126)
+                self.assertIn("node1: copy of the program: no place for 17 MiB (", job.err())
+                self.assertIn("/tmp/elasticrun-0: not enough room", job.err())
+
+    def test_a_slow_line_does_not_cost_the_host(self) -> None:
+        """Beats are not held up: a megabyte under way would take longer than the timeout."""
+        with Bed([lacking()]) as bed:
+            folder = script(bed, "echo done", megabytes=3)
+            with Shipping(bed, ["./script"], "--ship", "--agent-timeout", "2s", "--lease", "4s",
+                          folder=folder) as job:
+                job.wait_for("host_up")
+                bed["node1"].slow("4mbit")
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertEqual(job.out().count("done\n"), 2)
+
+    def test_ended_in_the_midst_of_a_copy(self) -> None:
+        with Bed([lacking()]) as bed:
+            host = bed["node1"]
+            folder = script(bed, "", megabytes=30)
+            with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
+                job.wait_for("host_up")
+                host.slow("8mbit")  # half a minute
+                until("a part of it is there", lambda: parcels(host), PATIENCE)
+                self.assertRegex(parcels(host)[0], r"/parcel-[0-9a-f]{32}\.\w+$")
+                job.process.terminate()
+                self.assertEqual(job.wait(10), 143, job.err())
+            until("nothing is left", lambda: not host.programs() and not parcels(host), 10)
+
+    def test_the_agent_is_killed_in_the_midst_of_a_copy(self) -> None:
+        with Bed([lacking()]) as bed:
+            host = bed["node1"]
+            folder = script(bed, "", megabytes=30)
+            with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
+                job.wait_for("host_up")
+                host.slow("8mbit")
+                until("a part of it is there", lambda: parcels(host), PATIENCE)
+                for process in host.programs():
+                    if process.name.startswith("agent-"):
+                        os.kill(process.pid, signal.SIGKILL)
+                self.assertNotEqual(job.wait(PATIENCE), 0)
+            until("nothing is left", lambda: not host.programs() and not parcels(host), 10)
+
+
+if __name__ == "__main__":
+    if reason := beds.missing():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=1)

@@ -1,0 +1,82 @@
+// Who is a host of the job: given, joined, gone and back, and where rank 0 is found.
+#include "job/roster.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+using job::Roster;
+
+namespace {
+
+launcher::Host host(const char* name, int slots) {
+  launcher::Host host;
+  host.name = name;
+  host.slots = slots;
+  return host;
+}
+wire::Hello hello(const char* name, int slots) {
+  wire::Hello hello;
+  hello.host = no_host;
+  hello.name = name;
+  hello.slots = slots;
+  return hello;
+}
+std::vector<std::string> names(Roster& roster) {
+  std::vector<std::string> names;
+  for (const auto& slot : roster.plan(1).slots) names.push_back(slot.host_name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("who joins comes last, and only once its agent is there") {
+  Roster roster;
+  roster.give({host("a", 1), host("b", 1)});
+  const auto number = roster.number_of(hello("c", 2));
+  REQUIRE(number.has_value());
+  CHECK(*number == HostId(2));
+  CHECK(names(roster) == std::vector<std::string>{"a", "b"});
+  CHECK(roster.up(*number, hello("c", 2)));
+  CHECK(names(roster) == std::vector<std::string>{"a", "b", "c", "c"});
+  CHECK(roster.down(*number));
+  CHECK_FALSE(roster.down(*number));
+  CHECK(names(roster) == std::vector<std::string>{"a", "b"});
+  CHECK(roster.name(*number) == "c");
+  CHECK(*roster.number_of(hello("c", 2)) == *number);
+}
+
+TEST_CASE("a given host neither joins nor parts") {
+  Roster roster;
+  roster.give({host("a", 1)});
+  CHECK_FALSE(roster.up(HostId(0), wire::Hello{}));
+  CHECK_FALSE(roster.down(HostId(0)));
+  CHECK(names(roster) == std::vector<std::string>{"a"});
+  roster.give({host("b", 1)});
+  CHECK(names(roster) == std::vector<std::string>{"b"});
+  CHECK(roster.name(HostId(0)) == "a");
+  CHECK(roster.name(HostId(7)) == "host 7");
+}
+
+TEST_CASE("greetings that make no sense get no number") {
+  Roster roster;
+  roster.give({host("a", 1)});
+  for (const wire::Hello& wrong :
+       {hello("", 1), hello("a b", 1), hello("a\n", 1), hello("c", 0), hello("c", -1),
+        hello("c", 100'000), hello("a", 1), hello(std::string(200, 'x').c_str(), 1)}) {
+    CAPTURE(wrong.name);
+    CHECK(roster.number_of(wrong).has_error());
+  }
+}
+
+TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own host alone") {
+  Roster roster;
+  roster.give({host("a", 1), host("b", 1)});
+  wire::Hello there;
+  there.address = "10.0.0.7";
+  there.free_port = 4711;
+  roster.up(HostId(0), there);
+  const launcher::Slot a{HostId(0), "a", 0}, b{HostId(1), "b", 0};
+  CHECK(roster.meeting_of({a}).address == "127.0.0.1");
+  CHECK(roster.meeting_of({a, b}).address == "10.0.0.7");
+  CHECK(roster.meeting_of({a, b}).port == 4711);
+}
