@@ -8,8 +8,10 @@
 #include <array>
 #include <utility>
 
+#include "autoscaler/fit.hpp"
 #include "autoscaler/fixed.hpp"
 #include "autoscaler/throughput.hpp"
+#include "autoscaler/walk.hpp"
 #include "base/check.hpp"
 
 namespace elasticrun::autoscaler {
@@ -18,13 +20,16 @@ namespace {
 
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
-constexpr std::array<std::pair<std::string_view, Make>, 2> known_policies{{
+constexpr std::array<std::pair<std::string_view, Make>, 4> known_policies{{
     {"fixed",
      [](const Options& options) -> std::unique_ptr<Policy> {
        return std::make_unique<Fixed>(options.target);
      }},
     {"throughput",
      [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<Throughput>(); }},
+    {"throughput-walk",
+     [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<ThroughputWalk>(); }},
+    {"fit", [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<Fit>(); }},
 }};
 
 // A size that could not be reached is tried again after 2, 4, 8, ... 64 settling times.
@@ -56,7 +61,8 @@ Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
   sizes_changed(std::move(limits_.sizes));
 }
 
-void Autoscaler::sizes_changed(std::vector<int> sizes) {
+void Autoscaler::sizes_changed(std::vector<int> sizes, int slots_per_host) {
+  slots_per_host_ = slots_per_host;
   std::erase_if(sizes, [&](int size) { return size < limits_.min || size > limits_.max; });
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -116,7 +122,9 @@ Snapshot Autoscaler::snapshot(Time now) const {
   seen.change_under_way = changing_;
   seen.curve = window_.curve();
   for (const int size : limits_.sizes)
-    seen.batches.push_back({size, autoscaler::plan(rule_, size, {}).global_batch});
+    seen.batches.push_back(
+        {size, autoscaler::plan(rule_, size, {}).global_batch,
+         slots_per_host_ > 0 ? (size + slots_per_host_ - 1) / slots_per_host_ : 0});
   seen.global_batch = global_batch_;
   seen.steps_left = steps_left_;
   seen.elapsed = began_ ? now - *began_ : Duration::zero();

@@ -38,8 +38,9 @@ class Autoscaler {
   static Result<Autoscaler> make(Options options);
 
   // ---- facts
-  // Sizes that can be had now, in any order; those outside the limits are left out.
-  void sizes_changed(std::vector<int> sizes);
+  // Sizes that can be had now, in any order; those outside the limits are left out. Where all hosts
+  // have the same number of slots, it tells which sizes reach beyond one host; 0: not known.
+  void sizes_changed(std::vector<int> sizes, int slots_per_host = 0);
   // What the program said about its batch. Values given here replace the former rule.
   void batch_rule_changed(const BatchRule& rule) { rule_ = rule; }
   void progress(std::int64_t steps_left);
@@ -52,6 +53,8 @@ class Autoscaler {
   void world_changed(Generation generation, int size, std::int64_t global_batch, Time now);
   // The round it completed, if it did.
   std::optional<WorldSample> observe(const WorkerSample& sample, Time now);
+  // A whole round, from a simulator.
+  void observe(const WorldSample& round, Time now) { dirty_ |= window_.add(round, now); }
 
   // ---- answers
   const Decision& decide(Time now);
@@ -79,6 +82,7 @@ class Autoscaler {
   BatchRule rule_;
   Limits limits_;
   Window window_;
+  int slots_per_host_ = 0;
 
   int size_ = 0;  // 0: no world yet
   std::int64_t global_batch_ = 0;

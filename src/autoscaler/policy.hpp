@@ -43,10 +43,11 @@ struct Decision {
   Time again = never;  // when to ask again even if nothing has happened
 };
 
-// Global batch at a size that can be had.
+// What is known beforehand of a size that can be had.
 struct SizeBatch {
   int size = 0;
-  std::int64_t global_batch = 0;
+  std::int64_t global_batch = 0;  // 0: unknown
+  int hosts = 0;                  // 0: unknown
 };
 
 struct Snapshot {
@@ -70,6 +71,8 @@ struct Limits {
   Duration max_age = std::chrono::minutes(30);
   // An added worker has to bring more than this share of what a present one brings.
   double min_gain = 0.1;
+  // A move to a size that has not been measured has to promise so much more `worth`.
+  double predicted_gain = 0.05;
   // Steps a size is measured over before it is judged; and when the figures are close.
   std::int64_t min_steps = 10;
   std::int64_t confirm_steps = 100;
@@ -83,6 +86,15 @@ class Policy {
   virtual Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) = 0;
   virtual std::string_view name() const = 0;
 };
+
+// What all policies look for, as one number: throughput / size^min_gain. Larger is better.
+//
+// Or et al. grow while an added worker brings more than S of what a present one brings, that is
+// while d ln R / d ln k > S; where that ends, R / k^S has its maximum. Turned over, it is the
+// completion time T times k^S = T^(1-S) (T k)^S: a mean of time and worker time in which worker
+// time has the weight S. So S = 0 asks for the fastest size, S = 1 for the cheapest, and one figure
+// compares any two sizes, neighbours or not, which their condition cannot.
+double worth(double samples_per_s, int size, double min_gain);
 
 // stay, grow or shrink, as target and present size say.
 inline Decision decision(int size, int target, std::string reason) {

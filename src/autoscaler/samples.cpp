@@ -57,7 +57,12 @@ void Window::world_changed(Generation generation, int size, std::int64_t global_
   global_batch_ = global_batch;
   Visit& visit = visits_[size];
   visit.rates.clear();
-  visit.measure = Measure{.size = size, .visits = visit.measure.visits + 1};
+  visit.wall_s = visit.compute_s = 0;
+  const Measure before = visit.measure;
+  visit.measure = Measure{.size = size,
+                          .visits = before.visits + 1,
+                          .all_steps = before.all_steps,
+                          .all_samples_per_s = before.all_samples_per_s};
   begin();
 }
 
@@ -119,17 +124,38 @@ std::optional<WorldSample> Window::close_round(Step step, Time now) {
   world.step_time = Duration(std::llround(step_time * 1e9));
   world.compute_time = Duration(std::llround(median(std::move(compute_times)) * 1e9));
 
+  keep(world, now);
+  return world;
+}
+
+bool Window::add(const WorldSample& round, Time now) {
+  if (changing_ || size_ == 0 || round.generation != generation_) return false;
+  if (round.steps <= 0 || !(round.samples_per_s > 0) || round.step_time <= Duration::zero())
+    return false;
+  if (primed_.insert(WorkerId(0)).second) return false;
+  keep(round, now);
+  return true;
+}
+
+void Window::keep(const WorldSample& round, Time now) {
   Visit& visit = visits_[size_];
-  visit.rates.push_back(world.samples_per_s);
+  visit.rates.push_back(round.samples_per_s);
   if (visit.rates.size() > capacity) visit.rates.pop_front();
   const std::vector<double> rates(visit.rates.begin(), visit.rates.end());
+  const double wall = seconds(round.step_time) * static_cast<double>(round.steps);
+  visit.wall_s += wall;
+  visit.compute_s += seconds(round.compute_time) * static_cast<double>(round.steps);
+  visit.all_wall_s += wall;
+  visit.all_samples += round.samples_per_s * wall;
   Measure& measure = visit.measure;
   measure.samples_per_s = middle_mean(rates);
   measure.error = relative_error(rates, measure.samples_per_s);
-  measure.steps += world.steps;
+  measure.compute_share = visit.compute_s / visit.wall_s;
+  measure.steps += round.steps;
   ++measure.rounds;
   measure.at = now;
-  return world;
+  measure.all_steps += round.steps;
+  measure.all_samples_per_s = visit.all_samples / visit.all_wall_s;
 }
 
 std::vector<Measure> Window::curve() const {

@@ -53,11 +53,15 @@ struct WorldSample {
 struct Measure {
   int size = 0;
   double samples_per_s = 0;
-  double error = 0;  // standard error of the above, relative
+  double error = 0;          // standard error of the above, relative
+  double compute_share = 0;  // part of the step time inside compute; 0: not known
   std::int64_t steps = 0;
   int rounds = 0;
   int visits = 0;
   Time at{};  // when the last round ended
+  // Of all visits, every round counted alike and none forgotten.
+  std::int64_t all_steps = 0;
+  double all_samples_per_s = 0;
 };
 
 class Window {
@@ -74,6 +78,9 @@ class Window {
   // The round this report completed, if it did. A report of another world, of a time of change,
   // the first one of a worker after that, or one that makes no sense, counts for nothing.
   std::optional<WorldSample> add(const WorkerSample& sample, Time now);
+  // A round that somebody else has put together (a simulator that has a world and no workers),
+  // under the same rules. Whether it counted.
+  bool add(const WorldSample& round, Time now);
 
   // Sizes with at least one round, in order.
   std::vector<Measure> curve() const;
@@ -89,11 +96,16 @@ class Window {
   struct Visit {
     std::deque<double> rates;  // samples/s, one per round, the last `capacity`
     Measure measure;           // of them
+    double wall_s = 0;         // of this visit
+    double compute_s = 0;
+    double all_wall_s = 0;  // of all visits
+    double all_samples = 0;
   };
 
   void begin();
   bool round_is_whole(const Sum& latest) const;
   std::optional<WorldSample> close_round(Step step, Time now);
+  void keep(const WorldSample& round, Time now);
 
   Generation generation_;
   int size_ = 0;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autoscaler/telling.hpp"
+
 namespace elasticrun::autoscaler {
 
 namespace {
@@ -25,16 +27,6 @@ constexpr double drift_limit = 0.1;
 constexpr int most_doublings = 3;
 // A change shortly before the end is not paid back: work left, in settle times.
 constexpr int least_work = 2;
-
-std::string rate_text(double rate) {
-  return fmt::format("{:.{}f}", rate, rate < 10 ? 2 : rate < 100 ? 1 : 0);
-}
-
-std::string workers_text(int count) {
-  return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
-}
-
-std::string_view direction(int from, int to) { return to > from ? "growing" : "shrinking"; }
 
 // The nearest sizes that can be had on either side; 0 when there is none.
 int below(const Limits& limits, int size) {
@@ -55,16 +47,6 @@ double gain_of(const Measure& low, const Measure& high) {
 double gain_error(const Measure& low, const Measure& high) {
   const double slope = high.samples_per_s / low.samples_per_s * low.size / (high.size - low.size);
   return slope * std::hypot(low.error, high.error);
-}
-
-std::optional<Duration> time_left(const Snapshot& snapshot, const Measure& here) {
-  if (!snapshot.steps_left || snapshot.global_batch <= 0) return {};
-  const double samples =
-      static_cast<double>(*snapshot.steps_left) * static_cast<double>(snapshot.global_batch);
-  const double left = samples / here.samples_per_s;
-  // Beyond a year it is as good as endless, and a Duration must not overflow.
-  if (!(left < 3e7)) return {};
-  return Duration(std::llround(left * 1e9));
 }
 
 Decision wait_for_steps(const Snapshot& snapshot, const Limits& limits) {

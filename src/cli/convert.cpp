@@ -171,7 +171,19 @@ class Converter {
     if (!wrong.empty()) note(Error{wrong});
   }
 
+  void read_stragglers() {
+    const std::string_view what = find("stragglers") ? text("stragglers") : "replace";
+    if (what == "off")
+      spec_.stragglers = job::Stragglers::off;
+    else if (what == "report")
+      spec_.stragglers = job::Stragglers::report;
+    else if (what != "replace")
+      fail("stragglers", fmt::format("'{}' is not known; use off, report or replace", what));
+  }
+
   void read_rest() {
+    read_stragglers();
+    spec_.spares = static_cast<int>(number("spares", 0, workers_max, 0));
     if (find("max-restarts"))
       spec_.max_restarts = static_cast<int>(number("max-restarts", 0, 1'000'000, 0));
     spec_.environment.none = toggle("no-env");

@@ -24,7 +24,10 @@ constexpr Flag table[] = {
     {"batch", "", "b", Kind::value, "Scaling", "", "efficient batch of one worker"},
     {"base-batch", "", "M", Kind::value, "Scaling", "", "batch the learning rate was tuned for"},
     {"lr-rule", "", "RULE", Kind::value, "Scaling", "linear", "linear, sqrt or none"},
-    {"policy", "", "NAME", Kind::value, "Scaling", "", "fixed, or throughput: grow while it pays"},
+    {"policy", "", "NAME", Kind::value, "Scaling", "",
+     "fixed; throughput or fit: grow while it pays"},
+    {"spares", "", "N", Kind::value, "Scaling", "0", "workers kept ready, out of the world"},
+    {"stragglers", "", "WHAT", Kind::value, "Scaling", "replace", "slow workers: off, report"},
     {"max-restarts", "", "N", Kind::value, "Scaling", "", "failures in a row before giving up"},
 
     {"include", "", "LIST", Kind::value, "Hosts", "all", "only these: a,n[1-8],b:2"},

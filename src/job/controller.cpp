@@ -39,10 +39,9 @@ std::string random_bytes(std::size_t count) {
   return bytes;
 }
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
+std::string hex(const std::string& bytes) {
+  const std::vector<unsigned char> numbers(bytes.begin(), bytes.end());
+  return fmt::format("{:02x}", fmt::join(numbers, ""));
 }
 
 std::string utc_now() {
@@ -230,9 +229,10 @@ void Run::hosts_changed() {
   if (finish_) return;
   const launcher::Plan plan = roster_.plan(spec_.default_slots);
   slots_ = plan.slots;
-  SlotsChanged changed;
-  changed.slots_by_host = plan.slots_by_host;
-  for (const auto& slot : plan.slots) changed.slots.push_back({slot.host, slot.slot});
+  // Those of spare hosts count for no size: they take the places of others.
+  slots_.insert(slots_.end(), plan.spares.begin(), plan.spares.end());
+  SlotsChanged changed{{}, plan.slots_by_host};
+  for (const auto& slot : slots_) changed.slots.push_back({slot.host, slot.slot});
   feed(changed);
 }
 

@@ -62,6 +62,9 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   const double idle_ms = formed.idle_ns < 0
                              ? std::numeric_limits<double>::quiet_NaN()  // no step before
                              : static_cast<double>(formed.idle_ns) / 1e6;
+  std::vector<WorkerId> workers;
+  for (const auto& member : formed.world.members) workers.push_back(member.worker);
+  stragglers_.world_changed(formed.world.generation, workers);
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
   progress(formed.step);
 
@@ -101,6 +104,10 @@ void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
     if (Worker* worker = pool_.find(id)) {
       worker->expected = true;
       worker->stop_at = now + spec_.deadlines.grace;
+      if (pool_.quarantined(worker->slot, now))
+        record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
+                           {"host", wiring_.host_name(worker->slot.host)},
+                           {"reason", "slower than the others"}});
     }
 }
 

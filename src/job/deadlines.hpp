@@ -24,6 +24,7 @@ struct Deadlines {
   Duration grace = std::chrono::seconds(10);
   Duration orphan_grace = std::chrono::seconds(10);
   Duration settle = std::chrono::seconds(10);
+  Duration straggler_time = std::chrono::seconds(30);
   Duration sample_interval = std::chrono::milliseconds(500);
   Duration minimum_timeout = std::chrono::minutes(10);
   Duration discovery_interval = std::chrono::seconds(1);
@@ -55,6 +56,8 @@ inline constexpr DeadlineRow deadline_table[] = {
     {"orphan-grace", "10s", &Deadlines::orphan_grace, "",
      "workers outlive this program by it; like --grace if not set, at most the lease"},
     {"settle", "10s", &Deadlines::settle, "", "at one size before the next decision"},
+    {"straggler-time", "30s", &Deadlines::straggler_time, "",
+     "a worker must be slow by before it is replaced"},
     {"sample-interval", "500ms", &Deadlines::sample_interval, "hung",
      "between two reports of a worker"},
     {"minimum-timeout", "10m", &Deadlines::minimum_timeout, "",

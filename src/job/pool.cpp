@@ -24,7 +24,7 @@ std::optional<WorkerId> Pool::worker_in(SlotId slot) const {
 }
 
 bool Pool::usable(SlotId slot, Time now) const {
-  if (retired_.contains(slot)) return false;
+  if (retired_.contains(slot) || quarantined(slot, now)) return false;
   const auto trouble = troubles_.find(slot);
   return trouble == troubles_.end() || trouble->second.not_before <= now;
 }
@@ -33,31 +33,41 @@ bool Pool::all_retired() const {
   return std::ranges::all_of(slots_, [&](SlotId s) { return retired_.contains(s); });
 }
 
+bool Pool::has_free_slot(Time now) const {
+  return std::ranges::any_of(slots_, [&](SlotId s) { return !worker_in(s) && usable(s, now); });
+}
+
 int Pool::usable(Time now) const {
   return static_cast<int>(
       std::ranges::count_if(slots_, [&](SlotId s) { return worker_in(s) || usable(s, now); }));
 }
 
-std::vector<SlotId> Pool::wanted(int size, Time now) const {
+std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>& members) const {
   std::vector<SlotId> wanted;
   std::vector<SlotId> free;
+  std::vector<SlotId> slow;
   for (const SlotId slot : slots_) {
     const auto id = worker_in(slot);
     if (id && !workers_.at(*id).expected)
-      wanted.push_back(slot);
+      (quarantined(slot, now) ? slow : wanted).push_back(slot);
     else if (!id && usable(slot, now))
       free.push_back(slot);
     // A slot whose worker is on its way out is neither: it is free when that one has gone.
   }
   const auto limit = static_cast<std::size_t>(std::max(size, 0));
-  // Too many: the last ones go, those who are still starting before those who train.
+  // Too many: the last ones go, those who are still starting first, then those who only wait.
   const auto starting = [&](SlotId slot) { return !workers_.at(*worker_in(slot)).ready; };
+  const auto waiting = [&](SlotId slot) {
+    return std::ranges::count(members, *worker_in(slot)) == 0;
+  };
   while (wanted.size() > limit) {
-    const auto last = std::find_if(wanted.rbegin(), wanted.rend(), starting);
+    auto last = std::find_if(wanted.rbegin(), wanted.rend(), starting);
+    if (last == wanted.rend()) last = std::find_if(wanted.rbegin(), wanted.rend(), waiting);
     wanted.erase(last == wanted.rend() ? std::prev(wanted.end()) : std::prev(last.base()));
   }
-  for (const SlotId slot : free)
-    if (wanted.size() < limit) wanted.push_back(slot);
+  for (const auto& more : {free, slow})
+    for (const SlotId slot : more)
+      if (wanted.size() < limit) wanted.push_back(slot);
   return wanted;
 }
 
@@ -75,12 +85,26 @@ void Pool::host_failed(SlotId slot, Time now) {
   slot_failed(slot, now);
 }
 
+Duration Pool::quarantine(SlotId slot, Time now) {
+  Quarantine& one = quarantines_[slot];
+  const int doublings = std::min(one.times++, 5);
+  const Duration time = std::chrono::minutes(10) * (1 << doublings);
+  one.until = now + time;
+  return time;
+}
+
+bool Pool::quarantined(SlotId slot, Time now) const {
+  const auto found = quarantines_.find(slot);
+  return found != quarantines_.end() && now < found->second.until;
+}
+
 Time Pool::wake_at(Time now) const {
   Time at = never;
   for (const SlotId slot : slots_) {
     const auto trouble = troubles_.find(slot);
     if (trouble != troubles_.end() && trouble->second.not_before > now)
       at = std::min(at, trouble->second.not_before);
+    if (quarantined(slot, now)) at = std::min(at, quarantines_.at(slot).until);
   }
   return at;
 }

@@ -44,8 +44,11 @@ class Pool {
   std::optional<WorkerId> worker_in(SlotId slot) const;
 
   // The slots that should have a worker when `size` workers are wanted: those that have one first,
-  // so that survivors stay (who trains before who starts), then free ones in order.
-  std::vector<SlotId> wanted(int size, Time now) const;
+  // so that survivors stay (`members` before others, who is ready before who starts), then free
+  // ones in order, then those that have a slow one.
+  std::vector<SlotId> wanted(int size, Time now, const std::vector<WorkerId>& members = {}) const;
+  // One in which a worker could be started, and none is.
+  bool has_free_slot(Time now) const;
   // How many slots could have a worker now.
   int usable(Time now) const;
 
@@ -56,6 +59,10 @@ class Pool {
   void host_failed(SlotId slot, Time now);
   // A worker there has committed a step: all is forgiven.
   void slot_works(SlotId slot) { troubles_.erase(slot); }
+  // Its worker is slower than others: it is replaced where another slot is free, and no other is
+  // started there for a while, twice as long each time. Says for how long.
+  Duration quarantine(SlotId slot, Time now);
+  bool quarantined(SlotId slot, Time now) const;
   // Its worker left by itself: nobody takes its place.
   void retire(SlotId slot) { retired_.insert(slot); }
   // No slot will ever have a worker again; one in its pause will.
@@ -68,9 +75,14 @@ class Pool {
     int failures = 0;
     Time not_before{};
   };
+  struct Quarantine {
+    int times = 0;
+    Time until{};
+  };
   bool usable(SlotId slot, Time now) const;
 
   std::vector<SlotId> slots_;
+  std::map<SlotId, Quarantine> quarantines_;
   std::map<SlotId, Trouble> troubles_;
   std::set<SlotId> retired_;
   std::map<WorkerId, Worker> workers_;

@@ -58,6 +58,8 @@ Roster::Meeting Roster::meeting_of(const std::vector<launcher::Slot>& world) con
   Meeting meeting = found == meetings_.end() ? Meeting{} : found->second;
   const bool one_host = std::ranges::all_of(
       world, [&](const launcher::Slot& slot) { return slot.host == world.front().host; });
+  const auto host = met_.find(world.front().host);
+  if (host != met_.end() && !host->second.address.empty()) meeting.address = host->second.address;
   if (one_host || meeting.address.empty()) meeting.address = "127.0.0.1";
   return meeting;
 }

@@ -14,9 +14,13 @@ namespace elasticrun::job {
 void Supervisor::staff(Time now) {
   if (ending() || phase_ == Phase::trained || !first_) return;
   give_up_late_starters(now);
-  const auto wanted = gathering_ ? first_choice(now) : pool_.wanted(target_, now);
-  start_wanted(wanted, now);
-  dismiss_unwanted(wanted, now);
+  const auto members = membership_.members();
+  const auto wanted = gathering_ ? first_choice(now) : pool_.wanted(target_, now, members);
+  // Spares are started and become ready as the others do; what they lack is a place in the world.
+  const int spares = membership_.ever_formed() ? spec_.spares : 0;
+  const auto with_spares = spares > 0 ? pool_.wanted(target_ + spares, now, members) : wanted;
+  start_wanted(with_spares, now);
+  dismiss_unwanted(with_spares, now);
   propose(wanted, now);
 
   // While processes start and groups form, steps are not what they would be.

@@ -54,6 +54,7 @@ Supervisor::Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscale
       scaler_(std::move(scaler)),
       membership_(membership_options(spec, scaler_)),
       liveness_(liveness_options(spec.deadlines)),
+      stragglers_(autoscaler::StragglerRule{.confirm = spec.deadlines.straggler_time}),
       max_restarts_(spec.max_restarts.value_or(10)) {}
 
 std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Time now) {
@@ -63,6 +64,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   std::visit([&](const auto& e) { on(e, now); }, event);
   if (!ending()) {
     check_liveness(now);
+    check_stragglers(now);
     decide_size(now);
   }
   if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
@@ -75,6 +77,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
 Time Supervisor::wake_at(Time now) const {
   Time at = std::min({membership_.wake_at(), pool_.wake_at(now), deadline_});
   if (!ending()) at = std::min(at, liveness_.wake_at());
+  if (watches_stragglers()) at = std::min(at, stragglers_.wake_at());
   if (library_ && !ending() && membership_.running())
     at = std::min(at, std::max(scaler_.wake_at(), now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
@@ -90,8 +93,11 @@ Time Supervisor::wake_at(Time now) const {
 
 void Supervisor::on(const SlotsChanged& changed, Time now) {
   pool_.set_slots(changed.slots);
-  scaler_.sizes_changed(
-      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start));
+  const auto& by_host = changed.slots_by_host;
+  const bool alike =
+      !by_host.empty() && std::ranges::count(by_host, by_host.front()) == std::ssize(by_host);
+  scaler_.sizes_changed(launcher::reachable_sizes(by_host, spec_.unit, spec_.limits, spec_.start),
+                        alike ? by_host.front() : 0);
   const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
@@ -214,10 +220,15 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
     liveness_.worker_sample(from.worker, *sample, now);
     progress(sample->step);
-    const auto round =
-        scaler_.observe({from.worker, sample->generation, sample->step, sample->steps,
-                         sample->samples, Duration(sample->wall_ns), Duration(sample->compute_ns)},
-                        now);
+    const autoscaler::WorkerSample report{from.worker,
+                                          sample->generation,
+                                          sample->step,
+                                          sample->steps,
+                                          sample->samples,
+                                          Duration(sample->wall_ns),
+                                          Duration(sample->compute_ns)};
+    stragglers_.observe(report, now);
+    const auto round = scaler_.observe(report, now);
     if (round)
       record("sample", {{"generation", static_cast<std::int64_t>(round->generation.value)},
                         {"step", round->step.value},
@@ -252,6 +263,36 @@ void Supervisor::check_liveness(Time now) {
     } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
       tell(rendezvous::Letter{stuck->worker, wire::Broken{stuck->generation, stuck->reason}}, now);
     }
+  }
+}
+
+bool Supervisor::watches_stragglers() const {
+  return spec_.stragglers != Stragglers::off && !ending() && membership_.running();
+}
+
+void Supervisor::check_stragglers(Time now) {
+  if (!watches_stragglers()) return;
+  for (const auto& one : stragglers_.confirmed(now)) {
+    const Worker* worker = pool_.find(one.worker);
+    if (!worker) continue;
+    const bool replace = spec_.stragglers == Stragglers::replace && pool_.has_free_slot(now);
+    const std::string what = fmt::format("{} computes at {:.2f} of the others' speed, for {}",
+                                         name_of(one.worker), one.score, to_text(one.slow_for));
+    record("straggler", {{"worker", static_cast<std::int64_t>(one.worker.value)},
+                         {"host", wiring_.host_name(worker->slot.host)},
+                         {"score", one.score},
+                         {"slow_for_s", seconds(one.slow_for)},
+                         {"action", std::string(replace ? "replace" : "report")}});
+    if (!replace) {
+      say(Tone::info, what + (spec_.stragglers == Stragglers::report
+                                  ? ""
+                                  : "; no other slot is free to replace it"));
+      continue;
+    }
+    const Duration time = pool_.quarantine(worker->slot, now);
+    say(Tone::info,
+        fmt::format("{}; it is replaced, and its slot left alone for {}", what, to_text(time)));
+    told_ = move_reason_ = what;
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autoscaler/autoscaler.hpp"
+#include "autoscaler/stragglers.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
 #include "job/pool.hpp"
@@ -146,6 +147,8 @@ class Supervisor {
   void hear(HostId, const wire::ParcelWanted&, Time) {}
   void hear(HostId, const wire::Beat&, Time now);
   void check_liveness(Time now);
+  bool watches_stragglers() const;
+  void check_stragglers(Time now);
   void progress(Step step);
 
   // course.cpp: what membership says
@@ -227,6 +230,7 @@ class Supervisor {
   autoscaler::Autoscaler scaler_;  // before membership, which asks it for plans
   rendezvous::Membership membership_;
   rendezvous::Liveness liveness_;
+  autoscaler::Stragglers stragglers_;
   Pool pool_;
   Phase phase_ = Phase::starting;
   std::map<HostId, Host> hosts_;

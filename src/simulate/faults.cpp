@@ -65,6 +65,10 @@ void Cluster::one_fault() {
       somebody_left_ = true;
       return process->die(0, 0);
     }
+    if (what < 54) {
+      told(fmt::format("fault: worker {} becomes slow", process->id().value));
+      return process->slow_down(2 + static_cast<int>(rng_.below(4)));
+    }
     told(fmt::format("fault: worker {} is frozen for {}", process->id().value, to_text(time)));
     process->freeze();
     return queue_.after(time, [process] { process->thaw(); });

@@ -103,6 +103,7 @@ void Process::sample() {
   report.steps = std::exchange(steps_, 0);
   report.samples = report.steps;
   report.wall_ns = report.steps * stage_.scene.compute.count();
+  report.compute_ns = std::exchange(computed_, {}).count();
   report.waiting_ns = waiting.count();
   report.phase = phase_;
   handlers_.send(report);
@@ -227,7 +228,8 @@ void Process::step() {
   phase("compute");
   if (hangs_) return;
   const Generation g = member_.world().generation;
-  const auto time = stage_.scene.compute / 2 + stage_.between_us(0, 4000);
+  const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_;
+  computed_ += time;
   later(time, [this, g] {
     phase("reduce");
     if (!member_.running(g)) return reduced(g, std::nullopt);

@@ -45,6 +45,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void freeze() { frozen_ = true; }
   void thaw();
   void hang() { hangs_ = true; }  // its next compute never ends
+  void slow_down(int factor) { slowness_ = factor; }
   void leave();
 
   bool alive() const { return alive_; }
@@ -76,6 +77,8 @@ class Process : public std::enable_shared_from_this<Process> {
   worker::Member member_;
   Model model_;
   bool alive_ = true, frozen_ = false, hangs_ = false;
+  int slowness_ = 1;
+  Duration computed_{};  // since the last sample
   bool in_train_ = false, busy_ = false, finished_ = false;
   std::int64_t call_ = 0;
   int index_ = 0;  // of the next collective in this group

@@ -58,7 +58,7 @@ def step_cost(programs: Path) -> list[Row]:
 def wall_ms(command: Sequence[str | Path], environment: dict[str, str]) -> float:
     begin = time.perf_counter()
     subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
     return (time.perf_counter() - begin) * 1e3
 
 
@@ -187,6 +187,30 @@ def idle(programs: Path, changes: int) -> list[Row]:
                 f"bound {bound:.0f} ms",
                 ratio(median(idle_ms), bound)))
     return rows
+
+
+# ---------------------------------------------------------------- stragglers
+
+SLOW = ["--epochs", "5", "--samples", "7680", "--batch", "128", "--device-ms", "1",
+        "--slow", "2:4:50"]
+
+
+def with_stragglers(programs: Path, what: str) -> float:
+    """Wall time of a job of 300 steps in which one worker of four becomes four times slower."""
+    return wall_ms([programs / "elasticrun", "-H", "localhost:5", "--np", "4", "--policy", "fixed",
+                    "--max-batch", "128", "--quiet", "--straggler-time", "2s", "--stragglers", what,
+                    programs / "fashion", *SLOW], dict(os.environ))
+
+
+def stragglers(programs: Path, runs: int) -> list[Row]:
+    """A slow worker replaced, against one that is kept."""
+    times: dict[str, list[float]] = {"off": [], "replace": []}
+    for _ in range(runs):
+        for what, values in times.items():
+            values.append(with_stragglers(programs, what))
+    kept = median(times["off"])
+    return [Row(f"--stragglers {what}", spread(values, "ms"), "", ratio(median(values), kept))
+            for what, values in times.items()]
 
 
 # ---------------------------------------------------------------- the data plane

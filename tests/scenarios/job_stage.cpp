@@ -124,6 +124,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.limits.max = number();
     else if (name == "start")
       spec.start = number();
+    else if (name == "spares")
+      spec.spares = number();
     else if (name == "policy")
       spec.policy = setting.word();
     else if (name == "max-restarts")

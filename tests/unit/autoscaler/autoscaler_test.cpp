@@ -32,7 +32,7 @@ TEST_CASE("mistakes are named") {
   options.policy = "greedy";
   options.limits.max = 4;
   CHECK(Autoscaler::make(options).error().text ==
-        "unknown policy 'greedy'; the known ones are fixed, throughput");
+        "unknown policy 'greedy'; the known ones are fixed, throughput, throughput-walk, fit");
   options.policy = "fixed";
   options.limits.min = 5;
   CHECK(Autoscaler::make(options).error().text ==
@@ -198,7 +198,8 @@ TEST_CASE("a lost worker does not lose the way") {
 }
 
 TEST_CASE("random jobs: limits, settling time and reasons are kept") {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  const auto names = Autoscaler::policies();
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
     Rng rng(seed);
     const int min = 1 + static_cast<int>(rng.below(4));
@@ -210,7 +211,7 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
     for (int k = 1; k <= 40; ++k) rates[k] = rate += 500 * (rng.uniform() - 0.3);
     const int first = sizes[rng.below(sizes.size())];
     FakeJob job(
-        make(seed % 5 ? "throughput" : "fixed", 0, min, max, sizes),
+        make(std::string(names[seed % names.size()]), 0, min, max, sizes),
         [&](int k) { return std::max(50.0, rates.at(k)); }, first, 0.05, seed);
     job.can_have = [&](int) { return !rng.chance(0.2); };
     for (int part = 0; part < 10; ++part) {

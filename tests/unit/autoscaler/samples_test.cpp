@@ -168,3 +168,42 @@ TEST_CASE("the mean forgets, and its error tells how well it is known") {
   }
   CHECK(outside < 15);
 }
+
+TEST_CASE("a round from a simulator keeps the rules of a report") {
+  Window window;
+  const WorldSample round{.generation = Generation(1),
+                          .size = 2,
+                          .steps = 10,
+                          .samples_per_s = 500,
+                          .batch = 50,
+                          .step_time = 100ms,
+                          .compute_time = 25ms};
+  CHECK_FALSE(window.add(round, start));  // no world
+  window.world_changed(Generation(1), 2, 50);
+  CHECK_FALSE(window.add(round, start));  // the first one after a change
+  CHECK(window.add(round, start + 1s));
+  WorldSample slow = round;
+  slow.samples_per_s = 250;
+  slow.step_time = 200ms;
+  CHECK(window.add(slow, start + 2s));
+  slow.generation = Generation(2);
+  CHECK_FALSE(window.add(slow, start + 3s));
+  window.change_started();
+  CHECK_FALSE(window.add(round, start + 4s));
+  REQUIRE(window.curve().size() == 1);
+  const Measure measure = window.curve().front();
+  CHECK(measure.steps == 20);
+  CHECK(measure.compute_share == doctest::Approx(0.5 / 3));
+  CHECK(measure.all_samples_per_s == doctest::Approx(1000.0 / 3));  // by time, not by round
+
+  // A visit begins anew, what was seen over all visits goes on.
+  window.change_ended();
+  window.world_changed(Generation(3), 2, 50);
+  slow.generation = Generation(3);
+  CHECK_FALSE(window.add(slow, start + 5s));
+  CHECK(window.add(slow, start + 6s));
+  CHECK(window.curve().front().steps == 10);
+  CHECK(window.curve().front().samples_per_s == doctest::Approx(250));
+  CHECK(window.curve().front().all_steps == 30);
+  CHECK(window.curve().front().all_samples_per_s == doctest::Approx(300));
+}

@@ -32,7 +32,9 @@ Scaling
       --batch b                   efficient batch of one worker
       --base-batch M              batch the learning rate was tuned for
       --lr-rule RULE              linear, sqrt or none [linear]
-      --policy NAME               fixed, or throughput: grow while it pays
+      --policy NAME               fixed; throughput or fit: grow while it pays
+      --spares N                  workers kept ready, out of the world [0]
+      --stragglers WHAT           slow workers: off, report [replace]
       --max-restarts N            failures in a row before giving up
 
 Hosts
@@ -53,8 +55,9 @@ Hosts
 Deadlines (TIME is a number with ms, s, m or h)
   --beat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
   --prepare-timeout [30s] --start-timeout [5m] --hung [10m] --grace [10s]
-  --orphan-grace [10s] --settle [10s] --sample-interval [500ms]
-  --minimum-timeout [10m] --discovery-interval [1s] --discovery-timeout [30s]
+  --orphan-grace [10s] --settle [10s] --straggler-time [30s]
+  --sample-interval [500ms] --minimum-timeout [10m] --discovery-interval [1s]
+  --discovery-timeout [30s]
 
 Output
       --log-dir DIR               a file per worker in DIR

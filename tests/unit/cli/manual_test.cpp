@@ -176,7 +176,8 @@ TEST_CASE("the library") {
 
 TEST_CASE("pages fit a terminal, and name pages that exist") {
   for (const char* name :
-       {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3"}) {
+       {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
+        "elasticctl.1", "elasticrun-policies.7"}) {
     CAPTURE(name);
     const std::string page = text_of(fmt::format("man/{}", name));
     const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");

@@ -79,4 +79,8 @@ TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own ho
   CHECK(roster.meeting_of({a}).address == "127.0.0.1");
   CHECK(roster.meeting_of({a, b}).address == "10.0.0.7");
   CHECK(roster.meeting_of({a, b}).port == 4711);
+  launcher::Host named = host("a", 1);
+  named.address = "10.9.9.9";
+  roster.give({named, host("b", 1)});
+  CHECK(roster.meeting_of({a, b}).address == "10.9.9.9");
 }

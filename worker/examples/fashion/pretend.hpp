@@ -1,7 +1,8 @@
 // A device that is not there: --device-ms and --slow.
 //
 // It sleeps and does not spin, so that sixteen workers on two cores scale as sixteen devices would.
-// Slowness belongs to a process, as it does to a bad machine: whoever replaces it is not slow.
+// Slowness belongs to a process, as it does to a bad machine: whoever replaces it, or has its rank
+// later, is not slow.
 #pragma once
 
 #include <chrono>
@@ -22,8 +23,10 @@ class PretendDevice {
   void pass_time(std::chrono::steady_clock::time_point begin, std::size_t samples, int rank,
                  std::int64_t step) {
     if (first_step_ < 0) first_step_ = step;
-    is_slow_ = is_slow_ || (slow_ && rank == slow_->rank && step >= slow_->from_step &&
-                            first_step_ <= slow_->from_step);
+    if (slow_ && !decided_ && step >= slow_->from_step) {
+      decided_ = true;
+      is_slow_ = rank == slow_->rank && first_step_ <= slow_->from_step;
+    }
     std::this_thread::sleep_for(per_sample_ * static_cast<double>(samples));
     if (!is_slow_) return;
     const auto took = std::chrono::steady_clock::now() - begin;
@@ -34,6 +37,7 @@ class PretendDevice {
   std::chrono::duration<double, std::milli> per_sample_;
   std::optional<Slow> slow_;
   std::int64_t first_step_ = -1;
+  bool decided_ = false;
   bool is_slow_ = false;
 };
 

@@ -1,0 +1,372 @@
+// What each size promises, and when a promise is worth a move.
+#include "autoscaler/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "autoscaler/telling.hpp"
+#include "base/check.hpp"
+
+namespace elasticrun::autoscaler {
+
+namespace {
+
+// Rounds before a size is judged; and before its throughput is the reference for a drift.
+constexpr int least_rounds = 3;
+constexpr int reference_rounds = 20;
+constexpr double drift_limit = 0.1;
+// Two measures further apart than so many standard errors are not of the same thing.
+constexpr double contradiction = 3;
+// A comparison closer than so many standard errors waits for more steps.
+constexpr double clear_errors = 2;
+// Going back to a size seen asks for less than a promise does: both are measured, but a move has
+// its cost.
+constexpr double least_difference = 0.025;
+constexpr int most_doublings = 3;
+constexpr double most_speedup = 2;
+constexpr double least_promise = 0.03;
+constexpr double reopening = 5;
+constexpr double least_share = 0.02;
+// Per max_age, once it has passed; and never more than so much.
+constexpr double aging = 0.1;
+constexpr double most_doubt = 0.9;
+// A try in vain, there and back, in settling times; and what has to be left for a way back to pay.
+constexpr double probe_settles = 6;
+constexpr int least_work = 2;
+
+Measure joined(const Measure& before, const Measure& visit) {
+  const double error = std::hypot(before.error, visit.error);
+  if (std::abs(std::log(visit.samples_per_s / before.samples_per_s)) > contradiction * error)
+    return visit;
+  const double old_weight = 1 / (before.error * before.error);
+  const double weight = 1 / (visit.error * visit.error);
+  const double all = old_weight + weight;
+  Measure both = visit;
+  both.samples_per_s = (before.samples_per_s * old_weight + visit.samples_per_s * weight) / all;
+  both.error = 1 / std::sqrt(all);
+  both.steps += before.steps;
+  both.rounds += before.rounds;
+  return both;
+}
+
+SizeBatch batch_of(const Snapshot& snapshot, int size) {
+  for (const SizeBatch& batch : snapshot.batches)
+    if (batch.size == size) return batch;
+  return {.size = size, .global_batch = size == snapshot.size ? snapshot.global_batch : 0};
+}
+
+// A batch nobody has named is taken for the same at every size.
+double samples_per_step(const SizeBatch& batch) {
+  return batch.global_batch > 0 ? static_cast<double>(batch.global_batch) : 1;
+}
+
+Place place_of(const Snapshot& snapshot, int size) {
+  const SizeBatch batch = batch_of(snapshot, size);
+  return {.size = size, .hosts = batch.hosts, .share = samples_per_step(batch) / size};
+}
+
+// A program that only starts its device in compute reports next to nothing: that is not known,
+// either.
+double compute_s(double step, double share) {
+  return share < least_share ? 0 : step * std::min(share, 1.0);
+}
+
+std::string bring_text(int size) {
+  return fmt::format("{} {}", workers_text(size), size == 1 ? "brings" : "bring");
+}
+
+// The means of max(x - 1, 0) and of max(1 - x, 0) for x uniform from low to high.
+void weigh(double low, double high, double& gain, double& loss) {
+  const double width = std::max(high - low, 1e-6);
+  const double above = std::max(high - 1, 0.0);
+  const double below = std::max(1 - low, 0.0);
+  gain = low >= 1 ? (low + high) / 2 - 1 : above * above / (2 * width);
+  loss = high <= 1 ? 1 - (low + high) / 2 : below * below / (2 * width);
+}
+
+}  // namespace
+
+bool Fit::usable(const Known& known) const {
+  const Measure& measure = known.joined;
+  return measure.rounds >= least_rounds && measure.at >= fresh_since_;
+}
+
+// How far a throughput may have moved since it was measured, relative.
+double Fit::doubt(const Measure& measure, const View& view) const {
+  const double age = seconds(view.now - measure.at) / seconds(view.limits.max_age);
+  const double kept = age / (1 << std::clamp(times_ - 1, 0, most_doublings));
+  return std::clamp(aging * (kept - 1), 0.0, most_doubt);
+}
+
+void Fit::remember(const View& view) {
+  for (const Measure& measure : view.snapshot.curve) {
+    Known& known = known_[measure.size];
+    if (known.visit.visits != measure.visits && usable(known)) known.before = known.joined;
+    if (known.before && known.before->at < fresh_since_) known.before.reset();
+    known.visit = measure;
+    known.joined = known.before ? joined(*known.before, measure) : measure;
+  }
+}
+
+Fit::Promise Fit::between(const View& view, int size, double low, double high) {
+  return {.size = size,
+          .low = low,
+          .high = high,
+          .low_worth = worth(low, size, view.limits.min_gain),
+          .high_worth = worth(high, size, view.limits.min_gain)};
+}
+
+std::vector<Fit::Promise> Fit::promises(const View& view) const {
+  std::vector<Timed> timed;
+  std::map<int, Promise> all;
+  double best_rate = 0;
+  double best_worth = 0;
+  int largest = 0;
+  for (const auto& [size, known] : known_) {
+    if (!usable(known)) continue;
+    const Measure& measure = known.joined;
+    const SizeBatch batch = batch_of(view.snapshot, size);
+    const double doubt = size == view.snapshot.size ? 0 : this->doubt(measure, view);
+    const double step = samples_per_step(batch) / measure.samples_per_s;
+    timed.push_back({.place = place_of(view.snapshot, size),
+                     .step_s = step,
+                     .compute_s = compute_s(step, measure.compute_share),
+                     .error = measure.error + doubt});
+    const double rate = measure.samples_per_s;
+    all[size] = between(view, size, rate * (1 - doubt), rate * (1 + doubt));
+    all[size].measured = doubt == 0;
+    if (doubt == 0) best_worth = std::max(best_worth, all[size].low_worth);
+    best_rate = std::max(best_rate, measure.samples_per_s);
+    largest = std::max(largest, size);
+  }
+  const TimeModel model(timed);
+  const bool blind = timed.size() == 1 && timed.front().compute_s == 0;
+  const auto next = std::ranges::upper_bound(view.limits.sizes, largest);
+  const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
+  for (const int size : view.limits.sizes) {
+    if (size > most || all.contains(size)) continue;
+    const Place place = place_of(view.snapshot, size);
+    const double samples = place.share * size;
+    const auto range = model.predict(place, samples / best_rate);
+    double high = samples / range.best;
+    // That fewer are much faster is not believed before it is seen; that they are faster at all,
+    // not without a sign of what the step consists of.
+    if (size < largest) high = std::min(high, (blind ? 1 : most_speedup) * best_rate);
+    all[size] = between(view, size, std::min(samples / range.worst, high), high);
+  }
+  std::vector<Promise> list;
+  for (auto& [size, promise] : all) {
+    if (size != view.snapshot.size && !std::ranges::binary_search(view.limits.sizes, size))
+      continue;
+    if (!promise.measured)
+      weigh(promise.low_worth / best_worth, promise.high_worth / best_worth, promise.gain,
+            promise.loss);
+    list.push_back(promise);
+  }
+  return list;
+}
+
+// Whether more steps here could turn the comparison round.
+bool Fit::too_close(const View& view, const Promise& best, const Promise& here) const {
+  const Known& known = known_.at(here.size);
+  if (known.joined.steps >= view.limits.confirm_steps) return false;
+  const double error = std::hypot(known.joined.error, known_.at(best.size).joined.error);
+  const double ratio = std::log(best.high_worth / here.high_worth);
+  return std::abs(ratio - std::log1p(least_difference)) < clear_errors * error;
+}
+
+// What has been settled is looked at again and again, so it takes more to be undone: sooner or
+// later noise makes every close pair look the other way round.
+double Fit::wanted_difference(const View& view, const Promise& best, const Promise& here) const {
+  if (searching_) return least_difference;
+  return view.limits.predicted_gain + clear_errors * std::hypot(known_.at(here.size).joined.error,
+                                                                known_.at(best.size).joined.error);
+}
+
+// How long what is found out now is good for, in seconds.
+double Fit::horizon(const View& view) const {
+  const auto left = time_left(view.snapshot, known_.at(view.snapshot.size).joined);
+  return seconds(std::min(left.value_or(view.limits.max_age), view.limits.max_age));
+}
+
+// Whether what is left of the job is long enough for the gain to make up for a try in vain.
+bool Fit::pays_back(const View& view, const Promise& unseen) const {
+  const double probe = probe_settles * seconds(view.limits.settle);
+  return unseen.gain * (horizon(view) - probe) > unseen.loss * probe;
+}
+
+// One size and no compute time tell nothing about what the step consists of, and no promise makes
+// it leave the largest size: then the next smaller one is worth a look.
+const Fit::Promise* Fit::blind_try(const std::vector<Promise>& all, const Promise& here) const {
+  const Measure& measure = known_.at(here.size).joined;
+  if (!searching_ || measure.compute_share >= least_share) return nullptr;
+  const auto at = std::ranges::find(all, here.size, &Promise::size);
+  if (at == all.begin() || std::ranges::count_if(all, &Promise::measured) != 1) return nullptr;
+  return &*(at - 1);
+}
+
+// Whether so much is left that a try in vain is a small part of it.
+bool Fit::pays_for(const View& view, const Promise& smaller) const {
+  const double probe = probe_settles * seconds(view.limits.settle);
+  return smaller.loss * probe < least_promise * horizon(view);
+}
+
+bool Fit::drifted(const View& view, const Measure& here) {
+  if (settled_ != here.size || searching_) {
+    reference_.reset();
+    away_ = 0;
+    return false;
+  }
+  if (away_ > here.rounds) away_ = 0;
+  if (here.rounds < reference_rounds) return false;
+  if (!reference_) reference_ = here.samples_per_s;
+  if (std::abs(here.samples_per_s / *reference_ - 1) <=
+      std::max(drift_limit, contradiction * here.error)) {
+    away_ = 0;
+    return false;
+  }
+  if (away_ == 0) away_ = here.rounds;
+  // Until no round from before is left in the window.
+  if (here.rounds < away_ + static_cast<int>(Window::capacity)) return false;
+  drift_ =
+      fmt::format("{} {} samples/s, no longer {}: all is looked at anew; ", bring_text(here.size),
+                  rate_text(here.samples_per_s), rate_text(*reference_));
+  fresh_since_ = view.now;
+  known_.clear();
+  reference_.reset();
+  searching_ = true;
+  times_ = 0;
+  return true;
+}
+
+Decision Fit::explore(const View& view, const Promise& here, const Promise& unseen) const {
+  Decision made = decision(
+      here.size, unseen.size,
+      fmt::format("{}{} {} samples/s, {} promise {} to {}: {} to {} to measure", drift_,
+                  bring_text(here.size), rate_text(here.low), unseen.size, rate_text(unseen.low),
+                  rate_text(unseen.high), direction(here.size, unseen.size), unseen.size));
+  made.figures = {{"samples_per_s", here.low},
+                  {"promised_low", unseen.low},
+                  {"promised_high", unseen.high},
+                  {"gain", unseen.gain},
+                  {"min_gain", view.limits.min_gain}};
+  return made;
+}
+
+Decision Fit::go_back(const View& view, const Promise& here, const Promise& best) const {
+  const double gain = best.low_worth / here.low_worth - 1;
+  Decision made =
+      decision(here.size, best.size,
+               fmt::format("{}{} brought {} samples/s, {} bring {}: {:.0f} % better at a weight of "
+                           "{:.2f} on workers, {} to {}",
+                           drift_, workers_text(best.size), rate_text(best.low), here.size,
+                           rate_text(here.low), 100 * gain, view.limits.min_gain,
+                           direction(here.size, best.size), best.size));
+  made.figures = {{"samples_per_s", here.low},
+                  {"best_samples_per_s", best.low},
+                  {"gain", gain},
+                  {"min_gain", view.limits.min_gain}};
+  return made;
+}
+
+Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
+  if (searching_) {
+    times_ = settled_ == here.size ? times_ + 1 : 1;
+    settled_ = here.size;
+  }
+  searching_ = false;
+  drift_.clear();
+  judged_rounds_ = known_.at(here.size).visit.rounds;
+  judged_by_ = usable_sizes(view);
+  std::string reason = fmt::format("staying at {}: {} samples/s", here.size, rate_text(here.low));
+  if (next.size != 0)
+    reason +=
+        fmt::format(", {} {} {} samples/s, {:+.0f} % at a weight of {:.2f} on workers", next.size,
+                    next.measured ? "brought" : "promise at best", rate_text(next.high),
+                    100 * (next.high_worth / here.low_worth - 1), view.limits.min_gain);
+  Decision made = decision(here.size, here.size, std::move(reason));
+  made.figures = {{"samples_per_s", here.low}, {"min_gain", view.limits.min_gain}};
+  judged_ = made;
+  return made;
+}
+
+std::vector<int> Fit::usable_sizes(const View& view) const {
+  std::vector<int> sizes = view.limits.sizes;  // another list is another question, too
+  for (const auto& [size, known] : known_)
+    if (usable(known)) sizes.push_back(size);
+  return sizes;
+}
+
+Decision Fit::measuring(const View& view) {
+  const int size = view.snapshot.size;
+  return decision(size, size,
+                  fmt::format("measuring {}: {} steps in {} reports are needed", workers_text(size),
+                              view.limits.min_steps, least_rounds));
+}
+
+Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
+  const View view{snapshot, limits, now};
+  remember(view);
+  const auto at = known_.find(snapshot.size);
+  if (at != known_.end() && drifted(view, at->second.visit)) remember(view);
+  const auto found = known_.find(snapshot.size);
+  if (found == known_.end() || !usable(found->second)) return measuring(view);
+
+  // Settled, and nothing has been forgotten: the question is the same until the window is another.
+  // And a slow minute is no answer: it passes, or it is a drift.
+  const int rounds = found->second.visit.rounds;
+  const bool same = usable_sizes(view) == judged_by_ && rounds >= judged_rounds_ &&
+                    rounds < judged_rounds_ + static_cast<int>(Window::capacity);
+  if (!searching_ && settled_ == snapshot.size && (same || away_ > 0)) return judged_;
+  return judge(view, promises(view), found->second.joined);
+}
+
+Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Measure& measure) {
+  const Limits& limits = view.limits;
+  Promise here;
+  Promise best;    // measured, beside this one
+  Promise unseen;  // the one that promises most
+  for (const Promise& promise : all) {
+    if (promise.size == measure.size)
+      here = promise;
+    else if (promise.measured && promise.low_worth > best.low_worth)
+      best = promise;
+    else if (!promise.measured && std::pair(promise.gain, promise.high_worth) >
+                                      std::pair(unseen.gain, unseen.high_worth))
+      unseen = promise;
+  }
+  ER_CHECK(here.size != 0);
+  // What the first size promises of others is relative to it, however noisy it is; a choice is not.
+  const bool few = measure.steps < limits.min_steps;
+  if (few && best.size != 0) return measuring(view);
+  // What has been settled takes more than a slightly other estimate to be opened again.
+  const double needed = least_promise * (searching_ ? 1 : reopening);
+  if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&
+      unseen.gain >= needed && pays_back(view, unseen)) {
+    searching_ = true;
+    return explore(view, here, unseen);
+  }
+  if (few) return measuring(view);
+  if (const Promise* smaller = blind_try(all, here); smaller && pays_for(view, *smaller)) {
+    searching_ = true;
+    return explore(view, here, *smaller);
+  }
+  const auto left = time_left(view.snapshot, measure);
+  const bool late = left && *left < limits.settle * least_work;
+  const Promise& next = best.high_worth > unseen.high_worth ? best : unseen;
+  if (best.size == 0 || late) return settle(view, here, next);
+  if (searching_ && too_close(view, best, here))
+    return decision(here.size, here.size,
+                    fmt::format("{} and {} workers are too close to judge yet: measuring on",
+                                here.size, best.size));
+  if (best.low_worth > here.low_worth * (1 + wanted_difference(view, best, here))) {
+    searching_ = true;
+    return go_back(view, here, best);
+  }
+  return settle(view, here, next);
+}
+
+}  // namespace elasticrun::autoscaler

@@ -1,0 +1,96 @@
+// Goes to the size that a fitted law of the step time says is best, and believes what it measures
+// there.
+//
+// A walk learns about one neighbour at a time, and its verdicts compare two noisy neighbours whose
+// difference is small. Most of what it finds out could be told beforehand: a step is compute, which
+// is divided among the workers, and sync, which is not (time_model.hpp). So this policy predicts
+// the worth (policy.hpp) of every size from the sizes it has seen, goes at once to the one that
+// promises most, measures, and predicts again; it ends where nothing unseen promises 5 % more and
+// nothing seen is better. Each size is tried once per search, so every search ends.
+//
+// Where nothing like a size was seen, the laws that the measures bear differ: from the best one
+// (Pollux's optimism) to the worst (nothing is gained). Optimism alone tries every size that is not
+// disproved, which costs more than it finds; pessimism alone never moves. A promise here is what is
+// gained on average when the truth lies anywhere between the two, and one returns if it is no gain.
+// It never goes beyond double the largest size seen, however much is promised.
+//
+// It assumes that the law's shape holds, roughly; that is checked by measurement, so where it does
+// not the search is longer, not wrong. Measures age: after max_age, doubled each time the search
+// ends where it began, a throughput counts as a range that grows, until it promises enough to be
+// measured again. When the throughput here drifts, all is forgotten.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autoscaler/policy.hpp"
+#include "autoscaler/time_model.hpp"
+
+namespace elasticrun::autoscaler {
+
+class Fit final : public Policy {
+ public:
+  Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;
+  std::string_view name() const override { return "fit"; }
+
+ private:
+  // What is known of a size: the present or last visit, joined with those before unless they
+  // contradict.
+  struct Known {
+    Measure visit;
+    std::optional<Measure> before;
+    Measure joined;
+  };
+  struct View {
+    const Snapshot& snapshot;
+    const Limits& limits;
+    Time now;
+  };
+  struct Promise {
+    int size = 0;
+    bool measured = false;
+    double low = 0;  // samples/s; the same twice when measured
+    double high = 0;
+    double low_worth = 0;
+    double high_worth = 0;
+    // What it may bring and cost beyond the best measured size, relative to that one, on average
+    // over what is possible. 0 when measured.
+    double gain = 0;
+    double loss = 0;
+  };
+
+  void remember(const View& view);
+  bool usable(const Known& known) const;
+  double doubt(const Measure& measure, const View& view) const;
+  static Promise between(const View& view, int size, double low, double high);
+  std::vector<Promise> promises(const View& view) const;
+  bool too_close(const View& view, const Promise& best, const Promise& here) const;
+  double wanted_difference(const View& view, const Promise& best, const Promise& here) const;
+  double horizon(const View& view) const;
+  bool pays_back(const View& view, const Promise& unseen) const;
+  const Promise* blind_try(const std::vector<Promise>& all, const Promise& here) const;
+  bool pays_for(const View& view, const Promise& smaller) const;
+  std::vector<int> usable_sizes(const View& view) const;
+  bool drifted(const View& view, const Measure& here);
+  static Decision measuring(const View& view);
+  Decision judge(const View& view, const std::vector<Promise>& all, const Measure& measure);
+  Decision settle(const View& view, const Promise& here, const Promise& next);
+  Decision explore(const View& view, const Promise& here, const Promise& unseen) const;
+  Decision go_back(const View& view, const Promise& here, const Promise& best) const;
+
+  std::map<int, Known> known_;
+  int settled_ = 0;  // where the last search ended, 0: none has
+  int times_ = 0;    // searches in a row that ended there
+  bool searching_ = true;
+  int judged_rounds_ = 0;       // of this visit, when it last settled
+  std::vector<int> judged_by_;  // the sizes known then
+  Decision judged_;
+  std::optional<double> reference_;  // samples/s there, once known well
+  int away_ = 0;                     // the round since which it is off that; 0: it is not
+  Time fresh_since_ = Time::min();
+  std::string drift_;  // why the search began anew
+};
+
+}  // namespace elasticrun::autoscaler

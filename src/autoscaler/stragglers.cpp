@@ -1,0 +1,75 @@
+#include "autoscaler/stragglers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace elasticrun::autoscaler {
+
+void Stragglers::world_changed(Generation generation, const std::vector<WorkerId>& members) {
+  generation_ = generation;
+  std::map<WorkerId, Member> kept;
+  for (const WorkerId worker : members) kept[worker] = members_[worker];
+  members_ = std::move(kept);
+}
+
+// Of an even number the upper one of the middle two, so that of two workers the slower one is
+// measured against the faster one. 0 until all have been heard.
+double Stragglers::median_speed() const {
+  std::vector<double> speeds;
+  for (const auto& [worker, member] : members_)
+    if (member.speed) speeds.push_back(*member.speed);
+  if (speeds.size() != members_.size()) return 0;
+  std::ranges::sort(speeds);
+  return speeds[speeds.size() / 2];
+}
+
+bool Stragglers::slow(const Member& member) const {
+  return member.steps >= rule_.wait_steps && member.score < rule_.threshold;
+}
+
+void Stragglers::observe(const WorkerSample& sample, Time now) {
+  const auto found = members_.find(sample.worker);
+  if (found == members_.end() || sample.generation != generation_) return;
+  if (sample.steps <= 0 || sample.samples <= 0 || sample.compute <= Duration::zero()) return;
+  Member& member = found->second;
+  member.speed = static_cast<double>(sample.samples) / seconds(sample.compute);
+  member.steps += sample.steps;
+  const double median = median_speed();
+  if (median <= 0) return;
+  // So many steps at once, as if each had been reported by itself.
+  const double old = std::pow(1 - rule_.smoothing, static_cast<double>(sample.steps));
+  member.score = (1 - old) * *member.speed / median + old * member.score;
+  if (!slow(member)) {
+    member.slow_since = never;
+    member.told = false;
+  } else if (member.slow_since == never) {
+    member.slow_since = now;
+  }
+}
+
+std::vector<Straggler> Stragglers::confirmed(Time now) {
+  std::vector<Straggler> found;
+  for (auto& [worker, member] : members_) {
+    if (member.told || member.slow_since == never || now < member.slow_since + rule_.confirm)
+      continue;
+    member.told = true;
+    found.push_back({worker, member.score, now - member.slow_since});
+  }
+  return found;
+}
+
+Time Stragglers::wake_at() const {
+  Time at = never;
+  for (const auto& [worker, member] : members_)
+    if (!member.told && member.slow_since != never)
+      at = std::min(at, member.slow_since + rule_.confirm);
+  return at;
+}
+
+std::optional<double> Stragglers::score(WorkerId worker) const {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.steps < rule_.wait_steps) return std::nullopt;
+  return found->second.score;
+}
+
+}  // namespace elasticrun::autoscaler

@@ -1,0 +1,21 @@
+// What policies say in the same words, and the one figure they share beside `worth`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "autoscaler/policy.hpp"
+
+namespace elasticrun::autoscaler {
+
+// Three or four digits: "4.27", "42.7", "4266".
+std::string rate_text(double samples_per_s);
+// "1 worker", "4 workers"
+std::string workers_text(int count);
+// "growing" or "shrinking"
+std::string_view direction(int from, int to);
+// At the throughput measured here, if the work left is known.
+std::optional<Duration> time_left(const Snapshot& snapshot, const Measure& here);
+
+}  // namespace elasticrun::autoscaler

@@ -1,0 +1,15 @@
+// The command line of elasticctl.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "base/result.hpp"
+#include "cli/simulate_command.hpp"
+
+namespace elasticrun::cli {
+
+// A command, or a text to print (help, version).
+Result<std::variant<SimulateCommand, std::string>> parse_ctl(int argc, const char* const* argv);
+
+}  // namespace elasticrun::cli

@@ -1,0 +1,76 @@
+// A described cluster: how fast a job is at each size, as a text file a person can write.
+//
+//     title: ImageNet, ResNet-50        any text
+//     samples: 6405835                  of the whole job
+//     batch: 64                         per worker; max-batch: 2048 the cap on all together
+//     slots-per-host: 8
+//     columns: size seconds compute     what the rows hold
+//     32  4550  0.85
+//     40  3638  0.85
+//
+// A row is a size and either `seconds` (a whole job at that size) or `samples/s`, then, when named,
+// `compute`: the part of a step in compute, 0 to 1. '#' begins a comment. Between two sizes
+// throughput is a power of the size (a straight line on double logarithmic paper, so perfect
+// scaling stays perfect), and compute is a straight line. Below the smallest size it is
+// proportional to the size, above the largest constant: outside of what was measured nothing is
+// promised.
+//
+// Instead of rows, a law as in autoscaler/time_model.hpp, in seconds, for as many sizes as are
+// wanted:
+//
+//     law: 0.01 0.001 0 0.0001 0.02 0.00001     a_g b_g a_l b_l a_n b_n
+//     sizes: 8 16 32 64
+//
+// Curves live in configs/curves. TOML or JSON would do, but a table of numbers is best read as a
+// table of numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autoscaler/batch_plan.hpp"
+#include "base/result.hpp"
+
+namespace elasticrun::simulate {
+
+class Curve {
+ public:
+  // `file` is for the messages only.
+  static Result<Curve> parse(std::string_view text, std::string_view file);
+
+  // Sizes the job can have, in order; the rows' or those of `sizes:`.
+  const std::vector<int>& sizes() const { return sizes_; }
+  double samples_per_s(int size) const;
+  double compute_share(int size) const;  // 0: not known
+  std::int64_t global_batch(int size) const;
+
+  const std::string& title() const { return title_; }
+  double samples() const { return samples_; }
+  int slots_per_host() const { return slots_per_host_; }
+  autoscaler::BatchRule batch() const { return {.max_batch = max_batch_, .batch = batch_}; }
+
+ private:
+  friend class CurveReader;
+  struct Row {
+    double samples_per_s = 0;
+    double compute = 0;
+  };
+  Row at(int size) const;
+  Row by_law(int size) const;
+
+  std::string title_;
+  double samples_ = 0;
+  std::int64_t batch_ = 0;
+  std::int64_t max_batch_ = 0;
+  int slots_per_host_ = 1;
+  std::optional<std::array<double, 6>> law_;
+  std::map<int, Row> rows_;
+  std::vector<int> sizes_;
+};
+
+}  // namespace elasticrun::simulate
