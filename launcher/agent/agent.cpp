@@ -64,7 +64,10 @@ class Agent {
   void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
 
   void take(const wire::ParcelPart& part) { parcels_.take(part); }
-  void take(const wire::HoldOutput& order);
+  void take(const wire::HoldOutput& order) {
+    held_ = order.hold;
+    resume_output();
+  }
   void take(const auto& order) { step(order); }
   void step(const AgentEvent& event);
   void wake();
@@ -76,6 +79,7 @@ class Agent {
   void act(const CallOff& action);
   void act(const Report& action);
   void act(const EndAgent& action);
+  void await_output();
   void say_good_bye();
   void sweep();
 
@@ -195,11 +199,6 @@ void Agent::connected(Result<Reached> reached) {
        .on_close = [this](const std::string& reason) { controller_lost(reason); },
        .on_bulk_drained = [this] { resume_output(); }});
   wake();
-}
-
-void Agent::take(const wire::HoldOutput& order) {
-  held_ = order.hold;
-  resume_output();
 }
 
 void Agent::resume_output() {
@@ -330,6 +329,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
            [this, id](std::int32_t stream, std::string lines) {
              const wire::FromAgent output = wire::Output{id, stream, std::move(lines)};
              if (controller_) controller_->send_bulk(WorkerId{}, wire::encode(output));
+             if (ending_) await_output();
            },
        .on_done =
            [this, id] {
@@ -363,21 +363,26 @@ void Agent::act(const Report& action) {
   if (controller_) controller_->send(WorkerId{}, wire::encode(action.message));
 }
 
-// Output that still lies in pipes and queues is handed over first, for as long as a lease lasts: a
-// controller that takes longer has given us up.
+// Output that still lies in pipes and queues is handed over first, as long as it moves: a
+// controller that takes nothing for a whole lease has given us up.
 void Agent::act(const EndAgent& action) {
   exit_code_ = action.exit_code;
   ending_ = true;
   if (exit_code_ != 0) log(action.reason);
   if (!controller_) return io_.stop();
+  await_output();
+  if (workers_.empty()) say_good_bye();
+}
+
+void Agent::await_output() {
   good_bye_.expires_after(std::chrono::milliseconds(start_.lease_ms));
   good_bye_.async_wait([this](const ErrorCode& error) {
     if (!error) io_.stop();
   });
-  if (workers_.empty()) say_good_bye();
 }
 
 void Agent::say_good_bye() {
+  good_bye_.cancel();
   if (!controller_) return io_.stop();
   controller_->close(std::chrono::milliseconds(start_.lease_ms));
 }

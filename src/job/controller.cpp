@@ -311,7 +311,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
     sink_.output(speakers_[output->worker], output->stream, output->text);
     if (!holding_ && sink_.crowded()) hold_output();
-    return;
+    if (supervisor_->phase() != Phase::closing) return;
   }
   if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
     return post_.asked(host, *wanted, std::chrono::steady_clock::now());
@@ -343,7 +343,7 @@ void Run::agent_gone(HostId host, const std::string& reason) {
 
 // Workers print no more until our own reader has caught up.
 void Run::hold_output() {
-  const bool hold = sink_.crowded();
+  const bool hold = sink_.crowded() && supervisor_->phase() < Phase::closing;
   if (std::exchange(holding_, hold) != hold)
     server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
   if (!hold) return;

@@ -144,7 +144,7 @@ void Supervisor::wind_up(Time now) {
 }
 
 void Supervisor::close(Time now) {
-  deadline_ = now + std::chrono::seconds(5);
+  deadline_ = now + closing_time;
   for (const auto& [host, state] : hosts_) {
     if (state.up)
       out_.push_back(Order{host, wire::Shutdown{0}});

@@ -199,6 +199,11 @@ void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
   worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
 }
 
+// Only told while agents end: one that still hands over what its workers have printed is not late.
+void Supervisor::hear(HostId, const wire::Output&, Time now) {
+  if (phase_ == Phase::closing) deadline_ = now + closing_time;
+}
+
 void Supervisor::hear(HostId id, const wire::Beat& beat, Time now) {
   hosts_.at(id).leased_until = now + spec_.deadlines.lease;
   out_.push_back(Order{id, wire::Beat{Term(1), beat.clock_ns}});

@@ -143,7 +143,7 @@ class Supervisor {
   void hear(HostId, const wire::WorkerStarted&, Time now);
   void hear(HostId, const wire::StartFailed&, Time now);
   void hear(HostId, const wire::WorkerExited&, Time now);
-  void hear(HostId, const wire::Output&, Time) {}
+  void hear(HostId, const wire::Output&, Time now);
   void hear(HostId, const wire::ParcelWanted&, Time) {}
   void hear(HostId, const wire::Beat&, Time now);
   void check_liveness(Time now);
@@ -220,6 +220,8 @@ class Supervisor {
     std::string why;
   };
   static constexpr std::size_t story_max = 12;
+  static constexpr Duration closing_time =
+      std::chrono::seconds(5);  // of an agent that says nothing
   struct PendingChange {
     ChangeId id;
     std::string reason;

@@ -60,6 +60,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   void flush();
   void written(const error_code& ec);
   void end_at(Duration time, const char* why);
+  void await_taking();
   void tell_close();
   std::size_t queued_bytes() const { return control.size() + writing.size() + bulk_bytes; }
 
@@ -81,6 +82,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   bool reading = false, flush_posted = false, pump_posted = false, finished = false;
   bool write_failed = false, told = false;
   std::string reason;           // why closed
+  Duration patience{};          // of closing
   asio::steady_timer deadline;  // of closing, or of last words
 };
 
@@ -180,6 +182,7 @@ void Session::Impl::written(const error_code& ec) {
   if (writing.capacity() > keep_capacity) writing.shrink_to_fit();
   if (state == State::closed) return;
   if (ec && state == State::closing) return end("closed here; the other side did not take all");
+  if (state == State::closing) await_taking();
   if (ec) {
     write_failed = true;
     reason = reason_of(ec);
@@ -199,11 +202,16 @@ void Session::Impl::end_at(Duration time, const char* why) {
   });
 }
 
+void Session::Impl::await_taking() {
+  end_at(patience, "closed here; the other side did not take all in time");
+}
+
 void Session::Impl::close(Duration flush_time) {
   if (state != State::open) return;
   if (write_failed) return end(reason);
   state = State::closing;
-  end_at(flush_time, "closed here; the other side did not take all in time");
+  patience = flush_time;
+  await_taking();
   post_flush();
   post_pump();
 }

@@ -65,8 +65,8 @@ class Session {
   void send_bulk(WorkerId worker, std::string_view payload);
   bool bulk_full() const;
 
-  // Sends what is queued (control and bulk) and closes when the peer has taken it, or when the time
-  // is over.
+  // Sends what is queued (control and bulk) and closes when the peer has taken it, or has taken
+  // nothing for that time.
   void close(Duration flush_time = flush_time_default);
   // Closes now; queued frames are lost.
   void abort();
