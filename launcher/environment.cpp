@@ -140,6 +140,16 @@ Result<std::vector<std::string>> passed_environment(std::span<const std::string>
   return to_entries(passed);
 }
 
+std::vector<std::string> with_account(std::vector<std::string> env,
+                                      std::span<const std::string> there) {
+  Variables all = to_map(env);
+  const Variables own = to_map(there);
+  for (const char* name :
+       {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "TZ", "LANG"})
+    if (const auto found = own.find(name); found != own.end()) all.emplace(name, found->second);
+  return to_entries(all);
+}
+
 std::vector<std::string> worker_environment(std::span<const Slot> world, Rank rank,
                                             const JobFacts& facts,
                                             std::span<const std::string> passed) {

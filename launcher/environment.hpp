@@ -37,6 +37,11 @@ Result<std::vector<std::string>> passed_environment(std::span<const std::string>
                                                     const EnvironmentRules& rules,
                                                     bool same_machine);
 
+// `env` with what it lacks of the account on the machine where the worker runs (HOME and the like),
+// from the environment there.
+std::vector<std::string> with_account(std::vector<std::string> env,
+                                      std::span<const std::string> there);
+
 // What all workers of a job are told alike.
 struct JobFacts {
   std::string job_id;

@@ -2,20 +2,46 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
 
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher {
 
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return std::move(text).str();
+}
+
+// Or is not there: it may be written.
+bool holds_key(const std::string& path) {
+  struct stat entry {};
+  if (::lstat(path.c_str(), &entry) != 0) return true;
+  return S_ISREG(entry.st_mode) && decode_job_key(text_of(path), path).has_value();
+}
+
+}  // namespace
+
 // Beside it first, then renamed over: nobody reads half a key, and nobody else's rights to an older
 // file are left on it.
 Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const AgentStart& start) {
-  const std::string line = encode(JobKey{start.job, start.key_hex, start.version});
+  if (!holds_key(path))
+    return Error{
+        fmt::format("--join-key {}: that file is no key of a job; "
+                    "name another, or remove it",
+                    path)};
+  std::string line = encode(JobKey{start.job, start.key_hex, start.version});
   std::string beside = path + ".XXXXXX";
   const net::Fd file(::mkostemp(beside.data(), O_CLOEXEC));  // mode 0600
   const auto fail = [&] {
@@ -27,7 +53,7 @@ Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const A
   if (::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     return fail();
   if (::rename(beside.c_str(), path.c_str()) != 0) return fail();
-  return std::unique_ptr<JoinKey>(new JoinKey(path));
+  return std::unique_ptr<JoinKey>(new JoinKey(path, std::move(line)));
 }
 
 std::string join_command(const std::string& key_file, const std::vector<std::string>& addresses,
@@ -37,6 +63,9 @@ std::string join_command(const std::string& key_file, const std::vector<std::str
   return fmt::format("elasticrun-agent --key {} --join {}", key_file, fmt::join(places, " or "));
 }
 
-JoinKey::~JoinKey() { ::unlink(path_.c_str()); }
+// Another job may have put its own there.
+JoinKey::~JoinKey() {
+  if (text_of(path_) == line_) ::unlink(path_.c_str());
+}
 
 }  // namespace elasticrun::launcher

@@ -14,15 +14,16 @@ namespace elasticrun::launcher {
 
 class JoinKey {
  public:
-  // Replaces an older one.
+  // Replaces an older one, and nothing else.
   static Result<std::unique_ptr<JoinKey>> write(const std::string& path, const AgentStart& start);
   ~JoinKey();
   JoinKey(const JoinKey&) = delete;
   JoinKey& operator=(const JoinKey&) = delete;
 
  private:
-  explicit JoinKey(std::string path) : path_(std::move(path)) {}
+  JoinKey(std::string path, std::string line) : path_(std::move(path)), line_(std::move(line)) {}
   std::string path_;
+  std::string line_;  // in it
 };
 
 // What a person enters on a host that is to join; the addresses are ours.

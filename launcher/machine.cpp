@@ -47,6 +47,12 @@ std::string own_user() {
 
 }  // namespace
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
 Machine this_machine() {
   Machine machine;
   machine.own = {own_names(), own_user()};

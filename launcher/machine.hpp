@@ -18,6 +18,9 @@ struct Machine {
 // A driver: asks the kernel, never a name server, so that it cannot hang.
 Machine this_machine();
 
+// NAME=VALUE, as this program was started.
+std::vector<std::string> own_environment();
+
 // How many GPUs a job may use. `device_names` are the entries of /dev; `visible` is
 // CUDA_VISIBLE_DEVICES or null: what the caller narrowed already stays narrow.
 int count_gpus(const std::vector<std::string>& device_names, const char* visible);

@@ -16,14 +16,30 @@ void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) 
   worker.phase_since = now - Duration(sample.waiting_ns);
 }
 
-std::vector<Verdict> Liveness::check(Time now) {
-  std::vector<Verdict> verdicts;
+// One host is silent when others are not; nobody's beats are older than half of the timeout then.
+void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
+  const auto quiet_for = [&](Duration time) {
+    return [=](const auto& entry) { return now >= entry.second + time; };
+  };
+  const bool everybody = std::ranges::any_of(hosts_, quiet_for(options_.agent_timeout)) &&
+                         std::ranges::all_of(hosts_, quiet_for(options_.agent_timeout / 2));
+  // The first is back; the others' packets come by the pauses of their own TCP.
+  if (everybody_ && !everybody)
+    for (auto& [host, heard] : hosts_) heard = std::max(heard, now - options_.agent_timeout / 2);
+  if (everybody && !everybody_) verdicts.push_back(EverybodySilent{hosts_.size()});
+  everybody_ = everybody;
+  const Duration patience = everybody ? options_.worker_timeout : options_.agent_timeout;
   std::erase_if(hosts_, [&](const auto& entry) {
-    if (now < entry.second + options_.agent_timeout) return false;
+    if (now < entry.second + patience) return false;
     verdicts.push_back(
         HostSilent{entry.first, fmt::format("agent silent for {}", to_text(now - entry.second))});
     return true;
   });
+}
+
+std::vector<Verdict> Liveness::check(Time now) {
+  std::vector<Verdict> verdicts;
+  check_hosts(now, verdicts);
   bool somebody_busy = false;
   std::erase_if(workers_, [&](const auto& entry) {
     const auto& [id, worker] = entry;
@@ -51,7 +67,8 @@ std::vector<Verdict> Liveness::check(Time now) {
 
 Time Liveness::wake_at() const {
   Time at = never;
-  for (const auto& [host, heard] : hosts_) at = std::min(at, heard + options_.agent_timeout);
+  const Duration patience = everybody_ ? options_.worker_timeout : options_.agent_timeout;
+  for (const auto& [host, heard] : hosts_) at = std::min(at, heard + patience);
   // A hang needs no timer: a worker that hangs goes on sending samples, and each is followed by a
   // check.
   for (const auto& [id, worker] : workers_)

@@ -31,11 +31,16 @@ struct ReductionStuck {
   Generation generation;
   std::string reason;
 };
-using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck>;
+// All hosts at once: rather this machine, or its network. None is given up before it must have
+// killed its workers.
+struct EverybodySilent {
+  std::size_t hosts = 0;
+};
+using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck, EverybodySilent>;
 
 struct LivenessOptions {
   Duration agent_timeout = std::chrono::seconds(5);
-  Duration worker_timeout = std::chrono::seconds(10);
+  Duration worker_timeout = std::chrono::seconds(10);  // and of all hosts together: the lease
   Duration hung = std::chrono::minutes(10);
 };
 
@@ -64,7 +69,10 @@ class Liveness {
   };
 
   LivenessOptions options_;
+  void check_hosts(Time now, std::vector<Verdict>& verdicts);
+
   std::map<HostId, Time> hosts_;
+  bool everybody_ = false;  // is silent, as of the last check
   std::map<WorkerId, Worker> workers_;
 };
 

@@ -28,6 +28,8 @@
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
 #include "launcher/descriptors.hpp"
+#include "launcher/environment.hpp"
+#include "launcher/machine.hpp"
 #include "launcher/network.hpp"
 #include "net/listener.hpp"
 #include "wire/codec.hpp"
@@ -37,8 +39,6 @@ namespace {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
-
-constexpr Duration cleaning_time = std::chrono::seconds(5);
 
 Time now() { return std::chrono::steady_clock::now(); }
 
@@ -304,9 +304,10 @@ Parcels::Handlers Agent::handlers_of_parcels() {
 void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
   std::erase_if(order.env, [](const std::string& entry) {
-    return entry.starts_with("ELASTICRUN_SOCKET=") || entry.starts_with("ELASTICRUN_WORKER=") ||
-           entry.starts_with("ELASTICRUN_ADDRESS=");
+    const auto is = [&](const char* name) { return entry.starts_with(name); };
+    return is("ELASTICRUN_SOCKET=") || is("ELASTICRUN_WORKER=") || is("ELASTICRUN_ADDRESS=");
   });
+  order.env = with_account(std::move(order.env), own_environment());
   order.env.push_back(fmt::format("ELASTICRUN_SOCKET={}/agent.sock", directory_));
   order.env.push_back(fmt::format("ELASTICRUN_WORKER={}", id.value));
   order.env.push_back("ELASTICRUN_ADDRESS=" + address_);
@@ -391,7 +392,7 @@ void Agent::say_good_bye() {
 
 int run_agent(const AgentStart& start, const Guarded& guarded) {
   const int code = Agent(start, guarded).run();
-  end_descendants(cleaning_time);
+  end_descendants(std::chrono::seconds(5));
   remove_directory(guarded.directory);
   return code;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,22 @@ namespace {
 
 constexpr Duration cleaning_time = std::chrono::seconds(5);
 
+// What a loss of power, or of agent and guardian at once, has left: a directory of ours with a
+// socket that nobody listens to any more.
+void remove_abandoned(const std::string& base) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+    const std::string path = entry.path().string();
+    const std::string name = entry.path().filename().string();
+    struct stat status {};
+    if (!name.starts_with("elasticrun-") || name.size() != std::strlen("elasticrun-XXXXXX") ||
+        ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+        status.st_uid != ::geteuid())
+      continue;
+    if (net::nobody_listens(path + "/agent.sock")) remove_directory(path);
+  }
+}
+
 // A socket's path must fit into sockaddr_un (108 bytes), which a TMPDIR deep in a batch system's
 // tree does not; hence the last resort.
 std::string make_directory() {
@@ -33,7 +50,9 @@ std::string make_directory() {
     if (!base || base[0] != '/') continue;
     std::string path = fmt::format("{}/elasticrun-XXXXXX", base);
     if (path.size() + std::strlen("/agent.sock") >= sizeof(sockaddr_un{}.sun_path)) continue;
-    if (::mkdtemp(path.data())) return path;
+    if (!::mkdtemp(path.data())) continue;
+    remove_abandoned(base);
+    return path;
   }
   return {};
 }

@@ -217,6 +217,7 @@ SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
     Failure failure;
     if (found) {
       pid_ = answer.pid;
+      handlers_.stage(Stage::run);
       failure = co_await read_answer(Stage::run, answer);
       if (!failure) co_return std::nullopt;
       if (failure->exit_code < 0) co_return failure;

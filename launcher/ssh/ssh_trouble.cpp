@@ -60,8 +60,10 @@ Trouble late(const Symptom& symptom, const SshConfig& config, const std::string&
           fmt::format("the login of {} took longer than {}; look at the host's user directory "
                       "(LDAP, NIS) and home",
                       config.user, time)};
-    case Stage::shell:
     case Stage::run:
+      return {
+          fmt::format("the agent did not begin within {}; does what --wrap says start it?", time)};
+    case Stage::shell:
       return {
           fmt::format("the login shell of {} did not obey within {}; it hangs in its start-up "
                       "files, or they wait for input",

@@ -77,10 +77,10 @@ bool Agents::is_here(HostId host) const {
 launcher::Executor& Agents::executor_of(HostId host) { return is_here(host) ? *local_ : *ssh_; }
 
 void Agents::start(HostId host) {
-  if (running_.contains(host))
-    waiting_.insert(host);
-  else
-    start_now(host);
+  if (!running_.contains(host)) return start_now(host);
+  // Its control connection is gone, or we were not asked; what carries the old one may hang.
+  waiting_.insert(host);
+  executor_of(host).kill(host);
 }
 
 void Agents::start_now(HostId host) {

@@ -83,6 +83,7 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   const std::string idle = formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", idle_ms);
   // A reason that was said when the decision was taken is not said twice.
   const std::string why = formed.world.reason == told_ ? "" : ": " + formed.world.reason;
+  tell_troubles(now, true);  // the cause first
   say(Tone::info,
       fmt::format("world {}: {} worker{}, global batch {}, from step {}{}{}", worlds_, size,
                   size == 1 ? "" : "s", plan.global_batch, formed.step.value, idle, why));

@@ -29,6 +29,8 @@ Result<HostId> Roster::number_of(const wire::Hello& hello) {
   if (is_given(host))
     return Error{fmt::format("{} is a host of this job already; choose another --name", host.name)};
   const HostId id = book_.meet(host);
+  if (joined_.contains(id))
+    return Error{fmt::format("{} has joined already; choose another --name", host.name)};
   expected_[id] = std::move(host);
   return id;
 }

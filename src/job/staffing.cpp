@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "job/supervisor.hpp"
+#include "launcher/name_ranges.hpp"
 
 namespace elasticrun::job {
 
@@ -52,6 +53,7 @@ std::string Supervisor::too_few(const std::vector<SlotId>& slots) const {
 void Supervisor::wait_for_more(const std::string& what, Time now) {
   if (short_since_ != never) return;
   short_since_ = now;
+  tell_troubles(now, true);
   say(Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
                               to_text(spec_.deadlines.minimum_timeout)));
 }
@@ -78,20 +80,34 @@ void Supervisor::ask_for_hosts(const std::vector<SlotId>& wanted) {
       out_.push_back(StartAgent{slot.host});
 }
 
+void Supervisor::tell_waiting(const std::set<HostId>& missing, Time now) {
+  if (now < began_ + silence || waiting_told_) return;
+  std::vector<std::string> names;
+  for (const HostId host : missing) names.push_back(wiring_.host_name(host));
+  say(Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
+                              names.size() == 1 ? "" : "s", launcher::fold_names(names)));
+}
+
 // The first workers start together, when each of their hosts is there or has failed: they are told
 // their ranks and their number, and a plain program has no second chance to hear them. A host that
 // comes later is one to grow by.
 bool Supervisor::gathered(const std::vector<SlotId>& wanted, Time now) {
   if (!gathering_) return true;
   std::vector<SlotId> here;
+  std::set<HostId> missing;
   for (const SlotId slot : wanted) {
     if (hosts_[slot.host].up) here.push_back(slot);
-    if (!hosts_[slot.host].up && !failed_hosts_.contains(slot.host)) return false;
+    if (!hosts_[slot.host].up && !failed_hosts_.contains(slot.host)) missing.insert(slot.host);
+  }
+  if (!missing.empty()) {
+    tell_waiting(missing, now);
+    return false;
   }
   if (const std::string few = too_few(here); !few.empty()) {
     wait_for_more(few, now);
     return false;
   }
+  tell_troubles(now, true);
   if (here.size() < first_->size())
     say(Tone::info, fmt::format("beginning with {} of {} workers; the others' hosts are not there",
                                 here.size(), first_->size()));

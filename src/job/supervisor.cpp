@@ -62,13 +62,14 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   worker_s_ += seconds(now - counted_) * static_cast<double>(pool_.workers().size());
   counted_ = now;
   std::visit([&](const auto& e) { on(e, now); }, event);
+  if (phase_ < Phase::closing) check_liveness(now);
   if (!ending()) {
-    check_liveness(now);
     check_stragglers(now);
     decide_size(now);
   }
   if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
   staff(now);
+  waiting_told_ = waiting_told_ || now >= began_ + silence;
   tell_troubles(now, ending());
   wind_up(now);
   return std::exchange(out_, {});
@@ -76,10 +77,11 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
 
 Time Supervisor::wake_at(Time now) const {
   Time at = std::min({membership_.wake_at(), pool_.wake_at(now), deadline_});
-  if (!ending()) at = std::min(at, liveness_.wake_at());
+  if (phase_ < Phase::closing) at = std::min(at, liveness_.wake_at());
   if (watches_stragglers()) at = std::min(at, stragglers_.wake_at());
   if (library_ && !ending() && membership_.running())
     at = std::min(at, std::max(scaler_.wake_at(), now));
+  if (gathering_ && !waiting_told_) at = std::min(at, std::max(began_ + silence, now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
   at = std::min({at, patience_ends(), troubles_.wake_at()});
   for (const auto& [id, worker] : pool_.workers()) {
@@ -261,6 +263,12 @@ void Supervisor::check_liveness(Time now) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
       out_.push_back(KillAgent{host->host});
       on(HostDown{host->host, host->reason}, now);
+    } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
+      say(Tone::error, fmt::format("no host is heard any more; is the network of this machine up? "
+                                   "Waiting for {} in all",
+                                   to_text(spec_.deadlines.lease)));
+    } else if (ending()) {
+      continue;
     } else if (const auto* silent = std::get_if<rendezvous::WorkerSilent>(&verdict)) {
       rendezvous::Fence fence{silent->worker, silent->reason};
       on(fence, now);

@@ -174,6 +174,7 @@ class Supervisor {
   std::vector<SlotId> first_choice(Time now) const;
   void ask_for_hosts(const std::vector<SlotId>& wanted);
   bool gathered(const std::vector<SlotId>& wanted, Time now);
+  void tell_waiting(const std::set<HostId>& missing, Time now);
   void start_wanted(const std::vector<SlotId>& wanted, Time now);
   void give_up_late_starters(Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
@@ -220,6 +221,7 @@ class Supervisor {
     std::string why;
   };
   static constexpr std::size_t story_max = 12;
+  static constexpr Duration silence = std::chrono::seconds(3);  // then a person wants to know why
   static constexpr Duration closing_time =
       std::chrono::seconds(5);  // of an agent that says nothing
   struct PendingChange {
@@ -241,7 +243,8 @@ class Supervisor {
   std::set<HostId> failed_hosts_;  // that have no agent since their last one failed, or its start
   Troubles troubles_;              // of hosts, to be told
 
-  bool library_ = false;                   // a worker has joined through the library
+  bool library_ = false;  // a worker has joined through the library
+  bool waiting_told_ = false;
   bool gathering_ = true;                  // the hosts of the first workers are not all heard yet
   std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
   std::vector<SlotId> first_ranks_;        // all of those, in rank order

@@ -172,6 +172,14 @@ Result<int> connect_unix_socket(const std::string& path) {
   return connect_socket(*where, path);
 }
 
+bool nobody_listens(const std::string& path) {
+  const Result<Address> where = unix_address(path);
+  if (!where) return false;
+  const Fd fd = open_socket(AF_UNIX);
+  return fd.get() >= 0 && ::connect(fd.get(), where->get(), where->size) != 0 &&
+         errno == ECONNREFUSED;
+}
+
 int accept_socket(int listening_fd) {
   return ::accept4(listening_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }

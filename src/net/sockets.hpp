@@ -43,6 +43,9 @@ Result<int> listen_unix_socket(const std::string& path);
 Result<int> connect_tcp(const std::string& address, std::uint16_t port);
 Result<int> connect_unix_socket(const std::string& path);
 
+// There is a socket at that path, and no process has it open: it was left behind.
+bool nobody_listens(const std::string& path);
+
 // -1 and errno, as accept.
 int accept_socket(int listening_fd);
 

@@ -87,6 +87,29 @@ class AcrossHosts(unittest.TestCase):
             job.process.terminate()
             self.assertEqual(job.wait(PATIENCE), 143, job.err())
 
+    def test_a_host_boots_anew(self) -> None:
+        """So quickly that nobody has missed it, and what was said to the old one leads nowhere."""
+        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            first, after = job.workers(), job.now()
+            bed["node2"].crash()
+            bed["node2"].boot()
+            job.wait_for("world_formed", after, size=2, planned=False)
+            job.wait_for("world_formed", after, size=4, planned=True)
+            self.assertEqual(len(job.survivors(first)), 2)
+
+    def test_our_own_cable_is_out_for_a_moment(self) -> None:
+        """Longer than a host may be silent: that all are is no fault of theirs."""
+        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            first, after = job.workers(), job.now()
+            bed.cut()
+            until("it is noticed", lambda: "no host is heard" in job.err(), PATIENCE)
+            bed.heal()
+            job.wait_for("sample", after + 20, generation=1)
+            self.assertEqual(job.survivors(first), first)
+            self.assertEqual(job.find("host_down"), [])
+
     def test_no_worker_outlives_the_controller(self) -> None:
         with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)

@@ -37,6 +37,7 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
   CHECK(*number == HostId(2));
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
   CHECK(roster.up(*number, hello("c", 2)));
+  CHECK(roster.number_of(hello("c", 2)).has_error());
   CHECK(names(roster) == std::vector<std::string>{"a", "b", "c", "c"});
   CHECK(roster.down(*number));
   CHECK_FALSE(roster.down(*number));

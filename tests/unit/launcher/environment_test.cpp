@@ -60,6 +60,12 @@ TEST_CASE("the whole environment of one worker") {
                 "WORLD_SIZE=3"});
 }
 
+TEST_CASE("what describes the account comes from where the worker runs, unless it was passed") {
+  const std::vector<std::string> there = {"HOME=/home/b", "USER=b", "PATH=/bin", "SECRET=x"};
+  CHECK(with_account({"A=1", "PATH=/opt"}, there) ==
+        std::vector<std::string>{"A=1", "HOME=/home/b", "PATH=/opt", "USER=b"});
+}
+
 TEST_CASE("places in a world") {
   struct Row {
     int rank;

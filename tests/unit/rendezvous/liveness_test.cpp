@@ -18,6 +18,8 @@ std::string text(const ReductionStuck& v) {
   return "stuck " + std::to_string(v.worker.value) + " g" + std::to_string(v.generation.value);
 }
 
+std::string text(const EverybodySilent& v) { return "all " + std::to_string(v.hosts); }
+
 // Hosts are missed after 5 s, workers after 10 s, steps after 60 s.
 struct Watch {
   Liveness liveness{{5s, 10s, 60s}};
@@ -41,14 +43,44 @@ TEST_CASE("a silent host is named once, and again only when it was heard") {
   watch.liveness.host_heard(HostId(2), Time{} + 1s);
   CHECK(watch.wake() == 5s);
   CHECK(watch.at(4999ms) == "");
+  watch.liveness.host_heard(HostId(2), Time{} + 4s);
   CHECK(watch.at(5s) == "host 1");
   CHECK(watch.at(5s) == "");
-  CHECK(watch.wake() == 6s);
+  CHECK(watch.wake() == 9s);
   watch.liveness.host_gone(HostId(2));
   CHECK(watch.liveness.wake_at() == never);
   CHECK(watch.at(100s) == "");
   watch.liveness.host_heard(HostId(1), Time{} + 100s);
+  watch.liveness.host_heard(HostId(2), Time{} + 104s);
   CHECK(watch.at(105s) == "host 1");
+}
+
+TEST_CASE("when all are silent it is this machine, until their lease is over") {
+  Watch watch;
+  watch.liveness.host_heard(HostId(1), Time{});
+  watch.liveness.host_heard(HostId(2), Time{} + 400ms);
+  CHECK(watch.at(5s) == "all 2");
+  CHECK(watch.at(6s) == "");
+  CHECK(watch.wake() == 10s);
+  SUBCASE("and goes on") {
+    CHECK(watch.at(10s) == "host 1");
+    CHECK(watch.at(10400ms) == "host 2");
+  }
+  SUBCASE("one is heard again, and the other is not") {
+    watch.liveness.host_heard(HostId(2), Time{} + 7s);
+    CHECK(watch.at(7s) == "");
+    CHECK(watch.wake() == 9500ms);
+    watch.liveness.host_heard(HostId(2), Time{} + 9s);
+    CHECK(watch.at(9500ms) == "host 1");
+    CHECK(watch.wake() == 14s);
+  }
+  SUBCASE("both are heard again") {
+    watch.liveness.host_heard(HostId(1), Time{} + 7s);
+    watch.liveness.host_heard(HostId(2), Time{} + 7s);
+    CHECK(watch.at(7s) == "");
+    CHECK(watch.wake() == 12s);
+    CHECK(watch.at(12s) == "all 2");
+  }
 }
 
 TEST_CASE("a library's silence counts from its first letter; a plain program is never silent") {
