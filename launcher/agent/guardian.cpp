@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "launcher/agent/parcel_store.hpp"
@@ -27,7 +28,7 @@ namespace {
 constexpr Duration cleaning_time = std::chrono::seconds(5);
 
 // What a loss of power, or of agent and guardian at once, has left: a directory of ours with a
-// socket that nobody listens to any more.
+// socket that nobody listens to any more. Not a young one: its agent may be about to listen.
 void remove_abandoned(const std::string& base) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
@@ -36,7 +37,7 @@ void remove_abandoned(const std::string& base) {
     struct stat status {};
     if (!name.starts_with("elasticrun-") || name.size() != std::strlen("elasticrun-XXXXXX") ||
         ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-        status.st_uid != ::geteuid())
+        status.st_uid != ::geteuid() || status.st_mtime > ::time(nullptr) - 60)
       continue;
     if (net::nobody_listens(path + "/agent.sock")) remove_directory(path);
   }
