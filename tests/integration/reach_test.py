@@ -11,7 +11,7 @@ import unittest
 import bed as beds
 from bed import Bed, Spec
 from bed_job import Away
-from job import kill, read, until
+from job import SANITIZED, kill, read, until
 
 PATIENCE = 60
 FLOOD = 50_000_000  # bytes
@@ -82,8 +82,9 @@ class Stream(unittest.TestCase):
                 self.assertEqual(os.path.getsize(job.path("out")), FLOOD)
                 downs = [event["reason"] for event in job.find("host_down")]
                 self.assertEqual(downs, ["the job is over"])
-                self.assertLess(peak, MOST_MEMORY)
                 self.assertGreater(peak, 0)
+                if not SANITIZED:
+                    self.assertLess(peak, MOST_MEMORY)
 
     def test_its_end_is_the_end_of_the_host(self) -> None:
         with Bed([Spec(), no_forwarding()]) as bed:

@@ -14,10 +14,9 @@ import unittest
 
 import bed as beds
 from bed import Bed, Host, Spec
-from job import BIN, FASHION, Job, until
+from job import FASHION, SANITIZED, Job, until
 
 PATIENCE = 60
-AGENT = os.path.join(BIN, "elasticrun-agent")
 QUICK = ["--beat", "200ms", "--agent-timeout", "5s", "--grace", "1s"]
 TRAINING = [FASHION, "--samples", "2560", "--batch", "32"]
 MANY_EPOCHS = [*TRAINING, "--device-ms", "0.5", "--epochs", "10000"]
@@ -115,7 +114,7 @@ class Ship(unittest.TestCase):
                 [parcel] = parcels(host)
                 self.assertEqual(os.listdir(parcel), ["script"])
 
-    @unittest.skipIf(os.path.getsize(AGENT) > 15 << 20, "a sanitizer's agent needs more room")
+    @unittest.skipIf(SANITIZED, "a sanitizer's agent needs more room")
     def test_a_full_home(self) -> None:
         with Bed([lacking(home="full")]) as bed:
             folder = script(bed, 'echo "$0"')
