@@ -28,6 +28,7 @@ struct AgentStart {
   std::uint16_t port = 0;
   std::string
       network;  // of the data plane: interface, address or CIDR; empty: what others can dial
+  std::string address;  // of this host for the others, as the host file has it; empty: not said
   std::int64_t lease_ms = 10'000;
   std::int64_t beat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
@@ -38,8 +39,8 @@ struct AgentStart {
   std::int32_t slots = 0;  // of an agent that joins by itself: workers it takes
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
-                      (job, key_hex, term, host, name, addresses, port, network, lease_ms, beat_ms,
-                       orphan_grace_ms, version, stream, slots))
+                      (job, key_hex, term, host, name, addresses, port, network, address, lease_ms,
+                       beat_ms, orphan_grace_ms, version, stream, slots))
 
 // What a host that joins by itself has to know of the job: one line of JSON, in a file or on
 // standard input.

@@ -105,12 +105,6 @@ std::string data_address(const std::string& towards_controller, std::string_view
   return for_others.empty() ? "127.0.0.1" : for_others.front();
 }
 
-bool is_numeric(std::string_view address) {
-  boost::system::error_code ec;
-  ip::make_address(std::string(address), ec);
-  return !ec;
-}
-
 bool is_loopback(std::string_view address) {
   boost::system::error_code ec;
   const auto parsed = ip::make_address(std::string(address), ec);

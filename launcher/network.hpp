@@ -37,7 +37,6 @@ Result<std::vector<std::string>> addresses_for_others(const std::vector<OwnAddre
 std::string data_address(const std::string& towards_controller, std::string_view ssh_connection,
                          const std::vector<std::string>& for_others);
 
-bool is_numeric(std::string_view address);
 bool is_loopback(std::string_view address);
 
 // The address of ours that a connection to that numeric address would come from; empty when there

@@ -143,6 +143,9 @@ wire::Hello Reach::hello_from(const std::string& address) const {
 }
 
 std::string Reach::address_towards(const std::string& controller) const {
+  // What the host file says may be known to others alone (a translated address); workers listen on
+  // our own.
+  if (std::ranges::count(for_others_, start_.address) > 0) return start_.address;
   if (!start_.network.empty()) return for_others_.front();
   const char* ssh = std::getenv("SSH_CONNECTION");
   return data_address(source_towards(controller), ssh ? ssh : "", for_others_);

@@ -89,7 +89,7 @@ void Agents::start_now(HostId host) {
   start.name = roster_.name(host);
   start.addresses = for_others_;
   if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};
-  if (const auto& own = roster_.at(host).address; launcher::is_numeric(own)) start.network = own;
+  start.address = roster_.at(host).address;
   running_.insert(host);
   executor_of(host).start(start);
 }
