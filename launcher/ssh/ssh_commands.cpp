@@ -59,9 +59,19 @@ SshSession::Task<void> SshSession::start_aside(const std::string& command) {
 
 void SshSession::end_input() { ssh_channel_send_eof(state_->channel.get()); }
 
+// Asking for one stream takes in what has come for the other as well, which no descriptor shows any
+// more: only when nothing was taken in meanwhile is there nothing.
+bool SshSession::State::read_pending(std::string& out, std::size_t most, std::string& err) {
+  for (;;) {
+    const std::uint64_t before = from_socket.in_bytes;
+    if (read_once(out, most, err)) return true;
+    if (from_socket.in_bytes == before) return false;
+  }
+}
+
 // Of `out` at most so much is taken; what is left makes the command wait. The call for `err` also
 // lets libssh send what waits to be sent.
-bool SshSession::State::read_pending(std::string& out, std::size_t most, std::string& err) {
+bool SshSession::State::read_once(std::string& out, std::size_t most, std::string& err) {
   std::array<char, 16384> buffer;
   bool any = false;
   for (const int is_err : {0, 1}) {
@@ -101,6 +111,7 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
       continue;
     }
     const auto size = static_cast<std::uint32_t>(std::min(bytes.size(), piece));
+    const std::uint64_t before = s.from_socket.in_bytes;
     const int written = ssh_channel_write(channel, bytes.data(), size);
     // The call itself may have taken in that the command has ended; nothing more comes then, and
     // libssh does not say so before what the command has printed is read.
@@ -112,7 +123,9 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
       bytes.remove_prefix(static_cast<std::size_t>(written));
       progress();
     }
-    if (written == 0 || (ssh_get_poll_flags(s.ssh) & SSH_WRITE_PENDING)) co_await s.wait();
+    const bool maybe_room = written == 0 && s.from_socket.in_bytes != before;
+    if ((written == 0 && !maybe_room) || (ssh_get_poll_flags(s.ssh) & SSH_WRITE_PENDING))
+      co_await s.wait();
   }
 }
 

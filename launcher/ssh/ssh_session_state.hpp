@@ -37,7 +37,9 @@ struct KeyRing::State {
 
 struct SshSession::State {
   State(boost::asio::io_context& io, const SshConfig& c, KeyRing::State& k)
-      : config(c), keys(k), ssh(ssh_new()), descriptor(io) {}
+      : config(c), keys(k), ssh(ssh_new()), descriptor(io) {
+    ssh_set_counters(ssh, &from_socket, nullptr);
+  }
   ~State() {
     aside.reset();
     channel.reset();
@@ -65,11 +67,13 @@ struct SshSession::State {
   Task<int> try_agent();
   Task<int> try_files(Symptom& symptom);
   bool read_pending(std::string& out, std::size_t most, std::string& err);
+  bool read_once(std::string& out, std::size_t most, std::string& err);
   More more() const;
   std::string error() const { return ssh_get_error(ssh); }
 
   const SshConfig& config;
   KeyRing::State& keys;
+  ssh_counter_struct from_socket{};  // bytes that libssh has taken in
   ssh_session ssh;
   boost::asio::posix::stream_descriptor descriptor;
   Channel channel;
