@@ -84,6 +84,7 @@ class Pair final : public gloo::transport::tcp::Pair {
  public:
   Pair(Transport* transport, gloo::transport::tcp::Device* device, int rank,
        std::chrono::milliseconds timeout);
+  ~Pair() override;
   void handleEvents(int events) override;
   // Shuts down whatever socket this pair has or is about to have.
   void abort() noexcept;
@@ -95,12 +96,14 @@ class Pair final : public gloo::transport::tcp::Pair {
   void fail_messages_cut_in_the_middle() noexcept;
 
   std::atomic<bool> aborted_{false};
+  std::mutex busy_;  // held while the loop is in here
 };
 
 // Knows all buffers that somebody may be waiting on, so that abort() reaches each.
 class Transport final : public gloo::transport::tcp::Context {
  public:
   using gloo::transport::tcp::Context::Context;
+  ~Transport() override;
   std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override;
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data,
                                                                       size_t bytes) override;
