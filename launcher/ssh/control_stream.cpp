@@ -60,7 +60,8 @@ ControlStream::~ControlStream() {
 
 asio::awaitable<SshSession::More> ControlStream::run(std::string& err) {
   for (bool waited = false;;) {
-    const bool moved = move(err);
+    const std::uint64_t before = session_.taken_in();
+    const bool moved = move(err) || session_.taken_in() != before;
     if (!err.empty()) co_return SshSession::More::yes;
     if (moved) {
       co_await asio::post(io_, asio::use_awaitable);  // others have something to do, too

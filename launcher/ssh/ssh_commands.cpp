@@ -140,6 +140,8 @@ SshSession::Task<SshSession::More> SshSession::read(std::string& out, std::strin
   }
 }
 
+std::uint64_t SshSession::taken_in() const { return state_->from_socket.in_bytes; }
+
 bool SshSession::take(std::string& out, std::size_t most, std::string& err) {
   return state_->read_pending(out, most, err);
 }

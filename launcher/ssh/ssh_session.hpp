@@ -10,6 +10,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,7 +69,9 @@ class SshSession {
   // Appends what has come, of `out` at most so much; false: nothing.
   bool take(std::string& out, std::size_t most, std::string& err);
   std::size_t give(std::string_view bytes);  // how many of them were taken
-  bool wants_room() const;                   // what was given is not on its way yet
+  // Bytes from the socket so far: what has come during a call may lie in libssh's memory.
+  std::uint64_t taken_in() const;
+  bool wants_room() const;  // what was given is not on its way yet
   More more() const;
   bool output_ended() const;  // of `out`, and all of it has been taken
   // Calls `ready` once, later: when something has come (or there is room to send), or at wake().
