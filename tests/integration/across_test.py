@@ -4,38 +4,15 @@
 The hosts are network namespaces of this machine with their own processes, files and sshd (bed.py).
 Root is needed for that; without it ctest says that the test was skipped.
 """
-import os
 import sys
 import unittest
 
 import bed as beds
 from bed import Bed
-from job import FASHION, Job, until
+from bed_job import Away, slots
+from job import until
 
 PATIENCE = 60
-QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
-
-
-class Across(Job):
-    """The example on the hosts of a bed, by ssh."""
-
-    def __init__(self, bed: Bed, hosts: list[str], epochs: int = 10_000) -> None:
-        self.hosts_file = os.path.join(bed.folder, "job-hosts.txt")
-        self.set_hosts(hosts)
-        super().__init__(["--hosts", self.hosts_file, "--ssh-config", bed.ssh_config,
-                          "--policy", "fixed", "--max-batch", "128", *QUICK],
-                         [FASHION, "--samples", "2560", "--epochs", str(epochs), "--batch", "32",
-                          "--device-ms", "0.5"])
-
-    def set_hosts(self, names: list[str]) -> None:
-        with open(self.hosts_file + ".new", "w", encoding="ascii") as file:
-            file.write("".join(f"{name} slots=2\n" for name in names))
-        os.rename(self.hosts_file + ".new", self.hosts_file)
-
-    def survivors(self, before: dict[int, int]) -> dict[int, int]:
-        """Those of `before` that still run, by the same process."""
-        now = self.workers()
-        return {worker: pid for worker, pid in before.items() if now.get(worker) == pid}
 
 
 def programs(bed: Bed) -> list[str]:
@@ -46,15 +23,15 @@ def programs(bed: Bed) -> list[str]:
 
 class AcrossHosts(unittest.TestCase):
     def test_grows_shrinks_and_ends(self) -> None:
-        with Bed(3) as bed, Across(bed, ["node1", "node2"]) as job:
+        with Bed(3) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first = job.workers()
             after = job.now()
-            job.set_hosts(["node1", "node2", "node3"])
+            job.set_lines(slots(2, "node1", "node2", "node3"))
             job.wait_for("world_formed", after, size=6, planned=True)
             self.assertEqual(job.survivors(first), first)
             after = job.now()
-            job.set_hosts(["node1", "node3"])
+            job.set_lines(slots(2, "node1", "node3"))
             world = job.wait_for("world_formed", after, size=4, planned=True)
             self.assertEqual(world["hosts"], ["node1", "node3"])
             until("the leavers have ended", lambda: len(job.survivors(first)) == 2, PATIENCE)
@@ -63,7 +40,7 @@ class AcrossHosts(unittest.TestCase):
             until("nothing is left on any host", lambda: not programs(bed), 10)
 
     def test_a_host_crashes_and_another_is_cut_off(self) -> None:
-        with Bed(3) as bed, Across(bed, ["node1", "node2", "node3"]) as job:
+        with Bed(3) as bed, Away(bed, slots(2, "node1", "node2", "node3")) as job:
             job.wait_for("world_formed", size=6)
             first = job.workers()
             after = job.now()
@@ -89,7 +66,7 @@ class AcrossHosts(unittest.TestCase):
 
     def test_a_host_boots_anew(self) -> None:
         """So quickly that nobody has missed it, and what was said to the old one leads nowhere."""
-        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
             bed["node2"].crash()
@@ -100,7 +77,7 @@ class AcrossHosts(unittest.TestCase):
 
     def test_our_own_cable_is_out_for_a_moment(self) -> None:
         """Longer than a host may be silent: that all are is no fault of theirs."""
-        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
             bed.cut()
@@ -111,7 +88,7 @@ class AcrossHosts(unittest.TestCase):
             self.assertEqual(job.find("host_down"), [])
 
     def test_no_worker_outlives_the_controller(self) -> None:
-        with Bed(2) as bed, Across(bed, ["node1", "node2"]) as job:
+        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             job.process.kill()
             until("nothing is left on any host", lambda: not programs(bed), PATIENCE)

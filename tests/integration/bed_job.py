@@ -20,6 +20,11 @@ def example(epochs: int = 10_000, device_ms: float = 0.5) -> list[str]:
             "--device-ms", str(device_ms)]
 
 
+def slots(count: int, *hosts: str) -> list[str]:
+    """Lines of a host file: so many slots on each of these."""
+    return [f"{host} slots={count}" for host in hosts]
+
+
 class Away(Job):
     """A program on hosts of a bed; `lines` are those of the host file."""
 

@@ -19,18 +19,12 @@ from dataclasses import dataclass
 import bed as beds
 from bed import Bed, Host, Process
 from bed_job import Away
-from job import Late, kill, lives, read, until
+from job import SCATTERED, Late, kill, lives, read, until
 
 # bed_job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host has another one.
 DEADLINE = 2.0 + 1.0 + 1.0
 NOISE = 6.0  # of the tests: they share few cores with others
 HOSTS = ["node1", "node2", "node3"]
-# One in its own session, one whose parent is gone, one both and deaf; then the worker waits.
-SCATTERED = ["sh", "-c", """
-    setsid sleep 1000 &
-    (sleep 1001 &)
-    (setsid sh -c "trap '' INT TERM HUP; sleep 1002; sleep 1003" &)
-    exec sleep 1004"""]
 OF_SCATTERED = 5  # its processes, of each worker
 
 

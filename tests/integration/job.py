@@ -26,6 +26,12 @@ AGENT = os.path.join(BIN, "elasticrun-agent")
 SANITIZED = os.path.exists(AGENT) and os.path.getsize(AGENT) > 15 << 20
 # The job ends when the test is killed, as ctest does with one that takes too long.
 TETHER = ["setpriv", "--pdeathsig", "TERM"]
+# One in its own session, one whose parent is gone, one both and deaf; then the worker waits.
+SCATTERED = ["sh", "-c", """
+    setsid sleep 1000 &
+    (sleep 1001 &)
+    (setsid sh -c "trap '' INT TERM HUP; sleep 1002; sleep 1003" &)
+    exec sleep 1004"""]
 MARK = "JOB_UNDER_TEST"
 LOOK_EVERY = 0.005  # seconds
 Event = dict[str, Any]

@@ -14,19 +14,13 @@ import unittest
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from job import FASHION, Job, fields_of, kill, lives, read, until
+from job import FASHION, SCATTERED, Job, fields_of, kill, lives, read, until
 
 GRACE = 1.0
 PATIENCE = 10.0  # of the tests, beyond the grace time: they share two cores with others
 OPTIONS = ["-H", "localhost:2", "--grace", "1s"]
 
 STUBBORN = ["sh", "-c", "trap '' INT TERM HUP; while :; do sleep 100; done"]
-# One in its own session, one whose parent is gone, one both and deaf; then the worker waits.
-SCATTERED = ["sh", "-c", """
-    setsid sleep 1000 &
-    (sleep 1001 &)
-    (setsid sh -c "trap '' INT TERM HUP; sleep 1002; sleep 1003" &)
-    exec sleep 1004"""]
 TRAINING = [FASHION, "--samples", "3200", "--epochs", "100000", "--device-ms", "1"]
 TRAP = "trap '{}' {}; echo up; while :; do sleep 0.05; done"
 PROGRAMS = {"training": (TRAINING, 2), "stubborn": (STUBBORN, 4), "scattered": (SCATTERED, 10)}

@@ -2,14 +2,14 @@
 """A job as its users run it, on four hosts with nothing of ours: it finds its size by itself, hosts
 come, go, crash and are cut off, and it learns what it would have learnt undisturbed. Takes a minute
 or two, so it is one of the long tests."""
-import os
 import re
 import sys
 import unittest
 
 import bed as beds
 from bed import Bed, Spec
-from job import FASHION, Job, until
+from bed_job import Away, slots
+from job import FASHION, until
 
 PATIENCE = 120
 CUT = 10.0  # seconds
@@ -17,21 +17,13 @@ QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace",
          "--settle", "2s"]
 
 
-class Rack(Job):
-    """Quickstart's job on hosts of a bed."""
+class Rack(Away):
+    """Quickstart's job on one slot of each of these hosts."""
 
-    def __init__(self, bed: Bed, names: list[str]) -> None:
-        self.hosts_file = os.path.join(bed.folder, "job-hosts.txt")
-        self.names = names
-        self.set_hosts(names)
-        super().__init__(["--hosts", self.hosts_file, "--ssh-config", bed.ssh_config, "--ship",
-                          "--start", "1", "--max-batch", "256", "--batch", "64", "--explain",
-                          *QUICK], [FASHION, "--epochs", "4", "--device-ms", "1"])
-
-    def set_hosts(self, names: list[str]) -> None:
-        with open(self.hosts_file + ".new", "w", encoding="ascii") as file:
-            file.write("".join(f"{name} slots=1\n" for name in names))
-        os.rename(self.hosts_file + ".new", self.hosts_file)
+    def __init__(self, bed: Bed, *hosts: str) -> None:
+        super().__init__(bed, slots(1, *hosts), [FASHION, "--epochs", "4", "--device-ms", "1"],
+                         ["--ship", "--start", "1", "--max-batch", "256", "--batch", "64",
+                          "--explain"], QUICK)
 
     def world_on(self, after: int, here: list[str], not_here: list[str]) -> None:
         """Waits for a world with and without these hosts."""
@@ -49,9 +41,9 @@ class Rack(Job):
 class AWholeJob(unittest.TestCase):
     def test_hosts_come_and_go(self) -> None:
         specs = [Spec(slots=1), Spec(slots=1), Spec(slots=1), Spec(slots=1, private_root=True)]
-        with Bed(specs) as bed, Rack(bed, ["node1", "node2", "node3"]) as job:
+        with Bed(specs) as bed, Rack(bed, "node1", "node2", "node3") as job:
             job.world_on(0, ["node1", "node2"], [])  # it grows by itself
-            job.set_hosts(["node1", "node2", "node3", "node4"])
+            job.set_lines(slots(1, "node1", "node2", "node3", "node4"))
             job.world_on(0, ["node1", "node2", "node3", "node4"], [])
 
             stay, after = job.on("node1", "node2", "node4"), job.now()
@@ -74,7 +66,7 @@ class AWholeJob(unittest.TestCase):
             self.assertEqual(job.on("node1", "node4"), stay)
 
             stay, after = job.on("node2", "node4"), job.now()
-            job.set_hosts(["node2", "node4"])
+            job.set_lines(slots(1, "node2", "node4"))
             job.world_on(after, ["node2", "node4"], ["node1", "node3"])
             self.assertEqual(job.on("node2", "node4"), stay)
 
