@@ -25,6 +25,7 @@
 
 #include "base/check.hpp"
 #include "launcher/host_line.hpp"
+#include "launcher/own_session.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -50,17 +51,6 @@ kill -KILL $leash
 wait $leash
 exit $code
 )";
-
-// Runs in the child between fork and exec.
-struct OwnSession {
-  template <class Launcher>
-  ErrorCode on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
-    ::setsid();
-    ::signal(SIGPIPE, SIG_DFL);
-    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    return {};
-  }
-};
 
 std::string last_line(std::string_view words) {
   const auto end = words.find_last_not_of("\r\n \t");

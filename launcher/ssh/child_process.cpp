@@ -21,6 +21,8 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/own_session.hpp"
+
 namespace elasticrun::launcher {
 namespace {
 
@@ -31,16 +33,6 @@ using ErrorCode = boost::system::error_code;
 constexpr std::size_t output_max = 256u << 10;
 constexpr std::size_t last_words_max = 4096;
 constexpr auto last_words_time = std::chrono::milliseconds(500);
-
-// Runs in the child between fork and exec.
-struct OwnSession {
-  template <class Launcher>
-  ErrorCode on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
-    ::setsid();
-    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    return {};
-  }
-};
 
 std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");

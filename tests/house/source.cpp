@@ -34,6 +34,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/parcel.*",
       "launcher/*executor.*",
       "launcher/host_discovery.*",
+      "launcher/own_session.hpp",
       "launcher/join_key.*",
       "launcher/ssh/child_process.*",
       "launcher/ssh/control_stream.*",
