@@ -35,7 +35,7 @@ std::string Server::Impl::decide(const wire::Hello& hello) const {
                        hello.term.value, ours.term.value);
   if (agents.contains(hello.host))
     return fmt::format("host {} is connected already", hello.host.value);
-  return handlers.admit ? handlers.admit(hello) : std::string();
+  return {};
 }
 
 void Server::Impl::accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,

@@ -34,8 +34,6 @@ struct ServerOptions {
 struct ServerHandlers {
   // The number of a host that joins by itself; no_host: refused. May be left out: all are refused.
   std::function<HostId(const wire::Hello&)> number = {};
-  // Empty: welcome. Else why that agent is refused (a host that nobody asked for). May be left out.
-  std::function<std::string(const wire::Hello&)> admit = {};
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
   // worker 0: a report of the agent itself (wire::FromAgent); else a letter (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
