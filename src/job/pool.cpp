@@ -37,11 +37,6 @@ bool Pool::has_free_slot(Time now) const {
   return std::ranges::any_of(slots_, [&](SlotId s) { return !worker_in(s) && usable(s, now); });
 }
 
-int Pool::usable(Time now) const {
-  return static_cast<int>(
-      std::ranges::count_if(slots_, [&](SlotId s) { return worker_in(s) || usable(s, now); }));
-}
-
 std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>& members) const {
   std::vector<SlotId> wanted;
   std::vector<SlotId> free;

@@ -50,7 +50,6 @@ class Pool {
   // One in which a worker could be started, and none is.
   bool has_free_slot(Time now) const;
   // How many slots could have a worker now.
-  int usable(Time now) const;
 
   // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
   // minutes.

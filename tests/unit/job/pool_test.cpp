@@ -93,7 +93,6 @@ TEST_CASE("the first failure costs nothing, then the pause doubles up to five mi
     CAPTURE(pause.count());
     CHECK(wanted(pool, 4, 10s) == (pause == 0s ? "0123" : "123"));
     CHECK(wanted(pool, 4, 10s + pause) == "0123");
-    CHECK(pool.usable(Time{} + 10s) == (pause == 0s ? 4 : 3));
     CHECK(pool.wake_at(Time{} + 10s) == (pause == 0s ? never : Time{} + 10s + pause));
     CHECK(pool.wake_at(Time{} + 10s + pause) == never);
   }
@@ -109,7 +108,6 @@ TEST_CASE("a slot whose worker left by itself stays empty") {
   CHECK(wanted(pool, 4) == "023");
   pool.slot_works(slot(1));
   CHECK(wanted(pool, 4) == "023");
-  CHECK(pool.usable(Time{}) == 3);
 }
 
 }  // namespace
