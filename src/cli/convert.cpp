@@ -174,9 +174,9 @@ class Converter {
   void read_stragglers() {
     const std::string_view what = find("stragglers") ? text("stragglers") : "replace";
     if (what == "off")
-      spec_.stragglers = job::Stragglers::off;
+      spec_.stragglers = job::StragglerAction::off;
     else if (what == "report")
-      spec_.stragglers = job::Stragglers::report;
+      spec_.stragglers = job::StragglerAction::report;
     else if (what != "replace")
       fail("stragglers", fmt::format("'{}' is not known; use off, report or replace", what));
   }

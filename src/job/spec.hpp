@@ -19,7 +19,7 @@
 namespace elasticrun::job {
 
 // What is done about a worker that is slower than the others.
-enum class Stragglers { off, report, replace };
+enum class StragglerAction { off, report, replace };
 
 struct JobSpec {
   std::vector<std::string> argv;  // the program and its arguments; never empty
@@ -40,7 +40,7 @@ struct JobSpec {
   autoscaler::BatchRule batch;  // what the command line says of it; the program adds the rest
   std::string policy = "fixed";
   int spares = 0;  // workers that are started and ready, and not in the world
-  Stragglers stragglers = Stragglers::replace;
+  StragglerAction stragglers = StragglerAction::replace;
   std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
 
   Deadlines deadlines;

@@ -280,7 +280,7 @@ void Supervisor::check_liveness(Time now) {
 }
 
 bool Supervisor::watches_stragglers() const {
-  return spec_.stragglers != Stragglers::off && !ending() && membership_.running();
+  return spec_.stragglers != StragglerAction::off && !ending() && membership_.running();
 }
 
 void Supervisor::check_stragglers(Time now) {
@@ -288,7 +288,7 @@ void Supervisor::check_stragglers(Time now) {
   for (const auto& one : stragglers_.confirmed(now)) {
     const Worker* worker = pool_.find(one.worker);
     if (!worker) continue;
-    const bool replace = spec_.stragglers == Stragglers::replace && pool_.has_free_slot(now);
+    const bool replace = spec_.stragglers == StragglerAction::replace && pool_.has_free_slot(now);
     const std::string what = fmt::format("{} computes at {:.2f} of the others' speed, for {}",
                                          name_of(one.worker), one.score, to_text(one.slow_for));
     record("straggler", {{"worker", static_cast<std::int64_t>(one.worker.value)},
@@ -297,7 +297,7 @@ void Supervisor::check_stragglers(Time now) {
                          {"slow_for_s", seconds(one.slow_for)},
                          {"action", std::string(replace ? "replace" : "report")}});
     if (!replace) {
-      say(Tone::info, what + (spec_.stragglers == Stragglers::report
+      say(Tone::info, what + (spec_.stragglers == StragglerAction::report
                                   ? ""
                                   : "; no other slot is free to replace it"));
       continue;
