@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "autoscaler/autoscaler.hpp"
+#include "cli/ctl_options.hpp"
 #include "cli/flags.hpp"
 #include "job/deadlines.hpp"
 
@@ -174,10 +176,23 @@ TEST_CASE("the library") {
   same(marked(section(page, "DESCRIPTION"), "Fa"), members);
 }
 
+TEST_CASE("policies") {
+  const auto known = autoscaler::Autoscaler::policies();
+  same(found(text_of("man/elasticrun-policies.7"), "\n\\.It Cm ([a-z-]+)"),
+       Names(known.begin(), known.end()));
+}
+
+TEST_CASE("flags of elasticctl simulate") {
+  const char* arguments[] = {"elasticctl", "simulate", "--help"};
+  const auto help = std::get<std::string>(parse_ctl(3, arguments).value());
+  Names code = found(help, "\n  (?:-h,)?--([a-z-]+)");
+  code.erase("help");
+  same(found(text_of("man/elasticctl.1"), "\n\\.It Fl -([a-z-]+)"), code);
+}
+
 TEST_CASE("pages fit a terminal, and name pages that exist") {
-  for (const char* name :
-       {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
-        "elasticctl.1", "elasticrun-policies.7"}) {
+  for (const char* name : {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5",
+                           "elasticrun-worker.3", "elasticctl.1", "elasticrun-policies.7"}) {
     CAPTURE(name);
     const std::string page = text_of(fmt::format("man/{}", name));
     const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");

@@ -60,12 +60,12 @@ class Controller {
   std::map<std::uint32_t, WorkerView> workers;
   std::vector<std::string> letters;  // "worker: text"
   std::vector<wire::ParcelWanted> wanted;
-  std::string exit_reason;           // of the agent, empty while it runs
-  std::string agent_lines;           // its standard error
-  int agent_pid = 0;                 // of the agent proper
-  Duration up_after{};               // from the start of the program to the greeting
-  Duration longest_silence{};        // between two beats
-  bool beating = true;               // whether we send beats
+  std::string exit_reason;     // of the agent, empty while it runs
+  std::string agent_lines;     // its standard error
+  int agent_pid = 0;           // of the agent proper
+  Duration up_after{};         // from the start of the program to the greeting
+  Duration longest_silence{};  // between two beats
+  bool beating = true;         // whether we send beats
   std::unique_ptr<net::Session> agent;
   std::unique_ptr<LocalExecutor> executor;
 
