@@ -1,9 +1,10 @@
-"""`true` on many hosts, by elasticrun and by what others use for it.
+"""/bin/true on many hosts, by elasticrun and by what others use for it.
 
 The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py);
 one key exchange for all, for OpenSSH's own choice takes five times as long as the one that libssh
 has. Clients and hosts share this machine's processors: it is their time that is measured, and no
-network's. A round runs every way once; the figures are medians over rounds.
+network's. A round runs every way once; the figures are medians over rounds. The program is named by
+its path: `true` alone is a part of the login shell, which costs nothing and is no program.
 """
 import os
 import shutil
@@ -23,6 +24,7 @@ KEY_EXCHANGE = "curve25519-sha256"
 OPTIONS = {"KexAlgorithms": KEY_EXCHANGE,
            "SetEnv": "XDG_RUNTIME_DIR=/run"}  # in memory, as where systemd sees to logins
 BARE = "bare libssh"
+PROGRAM = "/bin/true"
 Command = Sequence[str | Path]
 
 
@@ -81,20 +83,20 @@ def forget_agents(bed: Bed) -> None:
 def by_processes(bed: Bed) -> Command:
     """An `ssh` for each host, all at once, as a shell script would do it."""
     names = " ".join(host.name for host in bed.hosts)
-    return ["sh", "-c", f'p=; for h in {names}; do ssh -F "$1" $h true & p="$p $!"; done; '
+    return ["sh", "-c", f'p=; for h in {names}; do ssh -F "$1" $h /bin/true & p="$p $!"; done; '
             "for i in $p; do wait $i || exit 1; done", "sh", bed.ssh_config]
 
 
 def by_mpirun(bed: Bed) -> Command:
     return ["mpirun", "-H", ",".join(f"{host.name}:1" for host in bed.hosts),
             "--mca", "plm", "rsh", "--mca", "plm_rsh_args", f"-F {bed.ssh_config}",
-            "--mca", "plm_rsh_no_tree_spawn", "1", "true"]
+            "--mca", "plm_rsh_no_tree_spawn", "1", PROGRAM]
 
 
 def all_ways(programs: Path, bed: Bed) -> list[Way]:
     names, many = ",".join(host.name for host in bed.hosts), str(len(bed.hosts))
     ours = [programs / "elasticrun", "--hosts", bed.hosts_file, "--ssh-config", bed.ssh_config,
-            "true"]
+            PROGRAM]
     bare = [programs / "bench_bare_libssh", "root", bed.identity, bed.known_hosts,
             *(host.address for host in bed.hosts)]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -103,10 +105,10 @@ def all_ways(programs: Path, bed: Bed) -> list[Way]:
         Way("elasticrun, first run: copies its agent", ours, lambda: forget_agents(bed)),
         Way("elasticrun, second run", ours),
         Way("ssh, a process for each host", by_processes(bed)),
-        Way("pdsh", ["pdsh", "-S", "-R", "ssh", "-f", many, "-w", names, "true"],
+        Way("pdsh", ["pdsh", "-S", "-R", "ssh", "-f", many, "-w", names, PROGRAM],
             env={"PDSH_SSH_ARGS_APPEND": f"-F {bed.ssh_config}"}),
         Way("clush", ["clush", "-q", "-S", "-f", many, "-o", f"-F {bed.ssh_config}", "-w", names,
-                      "true"]),
+                      PROGRAM]),
         # It waits for about a second a host, from some ten hosts on.
         Way("mpirun", by_mpirun(bed), env=as_root, rounds=2),
     ]
@@ -123,7 +125,7 @@ def row(way: Way, bare: Way) -> Row:
 
 
 def fanout(programs: Path, hosts: int, rounds: int) -> list[Row]:
-    """Wall time of `true` on every host."""
+    """Wall time of the program on every host."""
     if reason := missing():
         return [Row("all", f"not measured: {reason}")]
     with Bed([Spec(slots=1, options=dict(OPTIONS)) for _ in range(hosts)]) as bed:
