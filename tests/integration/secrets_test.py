@@ -100,8 +100,11 @@ class Key(unittest.TestCase):
 
     def look_into_processes(self, key: str) -> None:
         control = subprocess.Popen(["sleep", "1000"], env={"SECRET": key})
+        shown = f"/proc/{control.pid}/environ"
         try:
-            self.assertEqual(with_key(process_files(), key), [f"/proc/{control.pid}/environ"])
+            # A program has started before the kernel knows where its environment lies.
+            until("the control's environment can be read", lambda: content(shown), PATIENCE)
+            self.assertEqual(with_key(process_files(), key), [shown])
         finally:
             control.kill()
             control.wait()
