@@ -35,7 +35,8 @@ Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book
     const HostId id = book.meet(host);
     const int count = slots_of(host, default_slots);
     auto& out = host.spare ? plan.spares : plan.slots;
-    for (int slot = 0; slot < count; ++slot) out.push_back({id, host.name, slot});
+    for (int slot = 0; slot < count; ++slot)
+      out.push_back({id, host.name, slot, host.price / count});
     if (!host.spare) plan.slots_by_host.push_back(count);
   }
   return plan;

@@ -21,6 +21,7 @@ struct Slot {
   HostId host;
   std::string host_name;
   std::int32_t slot = 0;  // on its host, from 0
+  double price = 0;       // its part of its host's, per hour; 0: not said
 
   bool operator==(const Slot&) const = default;
 };

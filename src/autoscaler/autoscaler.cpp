@@ -58,25 +58,47 @@ Result<Autoscaler> Autoscaler::make(Options options) {
 
 Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
     : policy_(std::move(policy)), rule_(options.batch), limits_(std::move(options.limits)) {
-  sizes_changed(std::move(limits_.sizes));
+  std::vector<Offer> offers;
+  for (const int size : limits_.sizes) offers.push_back({.size = size});
+  offers_changed(std::move(offers));
 }
 
-void Autoscaler::sizes_changed(std::vector<int> sizes, int slots_per_host) {
-  slots_per_host_ = slots_per_host;
-  std::erase_if(sizes, [&](int size) { return size < limits_.min || size > limits_.max; });
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  limits_.sizes = std::move(sizes);
+void Autoscaler::offers_changed(std::vector<Offer> offers) {
+  std::erase_if(offers, [&](const Offer& offer) {
+    return offer.size < limits_.min || offer.size > limits_.max;
+  });
+  std::ranges::stable_sort(offers, {}, &Offer::size);
+  const auto doubled = std::ranges::unique(offers, {}, &Offer::size);
+  offers.erase(doubled.begin(), doubled.end());
+  limits_.sizes.clear();
+  for (Offer& offer : offers) {
+    if (!(offer.price > 0)) offer.price = offer.size;
+    limits_.sizes.push_back(offer.size);
+  }
+  offers_ = std::move(offers);
   dirty_ = true;
 }
 
-void Autoscaler::progress(std::int64_t steps_left) {
-  ER_CHECK(steps_left >= 0);
-  steps_left_ = steps_left;
+void Autoscaler::progress(std::optional<std::int64_t> samples_left) {
+  ER_CHECK(!samples_left || *samples_left >= 0);
+  samples_left_ = samples_left;
+}
+
+double Autoscaler::spent(Time now) const {
+  if (size_ == 0) return 0;
+  const int paid = changing_ ? std::max(size_, wanted_) : size_;
+  return spent_ + offer_of(offers_, paid).price * seconds(now - counted_) / 3600;
+}
+
+void Autoscaler::count_money(Time now) {
+  spent_ = spent(now);
+  counted_ = now;
 }
 
 void Autoscaler::change_started(Time now) {
   if (changing_) return;
+  count_money(now);
+  if (!began_) began_ = now;
   changing_ = true;
   wanted_ = decision_.action == Action::stay ? 0 : decision_.target;
   quiet_since_ = now;
@@ -85,6 +107,7 @@ void Autoscaler::change_started(Time now) {
 }
 
 void Autoscaler::change_ended(Time now) {
+  count_money(now);
   changing_ = false;
   quiet_since_ = now;
   window_.change_ended();
@@ -100,6 +123,7 @@ void Autoscaler::change_ended(Time now) {
 void Autoscaler::world_changed(Generation generation, int size, std::int64_t global_batch,
                                Time now) {
   ER_CHECK(size > 0 && global_batch >= 0);
+  count_money(now);
   size_ = size;
   global_batch_ = global_batch;
   if (first_batch_ == 0) first_batch_ = global_batch;
@@ -121,13 +145,19 @@ Snapshot Autoscaler::snapshot(Time now) const {
   seen.size = size_;
   seen.change_under_way = changing_;
   seen.curve = window_.curve();
-  for (const int size : limits_.sizes)
-    seen.batches.push_back(
-        {size, autoscaler::plan(rule_, size, {}).global_batch,
-         slots_per_host_ > 0 ? (size + slots_per_host_ - 1) / slots_per_host_ : 0});
+  seen.offers = offers_;
+  for (Offer& offer : seen.offers)
+    offer.global_batch = autoscaler::plan(rule_, offer.size, {}).global_batch;
+  const auto here = std::ranges::lower_bound(seen.offers, size_, {}, &Offer::size);
+  if (here == seen.offers.end() || here->size != size_) {
+    Offer lacking = offer_of(seen.offers, size_);
+    lacking.global_batch = global_batch_;
+    seen.offers.insert(here, lacking);
+  }
   seen.global_batch = global_batch_;
-  seen.steps_left = steps_left_;
+  seen.samples_left = samples_left_;
   seen.elapsed = began_ ? now - *began_ : Duration::zero();
+  seen.spent = spent(now);
   return seen;
 }
 

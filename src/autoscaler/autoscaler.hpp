@@ -28,7 +28,7 @@ struct Options {
   std::string policy = "throughput";
   int target = 0;  // of the policy `fixed`; 0: as many as can be had
   BatchRule batch;
-  Limits limits;  // `sizes` are given later, by sizes_changed
+  Limits limits;  // `sizes` are given later, by offers_changed
 };
 
 class Autoscaler {
@@ -38,12 +38,12 @@ class Autoscaler {
   static Result<Autoscaler> make(Options options);
 
   // ---- facts
-  // Sizes that can be had now, in any order; those outside the limits are left out. Where all hosts
-  // have the same number of slots, it tells which sizes reach beyond one host; 0: not known.
-  void sizes_changed(std::vector<int> sizes, int slots_per_host = 0);
+  // Sizes that can be had now, in any order; those outside the limits are left out. One without a
+  // price costs 1 per worker: money is then worker hours. The global batch is filled in here.
+  void offers_changed(std::vector<Offer> offers);
   // What the program said about its batch. Values given here replace the former rule.
   void batch_rule_changed(const BatchRule& rule) { rule_ = rule; }
-  void progress(std::int64_t steps_left);
+  void progress(std::optional<std::int64_t> samples_left);
   // Again, before the first has ended, is still one change.
   void change_started(Time now);
   // After world_changed when it came to that. Without, the size last decided on is not tried
@@ -64,6 +64,9 @@ class Autoscaler {
   // where the rule names no base.
   BatchPlan plan(int size, std::vector<double> weights) const;
   std::vector<Measure> curve() const { return window_.curve(); }
+  // Money, since the first world: its size's price, and that of the size it is about to have while
+  // those workers start.
+  double spent(Time now) const;
   std::string_view policy() const { return policy_->name(); }
 
  private:
@@ -77,18 +80,21 @@ class Autoscaler {
   Decision consider(Time now);
   Decision veto(Decision wanted, Time now) const;
   Snapshot snapshot(Time now) const;
+  void count_money(Time now);
 
   std::unique_ptr<Policy> policy_;
   BatchRule rule_;
   Limits limits_;
   Window window_;
-  int slots_per_host_ = 0;
+  std::vector<Offer> offers_;  // of limits_.sizes
 
   int size_ = 0;  // 0: no world yet
   std::int64_t global_batch_ = 0;
   std::int64_t first_batch_ = 0;
-  std::optional<std::int64_t> steps_left_;
+  std::optional<std::int64_t> samples_left_;
   std::optional<Time> began_;
+  double spent_ = 0;  // up to
+  Time counted_{};
   Time quiet_since_{};  // end of the last change
   bool changing_ = false;
   int wanted_ = 0;                // what the change under way is for, as far as we decided it

@@ -52,20 +52,13 @@ Measure joined(const Measure& before, const Measure& visit) {
   return both;
 }
 
-SizeBatch batch_of(const Snapshot& snapshot, int size) {
-  for (const SizeBatch& batch : snapshot.batches)
-    if (batch.size == size) return batch;
-  return {.size = size, .global_batch = size == snapshot.size ? snapshot.global_batch : 0};
-}
-
 // A batch nobody has named is taken for the same at every size.
-double samples_per_step(const SizeBatch& batch) {
-  return batch.global_batch > 0 ? static_cast<double>(batch.global_batch) : 1;
+double samples_per_step(const Offer& offer) {
+  return offer.global_batch > 0 ? static_cast<double>(offer.global_batch) : 1;
 }
 
-Place place_of(const Snapshot& snapshot, int size) {
-  const SizeBatch batch = batch_of(snapshot, size);
-  return {.size = size, .hosts = batch.hosts, .share = samples_per_step(batch) / size};
+Place place_of(const Offer& offer) {
+  return {.size = offer.size, .hosts = offer.hosts, .share = samples_per_step(offer) / offer.size};
 }
 
 // A program that only starts its device in compute reports next to nothing: that is not known,
@@ -128,10 +121,10 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   for (const auto& [size, known] : known_) {
     if (!usable(known)) continue;
     const Measure& measure = known.joined;
-    const SizeBatch batch = batch_of(view.snapshot, size);
+    const Offer offer = offer_of(view.snapshot.offers, size);
     const double doubt = size == view.snapshot.size ? 0 : this->doubt(measure, view);
-    const double step = samples_per_step(batch) / measure.samples_per_s;
-    timed.push_back({.place = place_of(view.snapshot, size),
+    const double step = samples_per_step(offer) / measure.samples_per_s;
+    timed.push_back({.place = place_of(offer),
                      .step_s = step,
                      .compute_s = compute_s(step, measure.compute_share),
                      .error = measure.error + doubt});
@@ -148,7 +141,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
     if (size > most || all.contains(size)) continue;
-    const Place place = place_of(view.snapshot, size);
+    const Place place = place_of(offer_of(view.snapshot.offers, size));
     const double samples = place.share * size;
     const auto range = model.predict(place, samples / best_rate);
     double high = samples / range.best;

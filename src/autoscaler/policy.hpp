@@ -43,22 +43,27 @@ struct Decision {
   Time again = never;  // when to ask again even if nothing has happened
 };
 
-// What is known beforehand of a size that can be had.
-struct SizeBatch {
+// A size that can be had, and what is known of it beforehand.
+struct Offer {
   int size = 0;
-  std::int64_t global_batch = 0;  // 0: unknown
   int hosts = 0;                  // 0: unknown
+  double price = 0;               // of all its workers, per hour
+  std::int64_t global_batch = 0;  // 0: unknown
 };
 
 struct Snapshot {
   int size = 0;  // of the present world
   bool change_under_way = false;
-  std::vector<Measure> curve;      // sizes measured, in order
-  std::vector<SizeBatch> batches;  // for Limits::sizes
-  std::int64_t global_batch = 0;   // of the present world; 0: unknown
-  std::optional<std::int64_t> steps_left;
-  Duration elapsed{};  // since the first world
+  std::vector<Measure> curve;     // sizes measured, in order
+  std::vector<Offer> offers;      // in order: Limits::sizes, and the present one
+  std::int64_t global_batch = 0;  // of the present world; 0: unknown
+  std::optional<std::int64_t> samples_left;
+  Duration elapsed{};  // since the first workers were started
+  double spent = 0;    // money, since the first world
 };
+
+// Of any size: one that is none of them (somebody was lost) is priced like its nearest.
+Offer offer_of(const std::vector<Offer>& offers, int size);
 
 struct Limits {
   int min = 1;

@@ -2,12 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace elasticrun::autoscaler {
 
 double worth(double samples_per_s, int size, double min_gain) {
   return samples_per_s / std::pow(static_cast<double>(size), min_gain);
+}
+
+Offer offer_of(const std::vector<Offer>& offers, int size) {
+  const auto above = std::ranges::lower_bound(offers, size, {}, &Offer::size);
+  if (above != offers.end() && above->size == size) return *above;
+  Offer none{.size = size, .price = static_cast<double>(size)};
+  if (offers.empty()) return none;
+  const Offer& near = above == offers.end() ? offers.back() : *above;
+  none.price *= near.price / near.size;
+  return none;
 }
 
 std::string rate_text(double rate) {
@@ -21,10 +32,8 @@ std::string workers_text(int count) {
 std::string_view direction(int from, int to) { return to > from ? "growing" : "shrinking"; }
 
 std::optional<Duration> time_left(const Snapshot& snapshot, const Measure& here) {
-  if (!snapshot.steps_left || snapshot.global_batch <= 0) return {};
-  const double samples =
-      static_cast<double>(*snapshot.steps_left) * static_cast<double>(snapshot.global_batch);
-  const double left = samples / here.samples_per_s;
+  if (!snapshot.samples_left) return {};
+  const double left = static_cast<double>(*snapshot.samples_left) / here.samples_per_s;
   // Beyond a year it is as good as endless, and a Duration must not overflow.
   if (!(left < 3e7)) return {};
   return Duration(std::llround(left * 1e9));

@@ -231,8 +231,11 @@ void Run::hosts_changed() {
   slots_ = plan.slots;
   // Those of spare hosts count for no size: they take the places of others.
   slots_.insert(slots_.end(), plan.spares.begin(), plan.spares.end());
-  SlotsChanged changed{{}, plan.slots_by_host};
-  for (const auto& slot : slots_) changed.slots.push_back({slot.host, slot.slot});
+  SlotsChanged changed{{}, plan.slots_by_host, {}};
+  for (const auto& slot : slots_) {
+    changed.slots.push_back({slot.host, slot.slot});
+    changed.prices.push_back(slot.price);
+  }
   feed(changed);
 }
 

@@ -66,6 +66,7 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   for (const auto& member : formed.world.members) workers.push_back(member.worker);
   stragglers_.world_changed(formed.world.generation, workers);
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
+  work_.world_changed(formed.step, plan.global_batch);
   progress(formed.step);
 
   record("world_formed", {{"generation", static_cast<std::int64_t>(formed.world.generation.value)},

@@ -39,7 +39,8 @@ struct JobSpec {
 
   autoscaler::BatchRule batch;  // what the command line says of it; the program adds the rest
   std::string policy = "fixed";
-  int spares = 0;  // workers that are started and ready, and not in the world
+  double price = 1;  // of a worker per hour, where its host does not say
+  int spares = 0;    // workers that are started and ready, and not in the world
   StragglerAction stragglers = StragglerAction::replace;
   std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
 

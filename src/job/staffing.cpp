@@ -219,6 +219,7 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
 
 void Supervisor::decide_size(Time now) {
   if (!library_ || !membership_.running() || now < scaler_.wake_at()) return;
+  scaler_.progress(work_.left());
   const autoscaler::Decision decision = scaler_.decide(now);
   const bool moves = decision.action != autoscaler::Action::stay && decision.target != target_;
   if (!moves && decision.reason == last_reason_) return;

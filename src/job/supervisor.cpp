@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "base/error.hpp"
+#include "job/prices.hpp"
 #include "wire/limits.hpp"
 
 namespace elasticrun::job {
@@ -95,11 +96,9 @@ Time Supervisor::wake_at(Time now) const {
 
 void Supervisor::on(const SlotsChanged& changed, Time now) {
   pool_.set_slots(changed.slots);
-  const auto& by_host = changed.slots_by_host;
-  const bool alike =
-      !by_host.empty() && std::ranges::count(by_host, by_host.front()) == std::ssize(by_host);
-  scaler_.sizes_changed(launcher::reachable_sizes(by_host, spec_.unit, spec_.limits, spec_.start),
-                        alike ? by_host.front() : 0);
+  scaler_.offers_changed(offers(
+      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start),
+      changed.slots, changed.prices, spec_.price));
   const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
@@ -222,6 +221,7 @@ void Supervisor::on(const FromWorker& from, Time now) {
   if (const auto* ready = std::get_if<wire::Ready>(&from.letter)) {
     worker->ready = true;
     batch_said(ready->train);
+    work_.asked(ready->train);
     if (phase_ == Phase::trained && membership_.is_member(from.worker))
       happen(Happening::train_again);
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
@@ -256,6 +256,7 @@ void Supervisor::progress(Step step) {
   if (step <= newest_) return;
   newest_ = step;
   failures_ = 0;
+  work_.committed(step);
 }
 
 void Supervisor::check_liveness(Time now) {

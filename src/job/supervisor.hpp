@@ -24,6 +24,7 @@
 #include "job/sink.hpp"
 #include "job/spec.hpp"
 #include "job/troubles.hpp"
+#include "job/work.hpp"
 #include "rendezvous/liveness.hpp"
 #include "rendezvous/membership.hpp"
 
@@ -35,6 +36,7 @@ namespace elasticrun::job {
 struct SlotsChanged {
   std::vector<SlotId> slots;
   std::vector<int> slots_by_host;
+  std::vector<double> prices;  // of the slots, per hour; 0, or none at all: not said
 };
 struct HostUp {
   HostId host;
@@ -253,6 +255,7 @@ class Supervisor {
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it
   Step newest_ = no_state;
+  Work work_;
   bool left_ = false;    // since the last world formed a member has left by itself
   bool failed_ = false;  // since then one has failed
   std::optional<PendingChange> change_;

@@ -90,7 +90,7 @@ void Cluster::arm() {
 }
 
 void Cluster::set_slots(const std::vector<job::SlotId>& slots) {
-  job::SlotsChanged changed{slots, {}};
+  job::SlotsChanged changed{slots, {}, {}};
   std::map<HostId, int> by_host;
   for (const auto& slot : slots) ++by_host[slot.host];
   for (const auto& [host, count] : by_host) changed.slots_by_host.push_back(count);

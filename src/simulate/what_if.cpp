@@ -91,7 +91,7 @@ class Run {
     out_.samples += samples;
     ++out_.rounds;
     pass(from_seconds(took));
-    scaler_.progress(static_cast<std::int64_t>(std::max(0.0, left() / batch_)));
+    scaler_.progress(static_cast<std::int64_t>(std::max(0.0, left())));
     autoscaler::WorldSample sample{.generation = generation_, .size = size_};
     sample.steps = static_cast<std::int64_t>(steps);
     sample.samples_per_s = steps * batch_ / took;
@@ -184,7 +184,11 @@ Result<Outcome> what_if(const Curve& curve, const Conditions& conditions,
   options.limits.max = sizes.back();
   auto scaler = autoscaler::Autoscaler::make(std::move(options));
   if (!scaler) return scaler.error();
-  scaler->sizes_changed(sizes, curve.slots_per_host());
+  const int slots = curve.slots_per_host();
+  std::vector<autoscaler::Offer> offers;
+  for (const int size : sizes)
+    offers.push_back({size, (size + slots - 1) / slots, conditions.price * size, 0});
+  scaler->offers_changed(std::move(offers));
   return Run(curve, conditions, question, std::move(*scaler)).run(start);
 }
 

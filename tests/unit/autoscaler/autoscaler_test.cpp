@@ -159,14 +159,14 @@ TEST_CASE("sizes that come and go") {
       make("fixed", 0, 2, 8, {1, 2, 4}), [](int k) { return 1000.0 * k; }, 2);
   job.run(1min);
   CHECK(job.path() == "4");
-  job.scaler.sizes_changed({16, 8, 1, 8, 2});  // unordered, doubled, outside the limits
+  job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}});  // unordered, doubled, outside the limits
   job.run(1min);
   CHECK(job.path() == "4 8");
   job.lose_to(7);
-  job.scaler.sizes_changed({2, 4, 6, 7});
+  job.scaler.offers_changed({{2}, {4}, {6}, {7}});
   job.run(1min);
   CHECK(job.size == 7);
-  job.scaler.sizes_changed({2, 4});
+  job.scaler.offers_changed({{2}, {4}});
   job.run(1min);
   CHECK(job.size == 4);
 }

@@ -155,10 +155,10 @@ TEST_CASE("a lost worker does not lose the way, a short slow phase does not eith
 
 TEST_CASE("little work left is not spent on a try") {
   FakeJob job(scaler({1, 2, 4}), perfect(), 1);
-  job.scaler.progress(3);  // 3 x 5040 samples at 1000/s: 15 s
+  job.scaler.progress(15'000);  // samples at 1000/s: 15 s
   job.run(2min);
   CHECK(job.moves.empty());
-  job.scaler.progress(100'000);
+  job.scaler.progress(500'000'000);
   job.run(5min);
   CHECK(job.size == 4);
 }

@@ -190,11 +190,11 @@ TEST_CASE("a drift of the throughput opens the question again, noise does not") 
 
 TEST_CASE("a change shortly before the end is not made") {
   FakeJob job(scaler({1, 2, 4}), perfect(), 1);
-  job.scaler.progress(3);  // 3 x 5040 samples at 1000/s: 15 s
+  job.scaler.progress(15'000);  // samples at 1000/s: 15 s
   job.run(2min);
   CHECK(job.moves.empty());
   CHECK(job.reasons.back() == "too little work left to pay for a change");
-  job.scaler.progress(1000);
+  job.scaler.progress(5'000'000);
   job.run(2min);
   CHECK(job.size == 4);
 }

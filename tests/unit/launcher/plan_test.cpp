@@ -34,6 +34,9 @@ TEST_CASE("the plan follows the file's order; spares stand apart") {
   CHECK(text_of(plan.slots) == "0=b.0 0=b.1 1=a.0 1=a.1 3=c.0");
   CHECK(text_of(plan.spares) == "2=s.0");
   CHECK(plan.slots_by_host == std::vector{2, 2, 1});
+  const Plan priced = make_plan(hosts_of("b:4 price=6,a:1"), 2, book);
+  CHECK(priced.slots.front().price == 1.5);
+  CHECK(priced.slots.back().price == 0);
 }
 
 TEST_CASE("a host keeps its number when the file changes") {
