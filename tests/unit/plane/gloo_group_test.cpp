@@ -61,9 +61,16 @@ void check_all_reduce(Group& group, std::size_t count) {
   CHECK(wrong == 0);
 }
 
-// Runs `call` on a thread of its own, `disturb` meanwhile, and says how the call ended.
-std::string outcome_of(const std::function<void()>& call, const std::function<void()>& disturb) {
+struct Cut {
+  std::string outcome;  // of the call
+  Clock::time_point aborted;
+};
+
+// Runs `call` on a thread of its own and aborts the group after so many turns of others. How long
+// those take depends on who else runs; what is promised counts from the abort.
+Cut cut_short(Group& group, int turns, const std::function<void()>& call) {
   std::string outcome = "returned";
+  Clock::time_point aborted;
   {
     std::jthread blocked([&] {
       try {
@@ -74,9 +81,11 @@ std::string outcome_of(const std::function<void()>& call, const std::function<vo
         outcome = error.what();
       }
     });
-    disturb();
+    let_pass(turns);
+    aborted = Clock::now();
+    group.abort();
   }
-  return outcome;
+  return {outcome, aborted};
 }
 
 }  // namespace
@@ -227,15 +236,10 @@ TEST_CASE("abort at any moment ends a connect to ranks that never come") {
     const auto silent0 = plane->create(0, 3), silent2 = plane->create(2, 3);
     const std::vector<std::string> published{silent0->publish(), group->publish(),
                                              silent2->publish()};
-    const auto start = Clock::now();
     // Which side dials is decided by the port, so the call may also succeed before the abort.
-    const std::string outcome = outcome_of([&] { group->connect(published); },
-                                           [&] {
-                                             let_pass(turns);
-                                             group->abort();
-                                           });
-    CHECK((outcome == "broken" || outcome == "returned"));
-    CHECK(Clock::now() - start < soon);
+    const Cut cut = cut_short(*group, turns, [&] { group->connect(published); });
+    CHECK((cut.outcome == "broken" || cut.outcome == "returned"));
+    CHECK(Clock::now() - cut.aborted < soon);
     float x = 0;
     CHECK_THROWS_AS(group->all_reduce(&x, DataType::float32, 1), GroupBroken);
   }
@@ -262,13 +266,9 @@ TEST_CASE("abort at any moment ends collectives and messages") {
         const auto group = form(plane, exchange, rank, 3);
         exchange(rank, "");  // the abort of one formed too early would fail the others' forming
         if (rank == 0) {
-          const auto start = Clock::now();
-          CHECK(outcome_of([&] { c.call(*group); },
-                           [&] {
-                             let_pass(turns);
-                             group->abort();
-                           }) == "broken");
-          CHECK(Clock::now() - start < soon);
+          const Cut cut = cut_short(*group, turns, [&] { c.call(*group); });
+          CHECK(cut.outcome == "broken");
+          CHECK(Clock::now() - cut.aborted < soon);
         }
         exchange(rank, "");  // ranks 1 and 2 never take part
       });
@@ -279,22 +279,24 @@ TEST_CASE("abort at any moment ends collectives and messages") {
 TEST_CASE("one rank's abort reaches those in the middle of large messages") {
   for (const int turns : {0, 200, 2000, 20'000}) {
     CAPTURE(turns);
+    Clock::time_point aborted;
     run_planes(4, [&](int rank, DataPlane& plane, Exchange& exchange) {
       const auto group = form(plane, exchange, rank, 4);
       std::vector<float> data(2'000'000, 1);
       exchange(rank, "");
-      const auto start = Clock::now();
       const auto forever = [&] {
         for (;;) group->all_reduce(data.data(), DataType::float32, data.size());
       };
-      if (rank == 3)
-        CHECK(outcome_of(forever, [&] {
-                let_pass(turns);
-                group->abort();
-              }) == "broken");
-      else
+      if (rank == 3) {
+        const Cut cut = cut_short(*group, turns, forever);
+        CHECK(cut.outcome == "broken");
+        aborted = cut.aborted;
+      } else {
         CHECK_THROWS_AS(forever(), GroupBroken);
-      CHECK(Clock::now() - start < soon);
+      }
+      const auto ended = Clock::now();
+      exchange(rank, "");
+      CHECK(ended - aborted < soon);
     });
   }
 }
