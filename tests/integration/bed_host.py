@@ -12,6 +12,7 @@ A host without sshd is one on which nobody listens (`refuses`), or one who never
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 
@@ -75,6 +76,15 @@ def make_root(folder: str) -> str:
     return root
 
 
+def bring_suppressions(root: str) -> None:
+    """The file that scripts/test tells the thread sanitizer of: nothing runs where it lacks."""
+    for option in os.environ.get("TSAN_OPTIONS", "").split(":"):
+        path = option.removeprefix("suppressions=")
+        if path != option and not os.path.exists(root + path):
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+
+
 def furnish(folder: str, root: str, spec: Spec) -> None:
     """What is the host's own, whether it shares the machine's root (then empty) or not."""
     kernel.mount("proc", root + "/proc", "proc")
@@ -127,6 +137,7 @@ def inner(folder: str, spec: Spec) -> None:
     kernel.sethostname(spec["name"])
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     root = make_root(folder) if spec["private_root"] else ""
+    bring_suppressions(root)
     furnish(folder, root, spec)
     enter(root)
     serve(spec)

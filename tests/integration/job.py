@@ -21,9 +21,8 @@ from typing import Any, Self, TypeVar
 BIN = os.environ.get("ELASTICRUN_BIN", "")
 ELASTICRUN = os.path.join(BIN, "elasticrun")
 FASHION = os.path.join(BIN, "fashion")
-AGENT = os.path.join(BIN, "elasticrun-agent")
-# A sanitizer's programs are large, and so is their memory.
-SANITIZED = os.path.exists(AGENT) and os.path.getsize(AGENT) > 15 << 20
+# A sanitizer's programs are large and slow, and so is their memory.
+SANITIZED = bool(os.environ.get("ELASTICRUN_SANITIZE"))
 # The job ends when the test is killed, as ctest does with one that takes too long.
 TETHER = ["setpriv", "--pdeathsig", "TERM"]
 # One in its own session, one whose parent is gone, one both and deaf; then the worker waits.

@@ -49,7 +49,7 @@ class FirstRun(unittest.TestCase):
             job.end(1)
             path = os.path.join(sshd.home, ".cache/elasticrun", sshd.agents()[0])
             size = os.path.getsize(path)
-            os.truncate(path, size // 2)
+            os.truncate(path, size // 50)  # a sanitizer's runs without its second half
             job.tell("start 2 a")
             job.wait("up 2")
             self.assertEqual(os.path.getsize(path), size)
