@@ -20,7 +20,8 @@ namespace {
 
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
-constexpr std::array<std::pair<std::string_view, Make>, 4> known_policies{{
+// Nothing: what the policy needs is not among the options.
+constexpr std::array<std::pair<std::string_view, Make>, 7> known_policies{{
     {"fixed",
      [](const Options& options) -> std::unique_ptr<Policy> {
        return std::make_unique<Fixed>(options.target);
@@ -29,7 +30,25 @@ constexpr std::array<std::pair<std::string_view, Make>, 4> known_policies{{
      [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<Throughput>(); }},
     {"throughput-walk",
      [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<ThroughputWalk>(); }},
-    {"fit", [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<Fit>(); }},
+    {"fit",
+     [](const Options&) -> std::unique_ptr<Policy> {
+       return std::make_unique<Fit>("fit", scaling());
+     }},
+    {"utility",
+     [](const Options& options) -> std::unique_ptr<Policy> {
+       if (options.aims.utility.empty()) return nullptr;
+       return std::make_unique<Fit>("utility", utility(options.aims.utility));
+     }},
+    {"budget",
+     [](const Options& options) -> std::unique_ptr<Policy> {
+       if (!(options.aims.budget > 0)) return nullptr;
+       return std::make_unique<Fit>("budget", budget(options.aims.budget));
+     }},
+    {"deadline",
+     [](const Options& options) -> std::unique_ptr<Policy> {
+       if (options.aims.deadline <= Duration::zero()) return nullptr;
+       return std::make_unique<Fit>("deadline", deadline(options.aims.deadline));
+     }},
 }};
 
 // A size that could not be reached is tried again after 2, 4, 8, ... 64 settling times.
@@ -50,6 +69,8 @@ Result<Autoscaler> Autoscaler::make(Options options) {
   for (const auto& [name, make_policy] : known_policies) {
     if (name != options.policy) continue;
     auto policy = make_policy(options);
+    // Each is named after what it needs.
+    if (!policy) return Error{fmt::format("the policy {0} needs a {0}; give one", name)};
     return Autoscaler(std::move(options), std::move(policy));
   }
   return Error{fmt::format("unknown policy '{}'; the known ones are {}", options.policy,
@@ -211,6 +232,7 @@ Decision Autoscaler::veto(Decision wanted, Time now) const {
       fmt::format("{} could not be reached, next try {} after the last ({})", wanted.target,
                   elasticrun::to_text(pause_after(found->second)), wanted.reason));
   wait.figures = std::move(wanted.figures);
+  wait.forecast = std::move(wanted.forecast);
   wait.again = found->second.until;
   return wait;
 }

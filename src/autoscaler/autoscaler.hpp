@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autoscaler/batch_plan.hpp"
+#include "autoscaler/objective.hpp"
 #include "autoscaler/policy.hpp"
 #include "autoscaler/samples.hpp"
 #include "base/result.hpp"
@@ -28,6 +29,7 @@ struct Options {
   std::string policy = "throughput";
   int target = 0;  // of the policy `fixed`; 0: as many as can be had
   BatchRule batch;
+  Aims aims;
   Limits limits;  // `sizes` are given later, by offers_changed
 };
 

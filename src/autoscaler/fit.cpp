@@ -104,12 +104,13 @@ void Fit::remember(const View& view) {
   }
 }
 
-Fit::Promise Fit::between(const View& view, int size, double low, double high) {
-  return {.size = size,
-          .low = low,
-          .high = high,
-          .low_worth = worth(low, size, view.limits.min_gain),
-          .high_worth = worth(high, size, view.limits.min_gain)};
+Fit::Promise Fit::between(const View& view, int size, double low, double high) const {
+  const auto worth = [&](double samples_per_s) {
+    return objective_->worth({offer_of(view.snapshot.offers, size), samples_per_s}, view.snapshot,
+                             view.limits);
+  };
+  return {
+      .size = size, .low = low, .high = high, .low_worth = worth(low), .high_worth = worth(high)};
 }
 
 std::vector<Fit::Promise> Fit::promises(const View& view) const {
@@ -140,7 +141,8 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   const auto next = std::ranges::upper_bound(view.limits.sizes, largest);
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
-    if (size > most || all.contains(size)) continue;
+    // Sizes beyond say only whether a limit can be met at all.
+    if (all.contains(size) || (size > most && objective_->limit().empty())) continue;
     const Place place = place_of(offer_of(view.snapshot.offers, size));
     const double samples = place.share * size;
     const auto range = model.predict(place, samples / best_rate);
@@ -149,6 +151,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
     // not without a sign of what the step consists of.
     if (size < largest) high = std::min(high, (blind ? 1 : most_speedup) * best_rate);
     all[size] = between(view, size, std::min(samples / range.worst, high), high);
+    all[size].in_reach = size <= most;
   }
   std::vector<Promise> list;
   for (auto& [size, promise] : all) {
@@ -251,13 +254,12 @@ Decision Fit::explore(const View& view, const Promise& here, const Promise& unse
 
 Decision Fit::go_back(const View& view, const Promise& here, const Promise& best) const {
   const double gain = best.low_worth / here.low_worth - 1;
-  Decision made =
-      decision(here.size, best.size,
-               fmt::format("{}{} brought {} samples/s, {} bring {}: {:.0f} % better at a weight of "
-                           "{:.2f} on workers, {} to {}",
-                           drift_, workers_text(best.size), rate_text(best.low), here.size,
-                           rate_text(here.low), 100 * gain, view.limits.min_gain,
-                           direction(here.size, best.size), best.size));
+  Decision made = decision(
+      here.size, best.size,
+      fmt::format("{}{} brought {} samples/s, {} bring {}: {} better {}, {} to {}", drift_,
+                  workers_text(best.size), rate_text(best.low), here.size, rate_text(here.low),
+                  gain_text(gain), objective_->sense(view.snapshot, view.limits),
+                  direction(here.size, best.size), best.size));
   made.figures = {{"samples_per_s", here.low},
                   {"best_samples_per_s", best.low},
                   {"gain", gain},
@@ -276,13 +278,12 @@ Decision Fit::settle(const View& view, const Promise& here, const Promise& next)
   judged_by_ = usable_sizes(view);
   std::string reason = fmt::format("staying at {}: {} samples/s", here.size, rate_text(here.low));
   if (next.size != 0)
-    reason +=
-        fmt::format(", {} {} {} samples/s, {:+.0f} % at a weight of {:.2f} on workers", next.size,
-                    next.measured ? "brought" : "promise at best", rate_text(next.high),
-                    100 * (next.high_worth / here.low_worth - 1), view.limits.min_gain);
+    reason += fmt::format(", {} {} {} samples/s, {} {}", next.size,
+                          next.measured ? "brought" : "promise at best", rate_text(next.high),
+                          gain_text(next.high_worth / here.low_worth - 1, "+"),
+                          objective_->sense(view.snapshot, view.limits));
   Decision made = decision(here.size, here.size, std::move(reason));
   made.figures = {{"samples_per_s", here.low}, {"min_gain", view.limits.min_gain}};
-  judged_ = made;
   return made;
 }
 
@@ -291,6 +292,26 @@ std::vector<int> Fit::usable_sizes(const View& view) const {
   for (const auto& [size, known] : known_)
     if (usable(known)) sizes.push_back(size);
   return sizes;
+}
+
+// Once the search has ended, what else may be had is not gone to.
+std::optional<Forecast> Fit::forecast(const View& view, const std::vector<Promise>& all) const {
+  std::vector<Chance> chances;
+  for (const Promise& promise : all)
+    if (searching_ || promise.size == view.snapshot.size)
+      chances.push_back({offer_of(view.snapshot.offers, promise.size), promise.low, promise.high});
+  return foresee(*objective_, view.snapshot, view.limits, chances, met_);
+}
+
+Decision Fit::told(const View& view, const std::vector<Promise>& all, Decision made) {
+  made.forecast = forecast(view, all);
+  if (!made.forecast) return made;
+  met_ = made.forecast->met;
+  made.reason += "; " + made.forecast->words;
+  made.figures.push_back({"predicted_s", made.forecast->seconds});
+  made.figures.push_back({"predicted_cost", made.forecast->cost});
+  made.figures.push_back({"met", made.forecast->met ? 1.0 : 0.0});
+  return made;
 }
 
 Decision Fit::measuring(const View& view) {
@@ -313,7 +334,11 @@ Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
   const int rounds = found->second.visit.rounds;
   const bool same = usable_sizes(view) == judged_by_ && rounds >= judged_rounds_ &&
                     rounds < judged_rounds_ + static_cast<int>(Window::capacity);
-  if (!searching_ && settled_ == snapshot.size && (same || away_ > 0)) return judged_;
+  if (!searching_ && settled_ == snapshot.size && (same || away_ > 0)) {
+    const double rate = found->second.joined.samples_per_s;
+    const auto ahead = forecast(view, {between(view, snapshot.size, rate, rate)});
+    if (!ahead || ahead->met == met_) return judged_;
+  }
   return judge(view, promises(view), found->second.joined);
 }
 
@@ -327,8 +352,9 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
       here = promise;
     else if (promise.measured && promise.low_worth > best.low_worth)
       best = promise;
-    else if (!promise.measured && std::pair(promise.gain, promise.high_worth) >
-                                      std::pair(unseen.gain, unseen.high_worth))
+    else if (!promise.measured && promise.in_reach &&
+             std::pair(promise.gain, promise.high_worth) >
+                 std::pair(unseen.gain, unseen.high_worth))
       unseen = promise;
   }
   ER_CHECK(here.size != 0);
@@ -340,26 +366,26 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&
       unseen.gain >= needed && pays_back(view, unseen)) {
     searching_ = true;
-    return explore(view, here, unseen);
+    return told(view, all, explore(view, here, unseen));
   }
   if (few) return measuring(view);
   if (const Promise* smaller = blind_try(all, here); smaller && pays_for(view, *smaller)) {
     searching_ = true;
-    return explore(view, here, *smaller);
+    return told(view, all, explore(view, here, *smaller));
   }
   const auto left = time_left(view.snapshot, measure);
   const bool late = left && *left < limits.settle * least_work;
   const Promise& next = best.high_worth > unseen.high_worth ? best : unseen;
-  if (best.size == 0 || late) return settle(view, here, next);
+  if (best.size == 0 || late) return judged_ = told(view, all, settle(view, here, next));
   if (searching_ && too_close(view, best, here))
     return decision(here.size, here.size,
                     fmt::format("{} and {} workers are too close to judge yet: measuring on",
                                 here.size, best.size));
   if (best.low_worth > here.low_worth * (1 + wanted_difference(view, best, here))) {
     searching_ = true;
-    return go_back(view, here, best);
+    return told(view, all, go_back(view, here, best));
   }
-  return settle(view, here, next);
+  return judged_ = told(view, all, settle(view, here, next));
 }
 
 }  // namespace elasticrun::autoscaler

@@ -4,7 +4,7 @@
 // A walk learns about one neighbour at a time, and its verdicts compare two noisy neighbours whose
 // difference is small. Most of what it finds out could be told beforehand: a step is compute, which
 // is divided among the workers, and sync, which is not (time_model.hpp). So this policy predicts
-// the worth (policy.hpp) of every size from the sizes it has seen, goes at once to the one that
+// the worth (objective.hpp) of every size from the sizes it has seen, goes at once to the one that
 // promises most, measures, and predicts again; it ends where nothing unseen promises 5 % more and
 // nothing seen is better. Each size is tried once per search, so every search ends.
 //
@@ -21,10 +21,15 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "autoscaler/forecast.hpp"
+#include "autoscaler/objective.hpp"
 #include "autoscaler/policy.hpp"
 #include "autoscaler/time_model.hpp"
 
@@ -32,8 +37,12 @@ namespace elasticrun::autoscaler {
 
 class Fit final : public Policy {
  public:
+  // The policies that differ in what they seek only.
+  Fit(std::string_view name, std::unique_ptr<Objective> objective)
+      : name_(name), objective_(std::move(objective)) {}
+
   Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;
-  std::string_view name() const override { return "fit"; }
+  std::string_view name() const override { return name_; }
 
  private:
   // What is known of a size: the present or last visit, joined with those before unless they
@@ -51,7 +60,8 @@ class Fit final : public Policy {
   struct Promise {
     int size = 0;
     bool measured = false;
-    double low = 0;  // samples/s; the same twice when measured
+    bool in_reach = true;  // it may be gone to at once
+    double low = 0;        // samples/s; the same twice when measured
     double high = 0;
     double low_worth = 0;
     double high_worth = 0;
@@ -64,7 +74,7 @@ class Fit final : public Policy {
   void remember(const View& view);
   bool usable(const Known& known) const;
   double doubt(const Measure& measure, const View& view) const;
-  static Promise between(const View& view, int size, double low, double high);
+  Promise between(const View& view, int size, double low, double high) const;
   std::vector<Promise> promises(const View& view) const;
   bool too_close(const View& view, const Promise& best, const Promise& here) const;
   double wanted_difference(const View& view, const Promise& best, const Promise& here) const;
@@ -74,11 +84,16 @@ class Fit final : public Policy {
   bool pays_for(const View& view, const Promise& smaller) const;
   std::vector<int> usable_sizes(const View& view) const;
   bool drifted(const View& view, const Measure& here);
+  std::optional<Forecast> forecast(const View& view, const std::vector<Promise>& all) const;
+  Decision told(const View& view, const std::vector<Promise>& all, Decision made);
   static Decision measuring(const View& view);
   Decision judge(const View& view, const std::vector<Promise>& all, const Measure& measure);
   Decision settle(const View& view, const Promise& here, const Promise& next);
   Decision explore(const View& view, const Promise& here, const Promise& unseen) const;
   Decision go_back(const View& view, const Promise& here, const Promise& best) const;
+
+  std::string_view name_;  // of the table of policies
+  std::unique_ptr<Objective> objective_;
 
   std::map<int, Known> known_;
   int settled_ = 0;  // where the last search ended, 0: none has
@@ -90,7 +105,8 @@ class Fit final : public Policy {
   std::optional<double> reference_;  // samples/s there, once known well
   int away_ = 0;                     // the round since which it is off that; 0: it is not
   Time fresh_since_ = Time::min();
-  std::string drift_;  // why the search began anew
+  std::string drift_;        // why the search began anew
+  std::optional<bool> met_;  // the objective's limit, as last said
 };
 
 }  // namespace elasticrun::autoscaler

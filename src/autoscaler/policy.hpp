@@ -35,11 +35,20 @@ struct Figure {
   double value = 0;
 };
 
+// What a policy that has a limit expects of the whole job.
+struct Forecast {
+  double seconds = 0;
+  double cost = 0;
+  bool met = true;    // the limit can be met, as far as is known
+  std::string words;  // one line: the limit, whether it is met, time and money
+};
+
 struct Decision {
   Action action = Action::stay;
   int target = 0;      // the size wanted; the present one for stay
   std::string reason;  // one line with the figures that decided
   std::vector<Figure> figures;
+  std::optional<Forecast> forecast;
   Time again = never;  // when to ask again even if nothing has happened
 };
 

@@ -25,6 +25,19 @@ std::string rate_text(double rate) {
   return fmt::format("{:.{}f}", rate, rate < 10 ? 2 : rate < 100 ? 1 : 0);
 }
 
+std::string money_text(double money) { return fmt::format("{:.{}f}", money, money < 100 ? 2 : 0); }
+
+std::string time_text(double s) {
+  constexpr double most = 9e9;  // a Duration must not overflow
+  return elasticrun::to_text(Duration(std::llround(std::clamp(s, -most, most) * 1e9)));
+}
+
+std::string gain_text(double gain, std::string_view plus) {
+  constexpr double most = 10;
+  if (gain > most) return fmt::format("over {}{:.0f} %", plus, 100 * most);
+  return fmt::format("{}{:.0f} %", std::signbit(gain) ? "" : plus, 100 * gain);
+}
+
 std::string workers_text(int count) {
   return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
 }

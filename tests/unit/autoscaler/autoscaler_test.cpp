@@ -2,6 +2,7 @@
 #include "autoscaler/autoscaler.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <map>
 
@@ -19,6 +20,7 @@ Autoscaler make(std::string policy, int target, int min, int max, std::vector<in
   Options options;
   options.policy = std::move(policy);
   options.target = target;
+  options.aims = {.utility = {{1min, 2}, {1h, 1}}, .budget = 3, .deadline = 20min};
   options.limits.min = min;
   options.limits.max = max;
   options.limits.sizes = std::move(sizes);
@@ -32,7 +34,13 @@ TEST_CASE("mistakes are named") {
   options.policy = "greedy";
   options.limits.max = 4;
   CHECK(Autoscaler::make(options).error().text ==
-        "unknown policy 'greedy'; the known ones are fixed, throughput, throughput-walk, fit");
+        "unknown policy 'greedy'; the known ones are fixed, throughput, throughput-walk, fit, "
+        "utility, budget, deadline");
+  for (const char* policy : {"utility", "budget", "deadline"}) {
+    options.policy = policy;
+    CHECK(Autoscaler::make(options).error().text ==
+          fmt::format("the policy {0} needs a {0}; give one", policy));
+  }
   options.policy = "fixed";
   options.limits.min = 5;
   CHECK(Autoscaler::make(options).error().text ==
@@ -213,6 +221,7 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
     FakeJob job(
         make(std::string(names[seed % names.size()]), 0, min, max, sizes),
         [&](int k) { return std::max(50.0, rates.at(k)); }, first, 0.05, seed);
+    if (seed % 2 == 0) job.left = 4e6;
     job.can_have = [&](int) { return !rng.chance(0.2); };
     for (int part = 0; part < 10; ++part) {
       job.run(2min);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,17 +35,20 @@ class FakeJob {
     for (const Time end = now + time; now < end;) {
       now += interval;
       report();
+      if (left && !work()) return;
       if (now < scaler.wake_at()) continue;
       const Decision made = scaler.decide(now);
+      if (made.forecast && (forecasts.empty() || forecasts.back().met != made.forecast->met))
+        forecasts.push_back(*made.forecast);
       if (reasons.empty() || reasons.back() != made.reason) reasons.push_back(made.reason);
       if (made.action != Action::stay) change(made);
     }
   }
 
   // Somebody died: the world goes on with what is left.
-  void lose_to(int left) {
+  void lose_to(int rest) {
     scaler.change_started(now);
-    enter(left);
+    enter(rest);
     scaler.change_ended(now);
   }
 
@@ -59,9 +63,11 @@ class FakeJob {
   Curve curve;
   std::function<bool(int)> can_have = [](int) { return true; };
   Time now{};
+  std::optional<double> left;  // samples of the job; it ends with them
   int size = 0;
   std::vector<Move> moves;
   std::vector<std::string> reasons;
+  std::vector<Forecast> forecasts;  // those that differ from the last in whether the limit is met
 
  private:
   static constexpr Duration interval = std::chrono::seconds(1);
@@ -72,6 +78,12 @@ class FakeJob {
     size = to;
     generation_ = generation_.next();
     scaler.world_changed(generation_, size, batch, now);
+  }
+
+  bool work() {
+    *left -= curve(size) * seconds(interval);
+    scaler.progress(static_cast<std::int64_t>(std::max(*left, 0.0)));
+    return *left > 0;
   }
 
   // Noise is the world's, as in a lockstep: uniform, of standard deviation noise_.

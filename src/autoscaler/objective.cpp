@@ -1,0 +1,152 @@
+// The formulas of objective.hpp.
+#include "autoscaler/objective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autoscaler/telling.hpp"
+#include "base/check.hpp"
+
+namespace elasticrun::autoscaler {
+
+namespace {
+
+// How fast worth falls beyond a limit.
+constexpr double strictness = 20;
+// Of what was allowed at first: who is past a limit still has an order among the sizes.
+constexpr double least_left = 0.01;
+// Where the utility at stake is much larger than the costs, one percent of it counts instead; and
+// e to the power of this is still a number.
+constexpr double least_scale = 0.01;
+constexpr double most_exponent = 600;
+
+class Scaling : public Objective {
+ public:
+  double worth(const Prospect& prospect, const Snapshot&, const Limits& limits) const override {
+    return autoscaler::worth(prospect.samples_per_s, prospect.offer.size, limits.min_gain);
+  }
+  std::string sense(const Snapshot&, const Limits& limits) const override {
+    return fmt::format("at a weight of {:.2f} on workers", limits.min_gain);
+  }
+};
+
+// Of the rest of the job, where that is known.
+class OfRest : public Objective {
+ public:
+  double worth(const Prospect& prospect, const Snapshot& snapshot,
+               const Limits& limits) const final {
+    const auto rest = rest_of(snapshot, prospect);
+    return rest ? worth_of(*rest, snapshot) : plain_.worth(prospect, snapshot, limits);
+  }
+  std::string sense(const Snapshot& snapshot, const Limits& limits) const final {
+    if (snapshot.samples_left.value_or(0) > 0) return advantage();
+    return plain_.sense(snapshot, limits) + ", for nobody knows how much work is left";
+  }
+
+ private:
+  virtual double worth_of(const Bill& rest, const Snapshot& snapshot) const = 0;
+  virtual std::string advantage() const = 0;
+
+  Scaling plain_;
+};
+
+class Utility final : public OfRest {
+ public:
+  explicit Utility(std::vector<UtilityPoint> points) : points_(std::move(points)) {
+    ER_CHECK(!points_.empty());
+  }
+
+ private:
+  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+    const double gained = at(seconds(snapshot.elapsed) + rest.seconds) - points_.front().money;
+    const double range = points_.front().money - points_.back().money;
+    const double scale = std::max(costs_here(snapshot, rest), least_scale * range);
+    return std::exp(std::clamp((gained - rest.money) / scale, -most_exponent, most_exponent));
+  }
+  std::string advantage() const override { return "in utility less costs"; }
+
+  // A size that is not measured yet is compared with nothing.
+  static double costs_here(const Snapshot& snapshot, const Bill& otherwise) {
+    const auto here = std::ranges::find(snapshot.curve, snapshot.size, &Measure::size);
+    if (here == snapshot.curve.end()) return otherwise.money;
+    return rest_of(snapshot, {offer_of(snapshot.offers, snapshot.size), here->samples_per_s})
+        ->money;
+  }
+  double at(double s) const {
+    const auto after = std::ranges::upper_bound(
+        points_, s, {}, [](const UtilityPoint& point) { return seconds(point.at); });
+    if (after == points_.begin()) return points_.front().money;
+    if (after == points_.end()) return points_.back().money;
+    const UtilityPoint& before = *(after - 1);
+    const double part = (s - seconds(before.at)) / seconds(after->at - before.at);
+    return std::lerp(before.money, after->money, part);
+  }
+
+  std::vector<UtilityPoint> points_;
+};
+
+// What is wanted little of, and what has a limit.
+double within(double wanted, double limited, double allowed) {
+  return std::pow(std::min(1.0, allowed / limited), strictness) / wanted;
+}
+
+class Deadline final : public OfRest {
+ public:
+  explicit Deadline(Duration limit) : limit_(seconds(limit)) { ER_CHECK(limit_ > 0); }
+
+  std::string limit() const override { return fmt::format("deadline of {}", time_text(limit_)); }
+  std::optional<double> used(const Snapshot& snapshot, const Prospect& prospect) const override {
+    const auto rest = rest_of(snapshot, prospect);
+    if (!rest) return {};
+    return (seconds(snapshot.elapsed) + rest->seconds) / limit_;
+  }
+
+ private:
+  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+    const double left = std::max(limit_ - seconds(snapshot.elapsed), least_left * limit_);
+    return within(rest.money, rest.seconds * (1 + margin), left);
+  }
+  std::string advantage() const override { return "in costs, within the deadline"; }
+
+  double limit_;
+};
+
+class Budget final : public OfRest {
+ public:
+  explicit Budget(double limit) : limit_(limit) { ER_CHECK(limit_ > 0); }
+
+  std::string limit() const override { return fmt::format("budget of {}", money_text(limit_)); }
+  std::optional<double> used(const Snapshot& snapshot, const Prospect& prospect) const override {
+    const auto rest = rest_of(snapshot, prospect);
+    if (!rest) return {};
+    return (snapshot.spent + rest->money) / limit_;
+  }
+
+ private:
+  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+    const double left = std::max(limit_ - snapshot.spent, least_left * limit_);
+    return within(rest.seconds, rest.money * (1 + margin), left);
+  }
+  std::string advantage() const override { return "in time, within the budget"; }
+
+  double limit_;
+};
+
+}  // namespace
+
+std::optional<Bill> rest_of(const Snapshot& snapshot, const Prospect& prospect) {
+  if (snapshot.samples_left.value_or(0) <= 0) return {};
+  const double time = static_cast<double>(*snapshot.samples_left) / prospect.samples_per_s;
+  return Bill{time, time / 3600 * prospect.offer.price};
+}
+
+std::unique_ptr<Objective> scaling() { return std::make_unique<Scaling>(); }
+std::unique_ptr<Objective> utility(std::vector<UtilityPoint> points) {
+  return std::make_unique<Utility>(std::move(points));
+}
+std::unique_ptr<Objective> deadline(Duration limit) { return std::make_unique<Deadline>(limit); }
+std::unique_ptr<Objective> budget(double limit) { return std::make_unique<Budget>(limit); }
+
+}  // namespace elasticrun::autoscaler
