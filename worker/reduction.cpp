@@ -1,7 +1,9 @@
 #include "worker/reduction.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.hpp"
 
@@ -11,6 +13,9 @@ namespace {
 
 // From here on a copy costs more than a collective of its own.
 constexpr std::size_t large_bytes = 1u << 20;
+
+// Numbers of our own behind the caller's extras: GradientSquares::local and ::pieces.
+constexpr std::size_t own_extras = 2;
 
 template <class T>
 void scaled_copy(T* __restrict to, const T* __restrict from, std::size_t count, T weight) {
@@ -40,10 +45,24 @@ void take(bool first, T* to, const void* from, std::size_t count, T weight) {
     scaled_add(to, static_cast<const T*>(from), count, weight);
 }
 
+// The sum of products, in double. A fixed number of lanes is what vectors need and what makes the
+// sum the same on all ranks.
+template <class T>
+double dot(const T* a, const T* b, std::size_t count) {
+  constexpr std::size_t lanes = 8;
+  std::array<double, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+  for (; i < count; ++i) sums[0] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 }  // namespace
 
 Reduction::Reduction(const StateTable& table, std::size_t extras_max)
-    : type_(table.type()), extras_max_(extras_max) {
+    : table_(table), type_(table.type()), extras_max_(extras_max) {
   ER_CHECK(table.sealed());
   const auto place = [&](const Tensor& tensor) {
     if (tensor.count == 0) return;
@@ -54,11 +73,14 @@ Reduction::Reduction(const StateTable& table, std::size_t extras_max)
   };
   for (const Tensor& tensor : table.gradients()) place(tensor);
   for (const Tensor& tensor : table.buffers()) place(tensor);
-  fused_.resize((small_count_ + extras_max_) * size_of(type_));
+  fused_.resize((small_count_ + extras_max_ + own_extras) * size_of(type_));
 }
 
-void Reduction::begin_step(std::size_t compute_calls, double global_samples) {
+void Reduction::begin_step(std::size_t compute_calls, double global_samples, bool measured) {
   ER_CHECK(global_samples > 0);
+  measured_ = measured;
+  local_ = 0;
+  if (!measured) discard();
   calls_ = compute_calls;
   done_ = 0;
   global_samples_ = global_samples;
@@ -77,6 +99,7 @@ void Reduction::accumulate(double samples) {
 
 template <class T>
 void Reduction::accumulate_as(double weight) {
+  if (measured_) local_ += weight * square_of_gradients<T>();
   const T w = static_cast<T>(weight);
   for (const Place& place : small_places_)
     take(done_ == 0, fused_as<T>() + place.at, place.data, place.count, w);
@@ -107,11 +130,68 @@ void Reduction::reduce_as(Group& group, std::span<double> extras) {
   if (calls_ == 0) std::fill_n(fused, small_count_, T{0});
   for (std::size_t i = 0; i < extras.size(); ++i)
     fused[small_count_ + i] = static_cast<T>(extras[i]);
-  group.all_reduce(fused, type_, small_count_ + extras.size());
+  T* const own = fused + small_count_ + extras.size();
+  own[0] = static_cast<T>(local_);
+  own[1] = static_cast<T>(calls_);
+  group.all_reduce(fused, type_, small_count_ + extras.size() + own_extras);
   for (const Place& place : small_places_)
     std::memcpy(place.data, fused + place.at, place.count * sizeof(T));
   for (std::size_t i = 0; i < extras.size(); ++i)
     extras[i] = static_cast<double>(fused[small_count_ + i]);
+  if (measured_) measure<T>(group.size(), static_cast<double>(own[0]), static_cast<double>(own[1]));
+}
+
+// ---------------------------------------------------------------- noise
+
+// Of what is in the program's memory.
+template <class T>
+double Reduction::square_of_gradients() const {
+  double sum = 0;
+  for (const Tensor& tensor : table_.gradients()) {
+    const T* const data = static_cast<const T*>(tensor.data);
+    sum += dot(data, data, tensor.count);
+  }
+  return sum;
+}
+
+template <class T>
+void Reduction::measure(int ranks, double local, double pieces) {
+  squares_ = {.local = local,
+              .total = square_of_gradients<T>(),
+              .pieces = pieces,
+              .samples = global_samples_};
+  // With others the gradients before are not the same on all ranks: a newcomer has none.
+  if (ranks == 1 && pieces == 1)
+    measure_with_previous<T>();
+  else
+    discard();
+}
+
+template <class T>
+void Reduction::measure_with_previous() {
+  const double square = squares_.total, n = squares_.samples;
+  const bool paired = previous_samples_ > 0;
+  double cross = 0;
+  std::size_t elements = 0;
+  for (const Tensor& tensor : table_.gradients()) elements += tensor.count;
+  previous_.resize(elements * sizeof(T));
+  T* before = reinterpret_cast<T*>(previous_.data());
+  for (const Tensor& tensor : table_.gradients()) {
+    if (paired) cross += dot(before, static_cast<const T*>(tensor.data), tensor.count);
+    std::copy_n(static_cast<const T*>(tensor.data), tensor.count, before);
+    before += tensor.count;
+  }
+  if (paired) {
+    const double m = previous_samples_, all = m + n;
+    squares_ = {
+        .local = (m * previous_square_ + n * square) / all,
+        .total = (m * m * previous_square_ + n * n * square + 2 * m * n * cross) / (all * all),
+        .pieces = 2,
+        .samples = all,
+        .biased = true};
+  }
+  previous_square_ = square;
+  previous_samples_ = n;
 }
 
 }  // namespace elasticrun::worker

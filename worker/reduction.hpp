@@ -7,6 +7,9 @@
 // a large one is reduced where it lies. Reducing each tensor by itself would pay a message's cost
 // for every bias.
 //
+// Where the noise of the gradients is wanted (noise_scale.hpp), it is measured on the way: one more
+// look at each gradient before it is weighted and one at the mean, and two more extra numbers.
+//
 // A step:  begin_step(calls, N)   accumulate(n) after each call of compute   reduce(group, extras)
 #pragma once
 
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "worker/group.hpp"
+#include "worker/noise_scale.hpp"
 #include "worker/state.hpp"
 
 namespace elasticrun::worker {
@@ -27,14 +31,19 @@ class Reduction {
   Reduction(const StateTable& table, std::size_t extras_max);
 
   // compute_calls: of this worker in this step, 0 when its share is empty. global_samples: of the
-  // step over the world (> 0), equal on all ranks.
-  void begin_step(std::size_t compute_calls, double global_samples);
+  // step over the world (> 0), equal on all ranks, as is `measured`: whether squares() is wanted.
+  void begin_step(std::size_t compute_calls, double global_samples, bool measured = false);
   // Takes what this call of compute left in gradients and buffers: means over `samples`.
   void accumulate(double samples);
   // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
   // global batch, and `extras` (as many on all ranks) the sums over the world, rounded to the
   // gradients' type. Throws GroupBroken: then gradients and buffers are garbage, the state is not.
   void reduce(Group& group, std::span<double> extras);
+  // Of the gradients last reduced, when they were measured; equal on all ranks. A worker alone with
+  // one call takes them together with those of the step before, of which it keeps a copy.
+  const GradientSquares& squares() const { return squares_; }
+  // The step last reduced does not count: what it left is not what the next one follows.
+  void discard() { previous_samples_ = 0; }
 
  private:
   struct Place {
@@ -47,6 +56,12 @@ class Reduction {
   template <class T>
   void reduce_as(Group& group, std::span<double> extras);
   template <class T>
+  double square_of_gradients() const;
+  template <class T>
+  void measure(int ranks, double local, double pieces);
+  template <class T>
+  void measure_with_previous();
+  template <class T>
   T* fused_as() {
     return reinterpret_cast<T*>(fused_.data());
   }
@@ -55,6 +70,7 @@ class Reduction {
     return reinterpret_cast<T*>(large_.data());
   }
 
+  const StateTable& table_;
   const DataType type_;
   const std::size_t extras_max_;
   std::vector<Place> small_places_, large_places_;
@@ -64,6 +80,13 @@ class Reduction {
       large_;  // sums of the large tensors, from the first step of several calls on
   std::size_t calls_ = 0, done_ = 0;
   double global_samples_ = 0;
+
+  bool measured_ = false;
+  double local_ = 0;  // this worker's part of GradientSquares::local
+  GradientSquares squares_;
+  std::vector<std::byte> previous_;  // gradients of the step before
+  double previous_square_ = 0;
+  double previous_samples_ = 0;  // 0: there are none
 };
 
 }  // namespace elasticrun::worker

@@ -110,6 +110,112 @@ TEST_CASE("alone and in one call not a bit changes") {
   });
 }
 
+namespace {
+
+struct Piece {
+  double bias, matrix;
+  int samples;
+};
+
+// One worker's part of a step whose gradients are all alike in each piece.
+template <class T>
+void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples) {
+  worker.reduction->begin_step(pieces.size(), samples, true);
+  for (const Piece& piece : pieces) {
+    std::fill(worker.bias.begin(), worker.bias.end(), static_cast<T>(piece.bias));
+    std::fill(worker.matrix.begin(), worker.matrix.end(), static_cast<T>(piece.matrix));
+    std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // no gradient: does not count
+    worker.reduction->accumulate(piece.samples);
+  }
+  worker.reduction->reduce(group, {});
+}
+
+template <class T>
+double square(double bias, double matrix) {
+  return 3 * bias * bias + static_cast<double>(Worker<T>::large) * matrix * matrix;
+}
+
+template <class T>
+void check_squares() {
+  // Of rank 0: two pieces; of rank 1: one; rank 2 has none. The mean of all: 2.25 and -0.28125.
+  run_ranks(3, [](Group& group) {
+    const std::vector<std::vector<Piece>> shares{{{1, 0.5, 3}, {-1, 0.25, 1}}, {{4, -1, 4}}, {}};
+    Worker<T> worker(0);
+    for (int again = 0; again < 2; ++again) {
+      step(worker, group, shares[static_cast<std::size_t>(group.rank())], 8);
+      const GradientSquares found = worker.reduction->squares();
+      CHECK(found.pieces == 3);
+      CHECK(found.samples == 8);
+      CHECK_FALSE(found.biased);
+      CHECK(found.local ==
+            doctest::Approx((3 * square<T>(1, 0.5) + square<T>(-1, 0.25) + 4 * square<T>(4, -1)) /
+                            8));
+      CHECK(found.total == doctest::Approx(square<T>(2.25, -0.28125)));
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("squares of the pieces and of the mean") {
+  check_squares<float>();
+  check_squares<double>();
+}
+
+TEST_CASE("alone in one call a step is taken together with the one before") {
+  run_ranks(1, [](Group& group) {
+    Worker<double> worker(0);
+    const auto measured = [&](double bias, double matrix, int samples) {
+      step(worker, group, {{bias, matrix, samples}}, samples);
+      return worker.reduction->squares();
+    };
+    CHECK(measured(1, 0, 6).pieces == 1);
+    const GradientSquares pair = measured(-2, 0.5, 2);
+    CHECK(pair.pieces == 2);
+    CHECK(pair.samples == 8);
+    CHECK(pair.biased);
+    CHECK(pair.local ==
+          doctest::Approx((6 * square<double>(1, 0) + 2 * square<double>(-2, 0.5)) / 8));
+    CHECK(pair.total == doctest::Approx(square<double>(0.25, 0.125)));
+    // A step that is discarded is no step before, nor is one that was not measured.
+    worker.reduction->discard();
+    CHECK(measured(1, 0, 6).pieces == 1);
+    worker.reduction->begin_step(1, 6);
+    worker.reduction->accumulate(6);
+    worker.reduction->reduce(group, {});
+    CHECK(measured(1, 0, 6).pieces == 1);
+    // Two calls are two pieces of one step.
+    step(worker, group, {{1, 0, 3}, {3, 0, 3}}, 6);
+    CHECK_FALSE(worker.reduction->squares().biased);
+    CHECK(worker.reduction->squares().total == doctest::Approx(square<double>(2, 0)));
+    CHECK(measured(1, 0, 6).pieces == 1);
+  });
+}
+
+TEST_CASE("measuring changes no bit of what is reduced") {
+  run_ranks(2, [](Group& group) {
+    std::vector<std::vector<float>> results;
+    for (const bool measured : {false, true}) {
+      Worker<float> worker(0);
+      const auto fill = [&](std::vector<float>& values, float seed) {
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] = seed / (3 + static_cast<float>(i));
+      };
+      worker.reduction->begin_step(2, 13, measured);
+      for (const int n : {3, group.rank() == 0 ? 2 : 5}) {
+        fill(worker.bias, static_cast<float>(n + group.rank()));
+        fill(worker.matrix, static_cast<float>(2 * n + group.rank()));
+        worker.reduction->accumulate(n);
+      }
+      worker.reduction->reduce(group, {});
+      results.push_back(worker.bias);
+      results.push_back(worker.matrix);
+    }
+    CHECK(results[0] == results[2]);
+    CHECK(results[1] == results[3]);
+  });
+}
+
 TEST_CASE("numbers travel without gradients, in float64") {
   run_ranks(3, [](Group& group) {
     StateTable table;
