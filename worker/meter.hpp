@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/time.hpp"
@@ -19,6 +20,7 @@ class Meter {
   struct StepCost {
     std::int64_t samples = 0;  // of this worker
     Duration wall{}, compute{}, reduce{};
+    std::optional<wire::Noise> noise;  // with this step, if this worker tells it
   };
 
   void enter(Phase phase, Time now) {
@@ -33,6 +35,7 @@ class Meter {
     sums_.wall_ns += cost.wall.count();
     sums_.compute_ns += cost.compute.count();
     sums_.reduce_ns += cost.reduce.count();
+    if (cost.noise) sums_.noise.assign(1, *cost.noise);
     phase_ = Phase::idle;
     since_ = now;
   }

@@ -1,4 +1,5 @@
-// Progress as text: a version, the numbers, then each name with its length in front.
+// Progress as text: a version, the numbers, then each name with its length in front. Numbers that
+// are not whole are written so that they are read back to the last bit.
 //
 // JSON would need a parser in every program that links the library; raw structs would tie two
 // workers to one compiler and byte order.
@@ -14,7 +15,7 @@
 namespace elasticrun::worker {
 namespace {
 
-constexpr std::string_view version = "1";
+constexpr std::string_view version = "2";
 constexpr std::size_t max_names = 32;
 constexpr std::size_t max_name = 256;
 
@@ -70,6 +71,9 @@ std::string encode(const Progress& p) {
   ER_CHECK(p.sum_names.size() <= max_names);
   std::string text = fmt::format("{} {} {} {} {} {} {} {} ", version, p.train_call, p.epoch,
                                  p.cursor, p.step, p.base_batch, p.seed, p.sum_names.size());
+  const NoiseScale& noise = p.noise;
+  text += fmt::format("{} {} {} {} {} {} ", noise.square_sum, noise.variance_sum, noise.weight,
+                      noise.steps, noise.biased ? 1 : 0, p.scale_invariant_steps);
   for (const std::string& name : p.sum_names) {
     ER_CHECK(name.size() <= max_name, "the name of a figure is too long");
     text += fmt::format("{} {} ", name.size(), name);
@@ -93,9 +97,15 @@ Result<Progress> decode_progress(std::string_view bytes) {
   p.base_batch = reader.number<std::int64_t>();
   p.seed = reader.number<std::uint64_t>();
   const auto names = reader.number<std::size_t>();
+  NoiseScale& noise = p.noise;
+  for (double* const x : {&noise.square_sum, &noise.variance_sum, &noise.weight})
+    *x = reader.number<double>();
+  noise.steps = reader.number<std::int64_t>();
+  noise.biased = reader.number<int>() != 0;
+  p.scale_invariant_steps = reader.number<double>();
   for (std::size_t k = 0; k < std::min(names, max_names); ++k) p.sum_names.push_back(reader.name());
   const bool in_range = p.train_call >= 0 && p.epoch >= 0 && p.cursor >= 0 && p.step >= 0 &&
-                        p.base_batch >= 0 && names <= max_names;
+                        p.base_batch >= 0 && names <= max_names && noise.steps >= 0;
   if (!reader.at_end() || !in_range)
     return Error{fmt::format("the progress of training is damaged ({} bytes)", bytes.size())};
   return p;

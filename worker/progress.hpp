@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "worker/noise_scale.hpp"
 
 namespace elasticrun::worker {
 
@@ -31,6 +32,10 @@ struct Progress {
   std::int64_t base_batch = 0;         // batch the learning rate was tuned for; 0: not known yet
   std::uint64_t seed = 0;              // of the order of the samples
   std::vector<std::string> sum_names;  // figures of step.sum, in the order of the reduction
+  // While the gradients' noise is measured: what is known of it, and how many steps of the base
+  // batch training is worth by now (Pollux's scale-invariant steps).
+  NoiseScale noise;
+  double scale_invariant_steps = 0;
 
   bool operator==(const Progress&) const = default;
 

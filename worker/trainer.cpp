@@ -107,13 +107,15 @@ void Trainer::step() {
   step_.number = progress.step;
   step_.epoch = progress.epoch;
   step_.global_batch = part.range.count();
-  step_.lr_factor = plan.lr_factor;
+  noise_ = progress.noise;
+  step_.lr_factor = plan.adascale ? gain(part) : plan.lr_factor;
   step_.sums.begin(progress.sum_names);
   in_step_ = true;
   compute(part);
   const bool committed = reduce_and_apply(part);
   in_step_ = false;
   if (!committed) {
+    reduction_.discard();
     presence_.table().restore_buffers();
     presence_.meter().enter(Meter::Phase::idle, now());
   }
@@ -142,7 +144,8 @@ const Permutation& Trainer::order(std::int64_t epoch) {
 }
 
 void Trainer::compute(const Part& part) {
-  reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()));
+  reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
+                        presence_.world().plan.noise_base > 0);
   presence_.meter().enter(Meter::Phase::compute, begun_);
   step_.in_compute = true;
   std::size_t first = 0;
@@ -172,6 +175,7 @@ bool Trainer::reduce_and_apply(const Part& part) {
   }
   if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes); }))
     return false;
+  weigh_noise(part);
   presence_.meter().enter(Meter::Phase::apply, now());
   const int code = callbacks_.apply(&step_, callbacks_.user);
   if (code != 0) callback_failed("apply", code);
@@ -202,11 +206,39 @@ double Trainer::reduce() {
   return numbers[vote_at];
 }
 
+// Of this step, in steps of the base batch; by what is known up to here.
+double Trainer::gain(const Part& part) const {
+  return noise_.gain(static_cast<double>(part.range.count()) /
+                     static_cast<double>(presence_.world().plan.noise_base));
+}
+
+// From figures that are the same on all ranks, so that all apply the same factor.
+void Trainer::weigh_noise(const Part& part) {
+  const wire::BatchPlan& plan = presence_.world().plan;
+  if (plan.noise_base == 0) return;
+  noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
+  if (plan.adascale) step_.lr_factor = gain(part);
+}
+
+void Trainer::keep_noise(const Part& part, Progress& next) {
+  const auto base = static_cast<double>(presence_.world().plan.noise_base);
+  if (base == 0) return;
+  next.noise = noise_;
+  next.scale_invariant_steps += gain(part);
+  if (presence_.rank() == 0)
+    cost_.noise = wire::Noise{.square = noise_.square(),
+                              .variance = base * noise_.variance(),
+                              .steps = noise_.steps,
+                              .biased = noise_.biased,
+                              .scale_invariant_steps = next.scale_invariant_steps};
+}
+
 void Trainer::commit(const Part& part) {
   presence_.table().commit_buffers();
   Progress next = presence_.progress.next(part.range.count(), options_.samples);
   if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
   if (next.base_batch == 0) next.base_batch = part.range.count();
+  keep_noise(part, next);
   presence_.progress = std::move(next);
   const bool orderly = presence_.gate().update([](Member& member) { return member.commit(); });
   const Time end = now();

@@ -49,6 +49,9 @@ class Trainer {
   void compute(const Part& part);
   bool reduce_and_apply(const Part& part);
   double reduce();
+  double gain(const Part& part) const;
+  void weigh_noise(const Part& part);
+  void keep_noise(const Part& part, Progress& next);
   void check_agreement(Group& group);
   void agree_on_names(Group& group);
   void commit(const Part& part);
@@ -64,6 +67,7 @@ class Trainer {
   std::int64_t epochs_called_ = 0;  // on_epoch was called up to here
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call that were checked
   elasticrun_step step_;
+  NoiseScale noise_;                    // the progress's, and from the reduction on with this step
   std::vector<std::uint64_t> samples_;  // of the share
   std::optional<Permutation> order_;
   std::uint64_t order_seed_ = 0;

@@ -156,6 +156,7 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
 }
 
 std::optional<WorldSample> Autoscaler::observe(const WorkerSample& sample, Time now) {
+  if (sample.noise) noise_ = sample.noise;
   auto round = window_.add(sample, now);
   if (round) dirty_ = true;
   return round;

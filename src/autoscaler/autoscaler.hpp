@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autoscaler/batch_plan.hpp"
+#include "autoscaler/noise.hpp"
 #include "autoscaler/objective.hpp"
 #include "autoscaler/policy.hpp"
 #include "autoscaler/samples.hpp"
@@ -69,6 +70,8 @@ class Autoscaler {
   // Money, since the first world: its size's price, and that of the size it is about to have while
   // those workers start.
   double spent(Time now) const;
+  // The newest that a worker has told.
+  const std::optional<Noise>& noise() const { return noise_; }
   std::string_view policy() const { return policy_->name(); }
 
  private:
@@ -89,6 +92,7 @@ class Autoscaler {
   Limits limits_;
   Window window_;
   std::vector<Offer> offers_;  // of limits_.sizes
+  std::optional<Noise> noise_;
 
   int size_ = 0;  // 0: no world yet
   std::int64_t global_batch_ = 0;

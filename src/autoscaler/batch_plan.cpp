@@ -16,8 +16,11 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, LrRule>, 3> lr_rules{
-    {{"none", LrRule::none}, {"linear", LrRule::linear}, {"sqrt", LrRule::sqrt}}};
+constexpr std::array<std::pair<std::string_view, LrRule>, 4> lr_rules{
+    {{"none", LrRule::none},
+     {"linear", LrRule::linear},
+     {"sqrt", LrRule::sqrt},
+     {"adascale", LrRule::adascale}}};
 
 std::int64_t global_batch(const BatchRule& rule, int size) {
   if (rule.batch == 0) return rule.max_batch;
@@ -43,6 +46,7 @@ double lr_factor(const BatchRule& rule, std::int64_t global) {
   const double ratio = static_cast<double>(global) / static_cast<double>(rule.base_batch);
   switch (rule.lr_rule) {
     case LrRule::none:
+    case LrRule::adascale:
       return 1;
     case LrRule::linear:
       return ratio;
@@ -57,7 +61,8 @@ double lr_factor(const BatchRule& rule, std::int64_t global) {
 Result<LrRule> parse_lr_rule(std::string_view name) {
   for (const auto& [known, rule] : lr_rules)
     if (name == known) return rule;
-  return Error{fmt::format("unknown learning-rate rule '{}'; use none, linear or sqrt", name)};
+  return Error{
+      fmt::format("unknown learning-rate rule '{}'; use none, linear, sqrt or adascale", name)};
 }
 
 std::string_view to_text(LrRule rule) {
@@ -75,6 +80,9 @@ BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights) {
   result.global_batch = global_batch(rule, size);
   result.micro_batch = micro_batch(rule, result.global_batch, weights);
   result.lr_factor = lr_factor(rule, result.global_batch);
+  result.adascale = rule.lr_rule == LrRule::adascale;
+  if (result.adascale || rule.measure_noise)
+    result.noise_base = rule.base_batch > 0 ? rule.base_batch : result.global_batch;
   result.weights = std::move(weights);
   return result;
 }

@@ -16,8 +16,9 @@
 
 namespace elasticrun::autoscaler {
 
-// How the learning rate follows the batch. linear: Goyal et al. 2017; sqrt: Krizhevsky 2014.
-enum class LrRule { none, linear, sqrt };
+// How the learning rate follows the batch. linear: Goyal et al. 2017; sqrt: Krizhevsky 2014;
+// adascale: Johnson et al. 2020, by the noise that the workers measure in their gradients.
+enum class LrRule { none, linear, sqrt, adascale };
 
 Result<LrRule> parse_lr_rule(std::string_view name);
 std::string_view to_text(LrRule rule);
@@ -28,6 +29,7 @@ struct BatchRule {
   std::int64_t batch = 0;       // b: efficient on one device
   std::int64_t base_batch = 0;  // M: the batch the learning rate was tuned for
   LrRule lr_rule = LrRule::linear;
+  bool measure_noise = false;  // not for the learning rate alone
 };
 
 struct BatchPlan {
@@ -35,6 +37,8 @@ struct BatchPlan {
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
   std::vector<double> weights;    // per rank, relative speed; empty: all equal
   double lr_factor = 1;           // what the program is told to multiply its rate with
+  std::int64_t noise_base = 0;    // M, where workers measure the gradients' noise; 0: they do not
+  bool adascale = false;          // the factor follows that noise, and lr_factor is only its begin
 };
 
 // `weights` are relative speeds per rank, positive, or empty. Without a base batch the factor is 1.

@@ -21,6 +21,7 @@
 #include <set>
 #include <vector>
 
+#include "autoscaler/noise.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
@@ -30,11 +31,12 @@ namespace elasticrun::autoscaler {
 struct WorkerSample {
   WorkerId worker;
   Generation generation;
-  Step step;                 // last committed
-  std::int64_t steps = 0;    // 0: nothing committed, the report is only a sign of life
-  std::int64_t samples = 0;  // of this worker, in those steps
-  Duration wall{};           // of those steps
-  Duration compute{};        // of it, inside the program's compute
+  Step step;                        // last committed
+  std::int64_t steps = 0;           // 0: nothing committed, the report is only a sign of life
+  std::int64_t samples = 0;         // of this worker, in those steps
+  Duration wall{};                  // of those steps
+  Duration compute{};               // of it, inside the program's compute
+  std::optional<Noise> noise = {};  // of the gradients, as far as this worker tells
 };
 
 // One round, put together.

@@ -23,7 +23,7 @@ constexpr Flag table[] = {
     {"unit", "", "UNIT", Kind::value, "Scaling", "", "host or slot: what a change adds at least"},
     {"batch", "", "b", Kind::value, "Scaling", "", "efficient batch of one worker"},
     {"base-batch", "", "M", Kind::value, "Scaling", "", "batch the learning rate was tuned for"},
-    {"lr-rule", "", "RULE", Kind::value, "Scaling", "linear", "linear, sqrt or none"},
+    {"lr-rule", "", "RULE", Kind::value, "Scaling", "linear", "linear, sqrt, adascale or none"},
     {"policy", "", "NAME", Kind::value, "Scaling", "",
      "fixed; throughput or fit: grow while it pays"},
     {"spares", "", "N", Kind::value, "Scaling", "0", "workers kept ready, out of the world"},

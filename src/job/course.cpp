@@ -58,10 +58,11 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
     const std::string host = wiring_.host_name(member.host);
     if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
   }
+  constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
   const auto& plan = formed.world.plan;
-  const double idle_ms = formed.idle_ns < 0
-                             ? std::numeric_limits<double>::quiet_NaN()  // no step before
-                             : static_cast<double>(formed.idle_ns) / 1e6;
+  const double idle_ms = formed.idle_ns < 0 ? not_known  // no step before
+                                            : static_cast<double>(formed.idle_ns) / 1e6;
+  const double lr_factor = plan.adascale ? not_known : plan.lr_factor;
   std::vector<WorkerId> workers;
   for (const auto& member : formed.world.members) workers.push_back(member.worker);
   stragglers_.world_changed(formed.world.generation, workers);
@@ -80,7 +81,7 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
                           {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
                           {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
                           {"global_batch", plan.global_batch},
-                          {"lr_factor", plan.lr_factor}});
+                          {"lr_factor", lr_factor}});
   const std::string idle = formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", idle_ms);
   // A reason that was said when the decision was taken is not said twice.
   const std::string why = formed.world.reason == told_ ? "" : ": " + formed.world.reason;

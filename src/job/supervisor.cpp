@@ -14,7 +14,24 @@ namespace elasticrun::job {
 namespace {
 
 wire::BatchPlan to_wire(autoscaler::BatchPlan plan) {
-  return {plan.global_batch, plan.micro_batch, std::move(plan.weights), plan.lr_factor};
+  return {plan.global_batch, plan.micro_batch, std::move(plan.weights),
+          plan.lr_factor,    plan.noise_base,  plan.adascale};
+}
+
+autoscaler::WorkerSample to_report(WorkerId worker, const wire::Sample& sample) {
+  autoscaler::WorkerSample report{worker,
+                                  sample.generation,
+                                  sample.step,
+                                  sample.steps,
+                                  sample.samples,
+                                  Duration(sample.wall_ns),
+                                  Duration(sample.compute_ns)};
+  if (!sample.noise.empty()) {
+    const wire::Noise& noise = sample.noise.front();
+    report.noise = autoscaler::Noise{noise.square, noise.variance, noise.steps, noise.biased,
+                                     noise.scale_invariant_steps};
+  }
+  return report;
 }
 
 rendezvous::MembershipOptions membership_options(const JobSpec& spec,
@@ -227,22 +244,9 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
     liveness_.worker_sample(from.worker, *sample, now);
     progress(sample->step);
-    const autoscaler::WorkerSample report{from.worker,
-                                          sample->generation,
-                                          sample->step,
-                                          sample->steps,
-                                          sample->samples,
-                                          Duration(sample->wall_ns),
-                                          Duration(sample->compute_ns)};
+    const autoscaler::WorkerSample report = to_report(from.worker, *sample);
     stragglers_.observe(report, now);
-    const auto round = scaler_.observe(report, now);
-    if (round)
-      record("sample", {{"generation", static_cast<std::int64_t>(round->generation.value)},
-                        {"step", round->step.value},
-                        {"samples_per_s", round->samples_per_s},
-                        {"global_batch", round->batch},
-                        {"step_ms", milliseconds(round->step_time)},
-                        {"compute_ms", milliseconds(round->compute_time)}});
+    if (const auto round = scaler_.observe(report, now)) report_sample(*round);
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);
@@ -349,6 +353,21 @@ std::string Supervisor::name_of(WorkerId id) const {
   const std::string place = fmt::format("{} slot {}", wiring_.host_name(slot.host), slot.index);
   if (rank == ranks_.end()) return fmt::format("worker {} ({})", id.value, place);
   return fmt::format("worker {} (rank {}, {})", id.value, rank->second, place);
+}
+
+void Supervisor::report_sample(const autoscaler::WorldSample& round) {
+  std::vector<std::pair<std::string, Value>> fields{
+      {"generation", static_cast<std::int64_t>(round.generation.value)},
+      {"step", round.step.value},
+      {"samples_per_s", round.samples_per_s},
+      {"global_batch", round.batch},
+      {"step_ms", milliseconds(round.step_time)},
+      {"compute_ms", milliseconds(round.compute_time)}};
+  if (const auto& noise = scaler_.noise()) {
+    fields.push_back({"noise_scale", noise->scale()});
+    fields.push_back({"scale_invariant_steps", noise->scale_invariant_steps});
+  }
+  record("sample", std::move(fields));
 }
 
 void Supervisor::record(std::string name, std::vector<std::pair<std::string, Value>> fields) {

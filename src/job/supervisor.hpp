@@ -152,6 +152,7 @@ class Supervisor {
   bool watches_stragglers() const;
   void check_stragglers(Time now);
   void progress(Step step);
+  void report_sample(const autoscaler::WorldSample& round);
 
   // course.cpp: what membership says
   void tell(const rendezvous::Event& event, Time now);

@@ -57,6 +57,8 @@ struct BatchPlan {
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
   std::vector<double> weights;    // per rank, relative speed; empty: all equal
   double lr_factor = 1;           // what the program is told to multiply its rate with
+  std::int64_t noise_base = 0;    // the base batch, where noise is measured; 0: it is not
+  bool adascale = false;          // the factor is AdaScale's gain instead, from that noise
 };
 
 struct Member {
@@ -167,6 +169,14 @@ struct Broken {
   Generation generation;
   std::string reason;
 };
+// How noisy the gradients are (worker/noise_scale.hpp).
+struct Noise {
+  double square = 0;       // |G|^2
+  double variance = 0;     // of the gradient of one sample
+  std::int64_t steps = 0;  // measured over; 0: nothing is known yet
+  bool biased = false;
+  double scale_invariant_steps = 0;  // how many steps of the base batch training is worth by now
+};
 // Sent once an interval by each worker: a throughput sample and a sign of life.
 struct Sample {
   Generation generation;
@@ -178,6 +188,7 @@ struct Sample {
   std::int64_t reduce_ns = 0;   // of it, inside collectives
   std::int64_t waiting_ns = 0;  // since the thread entered the phase below
   std::string phase;            // "compute", "reduce", "apply", "epoch", "idle"
+  std::vector<Noise> noise;     // the newest, of rank 0 where it is measured; else empty
 };
 // The samples of this call of train are used up; the state stays as it is until Release.
 struct Done {
@@ -280,7 +291,8 @@ BOOST_DESCRIBE_STRUCT(Hello, (),
                        free_port))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
                       (protocol, version, term, refused, host, lease_ms, beat_ms, orphan_grace_ms))
-BOOST_DESCRIBE_STRUCT(BatchPlan, (), (global_batch, micro_batch, weights, lr_factor))
+BOOST_DESCRIBE_STRUCT(BatchPlan, (),
+                      (global_batch, micro_batch, weights, lr_factor, noise_base, adascale))
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))
 BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason))
 BOOST_DESCRIBE_STRUCT(TrainSpec, (),
@@ -301,9 +313,10 @@ BOOST_DESCRIBE_STRUCT(Answer, (), (generation, committed))
 BOOST_DESCRIBE_STRUCT(Entered, (), (generation, step, idle_ns, transfer_ns, transfer_bytes))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, step))
 BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason))
+BOOST_DESCRIBE_STRUCT(Noise, (), (square, variance, steps, biased, scale_invariant_steps))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
-                       phase))
+                       phase, noise))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))

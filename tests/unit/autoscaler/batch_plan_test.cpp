@@ -31,6 +31,7 @@ TEST_CASE("global batch and factor") {
       {"no base: no factor", {0, 32, 0, LrRule::linear}, 4, 128, 1},
       {"root", {0, 32, 32, LrRule::sqrt}, 16, 512, 4},
       {"none", {0, 32, 32, LrRule::none}, 16, 512, 1},
+      {"the workers' own", {0, 32, 32, LrRule::adascale}, 16, 512, 1},
       {"fewer samples than workers", {2, 1, 2, LrRule::linear}, 5, 2, 1},
       {"no overflow", {0, huge / 2, 0, LrRule::linear}, 1000, huge, 1},
   };
@@ -55,14 +56,35 @@ TEST_CASE("a share above b is computed in pieces") {
   CHECK(plan({.max_batch = 256}, 2, {3, 1}).micro_batch == 0);
 }
 
+TEST_CASE("noise is measured where somebody wants it, against the base batch") {
+  struct Case {
+    const char* what;
+    BatchRule rule;
+    std::int64_t noise_base;
+  };
+  const Case cases[] = {
+      {"nobody does", {256, 32, 64, LrRule::linear}, 0},
+      {"the learning rate", {256, 32, 64, LrRule::adascale}, 64},
+      {"another", {256, 32, 64, LrRule::sqrt, true}, 64},
+      {"no base is said: this batch is the first", {256, 32, 0, LrRule::adascale}, 128},
+      {"the program decides", {0, 0, 0, LrRule::adascale}, 0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const BatchPlan made = plan(c.rule, 4, {});
+    CHECK(made.noise_base == c.noise_base);
+    CHECK(made.adascale == (c.rule.lr_rule == LrRule::adascale));
+  }
+}
+
 TEST_CASE("names of the rules") {
-  for (const LrRule rule : {LrRule::none, LrRule::linear, LrRule::sqrt})
+  for (const LrRule rule : {LrRule::none, LrRule::linear, LrRule::sqrt, LrRule::adascale})
     CHECK(parse_lr_rule(to_text(rule)).value() == rule);
   for (const char* bad : {"", "Linear", "adam", "linear "}) {
     CAPTURE(bad);
     const auto parsed = parse_lr_rule(bad);
     REQUIRE(parsed.has_error());
-    CHECK(parsed.error().text ==
-          "unknown learning-rate rule '" + std::string(bad) + "'; use none, linear or sqrt");
+    CHECK(parsed.error().text == "unknown learning-rate rule '" + std::string(bad) +
+                                     "'; use none, linear, sqrt or adascale");
   }
 }

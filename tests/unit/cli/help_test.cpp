@@ -31,7 +31,7 @@ Scaling
       --unit UNIT                 host or slot: what a change adds at least
       --batch b                   efficient batch of one worker
       --base-batch M              batch the learning rate was tuned for
-      --lr-rule RULE              linear, sqrt or none [linear]
+      --lr-rule RULE              linear, sqrt, adascale or none [linear]
       --policy NAME               fixed; throughput or fit: grow while it pays
       --spares N                  workers kept ready, out of the world [0]
       --stragglers WHAT           slow workers: off, report [replace]

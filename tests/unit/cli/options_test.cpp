@@ -225,7 +225,7 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--max-batch 1e3 ./t", "--max-batch: '1e3'" + beyond + "1 to 1099511627776"},
       {"--max-batch 8 --batch 9 ./t", "--batch: 9 per worker is more than --max-batch 8"},
       {"--lr-rule cubic ./t",
-       "--lr-rule: unknown learning-rate rule 'cubic'; use none, linear or sqrt"},
+       "--lr-rule: unknown learning-rate rule 'cubic'; use none, linear, sqrt or adascale"},
       {"--policy goodput ./t",
        "--policy: 'goodput' is not known; "
        "use fixed or throughput or throughput-walk or fit"},

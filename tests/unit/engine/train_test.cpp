@@ -227,6 +227,57 @@ TEST_CASE("a change that is not taken up before the end is cancelled") {
   check_all(job, workers, alone());
 }
 
+TEST_CASE("AdaScale's factor is the same on all ranks, in worlds that grow and break") {
+  Job job({.global_batch = 12, .noise_base = 4, .adascale = true});
+  auto workers = job.form(2, {"--hold", "compute:5"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  workers.push_back(job.start({"--hold", "compute:9"}));
+  job.until_ready({workers[2]});
+  job.change({workers[2]});
+  job.until_going(Generation(2));
+  for (const WorkerId worker : {workers[0], workers[1]}) job.let_go(worker);
+  job.until_line(workers[2], "holding");
+  job.kill(workers[0]);
+  job.until("the world is formed anew", [&] { return job.worlds.size() == 3; });
+  job.let_go(workers[2]);
+  job.until_all_ended();
+  check_lineage(job.all_lines(), samples, epochs);
+  // To the last bit: what each has multiplied with came out of the same reductions.
+  CHECK(final_figures(job.lines(workers[1])).size() == 10);
+  CHECK(final_figures(job.lines(workers[1])) == final_figures(job.lines(workers[2])));
+  CHECK(final_figures(job.lines(workers[1])) != alone());
+}
+
+TEST_CASE("rank 0 tells the noise of the gradients where the plan asks for it") {
+  Job job({.global_batch = 12, .noise_base = 4});
+  const auto workers = job.form(2, {"--hold", "applied:7"});
+  for (const WorkerId worker : workers) job.until_line(worker, "holding");
+  job.until("seven steps are told", [&] {
+    return !job.samples.empty() && std::ranges::any_of(job.samples, [](const wire::Sample& sample) {
+      return !sample.noise.empty() && sample.noise.front().steps == 7;
+    });
+  });
+  std::int64_t told = 0;
+  for (const wire::Sample& sample : job.samples) {
+    if (sample.noise.empty()) continue;
+    REQUIRE(sample.noise.size() == 1);
+    const wire::Noise& noise = sample.noise.front();
+    told += sample.steps;
+    CHECK(noise.steps == told);
+    CHECK(noise.variance > 0);
+    CHECK_FALSE(noise.biased);
+    // A step of three base batches is worth one to three of their steps.
+    const auto steps = static_cast<double>(told);
+    CHECK(noise.scale_invariant_steps >= steps);
+    CHECK(noise.scale_invariant_steps <= 3 * steps);
+  }
+  CHECK(told == 7);
+  for (const WorkerId worker : workers) job.let_go(worker);
+  job.until_all_ended();
+  // The linear factor is 1 here: measuring alone changes nothing.
+  check_all(job, workers, alone());
+}
+
 TEST_CASE("samples tell what a worker does, also while it is stuck") {
   Job job(twelve);
   const auto workers = job.form(1, {"--hold", "compute:4"});

@@ -42,7 +42,7 @@ TEST_CASE("greetings") {
 
 TEST_CASE("letters to a worker") {
   check_texts<wire::ToWorker>({
-      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"lr_factor":"1.5"},"reason":"grow"}}})",
+      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"}}})",
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
@@ -63,7 +63,7 @@ TEST_CASE("letters from a worker") {
       R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",
       R"({"Committed":{"generation":3,"step":11}})",
       R"({"Broken":{"generation":3,"reason":"peer"}})",
-      R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce"}})",
+      R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}]}})",
       R"({"Done":{"call":1,"step":99}})",
       R"({"Leave":{"reason":"bye"}})",
   });

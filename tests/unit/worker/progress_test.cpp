@@ -63,6 +63,7 @@ TEST_CASE("progress is read back as it was written") {
        UINT64_MAX,
        {"loss", "", "a name with spaces\nand lines", "12 x"}},
       {1, 0, 0, 0, 0, 0, std::vector<std::string>(32, std::string(256, 'n'))},
+      {1, 2, 3, 4, 5, 6, {"loss"}, {1.0 / 3, -0.1, 0x1.fffffffffffffp-1, 7, true}, 1e300 / 3},
   };
   for (const Progress& progress : cases) {
     const auto back = decode_progress(encode(progress));
@@ -78,16 +79,18 @@ TEST_CASE("damaged progress is refused") {
     CHECK(decode_progress(good.substr(0, length)).has_error());
   }
   const char* const cases[] = {
-      "2 1 0 0 0 0 0 0 ",                        // another version
-      "1 1 -1 0 0 0 0 0 ",                       // an epoch before the first
-      "1 1 0 0 0 0 -1 0 ",                       // a seed that is none
-      "1 1 0 0 0 0 0 33 ",                       // too many names
-      "1 1 0 0 0 0 0 1 9999999999999999999 x ",  // a name longer than all
-      "1 1 0 0 0 0 0 1 3 ab ",                   // a length that does not fit
-      "1 1 0 0 0 0 0 0 more",                    // something after the end
-      "1 1 99999999999999999999 0 0 0 0 0 ",     // beyond int64
+      "1 1 0 0 0 0 0 0 0 0 0 0 0 0 ",                        // another version
+      "2 1 -1 0 0 0 0 0 0 0 0 0 0 0 ",                       // an epoch before the first
+      "2 1 0 0 0 0 -1 0 0 0 0 0 0 0 ",                       // a seed that is none
+      "2 1 0 0 0 0 0 33 0 0 0 0 0 0 ",                       // too many names
+      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 9999999999999999999 x ",  // a name longer than all
+      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 3 ab ",                   // a length that does not fit
+      "2 1 0 0 0 0 0 0 0 0 0 0 0 0 more",                    // something after the end
+      "2 1 99999999999999999999 0 0 0 0 0 0 0 0 0 0 0 ",     // beyond int64
+      "2 1 0 0 0 0 0 0 0 0 0 -1 0 0 ",                       // fewer than no steps
+      "2 1 0 0 0 0 0 0 x 0 0 0 0 0 ",                        // no number
   };
-  CHECK(decode_progress("1 1 0 0 0 0 0 0 ").has_value());
+  CHECK(decode_progress("2 1 0 0 0 0 0 0 0 0 0 0 0 0 ").has_value());
   for (const char* const text : cases) {
     CAPTURE(text);
     CHECK(decode_progress(text).has_error());

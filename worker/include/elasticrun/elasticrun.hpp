@@ -97,7 +97,7 @@ class Step {
   std::int64_t number() const { return elasticrun_step_number(step_); }
   std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
   std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
-  // What to multiply the learning rate with, by --lr-rule.
+  // In apply: what to multiply the learning rate with, by --lr-rule.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
 
   // In compute: adds to a figure that the world's reduction sums.
