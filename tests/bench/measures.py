@@ -35,8 +35,10 @@ def step_cost(programs: Path) -> list[Row]:
     """The training thread's time in the library, beside the collectives."""
     rows = []
     for line in output_of([programs / "bench_step_cost"]).splitlines():
-        workers, tensors, elements, batch, cost, late, collectives = line.split()
+        workers, tensors, elements, batch, noise, cost, late, collectives = line.split()
         what = f"{workers} worker(s), {tensors} x {elements} floats, batch {batch}"
+        if noise == "1":
+            what += ", with noise"
         beside = f"99 %: {late} us" + (f", all-reduce {collectives} us" if workers != "1" else "")
         if int(tensors) * int(elements) > TINY:  # then it is the copying that counts
             beside += f", packs {int(tensors) * int(elements) * 4 // 1024} KB"

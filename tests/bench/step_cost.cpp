@@ -82,8 +82,9 @@ class OneWorld final : public Courier {
   const wire::World world_;
 };
 
-wire::World world_of(int size, std::int64_t batch) {
-  wire::World world{.generation = Generation(1), .plan = {.global_batch = batch}};
+wire::World world_of(int size, std::int64_t batch, bool noise) {
+  wire::World world{.generation = Generation(1),
+                    .plan = {.global_batch = batch, .noise_base = noise ? batch : 0}};
   for (int rank = 0; rank < size; ++rank)
     world.members.push_back({.worker = WorkerId(static_cast<std::uint32_t>(rank) + 1),
                              .host = HostId(1),
@@ -122,8 +123,13 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-void run(Group& bare, std::size_t tensors, std::size_t elements, std::int64_t batch,
-         std::int64_t steps_wanted) {
+struct Case {
+  std::size_t tensors, elements;
+  std::int64_t batch, steps;
+};
+
+void run(Group& bare, const Case& c, bool noise) {
+  const auto [tensors, elements, batch, steps_wanted] = c;
   std::vector<std::vector<float>> gradients(tensors, std::vector<float>(elements, 1));
   std::vector<float> weights(tensors * elements);
   StateTable table;
@@ -137,7 +143,7 @@ void run(Group& bare, std::size_t tensors, std::size_t elements, std::int64_t ba
   table.seal();
 
   Stopwatch group(bare);
-  OneWorld courier(group, world_of(bare.size(), batch));
+  OneWorld courier(group, world_of(bare.size(), batch, noise));
   Meter meter;
   Gate gate(WorkerId(static_cast<std::uint32_t>(bare.rank()) + 1));
   gate.attach(courier);
@@ -153,23 +159,19 @@ void run(Group& bare, std::size_t tensors, std::size_t elements, std::int64_t ba
       options,
       {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &steps});
   if (bare.rank() == 0)
-    fmt::print("{} {} {} {} {:.2f} {:.2f} {:.2f}\n", bare.size(), tensors, elements, batch,
-               quantile(steps.cost_us, 0.5), quantile(steps.cost_us, 0.99),
+    fmt::print("{} {} {} {} {:d} {:.2f} {:.2f} {:.2f}\n", bare.size(), tensors, elements, batch,
+               noise, quantile(steps.cost_us, 0.5), quantile(steps.cost_us, 0.99),
                quantile(steps.collective_us, 0.5));
 }
 
 }  // namespace
 
-// Lines: workers, tensors, elements of each, global batch; median cost, 99th percentile, median of
-// the collectives, in microseconds.
+// Lines: workers, tensors, elements of each, global batch, whether the gradients' noise is
+// measured; median cost, 99th percentile, median of the collectives, in microseconds.
 int main() {
-  struct Case {
-    std::size_t tensors, elements;
-    std::int64_t batch;
-  };
   for (const int size : {1, 2})
-    for (const Case& c : {Case{1, 16, 8}, Case{8, 128, 64}, Case{64, 1024, 256}})
-      testing::run_ranks(size, [&](Group& group) {
-        run(group, c.tensors, c.elements, c.batch, size == 1 ? 20'000 : 4'000);
-      });
+    for (const Case& c : {Case{1, 16, 8, 4'000}, Case{8, 128, 64, 4'000},
+                          Case{64, 1024, 256, 4'000}, Case{4, 1 << 20, 256, 200}})
+      for (const bool noise : {false, true})
+        testing::run_ranks(size, [&](Group& group) { run(group, c, noise); });
 }
