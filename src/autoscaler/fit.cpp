@@ -142,7 +142,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
     // Sizes beyond say only whether a limit can be met at all.
-    if (all.contains(size) || (size > most && objective_->limit().empty())) continue;
+    if (all.contains(size) || (size > most && !limited_)) continue;
     const Place place = place_of(offer_of(view.snapshot.offers, size));
     const double samples = place.share * size;
     const auto range = model.predict(place, samples / best_rate);
@@ -150,7 +150,10 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
     // That fewer are much faster is not believed before it is seen; that they are faster at all,
     // not without a sign of what the step consists of.
     if (size < largest) high = std::min(high, (blind ? 1 : most_speedup) * best_rate);
-    all[size] = between(view, size, std::min(samples / range.worst, high), high);
+    // Beside a limit it matters that a law errs, too.
+    const double error = limited_ ? margin : 0;
+    const double low = std::min(samples / range.worst, high);
+    all[size] = between(view, size, low * (1 - error), high * (1 + error));
     all[size].in_reach = size <= most;
   }
   std::vector<Promise> list;

@@ -39,7 +39,7 @@ class Fit final : public Policy {
  public:
   // The policies that differ in what they seek only.
   Fit(std::string_view name, std::unique_ptr<Objective> objective)
-      : name_(name), objective_(std::move(objective)) {}
+      : name_(name), objective_(std::move(objective)), limited_(!objective_->limit().empty()) {}
 
   Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;
   std::string_view name() const override { return name_; }
@@ -94,6 +94,7 @@ class Fit final : public Policy {
 
   std::string_view name_;  // of the table of policies
   std::unique_ptr<Objective> objective_;
+  bool limited_;
 
   std::map<int, Known> known_;
   int settled_ = 0;  // where the last search ended, 0: none has

@@ -38,7 +38,8 @@ class OfRest : public Objective {
   double worth(const Prospect& prospect, const Snapshot& snapshot,
                const Limits& limits) const final {
     const auto rest = rest_of(snapshot, prospect);
-    return rest ? worth_of(*rest, snapshot) : plain_.worth(prospect, snapshot, limits);
+    if (!rest) return plain_.worth(prospect, snapshot, limits);
+    return worth_of(*rest, snapshot, prospect.offer.size == snapshot.size);
   }
   std::string sense(const Snapshot& snapshot, const Limits& limits) const final {
     if (snapshot.samples_left.value_or(0) > 0) return advantage();
@@ -46,7 +47,7 @@ class OfRest : public Objective {
   }
 
  private:
-  virtual double worth_of(const Bill& rest, const Snapshot& snapshot) const = 0;
+  virtual double worth_of(const Bill& rest, const Snapshot& snapshot, bool here) const = 0;
   virtual std::string advantage() const = 0;
 
   Scaling plain_;
@@ -59,7 +60,7 @@ class Utility final : public OfRest {
   }
 
  private:
-  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+  double worth_of(const Bill& rest, const Snapshot& snapshot, bool) const override {
     const double gained = at(seconds(snapshot.elapsed) + rest.seconds) - points_.front().money;
     const double range = points_.front().money - points_.back().money;
     const double scale = std::max(costs_here(snapshot, rest), least_scale * range);
@@ -88,8 +89,9 @@ class Utility final : public OfRest {
 };
 
 // What is wanted little of, and what has a limit.
-double within(double wanted, double limited, double allowed) {
-  return std::pow(std::min(1.0, allowed / limited), strictness) / wanted;
+double within(double wanted, double limited, double allowed, bool here) {
+  const double needed = limited * (1 + (here ? margin / 2 : margin));
+  return std::pow(std::min(1.0, allowed / needed), strictness) / wanted;
 }
 
 class Deadline final : public OfRest {
@@ -104,9 +106,9 @@ class Deadline final : public OfRest {
   }
 
  private:
-  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+  double worth_of(const Bill& rest, const Snapshot& snapshot, bool here) const override {
     const double left = std::max(limit_ - seconds(snapshot.elapsed), least_left * limit_);
-    return within(rest.money, rest.seconds * (1 + margin), left);
+    return within(rest.money, rest.seconds, left, here);
   }
   std::string advantage() const override { return "in costs, within the deadline"; }
 
@@ -125,9 +127,9 @@ class Budget final : public OfRest {
   }
 
  private:
-  double worth_of(const Bill& rest, const Snapshot& snapshot) const override {
+  double worth_of(const Bill& rest, const Snapshot& snapshot, bool here) const override {
     const double left = std::max(limit_ - snapshot.spent, least_left * limit_);
-    return within(rest.seconds, rest.money * (1 + margin), left);
+    return within(rest.seconds, rest.money, left, here);
   }
   std::string advantage() const override { return "in time, within the budget"; }
 

@@ -62,8 +62,9 @@ class Objective {
   virtual std::optional<double> used(const Snapshot&, const Prospect&) const { return {}; }
 };
 
-// Nobody knows a throughput better than so: objectives that have a limit leave this part of the
-// rest free. Pollux and Srift report errors of 10 % for fitted models.
+// Nobody knows a throughput better than so: a size that is to be gone to has to leave this part of
+// what it needs free of the limit, and the present one half of it, so that noise moves nobody to
+// and fro. Pollux and Srift report errors of 10 % for fitted models.
 inline constexpr double margin = 0.1;
 
 // Throughput / size^min_gain; see `worth`.
@@ -75,12 +76,12 @@ std::unique_ptr<Objective> scaling();
 std::unique_ptr<Objective> utility(std::vector<UtilityPoint> points);
 
 // The cheapest size that ends in time, 1 / C; and, where none does, the fastest. In between there
-// is no cliff, which noise would push sizes over to and fro: a size that needs more time than is
-// left, less the margin, loses worth as the 20th power of the ratio, 62 % for 5 %.
+// is no cliff, which noise would push sizes over: one that needs, with the margin, more time than
+// is left loses worth as the 20th power of the ratio, 62 % for 5 %.
 std::unique_ptr<Objective> deadline(Duration limit);
 
 // The same with time and money exchanged: the fastest size whose costs are within the money that is
-// left, less the margin; and, where none are, the cheapest.
+// left; and, where none are, the cheapest.
 std::unique_ptr<Objective> budget(double limit);
 
 }  // namespace elasticrun::autoscaler

@@ -97,7 +97,7 @@ TEST_CASE("utility: of any size of the figures the worth is a number") {
   }
 }
 
-// With the margin of 10 %, 39.6 s are needed where T is 36 s.
+// With the margin of 10 %, 39.6 s are needed where T is 36 s, unless it is the size the job has.
 TEST_CASE("deadline: cheapest of those in time, else the fastest") {
   struct Case {
     const char* what;
@@ -112,6 +112,7 @@ TEST_CASE("deadline: cheapest of those in time, else the fastest") {
   for (const Case& c : cases) {
     CAPTURE(c.what);
     Snapshot seen = job();
+    seen.size = 2;
     seen.elapsed = c.elapsed;
     const auto wish = deadline(c.limit);
     const std::pair<int, double> sizes[] = {{1, 400}, {4, 1000}, {8, 2000}};
@@ -126,8 +127,10 @@ TEST_CASE("deadline: cheapest of those in time, else the fastest") {
   }
   const auto wish = deadline(36s);
   CHECK(wish->worth(at(job(), 8, 2000), job(), {}) == doctest::Approx(1 / 5.0));
-  CHECK(wish->worth(at(job(), 4, 1000), job(), {}) == doctest::Approx(std::pow(1.1, -20) / 4));
+  CHECK(wish->worth(at(job(), 4, 1000), job(), {}) == doctest::Approx(std::pow(1.05, -20) / 4));
   Snapshot late = job();
+  late.size = 2;
+  CHECK(wish->worth(at(late, 4, 1000), late, {}) == doctest::Approx(std::pow(1.1, -20) / 4));
   late.elapsed = 9s;
   CHECK(*wish->used(late, at(late, 4, 1000)) == doctest::Approx(45.0 / 36));
   CHECK(wish->limit() == "deadline of 36.0 s");
@@ -145,6 +148,7 @@ TEST_CASE("budget: fastest of those within it, else the cheapest") {
     CAPTURE(c.limit);
     CAPTURE(c.spent);
     Snapshot seen = job();
+    seen.size = 2;
     seen.spent = c.spent;
     const auto wish = budget(c.limit);
     const std::pair<int, double> sizes[] = {{1, 400}, {4, 1000}, {8, 2000}};
