@@ -238,9 +238,10 @@ TEST_CASE("AdaScale's factor is the same on all ranks, in worlds that grow and b
   for (const WorkerId worker : {workers[0], workers[1]}) job.let_go(worker);
   job.until_line(workers[2], "holding");
   job.kill(workers[0]);
-  job.until("the world is formed anew", [&] { return job.worlds.size() == 3; });
+  job.until("it is dead", [&] { return job.exit_of(workers[0]).signal != 0; });
   job.let_go(workers[2]);
   job.until_all_ended();
+  CHECK(job.worlds.size() == 3);
   check_lineage(job.all_lines(), samples, epochs);
   // To the last bit: what each has multiplied with came out of the same reductions.
   CHECK(final_figures(job.lines(workers[1])).size() == 10);
