@@ -99,7 +99,8 @@ void Reduction::accumulate(double samples) {
 
 template <class T>
 void Reduction::accumulate_as(double weight) {
-  if (measured_) local_ += weight * square_of_gradients<T>();
+  // The only piece of a step is its mean, too, which is looked at later.
+  if (measured_ && weight < 1) local_ += weight * square_of_gradients<T>();
   const T w = static_cast<T>(weight);
   for (const Place& place : small_places_)
     take(done_ == 0, fused_as<T>() + place.at, place.data, place.count, w);
@@ -156,8 +157,9 @@ double Reduction::square_of_gradients() const {
 
 template <class T>
 void Reduction::measure(int ranks, double local, double pieces) {
-  squares_ = {.local = local,
-              .total = square_of_gradients<T>(),
+  const double total = square_of_gradients<T>();
+  squares_ = {.local = pieces > 1 ? local : total,
+              .total = total,
               .pieces = pieces,
               .samples = global_samples_};
   // With others the gradients before are not the same on all ranks: a newcomer has none.
