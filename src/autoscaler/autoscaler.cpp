@@ -10,6 +10,7 @@
 
 #include "autoscaler/fit.hpp"
 #include "autoscaler/fixed.hpp"
+#include "autoscaler/goodput.hpp"
 #include "autoscaler/throughput.hpp"
 #include "autoscaler/walk.hpp"
 #include "base/check.hpp"
@@ -21,7 +22,7 @@ namespace {
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
 // Nothing: what the policy needs is not among the options.
-constexpr std::array<std::pair<std::string_view, Make>, 7> known_policies{{
+constexpr std::array<std::pair<std::string_view, Make>, 8> known_policies{{
     {"fixed",
      [](const Options& options) -> std::unique_ptr<Policy> {
        return std::make_unique<Fixed>(options.target);
@@ -33,6 +34,10 @@ constexpr std::array<std::pair<std::string_view, Make>, 7> known_policies{{
     {"fit",
      [](const Options&) -> std::unique_ptr<Policy> {
        return std::make_unique<Fit>("fit", scaling());
+     }},
+    {"goodput",
+     [](const Options&) -> std::unique_ptr<Policy> {
+       return std::make_unique<Fit>("goodput", goodput());
      }},
     {"utility",
      [](const Options& options) -> std::unique_ptr<Policy> {
@@ -158,8 +163,15 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
 std::optional<WorldSample> Autoscaler::observe(const WorkerSample& sample, Time now) {
   if (sample.noise) noise_ = sample.noise;
   auto round = window_.add(sample, now);
-  if (round) dirty_ = true;
+  if (!round) return round;
+  round->noise = noise_;
+  dirty_ = true;
   return round;
+}
+
+void Autoscaler::observe(const WorldSample& round, Time now) {
+  if (round.noise) noise_ = round.noise;
+  dirty_ |= window_.add(round, now);
 }
 
 Snapshot Autoscaler::snapshot(Time now) const {
@@ -177,6 +189,8 @@ Snapshot Autoscaler::snapshot(Time now) const {
     seen.offers.insert(here, lacking);
   }
   seen.global_batch = global_batch_;
+  seen.base_batch = rule().base_batch;
+  seen.noise = noise_;
   seen.samples_left = samples_left_;
   seen.elapsed = began_ ? now - *began_ : Duration::zero();
   seen.spent = spent(now);
@@ -238,10 +252,16 @@ Decision Autoscaler::veto(Decision wanted, Time now) const {
   return wait;
 }
 
-BatchPlan Autoscaler::plan(int size, std::vector<double> weights) const {
+// With what the job itself has settled.
+BatchRule Autoscaler::rule() const {
   BatchRule rule = rule_;
   if (rule.base_batch == 0) rule.base_batch = first_batch_;
-  return autoscaler::plan(rule, size, std::move(weights));
+  rule.measure_noise = policy_->wants_noise();
+  return rule;
+}
+
+BatchPlan Autoscaler::plan(int size, std::vector<double> weights) const {
+  return autoscaler::plan(rule(), size, std::move(weights));
 }
 
 }  // namespace elasticrun::autoscaler

@@ -57,7 +57,7 @@ class Autoscaler {
   // The round it completed, if it did.
   std::optional<WorldSample> observe(const WorkerSample& sample, Time now);
   // A whole round, from a simulator.
-  void observe(const WorldSample& round, Time now) { dirty_ |= window_.add(round, now); }
+  void observe(const WorldSample& round, Time now);
 
   // ---- answers
   const Decision& decide(Time now);
@@ -70,8 +70,6 @@ class Autoscaler {
   // Money, since the first world: its size's price, and that of the size it is about to have while
   // those workers start.
   double spent(Time now) const;
-  // The newest that a worker has told.
-  const std::optional<Noise>& noise() const { return noise_; }
   std::string_view policy() const { return policy_->name(); }
 
  private:
@@ -85,6 +83,7 @@ class Autoscaler {
   Decision consider(Time now);
   Decision veto(Decision wanted, Time now) const;
   Snapshot snapshot(Time now) const;
+  BatchRule rule() const;
   void count_money(Time now);
 
   std::unique_ptr<Policy> policy_;

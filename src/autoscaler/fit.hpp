@@ -43,6 +43,7 @@ class Fit final : public Policy {
 
   Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;
   std::string_view name() const override { return name_; }
+  bool wants_noise() const override { return objective_->wants_noise(); }
 
  private:
   // What is known of a size: the present or last visit, joined with those before unless they

@@ -56,6 +56,9 @@ class Objective {
   // In what one size is better than another: follows "12 % better ".
   virtual std::string sense(const Snapshot& snapshot, const Limits& limits) const = 0;
 
+  // Whether it needs Snapshot::noise.
+  virtual bool wants_noise() const { return false; }
+
   // What the whole job may take: "deadline of 2 h"; empty when there is no limit.
   virtual std::string limit() const { return {}; }
   // The part of that it takes, were the rest run so; above 1: it does not suffice.

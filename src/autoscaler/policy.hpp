@@ -66,6 +66,8 @@ struct Snapshot {
   std::vector<Measure> curve;     // sizes measured, in order
   std::vector<Offer> offers;      // in order: Limits::sizes, and the present one
   std::int64_t global_batch = 0;  // of the present world; 0: unknown
+  std::int64_t base_batch = 0;    // that the learning rate was tuned for; 0: unknown
+  std::optional<Noise> noise;     // of the gradients, where it is measured
   std::optional<std::int64_t> samples_left;
   Duration elapsed{};  // since the first workers were started
   double spent = 0;    // money, since the first world
@@ -99,6 +101,8 @@ class Policy {
   // limits'.
   virtual Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) = 0;
   virtual std::string_view name() const = 0;
+  // Whether it needs Snapshot::noise.
+  virtual bool wants_noise() const { return false; }
 };
 
 // What all policies look for, as one number: throughput / size^min_gain. Larger is better.

@@ -48,7 +48,8 @@ struct WorldSample {
   double samples_per_s = 0;
   double batch = 0;  // mean global batch of the round's steps
   Duration step_time{};
-  Duration compute_time{};  // per step
+  Duration compute_time{};          // per step
+  std::optional<Noise> noise = {};  // the newest that a worker has told
 };
 
 // What is known about one size, from the last visit to it.

@@ -363,9 +363,9 @@ void Supervisor::report_sample(const autoscaler::WorldSample& round) {
       {"global_batch", round.batch},
       {"step_ms", milliseconds(round.step_time)},
       {"compute_ms", milliseconds(round.compute_time)}};
-  if (const auto& noise = scaler_.noise()) {
-    fields.push_back({"noise_scale", noise->scale()});
-    fields.push_back({"scale_invariant_steps", noise->scale_invariant_steps});
+  if (round.noise) {
+    fields.push_back({"noise_scale", round.noise->scale()});
+    fields.push_back({"scale_invariant_steps", round.noise->scale_invariant_steps});
   }
   record("sample", std::move(fields));
 }

@@ -14,6 +14,8 @@ std::string step(Step at) { return at == no_state ? "none" : fmt::format("step {
 std::string batch(const wire::BatchPlan& plan) {
   std::string text = fmt::format("batch {}", plan.global_batch);
   if (plan.lr_factor != 1) text += fmt::format(" lr x{:g}", plan.lr_factor);
+  if (plan.noise_base > 0) text += fmt::format(" noise against {}", plan.noise_base);
+  if (plan.adascale) text += " lr by it";
   return text;
 }
 
@@ -70,10 +72,14 @@ struct Writer {
     return fmt::format("broken g{}{}", m.generation.value, because(m.reason));
   }
   std::string operator()(const wire::Sample& m) const {
-    return fmt::format(
-        "sample g{} {} steps {} samples {} wall {}ms compute {}ms waiting {}ms in {}",
-        m.generation.value, step(m.step), m.steps, m.samples, m.wall_ns / 1'000'000,
-        m.compute_ns / 1'000'000, m.waiting_ns / 1'000'000, m.phase);
+    std::string text =
+        fmt::format("sample g{} {} steps {} samples {} wall {}ms compute {}ms waiting {}ms in {}",
+                    m.generation.value, step(m.step), m.steps, m.samples, m.wall_ns / 1'000'000,
+                    m.compute_ns / 1'000'000, m.waiting_ns / 1'000'000, m.phase);
+    for (const wire::Noise& noise : m.noise)
+      text += fmt::format(" noise {:g} over {:g} from {} steps worth {:g}", noise.variance,
+                          noise.square, noise.steps, noise.scale_invariant_steps);
+    return text;
   }
   std::string operator()(const wire::Done& m) const {
     return fmt::format("done call {} {}", m.call, step(m.step));
@@ -124,6 +130,19 @@ std::int64_t time(Words& words, std::string_view name) {
   return words.duration().count();
 }
 
+// "noise 400 over 2 from 100 steps worth 150": what follows the first word.
+wire::Noise noise(Words& words) {
+  wire::Noise m{.variance = static_cast<double>(words.number())};
+  words.expect("over");
+  m.square = static_cast<double>(words.number());
+  words.expect("from");
+  m.steps = words.number();
+  words.expect("steps");
+  words.expect("worth");
+  m.scale_invariant_steps = static_cast<double>(words.number());
+  return m;
+}
+
 wire::Sample sample(Words& words) {
   wire::Sample m{.generation = words.generation(), .step = words.step()};
   if (words.accept("steps")) {
@@ -136,6 +155,7 @@ wire::Sample sample(Words& words) {
   if (words.accept("waiting")) m.waiting_ns = words.duration().count();
   words.expect("in");
   m.phase = words.word();
+  if (words.accept("noise")) m.noise = {noise(words)};
   return m;
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("mistakes are named") {
   options.limits.max = 4;
   CHECK(Autoscaler::make(options).error().text ==
         "unknown policy 'greedy'; the known ones are fixed, throughput, throughput-walk, fit, "
-        "utility, budget, deadline");
+        "goodput, utility, budget, deadline");
   for (const char* policy : {"utility", "budget", "deadline"}) {
     options.policy = policy;
     CHECK(Autoscaler::make(options).error().text ==

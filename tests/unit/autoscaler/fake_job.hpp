@@ -61,6 +61,7 @@ class FakeJob {
 
   Autoscaler scaler;
   Curve curve;
+  std::optional<Noise> gradients;  // how noisy they are, as worker 1 tells it
   std::function<bool(int)> can_have = [](int) { return true; };
   Time now{};
   std::optional<double> left;  // samples of the job; it ends with them
@@ -98,7 +99,8 @@ class FakeJob {
                       .steps = steps,
                       .samples = share * steps,
                       .wall = Duration(static_cast<std::int64_t>(wall * 1e9)),
-                      .compute = Duration(1)},
+                      .compute = Duration(1),
+                      .noise = w == 0 ? gradients : std::nullopt},
                      now);
     }
   }

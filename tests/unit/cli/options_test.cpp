@@ -226,9 +226,9 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--max-batch 8 --batch 9 ./t", "--batch: 9 per worker is more than --max-batch 8"},
       {"--lr-rule cubic ./t",
        "--lr-rule: unknown learning-rate rule 'cubic'; use none, linear, sqrt or adascale"},
-      {"--policy goodput ./t",
-       "--policy: 'goodput' is not known; "
-       "use fixed or throughput or throughput-walk or fit"},
+      {"--policy best ./t",
+       "--policy: 'best' is not known; use fixed or throughput or throughput-walk or fit or "
+       "goodput or utility or budget or deadline"},
       {"--unit rack ./t", "--unit: 'rack' is not known; use host or slot"},
       {"--label rank ./t", "--label: 'rank' is not known; use host:rank or none"},
       {"--max-restarts -1 ./t", "--max-restarts: '-1'" + beyond + "0 to 1000000"},

@@ -1,0 +1,41 @@
+// See goodput.hpp.
+#include "autoscaler/goodput.hpp"
+
+#include <fmt/format.h>
+
+namespace elasticrun::autoscaler {
+
+namespace {
+
+// Fewer steps tell little: a single one may well see nothing but noise, or none.
+constexpr std::int64_t least_steps = 100;
+
+bool known(const Snapshot& snapshot) {
+  return snapshot.noise && snapshot.noise->steps >= least_steps && snapshot.base_batch > 0;
+}
+
+class Goodput final : public Objective {
+ public:
+  double worth(const Prospect& prospect, const Snapshot& snapshot,
+               const Limits& limits) const override {
+    const double plain = plain_->worth(prospect, snapshot, limits);
+    if (!known(snapshot) || prospect.offer.global_batch == 0) return plain;
+    return plain * efficiency(snapshot.noise->scale(), static_cast<double>(snapshot.base_batch),
+                              static_cast<double>(prospect.offer.global_batch));
+  }
+  std::string sense(const Snapshot& snapshot, const Limits& limits) const override {
+    const std::string plain = plain_->sense(snapshot, limits);
+    if (!known(snapshot)) return plain + ", for the noise of the gradients is not known yet";
+    return fmt::format("in goodput {} (noise scale {:.0f})", plain, snapshot.noise->scale());
+  }
+  bool wants_noise() const override { return true; }
+
+ private:
+  std::unique_ptr<Objective> plain_ = scaling();
+};
+
+}  // namespace
+
+std::unique_ptr<Objective> goodput() { return std::make_unique<Goodput>(); }
+
+}  // namespace elasticrun::autoscaler
