@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <optional>
 
@@ -189,10 +187,10 @@ std::optional<Error> set_number(Host& host, std::string_view key, std::string_vi
       return Error{fmt::format("port must be a number from 1 to 65535, not '{}'", shown(value))};
     host.port = static_cast<std::uint16_t>(*port);
   } else {
-    const char* const last = value.data() + value.size();
-    const auto [end, ec] = std::from_chars(value.data(), last, host.price);
-    if (ec != std::errc{} || end != last || !std::isfinite(host.price) || host.price < 0)
+    const auto price = amount(value);
+    if (!price)
       return Error{fmt::format("price must be a number as in 2.5, not '{}'", shown(value))};
+    host.price = *price;
   }
   return std::nullopt;
 }

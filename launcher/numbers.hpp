@@ -5,6 +5,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,15 @@ inline std::optional<std::int64_t> whole_number(std::string_view text) {
   const char* const last = text.data() + text.size();
   const auto [end, ec] = std::from_chars(text.data(), last, number);
   if (ec != std::errc{} || end != last) return std::nullopt;
+  return number;
+}
+
+// Likewise one that is not below 0: a price, a sum of money.
+inline std::optional<double> amount(std::string_view text) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, ec] = std::from_chars(text.data(), last, number);
+  if (ec != std::errc{} || end != last || !std::isfinite(number) || number < 0) return std::nullopt;
   return number;
 }
 

@@ -310,7 +310,7 @@ Decision Fit::told(const View& view, const std::vector<Promise>& all, Decision m
   made.forecast = forecast(view, all);
   if (!made.forecast) return made;
   met_ = made.forecast->met;
-  made.reason += "; " + made.forecast->words;
+  if (made.action == Action::stay) made.reason += "; " + made.forecast->words;
   made.figures.push_back({"predicted_s", made.forecast->seconds});
   made.figures.push_back({"predicted_cost", made.forecast->cost});
   made.figures.push_back({"met", made.forecast->met ? 1.0 : 0.0});

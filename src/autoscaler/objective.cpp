@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "autoscaler/telling.hpp"
@@ -21,6 +22,18 @@ constexpr double least_left = 0.01;
 // e to the power of this is still a number.
 constexpr double least_scale = 0.01;
 constexpr double most_exponent = 600;
+
+std::optional<UtilityPoint> parse_point(std::string_view item) {
+  const auto colon = item.find(':');
+  if (colon == item.npos) return {};
+  const auto at = parse_duration(item.substr(0, colon));
+  const std::string_view money = item.substr(colon + 1);
+  double value = 0;
+  const auto [end, ec] = std::from_chars(money.data(), money.data() + money.size(), value);
+  if (!at || ec != std::errc{} || end != money.data() + money.size() || !std::isfinite(value))
+    return {};
+  return UtilityPoint{*at, value};
+}
 
 class Scaling : public Objective {
  public:
@@ -137,6 +150,24 @@ class Budget final : public OfRest {
 };
 
 }  // namespace
+
+Result<std::vector<UtilityPoint>> parse_utility(std::string_view text) {
+  std::vector<UtilityPoint> points;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto point = parse_point(item);
+    if (!point) return Error{fmt::format("'{}' is no TIME:MONEY, as in 1h:100,2h:40", item)};
+    if (!points.empty() && (point->at <= points.back().at || point->money > points.back().money))
+      return Error{
+          fmt::format("'{}' is not later than the one before, or worth more; write TIME:MONEY,... "
+                      "with times that rise and money that does not",
+                      item)};
+    points.push_back(*point);
+  }
+  return points;
+}
 
 std::optional<Bill> rest_of(const Snapshot& snapshot, const Prospect& prospect) {
   if (snapshot.samples_left.value_or(0) <= 0) return {};

@@ -15,9 +15,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autoscaler/policy.hpp"
+#include "base/result.hpp"
 
 namespace elasticrun::autoscaler {
 
@@ -32,6 +34,9 @@ struct UtilityPoint {
   Duration at{};
   double money = 0;
 };
+
+// "1h:100,2h:40": times that rise, money that does not.
+Result<std::vector<UtilityPoint>> parse_utility(std::string_view text);
 
 // What is wanted of a job; the policies named after these need theirs.
 struct Aims {

@@ -36,6 +36,7 @@ class Converter {
     read_hosts();
     read_limits();
     read_batch();
+    read_aims();
     read_deadlines();
     read_rest();
     settle_hosts();
@@ -155,6 +156,34 @@ class Converter {
     if (rule.max_batch > 0 && rule.batch > rule.max_batch)
       fail("batch",
            fmt::format("{} per worker is more than --max-batch {}", rule.batch, rule.max_batch));
+  }
+
+  double money(std::string_view name, double standard) {
+    if (!find(name)) return standard;
+    const auto value = launcher::amount(text(name));
+    if (value && *value > 0) return *value;
+    fail(name, fmt::format("'{}' is no amount of money above 0, as in 2.5", text(name)));
+    return standard;
+  }
+
+  void read_aims() {
+    spec_.price = money("price", spec_.price);
+    spec_.aims.budget = money("budget", 0);
+    if (find("deadline")) {
+      const auto limit = parse_duration(text("deadline"));
+      if (!limit)
+        fail("deadline", limit.error().text);
+      else if (*limit == Duration::zero())
+        fail("deadline", "no job ends in no time; write a time as in 2h");
+      else
+        spec_.aims.deadline = *limit;
+    }
+    if (!find("utility")) return;
+    auto points = autoscaler::parse_utility(text("utility"));
+    if (points)
+      spec_.aims.utility = std::move(*points);
+    else
+      fail("utility", points.error().text);
   }
 
   void read_deadlines() {
@@ -278,18 +307,36 @@ class Converter {
       fail("nnodes", fmt::format("no size is possible within the limits ({})", there));
   }
 
+  // Who names an aim wants the policy of that name.
+  std::string aim() {
+    std::string named;
+    for (const std::string name : {"utility", "budget", "deadline"}) {
+      if (!find(name)) continue;
+      const std::string_view policy = find("policy") ? text("policy") : named;
+      if (!policy.empty() && policy != name)
+        fail(name, fmt::format("is for the policy {}, and the policy is {}; leave one out", name,
+                               policy));
+      named = name;
+    }
+    return named;
+  }
+
   // A range or a batch to reach says that the size may change; one number says that it may not.
   void settle_policy() {
     const launcher::Limits& limits = spec_.limits;
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
     const bool host_range = limits.min_hosts != limits.max_hosts;
     spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "throughput" : "fixed";
+    if (const std::string named = aim(); !named.empty()) spec_.policy = named;
     if (!find("policy")) return;
     const auto known = autoscaler::Autoscaler::policies();
     if (std::ranges::find(known, text("policy")) == known.end())
       return fail("policy", fmt::format("'{}' is not known; use {}", text("policy"),
                                         fmt::join(known, " or ")));
     spec_.policy = text("policy");
+    for (const char* needed : {"utility", "budget", "deadline"})
+      if (spec_.policy == needed && !find(needed))
+        fail("policy", fmt::format("{0} needs --{0}", needed));
   }
 
   const Settings& settings_;

@@ -232,10 +232,8 @@ void Run::hosts_changed() {
   // Those of spare hosts count for no size: they take the places of others.
   slots_.insert(slots_.end(), plan.spares.begin(), plan.spares.end());
   SlotsChanged changed{{}, plan.slots_by_host, {}};
-  for (const auto& slot : slots_) {
-    changed.slots.push_back({slot.host, slot.slot});
-    changed.prices.push_back(slot.price);
-  }
+  for (const auto& slot : slots_) changed.slots.push_back({slot.host, slot.slot});
+  for (const auto& slot : slots_) changed.prices.push_back(slot.price);
   feed(changed);
 }
 
@@ -246,8 +244,7 @@ wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size
   const auto place = static_cast<std::size_t>(rank.value);
   if (place >= world.size()) world.resize(place + 1, own);
   world[place] = own;
-  launcher::JobFacts facts;
-  facts.job_id = job_id_;
+  launcher::JobFacts facts{.job_id = job_id_};
   const auto [address, port] = roster_.meeting_of(world);
   facts.master_address = address;
   facts.master_port = port;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autoscaler/batch_plan.hpp"
+#include "autoscaler/objective.hpp"
 #include "job/deadlines.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/host_filter.hpp"
@@ -39,8 +40,9 @@ struct JobSpec {
 
   autoscaler::BatchRule batch;  // what the command line says of it; the program adds the rest
   std::string policy = "fixed";
-  double price = 1;  // of a worker per hour, where its host does not say
-  int spares = 0;    // workers that are started and ready, and not in the world
+  autoscaler::Aims aims;  // of the policies named after them
+  double price = 1;       // of a worker per hour, where its host does not say
+  int spares = 0;         // workers that are started and ready, and not in the world
   StragglerAction stragglers = StragglerAction::replace;
   std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
 

@@ -217,10 +217,18 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   tell(change, now);
 }
 
+// Whether a deadline or a budget will do: once, and when that has changed.
+void Supervisor::tell_forecast(const autoscaler::Decision& decision) {
+  if (!decision.forecast || decision.forecast->met == forecast_met_) return;
+  forecast_met_ = decision.forecast->met;
+  say(*forecast_met_ ? Tone::info : Tone::error, decision.forecast->words);
+}
+
 void Supervisor::decide_size(Time now) {
   if (!library_ || !membership_.running() || now < scaler_.wake_at()) return;
   scaler_.progress(work_.left());
   const autoscaler::Decision decision = scaler_.decide(now);
+  tell_forecast(decision);
   const bool moves = decision.action != autoscaler::Action::stay && decision.target != target_;
   if (!moves && decision.reason == last_reason_) return;
   last_reason_ = decision.reason;

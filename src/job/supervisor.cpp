@@ -57,6 +57,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::make(const JobSpec& spec, Wiring
   options.policy = spec.policy;
   options.target = spec.start;
   options.batch = spec.batch;
+  options.aims = spec.aims;
   options.limits.min = spec.limits.min;
   options.limits.max =
       spec.limits.max > 0 ? spec.limits.max : static_cast<int>(wire::world_size_max);

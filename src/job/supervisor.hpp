@@ -183,6 +183,7 @@ class Supervisor {
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
   void propose(const std::vector<SlotId>& wanted, Time now);
   void decide_size(Time now);
+  void tell_forecast(const autoscaler::Decision& decision);
   bool startable(SlotId slot) const;
   bool must_become_ready(const Worker& worker) const;
 
@@ -264,9 +265,10 @@ class Supervisor {
   Time change_not_before_{};
   int refused_changes_ = 0;  // in a row
   Time short_since_ = never;
-  bool unsettled_ = false;   // as the autoscaler was last told
-  std::string last_reason_;  // of the autoscaler, said once
-  std::string move_reason_;  // why the size is about to change
+  bool unsettled_ = false;            // as the autoscaler was last told
+  std::string last_reason_;           // of the autoscaler, said once
+  std::string move_reason_;           // why the size is about to change
+  std::optional<bool> forecast_met_;  // as a person was last told
 
   int exit_code_ = 0;
   std::string words_;

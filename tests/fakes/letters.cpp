@@ -196,6 +196,8 @@ wire::FromWorker from_worker(Words& words) {
     if (name == "done") return wire::Done{call, words.step()};
     wire::Ready m{.train = {.call = call}};
     if (words.accept("batch")) m.train.batch = words.number();
+    if (words.accept("samples")) m.train.samples = words.number();
+    if (words.accept("epochs")) m.train.epochs = words.number();
     return m;
   }
   const auto generation = words.generation();

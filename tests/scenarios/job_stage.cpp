@@ -130,6 +130,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.policy = setting.word();
     else if (name == "lr-rule")
       spec.batch.lr_rule = *autoscaler::parse_lr_rule(setting.word());
+    else if (name == "deadline")
+      spec.aims.deadline = setting.duration();
     else if (name == "max-restarts")
       spec.max_restarts = number();
     else if (name == "settle")

@@ -83,6 +83,18 @@ TEST_CASE("utility: U(E + T) - C over what the rest costs here") {
   }
 }
 
+TEST_CASE("utility: as it is written") {
+  const auto points = parse_utility("30s:10,1.5h:4,2h:-1").value();
+  REQUIRE(points.size() == 3);
+  CHECK(points[1].at == 90min);
+  CHECK(points[1].money == 4);
+  CHECK(points[2].money == -1);
+  for (const char* wrong : {"", "1h", "1h:", ":5", "1:5", "1h:x", "1h:5,", "1h:5 2h:4", "1h:nan"})
+    CHECK(parse_utility(wrong).error().text.find("is no TIME:MONEY") != std::string::npos);
+  for (const char* wrong : {"1h:5,1h:4", "2h:5,1h:4", "1h:5,2h:6"})
+    CHECK(parse_utility(wrong).error().text.find("times that rise") != std::string::npos);
+}
+
 TEST_CASE("utility: of any size of the figures the worth is a number") {
   for (const double money : {1e-6, 1.0, 1e9}) {
     CAPTURE(money);

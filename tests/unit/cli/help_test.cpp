@@ -33,6 +33,10 @@ Scaling
       --base-batch M              batch the learning rate was tuned for
       --lr-rule RULE              linear, sqrt, adascale or none [linear]
       --policy NAME               fixed; throughput or fit: grow while it pays
+      --price P                   of a worker per hour, if its host has none [1]
+      --utility LIST              what an end then is worth: 1h:100,2h:40
+      --budget MONEY              the fastest size within it
+      --deadline TIME             the cheapest size that is in time
       --spares N                  workers kept ready, out of the world [0]
       --stragglers WHAT           slow workers: off, report [replace]
       --max-restarts N            failures in a row before giving up

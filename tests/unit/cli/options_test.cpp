@@ -91,6 +91,9 @@ TEST_CASE("which workers, where, and what may change") {
       {"-H a:4,b:4 --max-batch 64 ./t", "a:4 b:4 np 1:0 host throughput | ./t"},
       {"-H a:4,b:4 --max_batch 64 --policy fixed ./t", "a:4 b:4 np 1:0 host fixed | ./t"},
       {"-H a:4,b:4 --policy throughput ./t", "a:4 b:4 np 1:0 host throughput | ./t"},
+      {"-H a:4,b:4 --budget 50 ./t", "a:4 b:4 np 1:0 host budget | ./t"},
+      {"-H a:4,b:4 --policy deadline --deadline 2h ./t", "a:4 b:4 np 1:0 host deadline | ./t"},
+      {"-H a:4,b:4 --np 1:8 --utility 1h:9,2h:1 ./t", "a:4 b:4 np 1:8 host utility | ./t"},
       {"-H a:4,b:4 --unit slot --np 6 ./t", "a:4 b:4 np 6:6 slot fixed | ./t"},
       {"-H a:4,b:4,c:4 --nnodes 2:3 ./t", "a:4 b:4 c:4 np 1:0 nodes 2:3 host throughput | ./t"},
       {"-H a:4,b:4 --np 2:100 ./t", "a:4 b:4 np 2:100 host throughput | ./t"},
@@ -117,7 +120,11 @@ TEST_CASE("the other values arrive") {
   const auto spec = spec_of(
       "--max-batch 256 --batch 64 --base-batch 32 --lr-rule sqrt --max-restarts 3 --beat 100ms "
       "--grace 2s --log-dir logs --label none --quiet --events e.jsonl --explain --dry-run "
-      "-x A=1 -x B=2 --no-env --port 29400-29500 ./t");
+      "-x A=1 -x B=2 --no-env --port 29400-29500 --price 2.5 --deadline 2h ./t");
+  CHECK(spec.price == 2.5);
+  CHECK(spec.aims.deadline == std::chrono::hours(2));
+  CHECK(spec_of("--budget 12.5 ./t").aims.budget == 12.5);
+  CHECK(spec_of("--utility 1h:9,2h:1 ./t").aims.utility.size() == 2);
   CHECK(spec.batch.max_batch == 256);
   CHECK(spec.batch.batch == 64);
   CHECK(spec.batch.base_batch == 32);
@@ -229,6 +236,18 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--policy best ./t",
        "--policy: 'best' is not known; use fixed or throughput or throughput-walk or fit or "
        "goodput or utility or budget or deadline"},
+      {"--policy utility ./t", "--policy: utility needs --utility"},
+      {"--policy budget ./t", "--policy: budget needs --budget"},
+      {"--policy deadline ./t", "--policy: deadline needs --deadline"},
+      {"--budget 5 --deadline 2h ./t",
+       "--deadline: is for the policy deadline, and the policy is budget; leave one out"},
+      {"--budget 5 --policy fit ./t",
+       "--budget: is for the policy budget, and the policy is fit; leave one out"},
+      {"--budget 0 ./t", "--budget: '0' is no amount of money above 0, as in 2.5"},
+      {"--price free ./t", "--price: 'free' is no amount of money above 0, as in 2.5"},
+      {"--deadline 0 ./t", "--deadline: no job ends in no time; write a time as in 2h"},
+      {"--deadline 2 ./t", "--deadline: '2' has no known unit; use ms, s, m or h, as in 30s"},
+      {"--utility 1h ./t", "--utility: '1h' is no TIME:MONEY, as in 1h:100,2h:40"},
       {"--unit rack ./t", "--unit: 'rack' is not known; use host or slot"},
       {"--label rank ./t", "--label: 'rank' is not known; use host:rank or none"},
       {"--max-restarts -1 ./t", "--max-restarts: '-1'" + beyond + "0 to 1000000"},
