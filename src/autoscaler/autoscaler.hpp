@@ -54,6 +54,9 @@ class Autoscaler {
   void change_ended(Time now);
   // A world steps: the first one, a planned or a forced one.
   void world_changed(Generation generation, int size, std::int64_t global_batch, Time now);
+  // That world has the members of the one before, with other shares: another throughput there is no
+  // drift.
+  void shares_changed() { window_.shares_changed(); }
   // The round it completed, if it did.
   std::optional<WorldSample> observe(const WorkerSample& sample, Time now);
   // A whole round, from a simulator.

@@ -75,7 +75,8 @@ BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights) {
   ER_CHECK(size > 0);
   ER_CHECK(rule.max_batch >= 0 && rule.batch >= 0 && rule.base_batch >= 0);
   ER_CHECK(weights.empty() || weights.size() == static_cast<std::size_t>(size));
-  for (const double weight : weights) ER_CHECK(std::isfinite(weight) && weight > 0);
+  for (const double weight : weights) ER_CHECK(std::isfinite(weight) && weight >= 0);
+  ER_CHECK(weights.empty() || *std::ranges::max_element(weights) > 0);
   BatchPlan result;
   result.global_batch = global_batch(rule, size);
   result.micro_batch = micro_batch(rule, result.global_batch, weights);

@@ -35,13 +35,14 @@ struct BatchRule {
 struct BatchPlan {
   std::int64_t global_batch = 0;  // samples per step over all workers; 0: the rule says nothing
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
-  std::vector<double> weights;    // per rank, relative speed; empty: all equal
+  std::vector<double> weights;    // of the shares, per rank; empty: all equal
   double lr_factor = 1;           // what the program is told to multiply its rate with
   std::int64_t noise_base = 0;    // M, where workers measure the gradients' noise; 0: they do not
   bool adascale = false;          // the factor follows that noise, and lr_factor is only its begin
 };
 
-// `weights` are relative speeds per rank, positive, or empty. Without a base batch the factor is 1.
+// `weights` are one per rank, or none; one that is 0 is an empty share, and not all are. Without a
+// base batch the factor is 1.
 BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights);
 
 }  // namespace elasticrun::autoscaler

@@ -214,7 +214,8 @@ bool Fit::pays_for(const View& view, const Promise& smaller) const {
 }
 
 bool Fit::drifted(const View& view, const Measure& here) {
-  if (settled_ != here.size || searching_) {
+  const bool other_shares = std::exchange(shares_, here.shares) != here.shares;
+  if (settled_ != here.size || searching_ || other_shares) {
     reference_.reset();
     away_ = 0;
     return false;

@@ -105,6 +105,7 @@ class Fit final : public Policy {
   std::vector<int> judged_by_;  // the sizes known then
   Decision judged_;
   std::optional<double> reference_;  // samples/s there, once known well
+  int shares_ = 0;                   // Measure::shares it belongs to
   int away_ = 0;                     // the round since which it is off that; 0: it is not
   Time fresh_since_ = Time::min();
   std::string drift_;        // why the search began anew

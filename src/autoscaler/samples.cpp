@@ -1,9 +1,10 @@
-// Rounds and robust means.
+// Rounds and what they say of a size.
 #include "autoscaler/samples.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "autoscaler/robust.hpp"
 #include "base/check.hpp"
 
 namespace elasticrun::autoscaler {
@@ -12,41 +13,6 @@ namespace {
 
 // A worker that has reported so often in one round has waited long enough for the silent ones.
 constexpr std::int64_t patience = 3;
-
-// Few rounds show too little of their own spread to be believed; even many share errors (a warm
-// cache, a slow minute) which the spread does not show.
-constexpr double error_of_few = 0.05;
-constexpr double least_error = 0.005;
-constexpr std::size_t few = 4;
-
-template <class T>
-T median(std::vector<T> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Mean of the middle half: nearly as exact as the mean when all is well, and a quarter of the
-// rounds may be arbitrarily wrong on either side.
-double middle_mean(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t cut = (values.size() + 1) / 4;
-  double sum = 0;
-  for (std::size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
-  return sum / static_cast<double>(values.size() - 2 * cut);
-}
-
-// Standard error of that mean, relative. 1.4826 turns the median absolute deviation of a normal
-// distribution into its standard deviation; the middle mean varies 1.1 times as much as the mean.
-double relative_error(const std::vector<double>& values, double mean) {
-  if (values.size() < few) return error_of_few;
-  std::vector<double> away;
-  away.reserve(values.size());
-  for (const double value : values) away.push_back(std::abs(value - mean));
-  const double sigma = 1.4826 * median(std::move(away));
-  const double error = 1.1 * sigma / std::sqrt(static_cast<double>(values.size())) / mean;
-  return std::max(least_error, error);
-}
 
 }  // namespace
 
@@ -61,6 +27,7 @@ void Window::world_changed(Generation generation, int size, std::int64_t global_
   const Measure before = visit.measure;
   visit.measure = Measure{.size = size,
                           .visits = before.visits + 1,
+                          .shares = before.shares,
                           .all_steps = before.all_steps,
                           .all_samples_per_s = before.all_samples_per_s};
   begin();
@@ -122,6 +89,9 @@ std::optional<WorldSample> Window::close_round(Step step, Time now) {
   world.steps = median(std::move(steps));
   world.samples_per_s = batch / step_time;
   world.step_time = Duration(std::llround(step_time * 1e9));
+  const auto [least, most] = std::ranges::minmax(compute_times);
+  world.least_compute = Duration(std::llround(least * 1e9));
+  world.most_compute = Duration(std::llround(most * 1e9));
   world.compute_time = Duration(std::llround(median(std::move(compute_times)) * 1e9));
 
   keep(world, now);

@@ -48,7 +48,9 @@ struct WorldSample {
   double samples_per_s = 0;
   double batch = 0;  // mean global batch of the round's steps
   Duration step_time{};
-  Duration compute_time{};          // per step
+  Duration compute_time{};   // per step, the median of the members'
+  Duration least_compute{};  // of the members'
+  Duration most_compute{};
   std::optional<Noise> noise = {};  // the newest that a worker has told
 };
 
@@ -61,7 +63,8 @@ struct Measure {
   std::int64_t steps = 0;
   int rounds = 0;
   int visits = 0;
-  Time at{};  // when the last round ended
+  int shares = 0;  // visits that only gave the members of the one before other shares
+  Time at{};       // when the last round ended
   // Of all visits, every round counted alike and none forgotten.
   std::int64_t all_steps = 0;
   double all_samples_per_s = 0;
@@ -75,6 +78,8 @@ class Window {
   // A world steps from now on. A visit begins even when the size is the old one: with other
   // workers in it the old figures are not its own.
   void world_changed(Generation generation, int size, std::int64_t global_batch);
+  // That world has the members of the one before, with other shares.
+  void shares_changed() { ++visits_[size_].measure.shares; }
   // While processes start and groups form in the background, steps are not what they would be.
   void change_started();
   void change_ended();

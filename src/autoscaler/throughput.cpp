@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autoscaler/telling.hpp"
 
@@ -155,8 +156,9 @@ Throughput::Walk Throughput::walk(const View& view) {
 }
 
 void Throughput::watch_drift(const Measure& here) {
-  if (settled_ != here.size) {
-    settled_ = 0;
+  const bool other_shares = std::exchange(shares_, here.shares) != here.shares;
+  if (settled_ != here.size) settled_ = 0;
+  if (settled_ == 0 || other_shares) {
     reference_.reset();
     away_since_.reset();
     return;

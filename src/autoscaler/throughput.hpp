@@ -71,6 +71,7 @@ class Throughput final : public Policy {
   std::map<Pair, Judged> judged_;
   int settled_ = 0;                  // the size, 0 while looking
   std::optional<double> reference_;  // its samples/s, once known well
+  int shares_ = 0;                   // Measure::shares it belongs to
   std::optional<int> away_since_;    // the round of this visit since which it has been off that
   // Measures older than this are from before a drift and say nothing any more.
   Time fresh_since_ = Time::min();

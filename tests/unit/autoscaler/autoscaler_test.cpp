@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "fake_job.hpp"
@@ -47,6 +48,29 @@ TEST_CASE("mistakes are named") {
         "the limits 5:4 hold no size; use 1 <= MIN <= MAX");
   options.limits.min = 0;
   CHECK(Autoscaler::make(options).has_error());
+}
+
+TEST_CASE("another throughput with other shares is no drift") {
+  const auto knee = [](double factor) {
+    return
+        [factor](int k) { return factor * (1000.0 * std::min(k, 4) + 10.0 * std::max(0, k - 4)); };
+  };
+  for (const char* policy : {"throughput", "fit"})
+    for (const bool told : {true, false}) {
+      CAPTURE(policy);
+      CAPTURE(told);
+      FakeJob job(make(policy, 0, 1, 8, {1, 2, 4, 8}), knee(1), 4);
+      job.run(10min);
+      REQUIRE(job.size == 4);
+      if (told) job.give_other_shares(knee(1.3));
+      job.curve = knee(1.3);
+      job.run(10min);
+      CHECK(job.size == 4);
+      const bool drift = std::ranges::any_of(job.reasons, [](const std::string& reason) {
+        return reason.find("looked at anew") != std::string::npos;
+      });
+      CHECK(drift != told);
+    }
 }
 
 TEST_CASE("fixed goes to its target and stays") {

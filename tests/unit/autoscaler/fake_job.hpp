@@ -52,6 +52,15 @@ class FakeJob {
     scaler.change_ended(now);
   }
 
+  // The same members with other shares: another throughput.
+  void give_other_shares(Curve truth) {
+    scaler.change_started(now);
+    curve = std::move(truth);
+    enter(size);
+    scaler.shares_changed();
+    scaler.change_ended(now);
+  }
+
   // "4 8 4"
   std::string path() const {
     std::string sizes;
