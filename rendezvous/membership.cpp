@@ -79,7 +79,8 @@ void Membership::on(const Change& change, Time now) {
       added = true;
     }
   const int size = static_cast<int>(seats.order().size());
-  if (running_ && !added && leavers.empty())
+  const bool named = !change.add.empty() || !change.remove.empty();
+  if (running_ && named && !added && leavers.empty())
     return refuse("it names nobody who could join or leave");
   if (size < options_.minimum)
     return refuse(

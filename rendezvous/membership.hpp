@@ -50,7 +50,8 @@ struct Letter {
   WorkerId from;
   wire::FromWorker text;
 };
-// One requested change of the world. Without a running world it forms one from who is there.
+// One requested change of the world. Without a running world it forms one from who is there. One
+// that names nobody gives the same members another plan.
 struct Change {
   ChangeId id;
   std::vector<WorkerId> add;     // must be ready; first world: in rank order
