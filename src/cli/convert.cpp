@@ -210,8 +210,16 @@ class Converter {
       fail("stragglers", fmt::format("'{}' is not known; use off, report or replace", what));
   }
 
+  void read_shares() {
+    const std::string_view what = find("shares") ? text("shares") : "speed";
+    spec_.shares_by_speed = what == "speed";
+    if (what != "speed" && what != "equal")
+      fail("shares", fmt::format("'{}' is not known; use speed or equal", what));
+  }
+
   void read_rest() {
     read_stragglers();
+    read_shares();
     spec_.spares = static_cast<int>(number("spares", 0, workers_max, 0));
     if (find("max-restarts"))
       spec_.max_restarts = static_cast<int>(number("max-restarts", 0, 1'000'000, 0));

@@ -30,6 +30,7 @@ constexpr Flag table[] = {
     {"utility", "", "LIST", Kind::value, "Scaling", "", "what an end then is worth: 1h:100,2h:40"},
     {"budget", "", "MONEY", Kind::value, "Scaling", "", "the fastest size within it"},
     {"deadline", "", "TIME", Kind::value, "Scaling", "", "the cheapest size that is in time"},
+    {"shares", "", "WHAT", Kind::value, "Scaling", "speed", "of a step's samples: equal, by speed"},
     {"spares", "", "N", Kind::value, "Scaling", "0", "workers kept ready, out of the world"},
     {"stragglers", "", "WHAT", Kind::value, "Scaling", "replace", "slow workers: off, report"},
     {"max-restarts", "", "N", Kind::value, "Scaling", "", "failures in a row before giving up"},

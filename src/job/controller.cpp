@@ -11,6 +11,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <functional>
 #include <map>
 
 #include "base/check.hpp"
@@ -46,10 +47,9 @@ std::string hex(const std::string& bytes) {
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms % 1000);
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  const auto ms = (now - second) / std::chrono::milliseconds(1);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(second), ms);
 }
 
 class Run {
@@ -148,10 +148,9 @@ Result<void> Run::prepare() {
     (here ? passed_here_ : passed_elsewhere_) = std::move(*passed);
   }
   auto supervisor =
-      Supervisor::make(spec_, Wiring{[this](WorkerId id, SlotId slot, Rank rank, int size) {
-                                       return start_order(id, slot, rank, size);
-                                     },
-                                     [this](HostId host) { return roster_.name(host); }});
+      Supervisor::make(spec_, Wiring{.start_order = std::bind_front(&Run::start_order, this),
+                                     .host_name = std::bind_front(&Roster::name, &roster_),
+                                     .host_type = std::bind_front(&Roster::type, &roster_)});
   if (!supervisor) return supervisor.error();
   supervisor_ = std::move(*supervisor);
   return listen();
@@ -185,16 +184,12 @@ Result<void> Run::listen() {
   options.key.job = job_id_;
   std::ranges::copy(key_, options.key.secret.begin());
   rendezvous::ServerHandlers handlers;
-  handlers.number = [this](const wire::Hello& hello) { return number_of(hello); };
+  handlers.number = std::bind_front(&Run::number_of, this);
   handlers.agent_up = [this](HostId host, const wire::Hello& hello, const std::string&) {
     agent_up(host, hello);
   };
-  handlers.agent_down = [this](HostId host, const std::string& reason) {
-    agent_gone(host, reason);
-  };
-  handlers.agent_frame = [this](HostId host, WorkerId worker, std::string_view payload) {
-    frame(host, worker, payload);
-  };
+  handlers.agent_down = std::bind_front(&Run::agent_gone, this);
+  handlers.agent_frame = std::bind_front(&Run::frame, this);
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
     sink_.say(Tone::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
   };

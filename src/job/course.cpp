@@ -67,21 +67,29 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   for (const auto& member : formed.world.members) workers.push_back(member.worker);
   stragglers_.world_changed(formed.world.generation, workers);
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
+  if (shares_.world_changed(formed.world.generation, with_types(formed.world.members),
+                            plan.global_batch, plan.weights))
+    scaler_.shares_changed();
   work_.world_changed(formed.step, plan.global_batch);
   progress(formed.step);
 
-  record("world_formed", {{"generation", static_cast<std::int64_t>(formed.world.generation.value)},
-                          {"size", static_cast<std::int64_t>(size)},
-                          {"hosts", hosts},
-                          {"reason", formed.world.reason},
-                          {"planned", formed.planned},
-                          {"step", formed.step.value},
-                          {"idle_ms", idle_ms},
-                          {"prepare_ms", milliseconds(formed.prepare)},
-                          {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
-                          {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
-                          {"global_batch", plan.global_batch},
-                          {"lr_factor", lr_factor}});
+  std::vector<std::pair<std::string, Value>> fields{
+      {"generation", static_cast<std::int64_t>(formed.world.generation.value)},
+      {"size", static_cast<std::int64_t>(size)},
+      {"hosts", hosts},
+      {"reason", formed.world.reason},
+      {"planned", formed.planned},
+      {"step", formed.step.value},
+      {"idle_ms", idle_ms},
+      {"prepare_ms", milliseconds(formed.prepare)},
+      {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
+      {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
+      {"global_batch", plan.global_batch},
+      {"lr_factor", lr_factor}};
+  if (!plan.weights.empty())
+    fields.emplace_back("shares",
+                        std::vector<std::int64_t>(plan.weights.begin(), plan.weights.end()));
+  record("world_formed", std::move(fields));
   const std::string idle = formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", idle_ms);
   // A reason that was said when the decision was taken is not said twice.
   const std::string why = formed.world.reason == told_ ? "" : ": " + formed.world.reason;

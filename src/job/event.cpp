@@ -35,11 +35,12 @@ struct Writer {
   }
   void operator()(bool v) { out += v ? "true" : "false"; }
   void operator()(const std::string& v) { out += quoted(v); }
-  void operator()(const std::vector<std::string>& v) {
+  template <class T>
+  void operator()(const std::vector<T>& values) {
     out += '[';
-    for (std::size_t i = 0; i < v.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) out += ',';
-      out += quoted(v[i]);
+      (*this)(values[i]);
     }
     out += ']';
   }

@@ -10,7 +10,8 @@
 
 namespace elasticrun::job {
 
-using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
+using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>,
+                           std::vector<std::int64_t>>;
 
 struct Event {
   std::string name;                                   // elasticrun(1), EVENTS

@@ -55,6 +55,11 @@ std::string Roster::name(HostId host) const {
   return found == met_.end() ? fmt::format("host {}", host.value) : found->second.name;
 }
 
+std::string Roster::type(HostId host) const {
+  const auto found = met_.find(host);
+  return found == met_.end() ? "" : found->second.type;
+}
+
 Roster::Meeting Roster::meeting_of(const std::vector<launcher::Slot>& world) const {
   const auto found = meetings_.find(world.front().host);
   Meeting meeting = found == meetings_.end() ? Meeting{} : found->second;

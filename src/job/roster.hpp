@@ -35,6 +35,7 @@ class Roster {
   bool contains(HostId host) const { return met_.contains(host); }
   const launcher::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
+  std::string type(HostId host) const;  // empty: not said
 
   // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0 of this world.
   struct Meeting {

@@ -44,6 +44,7 @@ struct JobSpec {
   double price = 1;       // of a worker per hour, where its host does not say
   int spares = 0;         // workers that are started and ready, and not in the world
   StragglerAction stragglers = StragglerAction::replace;
+  bool shares_by_speed = true;      // of a step's samples; else equal
   std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
 
   Deadlines deadlines;

@@ -166,7 +166,7 @@ void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
 
 // One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
 // before its victim. It waits for newcomers that are still starting; their start has a deadline of
-// its own.
+// its own. Where nobody comes or goes, the same members may want other shares.
 void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   if (!library_ || change_ || !membership_.quiet() || now < change_not_before_) return;
   rendezvous::Change change;
@@ -194,7 +194,11 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
     change.remove.push_back(member);
     --size;
   }
-  if (change.add.empty() && change.remove.empty()) return;
+  if (change.add.empty() && change.remove.empty()) {
+    const auto why = better_shares(now);
+    if (!why) return;
+    move_reason_ = *why;
+  }
   if (membership_.running()) {
     if (!membership_.is_training(membership_.members().front())) return;
   } else if (static_cast<int>(members.size() + change.add.size()) < spec_.limits.min) {

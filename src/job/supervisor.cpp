@@ -13,11 +13,6 @@
 namespace elasticrun::job {
 namespace {
 
-wire::BatchPlan to_wire(autoscaler::BatchPlan plan) {
-  return {plan.global_batch, plan.micro_batch, std::move(plan.weights),
-          plan.lr_factor,    plan.noise_base,  plan.adascale};
-}
-
 autoscaler::WorkerSample to_report(WorkerId worker, const wire::Sample& sample) {
   autoscaler::WorkerSample report{worker,
                                   sample.generation,
@@ -34,12 +29,10 @@ autoscaler::WorkerSample to_report(WorkerId worker, const wire::Sample& sample) 
   return report;
 }
 
-rendezvous::MembershipOptions membership_options(const JobSpec& spec,
-                                                 const autoscaler::Autoscaler& scaler) {
+rendezvous::MembershipOptions membership_options(
+    const JobSpec& spec, decltype(rendezvous::MembershipOptions::plan) plan) {
   rendezvous::MembershipOptions options;
-  options.plan = [&scaler](const std::vector<wire::Member>& members) {
-    return to_wire(scaler.plan(static_cast<int>(members.size()), {}));
-  };
+  options.plan = std::move(plan);
   options.minimum = spec.limits.min;
   options.abort_timeout = spec.deadlines.abort_timeout;
   options.prepare_timeout = spec.deadlines.prepare_timeout;
@@ -71,7 +64,9 @@ Supervisor::Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscale
     : spec_(spec),
       wiring_(std::move(wiring)),
       scaler_(std::move(scaler)),
-      membership_(membership_options(spec, scaler_)),
+      shares_(spec.deadlines.settle),
+      membership_(membership_options(
+          spec, [this](const std::vector<wire::Member>& members) { return plan_for(members); })),
       liveness_(liveness_options(spec.deadlines)),
       stragglers_(autoscaler::StragglerRule{.confirm = spec.deadlines.straggler_time}),
       max_restarts_(spec.max_restarts.value_or(10)) {}
@@ -247,7 +242,11 @@ void Supervisor::on(const FromWorker& from, Time now) {
     progress(sample->step);
     const autoscaler::WorkerSample report = to_report(from.worker, *sample);
     stragglers_.observe(report, now);
-    if (const auto round = scaler_.observe(report, now)) report_sample(*round);
+    if (spec_.shares_by_speed && !unsettled_) shares_.observe(report);
+    if (const auto round = scaler_.observe(report, now)) {
+      shares_.observe(*round);
+      report_sample(*round);
+    }
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);
@@ -363,7 +362,9 @@ void Supervisor::report_sample(const autoscaler::WorldSample& round) {
       {"samples_per_s", round.samples_per_s},
       {"global_batch", round.batch},
       {"step_ms", milliseconds(round.step_time)},
-      {"compute_ms", milliseconds(round.compute_time)}};
+      {"compute_ms", milliseconds(round.compute_time)},
+      {"least_compute_ms", milliseconds(round.least_compute)},
+      {"most_compute_ms", milliseconds(round.most_compute)}};
   if (round.noise) {
     fields.push_back({"noise_scale", round.noise->scale()});
     fields.push_back({"scale_invariant_steps", round.noise->scale_invariant_steps});

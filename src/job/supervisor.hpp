@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autoscaler/autoscaler.hpp"
+#include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
@@ -111,6 +112,8 @@ struct Wiring {
   // The complete order to start a worker; rank and size as they would be if all goes well.
   std::function<wire::StartWorker(WorkerId, SlotId, Rank, int size)> start_order;
   std::function<std::string(HostId)> host_name;
+  // What kind of machine it is, where somebody has said so; else empty, or no function at all.
+  std::function<std::string(HostId)> host_type;
 };
 
 class Supervisor {
@@ -187,6 +190,11 @@ class Supervisor {
   bool startable(SlotId slot) const;
   bool must_become_ready(const Worker& worker) const;
 
+  // planning.cpp: which plan a world gets
+  wire::BatchPlan plan_for(const std::vector<wire::Member>& members) const;
+  std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
+  std::optional<std::string> better_shares(Time now);
+
   // ending.cpp: failures and the end
   struct WorkerEnd {
     int code = 0;
@@ -235,7 +243,8 @@ class Supervisor {
 
   JobSpec spec_;
   Wiring wiring_;
-  autoscaler::Autoscaler scaler_;  // before membership, which asks it for plans
+  autoscaler::Autoscaler scaler_;  // these two before membership, which asks them for plans
+  autoscaler::Shares shares_;
   rendezvous::Membership membership_;
   rendezvous::Liveness liveness_;
   autoscaler::Stragglers stragglers_;

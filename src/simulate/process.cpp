@@ -3,12 +3,18 @@
 #include <csignal>
 #include <utility>
 
+#include "worker/shares.hpp"
+
 namespace elasticrun::simulate {
 
 using std::chrono::milliseconds;
 
 Process::Process(Stage& stage, WorkerId id, Handlers handlers)
-    : stage_(stage), id_(id), handlers_(std::move(handlers)), member_(id) {}
+    : stage_(stage),
+      id_(id),
+      handlers_(std::move(handlers)),
+      member_(id),
+      slowness_(stage.scene.mixed && id.value % 2 == 0 ? 3 : 1) {}
 
 // A frozen process does nothing; what was due happens when it is thawed.
 void Process::now_or_thawed(std::function<void()> what) {
@@ -101,7 +107,7 @@ void Process::sample() {
   if (member_.in_world()) report.generation = member_.world().generation;
   report.step = member_.committed();
   report.steps = std::exchange(steps_, 0);
-  report.samples = report.steps;
+  report.samples = std::exchange(samples_, 0);
   report.wall_ns = report.steps * stage_.scene.compute.count();
   report.compute_ns = std::exchange(computed_, {}).count();
   report.waiting_ns = waiting.count();
@@ -228,7 +234,14 @@ void Process::step() {
   phase("compute");
   if (hangs_) return;
   const Generation g = member_.world().generation;
-  const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_;
+  const wire::World& world = member_.world();
+  const auto range = worker::step_range(progress, world.plan.global_batch, stage_.scene.samples);
+  const auto shares =
+      worker::split(range.count(), static_cast<int>(world.members.size()), world.plan.weights);
+  share_ = shares[static_cast<std::size_t>(member_.rank().value)];
+  // The scene's time is that of an equal share.
+  const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
+                        share_ * std::ssize(shares) / range.count();
   computed_ += time;
   later(time, [this, g] {
     phase("reduce");
@@ -264,6 +277,7 @@ void Process::applied(Generation generation) {
   model_.progress = before.next(range.count(), stage_.scene.samples);
   stage_.invariants.committed(id_, generation, before, range, model_.digest);
   ++steps_;
+  samples_ += share_;
   member_.commit();
   busy_ = false;
   do_outbox();

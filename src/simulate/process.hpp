@@ -84,7 +84,9 @@ class Process : public std::enable_shared_from_this<Process> {
   int index_ = 0;  // of the next collective in this group
   const char* phase_ = "idle";
   Time phase_since_{};
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0;  // since the last sample
+  std::int64_t samples_ = 0;
+  std::int64_t share_ = 0;  // of the step under way
   std::vector<std::function<void()>> deferred_;
 };
 

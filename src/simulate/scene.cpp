@@ -52,6 +52,7 @@ Scene draw(std::uint64_t seed) {
   if (rng.chance(0.4)) spec.spares = between(1, 2);
   // Frozen workers make the others look fast and themselves slow: some are replaced.
   if (rng.chance(0.5)) d.straggler_time = milliseconds(between(40, 400));
+  scene.mixed = rng.chance(0.3);
   return scene;
 }
 
@@ -60,11 +61,12 @@ std::string describe(const Scene& scene) {
   return fmt::format(
       "SEED={} hosts={} slots={} min={} start={} policy={} batch={} max_batch={} samples={} "
       "epochs={} "
-      "calls={} compute={} first_fault={} fault_every={} faults_until={} planned={} interrupted={} "
+      "calls={} compute={} mixed={} first_fault={} fault_every={} faults_until={} planned={} "
+      "interrupted={} "
       "controller_dies={} max_restarts={} spares={} straggler_time={}",
       scene.seed, scene.hosts, scene.slots_per_host, spec.limits.min, spec.start, spec.policy,
       spec.batch.batch, spec.batch.max_batch, scene.samples, scene.epochs, scene.train_calls,
-      to_text(scene.compute), to_text(scene.first_fault), to_text(scene.fault_every),
+      to_text(scene.compute), scene.mixed, to_text(scene.first_fault), to_text(scene.fault_every),
       to_text(scene.faults_until), scene.planned, scene.interrupted, scene.controller_dies,
       *spec.max_restarts, spec.spares, to_text(spec.deadlines.straggler_time));
 }

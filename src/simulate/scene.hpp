@@ -17,6 +17,7 @@ struct Scene {
   std::int64_t epochs = 1;
   int train_calls = 1;
   Duration compute{};            // of one step
+  bool mixed = false;            // every other worker takes three times as long
   Duration first_fault{};        // not before
   Duration fault_every{};        // mean time between two faults
   Duration faults_until{};       // from the start; then everything is healed

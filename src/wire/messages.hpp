@@ -55,7 +55,7 @@ struct Welcome {
 struct BatchPlan {
   std::int64_t global_batch = 0;  // samples per step over all workers; 0: the program decides
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
-  std::vector<double> weights;    // per rank, relative speed; empty: all equal
+  std::vector<double> weights;    // of the shares, per rank; empty: all equal
   double lr_factor = 1;           // what the program is told to multiply its rate with
   std::int64_t noise_base = 0;    // the base batch, where noise is measured; 0: it is not
   bool adascale = false;          // the factor is AdaScale's gain instead, from that noise

@@ -13,6 +13,8 @@ std::string because(const std::string& reason) { return reason.empty() ? "" : ":
 std::string step(Step at) { return at == no_state ? "none" : fmt::format("step {}", at.value); }
 std::string batch(const wire::BatchPlan& plan) {
   std::string text = fmt::format("batch {}", plan.global_batch);
+  if (!plan.weights.empty()) text += fmt::format(" shares {}", fmt::join(plan.weights, ","));
+  if (plan.micro_batch != 0) text += fmt::format(" at most {} at once", plan.micro_batch);
   if (plan.lr_factor != 1) text += fmt::format(" lr x{:g}", plan.lr_factor);
   if (plan.noise_base > 0) text += fmt::format(" noise against {}", plan.noise_base);
   if (plan.adascale) text += " lr by it";

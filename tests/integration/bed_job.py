@@ -33,7 +33,8 @@ class Away(Job):
         handle, self.hosts_file = tempfile.mkstemp(prefix="hosts-", dir=bed.folder)
         os.close(handle)
         self.set_lines(lines)
-        training = [] if program else ["--policy", "fixed", "--max-batch", str(BATCH)]
+        training = [] if program else ["--policy", "fixed", "--shares", "equal",
+                                       "--max-batch", str(BATCH)]
         super().__init__(["--hosts", self.hosts_file, "--ssh-config", bed.ssh_config,
                           *deadlines, *training, *options], program or example())
 

@@ -1,7 +1,8 @@
 """Training jobs under test: the example with records, its hosts in a file, its steps observed.
 
 All runs use one global batch at every size (the program's own batch is as large as the job's), so
-that runs of different sizes make the same updates.
+that runs of different sizes make the same updates. Shares are equal: workers that share processors
+differ in speed all the time, and each test counts its own changes.
 """
 import os
 import re
@@ -22,13 +23,15 @@ class Training(Job):
 
     def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
                  more: list[str] | None = None, options: list[str] | None = None,
-                 where: tuple[str, str] = ("--hosts", "hosts"), **popen: Any) -> None:
+                 where: tuple[str, str] = ("--hosts", "hosts"), shares: str = "equal",
+                 **popen: Any) -> None:
         program = [FASHION, "--samples", str(samples), "--epochs", str(epochs),
                    "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
                    *(more or [])]
         script = f"printf '{hosts}' > hosts; exec \"$@\""
         super().__init__([*where, "--policy", "fixed", "--max-batch", str(BATCH),
-                          "--base-batch", "32", "--lr-rule", "none", *(options or [])],
+                          "--base-batch", "32", "--lr-rule", "none", "--shares", shares,
+                          *(options or [])],
                          program, start=["sh", "-c", script, "sh"], **popen)
         self.epochs, self.samples = epochs, samples
         self.record = self.path("record")

@@ -37,6 +37,7 @@ Scaling
       --utility LIST              what an end then is worth: 1h:100,2h:40
       --budget MONEY              the fastest size within it
       --deadline TIME             the cheapest size that is in time
+      --shares WHAT               of a step's samples: equal, by speed [speed]
       --spares N                  workers kept ready, out of the world [0]
       --stragglers WHAT           slow workers: off, report [replace]
       --max-restarts N            failures in a row before giving up

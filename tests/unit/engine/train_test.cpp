@@ -152,6 +152,22 @@ TEST_CASE("more workers than samples in a step: some have an empty share") {
   CHECK(job.has_line(workers[4], "applied 1 15 5"));
 }
 
+TEST_CASE("unequal and empty shares, and a change that only gives the members another plan") {
+  Job job({.global_batch = 12, .weights = {8, 4, 0}});
+  const auto workers = job.form(3, {"--hold", "compute:5"});
+  for (const std::size_t rank : {0, 1}) job.until_line(workers[rank], "holding");
+  job.change({});
+  job.until_going(Generation(2));
+  for (const std::size_t rank : {0, 1}) job.let_go(workers[rank]);
+  job.until_all_ended();
+  check_all(job, workers, alone());
+  CHECK_FALSE(job.has_line(workers[2], "computed"));
+  CHECK(job.has_line(workers[2], "applied 2 "));
+  REQUIRE(job.worlds.size() == 2);
+  CHECK(job.worlds[1].planned);
+  CHECK(job.worlds[1].transfer_bytes == 0);
+}
+
 TEST_CASE("shares are split by weight and computed in pieces") {
   Job job({.global_batch = 12, .micro_batch = 4, .weights = {3, 1}, .lr_factor = 0.5});
   const auto workers = job.form(2, {"--micro-batch", "5"});

@@ -1,0 +1,34 @@
+// Which plan a world gets, and when its members should have another one (supervisor.hpp).
+#include "job/supervisor.hpp"
+
+namespace elasticrun::job {
+
+// Those of one host are alike where nothing is said of its type.
+std::vector<autoscaler::Member> Supervisor::with_types(
+    const std::vector<wire::Member>& members) const {
+  std::vector<autoscaler::Member> typed;
+  for (const wire::Member& member : members) {
+    const std::string type = wiring_.host_type ? wiring_.host_type(member.host) : "";
+    typed.push_back({member.worker, type.empty() ? wiring_.host_name(member.host) : type});
+  }
+  return typed;
+}
+
+wire::BatchPlan Supervisor::plan_for(const std::vector<wire::Member>& members) const {
+  const auto size = static_cast<int>(members.size());
+  const std::int64_t global_batch = scaler_.plan(size, {}).global_batch;
+  auto plan = scaler_.plan(size, shares_.weights(global_batch, with_types(members)));
+  return {plan.global_batch, plan.micro_batch, std::move(plan.weights),
+          plan.lr_factor,    plan.noise_base,  plan.adascale};
+}
+
+// Not while anything else is under way, nor while a worker may turn out to be one to replace.
+std::optional<std::string> Supervisor::better_shares(Time now) {
+  if (!membership_.running() || unsettled_) return {};
+  if (!membership_.is_training(membership_.members().front())) return {};
+  const bool replaces = spec_.stragglers == StragglerAction::replace && pool_.has_free_slot(now);
+  if (replaces && stragglers_.wake_at() != never) return {};
+  return shares_.better(now);
+}
+
+}  // namespace elasticrun::job
