@@ -9,7 +9,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
-#include "launcher/host_discovery.hpp"
+#include "job/host_source.hpp"
 #include "launcher/host_filter.hpp"
 
 namespace elasticrun::cli {
@@ -45,9 +45,9 @@ std::string near_name(const std::string& name, const std::vector<launcher::Host>
 }
 
 Result<void> discover(const Setting& program, job::JobSpec& spec) {
-  auto found = launcher::discover_hosts(spec.host_discovery, spec.deadlines.discovery_timeout);
-  if (!found.hosts) return Error{fmt::format("{}: {}", program.place, found.hosts.error().text)};
-  auto hosts = launcher::parse_hosts(*found.hosts, program.place);
+  auto found = launcher::run_leashed(job::discovery_leash(spec));
+  if (!found.output) return job::discovery_trouble(spec, program.place, found.output.error());
+  auto hosts = launcher::parse_hosts(*found.output, program.place);
   if (!hosts) return hosts.error();
   spec.hosts = std::move(*hosts);
   spec.discovery_words = std::move(found.words);

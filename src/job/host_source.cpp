@@ -14,7 +14,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "launcher/host_discovery.hpp"
+#include "launcher/host_line.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -46,11 +46,19 @@ Result<std::string> text_of(const std::string& path, off_t size) {
 
 }  // namespace
 
+launcher::Leash discovery_leash(const JobSpec& spec) {
+  return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
+}
+
+Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble) {
+  return {fmt::format("{}: '{}' {}", place, launcher::shown(spec.host_discovery), trouble.text)};
+}
+
 struct HostSource::State {
   explicit State(boost::asio::io_context& io) : timer(io) {}
 
   boost::asio::steady_timer timer;
-  std::optional<launcher::HostDiscovery> discovery;
+  std::optional<launcher::LeashedProgram> discovery;
   std::vector<launcher::Host> hosts;  // as last told
   std::optional<Stamp> seen;          // of the file that was read last
   std::string trouble, words;         // of the program, as last told
@@ -61,8 +69,7 @@ struct HostSource::State {
 HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)
     : spec_(spec), handlers_(std::move(handlers)), state_(new State(io)) {
   state_->hosts = spec.hosts;
-  if (!spec.host_discovery.empty())
-    state_->discovery.emplace(io, spec.host_discovery, spec.deadlines.discovery_timeout);
+  if (!spec.host_discovery.empty()) state_->discovery.emplace(io, discovery_leash(spec));
 }
 
 HostSource::~HostSource() = default;
@@ -111,12 +118,12 @@ void HostSource::discover_later() {
   state_->timer.expires_after(spec_.deadlines.discovery_interval);
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
     if (ec || state_->stopped) return;
-    state_->discovery->run([this](launcher::Discovered found) {
+    state_->discovery->run({}, [this](launcher::Heard found) {
       say_words(found.words);
-      if (found.hosts)
-        take(launcher::parse_hosts(*found.hosts, "--host-discovery"));
+      if (found.output)
+        take(launcher::parse_hosts(*found.output, "--host-discovery"));
       else
-        take(Error{"--host-discovery: " + found.hosts.error().text});
+        take(discovery_trouble(spec_, "--host-discovery", found.output.error()));
       if (!state_->stopped) discover_later();
     });
   });

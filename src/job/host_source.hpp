@@ -6,15 +6,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "job/spec.hpp"
+#include "launcher/leashed_program.hpp"
 
 namespace boost::asio {
 class io_context;
 }
 
 namespace elasticrun::job {
+
+// How --host-discovery is run, and what a person is told when it went wrong.
+launcher::Leash discovery_leash(const JobSpec& spec);
+Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
 class HostSource {
  public:

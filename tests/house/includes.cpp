@@ -47,9 +47,9 @@ const std::vector<ThirdParty>& third_party() {
   static const std::vector<ThirdParty> table = {
       {"boost/asio", drivers(), "Asio stays in drivers: decisions must run without a network"},
       {"boost/process",
-       {"launcher/*executor.cpp", "launcher/own_session.hpp", "launcher/host_discovery.cpp",
+       {"launcher/*executor.cpp", "launcher/own_session.hpp", "launcher/leashed_program.cpp",
         "launcher/ssh/child_process.cpp", "launcher/agent/"},
-       "processes are started by executors, the search for hosts and the agent only"},
+       "processes are started by executors, leashed programs and the agent only"},
       {"boost/json",
        {"src/wire/*.cpp", "launcher/agent_start.cpp"},
        "messages go through the codec; only what precedes it has its own"},

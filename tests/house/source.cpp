@@ -33,7 +33,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/libraries.*",
       "launcher/parcel.*",
       "launcher/*executor.*",
-      "launcher/host_discovery.*",
+      "launcher/leashed_program.*",
       "launcher/own_session.hpp",
       "launcher/join_key.*",
       "launcher/ssh/child_process.*",

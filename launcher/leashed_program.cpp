@@ -1,6 +1,6 @@
-// See host_discovery.hpp. The end of the first process ends the run; it is seen before it is
+// See leashed_program.hpp. The end of the first process ends the run; it is seen before it is
 // reaped, because until then its process group's number is certainly its own and may be killed.
-#include "launcher/host_discovery.hpp"
+#include "launcher/leashed_program.hpp"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -12,11 +12,14 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/readable_pipe.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/writable_pipe.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
 #include <csignal>
@@ -39,18 +42,27 @@ constexpr std::size_t words_max = 4096;
 // A daemon that the program has started in a session of its own may hold the pipes for good.
 constexpr auto last_bytes_time = std::chrono::milliseconds(200);
 
-// The leash is waited for, so that no zombie is left to a parent that does not reap.
-constexpr const char* leashed = R"(exec 3<&0 </dev/null
+// $1: the command, $2: how many bytes of input come first on the leash; $3: they. From a
+// here-document the program may read as much or as little of it as it likes. The leash is waited
+// for, so that no zombie is left to a parent that does not reap.
+constexpr const char* leashed = R"sh(exec 3<&0 </dev/null
+[ "$2" -eq 0 ] || set -- "$1" "$2" "$(head -c "$2" <&3)"
 (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
 leash=$!
 exec 3<&-
-sh -c "$1"
+if [ "$2" -eq 0 ]; then
+  sh -c "$1"
+else
+  sh -c "$1" <<END
+$3
+END
+fi
 code=$?
 exec 2>/dev/null
 kill -KILL $leash
 wait $leash
 exit $code
-)";
+)sh";
 
 std::string last_line(std::string_view words) {
   const auto end = words.find_last_not_of("\r\n \t");
@@ -62,7 +74,7 @@ std::string last_line(std::string_view words) {
 
 }  // namespace
 
-struct HostDiscovery::Run {
+struct LeashedProgram::Run {
   explicit Run(asio::io_context& io)
       : leash(io), output(io), errors(io), process(io), end(io), timer(io) {}
 
@@ -74,8 +86,9 @@ struct HostDiscovery::Run {
     kill();
   }
 
-  std::function<void(Discovered)> done;  // empty: nobody waits any more
-  asio::writable_pipe leash;             // its end says that we are gone
+  std::function<void(Heard)> done;             // empty: nobody waits any more
+  asio::local::stream_protocol::socket leash;  // its end says that we are gone
+  std::string input;
   asio::readable_pipe output;
   asio::readable_pipe errors;
   process::process process;
@@ -87,36 +100,40 @@ struct HostDiscovery::Run {
   bool ended = false, output_ended = false, errors_ended = false;
 };
 
-HostDiscovery::HostDiscovery(asio::io_context& io, std::string command, Duration timeout)
-    : io_(io), command_(std::move(command)), timeout_(timeout) {}
+LeashedProgram::LeashedProgram(asio::io_context& io, Leash leash)
+    : io_(io), leash_(std::move(leash)) {}
 
-HostDiscovery::~HostDiscovery() {
+LeashedProgram::~LeashedProgram() {
   if (!run_) return;
   run_->done = nullptr;
   ErrorCode ignored;
   run_->kill();
   if (!run_->ended) run_->process.wait(ignored);
+  run_->leash.close(ignored);
   run_->output.close(ignored);
   run_->errors.close(ignored);
   run_->end.close(ignored);
   run_->timer.cancel();
 }
 
-void HostDiscovery::run(std::function<void(Discovered)> done) {
+void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
   ER_CHECK(!run_);
   auto run = std::make_shared<Run>(io_);
   run->done = std::move(done);
+  run->input = std::move(input);
   ErrorCode error;
-  asio::readable_pipe input(io_);
+  asio::local::stream_protocol::socket collar(io_);
   asio::writable_pipe output(io_), errors(io_);
-  asio::connect_pipe(input, run->leash, error);
+  asio::local::connect_pair(run->leash, collar, error);
   if (!error) asio::connect_pipe(run->output, output, error);
   if (!error) asio::connect_pipe(run->errors, errors, error);
   if (!error) {
     process::default_process_launcher launcher;
-    run->process = launcher(io_.get_executor(), error, "/bin/sh",
-                            std::vector<std::string>{"-c", leashed, "sh", command_},
-                            process::process_stdio{input, output, errors}, OwnSession{});
+    run->process =
+        launcher(io_.get_executor(), error, "/bin/sh",
+                 std::vector<std::string>{"-c", leashed, "sh", leash_.command,
+                                          fmt::to_string(run->input.size())},
+                 process::process_stdio{collar.native_handle(), output, errors}, OwnSession{});
   }
   run_ = run;
   // glibc 2.36 declares pidfd_open for C only.
@@ -127,12 +144,18 @@ void HostDiscovery::run(std::function<void(Discovered)> done) {
     return asio::post(io_, [this, run] { finish_if_over(run); });
   }
   run->end.assign(end);
+  give_input(run);
   read_output(run);
   read_words(run);
   watch(run);
 }
 
-void HostDiscovery::read_output(const std::shared_ptr<Run>& run) {
+// A socket, unlike a pipe, sends no signal where the reader is gone.
+void LeashedProgram::give_input(const std::shared_ptr<Run>& run) {
+  asio::async_write(run->leash, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
+}
+
+void LeashedProgram::read_output(const std::shared_ptr<Run>& run) {
   run->output.async_read_some(asio::buffer(run->output_buffer),
                               [this, run](const ErrorCode& error, std::size_t bytes) {
                                 if (!run->done) return;
@@ -147,7 +170,7 @@ void HostDiscovery::read_output(const std::shared_ptr<Run>& run) {
                               });
 }
 
-void HostDiscovery::read_words(const std::shared_ptr<Run>& run) {
+void LeashedProgram::read_words(const std::shared_ptr<Run>& run) {
   run->errors.async_read_some(asio::buffer(run->errors_buffer), [this, run](const ErrorCode& error,
                                                                             std::size_t bytes) {
     if (!run->done) return;
@@ -158,11 +181,12 @@ void HostDiscovery::read_words(const std::shared_ptr<Run>& run) {
   });
 }
 
-void HostDiscovery::watch(const std::shared_ptr<Run>& run) {
-  run->timer.expires_after(timeout_);
+void LeashedProgram::watch(const std::shared_ptr<Run>& run) {
+  run->timer.expires_after(leash_.length);
   run->timer.async_wait([this, run](const ErrorCode& error) {
     if (error) return;
-    run->give_up(fmt::format("took longer than {} (--discovery-timeout)", to_text(timeout_)));
+    run->give_up(fmt::format("took longer than {}{}", to_text(leash_.length),
+                             leash_.flag.empty() ? "" : fmt::format(" ({})", leash_.flag)));
   });
   run->end.async_wait(asio::posix::stream_descriptor::wait_read, [this, run](const ErrorCode& ec) {
     if (ec || !run->done) return;
@@ -180,10 +204,11 @@ void HostDiscovery::watch(const std::shared_ptr<Run>& run) {
   });
 }
 
-void HostDiscovery::finish_if_over(const std::shared_ptr<Run>& run) {
+void LeashedProgram::finish_if_over(const std::shared_ptr<Run>& run) {
   if (!run->done || !run->ended || !run->output_ended || !run->errors_ended) return;
   const auto done = std::exchange(run->done, nullptr);
   ErrorCode ignored;
+  run->leash.close(ignored);
   run->output.close(ignored);
   run->errors.close(ignored);
   run->timer.cancel();
@@ -198,15 +223,15 @@ void HostDiscovery::finish_if_over(const std::shared_ptr<Run>& run) {
   }
   if (trouble.empty())
     return done({{boost::system::in_place_value, std::move(run->text)}, std::move(run->words)});
-  Error error{fmt::format("'{}' {}{}", shown(command_), trouble, last_line(run->words))};
+  Error error{trouble + last_line(run->words)};
   done({std::move(error), std::move(run->words)});
 }
 
-Discovered discover_hosts(const std::string& command, Duration timeout) {
+Heard run_leashed(Leash leash, std::string input) {
   asio::io_context io(1);
-  HostDiscovery discovery(io, command, timeout);
-  Discovered result{Error{"nothing was heard of it"}, {}};
-  discovery.run([&](Discovered found) { result = std::move(found); });
+  LeashedProgram program(io, std::move(leash));
+  Heard result{Error{"nothing was heard of it"}, {}};
+  program.run(std::move(input), [&](Heard heard) { result = std::move(heard); });
   io.run();
   return result;
 }
