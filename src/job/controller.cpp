@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <functional>
@@ -18,8 +17,10 @@
 #include "base/error.hpp"
 #include "job/agents.hpp"
 #include "job/host_source.hpp"
+#include "job/output_hold.hpp"
 #include "job/parcel_post.hpp"
 #include "job/roster.hpp"
+#include "job/signals.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/join_key.hpp"
@@ -32,7 +33,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
-constexpr Duration reader_interval = std::chrono::milliseconds(5);
 
 std::string random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
@@ -108,8 +108,7 @@ class Run {
   HostId number_of(const wire::Hello& hello);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
-  void hold_output();
-  void watch_signals();
+  void signal(int number);
   void maybe_end();
 
   JobSpec spec_;
@@ -126,9 +125,14 @@ class Run {
   std::unique_ptr<Supervisor> supervisor_;
   asio::steady_timer wake_{io_};
   asio::steady_timer last_exit_{io_};
-  asio::steady_timer look_at_reader_{io_};
-  bool holding_ = false;
-  asio::signal_set signals_{io_};
+  OutputHold output_hold_{
+      io_,
+      {.wanted = [this] { return sink_.crowded() && supervisor_->phase() < Phase::closing; },
+       .order =
+           [this](bool hold) {
+             server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
+           }}};
+  Signals signals_{io_, [this](int number) { signal(number); }};
 
   std::string job_id_ = hex(random_bytes(6));
   std::string key_ = random_bytes(32);
@@ -305,7 +309,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
     sink_.output(speakers_[output->worker], output->stream, output->text);
-    if (!holding_ && sink_.crowded()) hold_output();
+    output_hold_.look();
     if (supervisor_->phase() != Phase::closing) return;
   }
   if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
@@ -336,29 +340,13 @@ void Run::agent_gone(HostId host, const std::string& reason) {
   maybe_end();
 }
 
-// Workers print no more until our own reader has caught up.
-void Run::hold_output() {
-  const bool hold = sink_.crowded() && supervisor_->phase() < Phase::closing;
-  if (std::exchange(holding_, hold) != hold)
-    server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
-  if (!hold) return;
-  look_at_reader_.expires_after(reader_interval);
-  look_at_reader_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec) hold_output();
-  });
-}
-
 // ---------------------------------------------------------------- people
 
-void Run::watch_signals() {
-  signals_.async_wait([this](const boost::system::error_code& ec, int number) {
-    if (ec) return;
-    if (number == SIGUSR1 || number == SIGUSR2)
-      feed(PassSignal{number});
-    else
-      feed(Interrupt{number});
-    watch_signals();
-  });
+void Run::signal(int number) {
+  if (number == SIGUSR1 || number == SIGUSR2)
+    feed(PassSignal{number});
+  else
+    feed(Interrupt{number});
 }
 
 int Run::run() {
@@ -370,12 +358,7 @@ int Run::run() {
     sink_.say(Tone::error, ready.error().text);
     return exit_code::nothing_started;
   }
-  ::signal(SIGPIPE, SIG_IGN);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) signals_.add(number);
-  struct sigaction hup {};
-  ::sigaction(SIGHUP, nullptr, &hup);
-  if (hup.sa_handler != SIG_IGN) signals_.add(SIGHUP);  // nohup(1) stays in force
-  watch_signals();
+  signals_.start();
   roster_.give(spec_.hosts);
   hosts_changed();
   source_.start();

@@ -25,7 +25,9 @@ const std::vector<std::string_view>& drivers() {
       "src/job/controller.*",
       "src/job/event_log.*",
       "src/job/host_source.*",
+      "src/job/output_hold.*",
       "src/job/parcel_post.*",
+      "src/job/signals.*",
       "launcher/agent/",
       "launcher/descriptors.*",
       "launcher/machine.*",  // asks this machine for its devices and names
