@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "autoscaler/exec.hpp"
 #include "autoscaler/fit.hpp"
 #include "autoscaler/fixed.hpp"
 #include "autoscaler/goodput.hpp"
@@ -22,7 +23,7 @@ namespace {
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
 // Nothing: what the policy needs is not among the options.
-constexpr std::array<std::pair<std::string_view, Make>, 8> known_policies{{
+constexpr std::array<std::pair<std::string_view, Make>, 9> known_policies{{
     {"fixed",
      [](const Options& options) -> std::unique_ptr<Policy> {
        return std::make_unique<Fixed>(options.target);
@@ -54,10 +55,15 @@ constexpr std::array<std::pair<std::string_view, Make>, 8> known_policies{{
        if (options.aims.deadline <= Duration::zero()) return nullptr;
        return std::make_unique<Fit>("deadline", deadline(options.aims.deadline));
      }},
+    {"exec", [](const Options&) -> std::unique_ptr<Policy> { return std::make_unique<Exec>(); }},
 }};
 
 // A size that could not be reached is tried again after 2, 4, 8, ... 64 settling times.
 constexpr int most_doublings = 6;
+
+std::string_view name_of(std::string_view policy) {
+  return Exec::program_of(policy) ? "exec" : policy;
+}
 
 }  // namespace
 
@@ -67,19 +73,27 @@ std::vector<std::string_view> Autoscaler::policies() {
   return names;
 }
 
+Result<void> Autoscaler::check_policy(std::string_view policy) {
+  const auto program = Exec::program_of(policy);
+  if (policy == "exec" || (program && program->find_first_not_of(" \t") == program->npos))
+    return Error{"policy 'exec' needs a program that is asked, as in exec:./policy.sh"};
+  const auto names = policies();
+  if (std::ranges::count(names, name_of(policy)) > 0) return {};
+  return Error{
+      fmt::format("unknown policy '{}'; the known ones are {}", policy, fmt::join(names, ", "))};
+}
+
 Result<Autoscaler> Autoscaler::make(Options options) {
   if (options.limits.min < 1 || options.limits.min > options.limits.max)
     return Error{fmt::format("the limits {}:{} hold no size; use 1 <= MIN <= MAX",
                              options.limits.min, options.limits.max)};
-  for (const auto& [name, make_policy] : known_policies) {
-    if (name != options.policy) continue;
-    auto policy = make_policy(options);
-    // Each is named after what it needs.
-    if (!policy) return Error{fmt::format("the policy {0} needs a {0}; give one", name)};
-    return Autoscaler(std::move(options), std::move(policy));
-  }
-  return Error{fmt::format("unknown policy '{}'; the known ones are {}", options.policy,
-                           fmt::join(policies(), ", "))};
+  if (const auto known = check_policy(options.policy); !known) return known.error();
+  const auto& [name, make_policy] = *std::ranges::find(known_policies, name_of(options.policy),
+                                                       [](const auto& row) { return row.first; });
+  auto policy = make_policy(options);
+  // Each is named after what it needs.
+  if (!policy) return Error{fmt::format("the policy {0} needs a {0}; give one", name)};
+  return Autoscaler(std::move(options), std::move(policy));
 }
 
 Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
@@ -172,6 +186,11 @@ std::optional<WorldSample> Autoscaler::observe(const WorkerSample& sample, Time 
 void Autoscaler::observe(const WorldSample& round, Time now) {
   if (round.noise) noise_ = round.noise;
   dirty_ |= window_.add(round, now);
+}
+
+Result<void> Autoscaler::advised(Result<Advice> answer) {
+  dirty_ = true;
+  return policy_->advised(std::move(answer));
 }
 
 Snapshot Autoscaler::snapshot(Time now) const {

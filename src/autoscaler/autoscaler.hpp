@@ -38,6 +38,8 @@ class Autoscaler {
  public:
   // The names that Options::policy may have.
   static std::vector<std::string_view> policies();
+  // An error when there is no such policy; "exec" is written with its program: "exec:./policy.sh".
+  static Result<void> check_policy(std::string_view policy);
   static Result<Autoscaler> make(Options options);
 
   // ---- facts
@@ -59,11 +61,15 @@ class Autoscaler {
   void shares_changed() { window_.shares_changed(); }
   // The round it completed, if it did.
   std::optional<WorldSample> observe(const WorkerSample& sample, Time now);
+  // The answer to a question(), whenever it comes; an error when it is no use, with the reason.
+  Result<void> advised(Result<Advice> answer);
   // A whole round, from a simulator.
   void observe(const WorldSample& round, Time now);
 
   // ---- answers
   const Decision& decide(Time now);
+  // What decide() would have answered from outside; told once.
+  std::optional<Question> question() { return policy_->question(); }
   // The first moment at which decide() may say something new; in the past when it may already.
   Time wake_at() const { return dirty_ ? Time::min() : decision_.again; }
   // For a world of this size; the factor of the learning rate is against the first world's batch

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autoscaler/samples.hpp"
+#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace elasticrun::autoscaler {
@@ -94,6 +95,17 @@ struct Limits {
   std::int64_t confirm_steps = 100;
 };
 
+// For a policy that asks somebody outside, and what is answered.
+struct Question {
+  Snapshot snapshot;
+  Limits limits;
+  Time now;
+};
+struct Advice {
+  int target = 0;
+  std::string reason;  // may be empty
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -103,6 +115,10 @@ class Policy {
   virtual std::string_view name() const = 0;
   // Whether it needs Snapshot::noise.
   virtual bool wants_noise() const { return false; }
+  // What is to be asked now: told once, and nothing more until it is answered.
+  virtual std::optional<Question> question() { return std::nullopt; }
+  // An error says what is wrong with the answer; it counts for nothing then.
+  virtual Result<void> advised(Result<Advice>) { return {}; }
 };
 
 // What all policies look for, as one number: throughput / size^min_gain. Larger is better.

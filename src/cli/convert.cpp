@@ -337,10 +337,8 @@ class Converter {
     spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "throughput" : "fixed";
     if (const std::string named = aim(); !named.empty()) spec_.policy = named;
     if (!find("policy")) return;
-    const auto known = autoscaler::Autoscaler::policies();
-    if (std::ranges::find(known, text("policy")) == known.end())
-      return fail("policy", fmt::format("'{}' is not known; use {}", text("policy"),
-                                        fmt::join(known, " or ")));
+    if (const auto known = autoscaler::Autoscaler::check_policy(text("policy")); !known)
+      return fail("policy", known.error().text);
     spec_.policy = text("policy");
     for (const char* needed : {"utility", "budget", "deadline"})
       if (spec_.policy == needed && !find(needed))

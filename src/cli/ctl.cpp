@@ -5,11 +5,16 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <variant>
 
+#include "autoscaler/exec.hpp"
 #include "base/error.hpp"
 #include "cli/ctl_options.hpp"
 #include "cli/simulate_command.hpp"
+#include "job/advice.hpp"
+#include "job/deadlines.hpp"
+#include "launcher/leashed_program.hpp"
 #include "simulate/curve.hpp"
 
 namespace elasticrun::cli {
@@ -29,6 +34,13 @@ Result<simulate::Curve> read_curve(const std::string& path) {
   return simulate::Curve::parse(text, path);
 }
 
+simulate::Advisor advisor_of(std::string program) {
+  launcher::Leash leash{std::move(program), job::Deadlines{}.policy_timeout};
+  return [leash = std::move(leash)](const autoscaler::Question& question) {
+    return job::read_advice(launcher::run_leashed(leash, job::question_text(question)).output);
+  };
+}
+
 }  // namespace
 
 int ctl(int argc, char** argv) {
@@ -38,7 +50,9 @@ int ctl(int argc, char** argv) {
     std::fputs(text->c_str(), stdout);
     return exit_code::ok;
   }
-  const auto& command = std::get<SimulateCommand>(*asked);
+  auto command = std::get<SimulateCommand>(*asked);
+  if (const auto program = autoscaler::Exec::program_of(command.question.policy))
+    command.question.advisor = advisor_of(std::string(*program));
   const auto curve = read_curve(command.curve);
   if (!curve) return wrong(curve.error().text);
   const auto printed = simulate_command(command, *curve);

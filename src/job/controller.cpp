@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 
+#include "autoscaler/exec.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "job/agents.hpp"
@@ -24,6 +25,7 @@
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/join_key.hpp"
+#include "launcher/leashed_program.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
 
@@ -50,6 +52,11 @@ std::string utc_now() {
   const auto second = std::chrono::floor<std::chrono::seconds>(now);
   const auto ms = (now - second) / std::chrono::milliseconds(1);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(second), ms);
+}
+
+launcher::Leash advice_leash(const JobSpec& spec) {
+  const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
+  return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
 }
 
 class Run {
@@ -102,6 +109,10 @@ class Run {
   void act(Record& action) { sink_.event(to_json(action.event, utc_now())); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
   void act(Ranked& action) { speakers_[action.worker].rank = action.rank; }
+  void act(Ask& action) {
+    advisor_->run(std::move(action.question),
+                  [this](launcher::Heard heard) { feed(Advised{std::move(heard.output)}); });
+  }
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
@@ -117,6 +128,7 @@ class Run {
   Roster roster_;
   Agents agents_;
   HostSource source_;
+  std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::JoinKey> join_key_;
   ParcelPost post_{spec_, [this](HostId host, const wire::ParcelPart& part) {
@@ -279,6 +291,7 @@ void Run::arm() {
 void Run::act(Finish& action) {
   finish_ = action;
   source_.stop();
+  advisor_.reset();
   agents_.no_more();
   server_->close();
   last_exit_.expires_after(last_exit_limit);

@@ -29,6 +29,7 @@ struct Deadlines {
   Duration minimum_timeout = std::chrono::minutes(10);
   Duration discovery_interval = std::chrono::seconds(1);
   Duration discovery_timeout = std::chrono::seconds(30);
+  Duration policy_timeout = std::chrono::seconds(5);
 
   bool operator==(const Deadlines&) const = default;
 };
@@ -66,6 +67,7 @@ inline constexpr DeadlineRow deadline_table[] = {
      "between two runs of --host-discovery"},
     {"discovery-timeout", "30s", &Deadlines::discovery_timeout, "",
      "for one run of --host-discovery"},
+    {"policy-timeout", "5s", &Deadlines::policy_timeout, "", "for one answer of --policy exec:"},
 };
 
 // A grace of nothing means "at once"; anything else of nothing would fail every time.

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 
+#include "job/advice.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/name_ranges.hpp"
 
@@ -233,6 +234,7 @@ void Supervisor::decide_size(Time now) {
   scaler_.progress(work_.left());
   const autoscaler::Decision decision = scaler_.decide(now);
   tell_forecast(decision);
+  if (const auto question = scaler_.question()) out_.push_back(Ask{question_text(*question)});
   const bool moves = decision.action != autoscaler::Action::stay && decision.target != target_;
   if (!moves && decision.reason == last_reason_) return;
   last_reason_ = decision.reason;
@@ -248,6 +250,16 @@ void Supervisor::decide_size(Time now) {
   if (!moves) return;
   target_ = decision.target;
   told_ = move_reason_ = decision.reason;
+}
+
+// A program that fails each time, in whatever words, is heard once.
+void Supervisor::on(const Advised& advised, Time) {
+  const auto followed = scaler_.advised(read_advice(advised.output));
+  if (followed) return;
+  const std::string& why = followed.error().text;
+  if (!bad_advice_.insert(why.substr(0, why.find_first_of("0123456789:'"))).second) return;
+  record("advice_ignored", {{"reason", why}});
+  say(Tone::error, fmt::format("--policy {}: {}; the size stays as it is", spec_.policy, why));
 }
 
 }  // namespace elasticrun::job

@@ -66,9 +66,13 @@ struct PassSignal {
 struct Scale {
   int size = 0;
 };
+// What the program of --policy exec: has printed, or why that does not count.
+struct Advised {
+  Result<std::string> output;
+};
 struct Tick {};
 using SupervisorEvent = std::variant<SlotsChanged, HostUp, HostDown, FromHost, FromWorker,
-                                     Interrupt, PassSignal, Scale, Tick>;
+                                     Interrupt, PassSignal, Scale, Advised, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -100,12 +104,16 @@ struct Ranked {
   WorkerId worker;
   std::int32_t rank = -1;
 };
+// The program of --policy exec:, never while it has not answered.
+struct Ask {
+  std::string question;
+};
 struct Finish {
   int exit_code = 0;
   std::string last_words;
 };
 using SupervisorAction =
-    std::variant<StartAgent, KillAgent, Order, Deliver, Record, Say, Ranked, Finish>;
+    std::variant<StartAgent, KillAgent, Order, Deliver, Record, Say, Ranked, Ask, Finish>;
 
 // What the supervisor needs from its surroundings; pure functions.
 struct Wiring {
@@ -144,6 +152,7 @@ class Supervisor {
   void on(const Interrupt&, Time now);
   void on(const PassSignal&, Time now);
   void on(const Scale&, Time now);
+  void on(const Advised&, Time);
   void on(const Tick&, Time) {}
   void hear(HostId, const wire::WorkerStarted&, Time now);
   void hear(HostId, const wire::StartFailed&, Time now);
@@ -276,6 +285,7 @@ class Supervisor {
   Time short_since_ = never;
   bool unsettled_ = false;            // as the autoscaler was last told
   std::string last_reason_;           // of the autoscaler, said once
+  std::set<std::string> bad_advice_;  // kinds of it that were told
   std::string move_reason_;           // why the size is about to change
   std::optional<bool> forecast_met_;  // as a person was last told
 

@@ -45,6 +45,7 @@ class Cluster {
   void act(const job::Record& action);
   void act(const job::Say& action);
   void act(const job::Ranked&) {}
+  void act(const job::Ask&) {}
   void act(const job::Finish& action);
   void set_slots(const std::vector<job::SlotId>& slots);
   void watch_for_the_end();

@@ -23,6 +23,7 @@ class Run {
       : curve_(curve),
         conditions_(conditions),
         min_gain_(question.limits.min_gain),
+        advisor_(question.advisor),
         scaler_(std::move(scaler)),
         rng_(stream(question.seed)) {}
 
@@ -101,8 +102,18 @@ class Run {
     scaler_.observe(sample, now_);
   }
 
-  void decide() {
+  // The advisor answers at once; after its first mistake it is not asked again.
+  autoscaler::Decision decided() {
     const autoscaler::Decision made = scaler_.decide(now_);
+    const auto asked = scaler_.question();
+    if (!asked || !out_.bad_advice.empty()) return made;
+    if (const auto followed = scaler_.advised(advisor_(*asked)); !followed)
+      out_.bad_advice = followed.error().text;
+    return scaler_.decide(now_);
+  }
+
+  void decide() {
+    const autoscaler::Decision made = decided();
     if (made.action == autoscaler::Action::stay) return;
     out_.moves.push_back({now_, size_, made.target, made.reason});
     begin(made.target);
@@ -151,6 +162,7 @@ class Run {
   const Curve& curve_;
   const Conditions& conditions_;
   double min_gain_;
+  const Advisor& advisor_;
   autoscaler::Autoscaler scaler_;
   Rng rng_;
 
@@ -189,7 +201,10 @@ Result<Outcome> what_if(const Curve& curve, const Conditions& conditions,
   for (const int size : sizes)
     offers.push_back({size, (size + slots - 1) / slots, conditions.price * size, 0});
   scaler->offers_changed(std::move(offers));
-  return Run(curve, conditions, question, std::move(*scaler)).run(start);
+  Outcome outcome = Run(curve, conditions, question, std::move(*scaler)).run(start);
+  if (!outcome.bad_advice.empty())
+    return Error{fmt::format("--policy {}: {}", question.policy, outcome.bad_advice)};
+  return outcome;
 }
 
 double relative_worth(const Curve& curve, int size, double min_gain) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +35,15 @@ struct Conditions {
   Duration limit = std::chrono::hours(24 * 365);
 };
 
+// Who answers for the program of the policy exec.
+using Advisor = std::function<Result<autoscaler::Advice>(const autoscaler::Question&)>;
+
 struct Question {
   std::string policy;
   int start = 0;              // workers; 0: the most
   autoscaler::Limits limits;  // min, max and sizes are the curve's
   std::uint64_t seed = 1;
+  Advisor advisor = [](const auto&) { return Error{"nobody runs its program here"}; };
 };
 
 struct Moved {
@@ -63,7 +68,8 @@ struct Outcome {
   std::vector<Moved> moves;
   int failures = 0;
   std::int64_t rounds = 0;
-  std::string reason;  // the last
+  std::string reason;      // the last
+  std::string bad_advice;  // the advisor's first mistake; empty: none
 };
 
 // The policy must exist and the start be one of the curve's sizes; else an error.

@@ -103,6 +103,9 @@ struct JobWriter {
   std::string operator()(const job::Ranked& a) const {
     return fmt::format("rank of {} is {}", a.worker.value, a.rank);
   }
+  std::string operator()(const job::Ask& a) const {
+    return "ask " + a.question.substr(0, a.question.find('\n'));
+  }
   std::string operator()(const job::Finish& a) const {
     return fmt::format("finish {}: {}", a.exit_code, a.last_words);
   }

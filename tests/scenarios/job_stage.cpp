@@ -52,6 +52,7 @@ class JobStage final : public Stage {
     if (what == "interrupt") return {job::Interrupt{number(words)}};
     if (what == "pass") return {job::PassSignal{number(words)}};
     if (what == "scale") return {job::Scale{number(words)}};
+    if (what == "advised") return {advised(words)};
     if (what == "slots") return {slots(words)};
     if (what != "host") words.fail("no event of a job");
     const HostId host = words.host();
@@ -67,6 +68,11 @@ class JobStage final : public Stage {
     const wire::FromWorker letter = fakes::from_worker(words);
     for (const WorkerId speaker : speakers) events.push_back(job::FromWorker{speaker, letter});
     return events;
+  }
+  // "advised: {...}" is what was printed; "advised not: was killed by signal 9" why nothing was.
+  static job::Advised advised(Words& words) {
+    if (words.accept("not")) return {Error{words.reason()}};
+    return {{boost::system::in_place_value, words.reason()}};
   }
   // "slots 4 2": so many on host 0, on host 1, ...
   static job::SlotsChanged slots(Words& words) {
@@ -107,6 +113,12 @@ class JobStage final : public Stage {
   job::Phase phase_ = job::Phase::starting;
 };
 
+// "exec:PROGRAM" takes the rest of the line.
+std::string policy(Words& setting) {
+  const std::string name = setting.word();
+  return name == "exec" ? name + ":" + setting.reason() : name;
+}
+
 }  // namespace
 
 // Deadlines are the defaults, less where a scenario would be long.
@@ -127,7 +139,7 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
     else if (name == "spares")
       spec.spares = number();
     else if (name == "policy")
-      spec.policy = setting.word();
+      spec.policy = policy(setting);
     else if (name == "lr-rule")
       spec.batch.lr_rule = *autoscaler::parse_lr_rule(setting.word());
     else if (name == "deadline")

@@ -36,7 +36,7 @@ TEST_CASE("mistakes are named") {
   options.limits.max = 4;
   CHECK(Autoscaler::make(options).error().text ==
         "unknown policy 'greedy'; the known ones are fixed, throughput, throughput-walk, fit, "
-        "goodput, utility, budget, deadline");
+        "goodput, utility, budget, deadline, exec");
   for (const char* policy : {"utility", "budget", "deadline"}) {
     options.policy = policy;
     CHECK(Autoscaler::make(options).error().text ==
@@ -242,16 +242,22 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
     double rate = 500;
     for (int k = 1; k <= 40; ++k) rates[k] = rate += 500 * (rng.uniform() - 0.3);
     const int first = sizes[rng.below(sizes.size())];
+    std::string policy(names[seed % names.size()]);
+    if (policy == "exec") policy += ":any";
     FakeJob job(
-        make(std::string(names[seed % names.size()]), 0, min, max, sizes),
-        [&](int k) { return std::max(50.0, rates.at(k)); }, first, 0.05, seed);
+        make(policy, 0, min, max, sizes), [&](int k) { return std::max(50.0, rates.at(k)); }, first,
+        0.05, seed);
     if (seed % 2 == 0) job.left = 4e6;
     job.can_have = [&](int) { return !rng.chance(0.2); };
+    job.answer = [&](const Question&) {
+      return Advice{static_cast<int>(rng.below(static_cast<std::uint64_t>(max) + 3)), "at random"};
+    };
     for (int part = 0; part < 10; ++part) {
       job.run(2min);
       if (rng.chance(0.3)) job.lose_to(std::max(1, job.size - 1));
       if (rng.chance(0.2)) rates[job.size] *= 0.5 + rng.uniform();
     }
+    CHECK((job.answers_followed > 0) == (policy == "exec:any"));
     for (std::size_t i = 0; i < job.moves.size(); ++i) {
       const FakeJob::Move& move = job.moves[i];
       CHECK(std::binary_search(sizes.begin(), sizes.end(), move.to));

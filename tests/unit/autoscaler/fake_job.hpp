@@ -40,6 +40,8 @@ class FakeJob {
       const Decision made = scaler.decide(now);
       if (made.forecast && (forecasts.empty() || forecasts.back().met != made.forecast->met))
         forecasts.push_back(*made.forecast);
+      if (const auto question = scaler.question())
+        answers_followed += scaler.advised(answer(*question)).has_value();
       if (reasons.empty() || reasons.back() != made.reason) reasons.push_back(made.reason);
       if (made.action != Action::stay) change(made);
     }
@@ -72,6 +74,8 @@ class FakeJob {
   Curve curve;
   std::optional<Noise> gradients;  // how noisy they are, as worker 1 tells it
   std::function<bool(int)> can_have = [](int) { return true; };
+  std::function<Advice(const Question&)> answer = [](const Question&) { return Advice{}; };
+  int answers_followed = 0;
   Time now{};
   std::optional<double> left;  // samples of the job; it ends with them
   int size = 0;

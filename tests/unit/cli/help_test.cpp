@@ -32,7 +32,7 @@ Scaling
       --batch b                   efficient batch of one worker
       --base-batch M              batch the learning rate was tuned for
       --lr-rule RULE              linear, sqrt, adascale or none [linear]
-      --policy NAME               fixed; throughput or fit: grow while it pays
+      --policy NAME               fixed, throughput, fit, exec:PROGRAM, ...
       --price P                   of a worker per hour, if its host has none [1]
       --utility LIST              what an end then is worth: 1h:100,2h:40
       --budget MONEY              the fastest size within it
@@ -62,7 +62,7 @@ Deadlines (TIME is a number with ms, s, m or h)
   --prepare-timeout [30s] --start-timeout [5m] --hung [10m] --grace [10s]
   --orphan-grace [10s] --settle [10s] --straggler-time [30s]
   --sample-interval [500ms] --minimum-timeout [10m] --discovery-interval [1s]
-  --discovery-timeout [30s]
+  --discovery-timeout [30s] --policy-timeout [5s]
 
 Output
       --log-dir DIR               a file per worker in DIR

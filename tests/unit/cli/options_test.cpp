@@ -234,8 +234,10 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--lr-rule cubic ./t",
        "--lr-rule: unknown learning-rate rule 'cubic'; use none, linear, sqrt or adascale"},
       {"--policy best ./t",
-       "--policy: 'best' is not known; use fixed or throughput or throughput-walk or fit or "
-       "goodput or utility or budget or deadline"},
+       "--policy: unknown policy 'best'; the known ones are fixed, throughput, throughput-walk, "
+       "fit, goodput, utility, budget, deadline, exec"},
+      {"--policy exec: ./t",
+       "--policy: policy 'exec' needs a program that is asked, as in exec:./policy.sh"},
       {"--policy utility ./t", "--policy: utility needs --utility"},
       {"--policy budget ./t", "--policy: budget needs --budget"},
       {"--policy deadline ./t", "--policy: deadline needs --deadline"},

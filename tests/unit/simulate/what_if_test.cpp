@@ -161,3 +161,28 @@ TEST_CASE("fit finds the best size of random laws") {
   CHECK(good >= runs * 95 / 100);
   CHECK(moves <= 4 * runs);
 }
+
+TEST_CASE("an advisor is asked, and its first mistake ends it") {
+  Question question;
+  question.policy = "exec:./policy.sh";
+  question.start = 1;
+  question.advisor = [](const autoscaler::Question& asked) {
+    return autoscaler::Advice{asked.snapshot.curve.empty() ? 1 : 2, "two are two"};
+  };
+  const Outcome outcome = what_if(two(), {.start = 10s, .idle = 1s}, question).value();
+  REQUIRE(outcome.moves.size() == 1);
+  CHECK(outcome.moves[0].reason == "growing from 1 to 2: two are two");
+  CHECK(outcome.size == 2);
+
+  int times = 0;
+  question.advisor = [&](const autoscaler::Question&) {
+    return autoscaler::Advice{7 + ++times, ""};
+  };
+  CHECK(what_if(two(), {}, question).error().text ==
+        "--policy exec:./policy.sh: asked for a size that cannot be had: 8 is none of the sizes "
+        "from 1 to 2");
+  CHECK(times == 1);
+  question.advisor = Question{}.advisor;
+  CHECK(what_if(two(), {}, question).error().text ==
+        "--policy exec:./policy.sh: nobody runs its program here");
+}
