@@ -132,6 +132,8 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
     const double rate = measure.samples_per_s;
     all[size] = between(view, size, rate * (1 - doubt), rate * (1 + doubt));
     all[size].measured = doubt == 0;
+    all[size].error =
+        error_of_worth(*objective_, {offer, rate}, measure.error, view.snapshot, view.limits);
     if (doubt == 0) best_worth = std::max(best_worth, all[size].low_worth);
     best_rate = std::max(best_rate, measure.samples_per_s);
     largest = std::max(largest, size);
@@ -158,8 +160,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   }
   std::vector<Promise> list;
   for (auto& [size, promise] : all) {
-    if (size != view.snapshot.size && !std::ranges::binary_search(view.limits.sizes, size))
-      continue;
+    if (!view.can_be(size)) continue;
     if (!promise.measured)
       weigh(promise.low_worth / best_worth, promise.high_worth / best_worth, promise.gain,
             promise.loss);
@@ -172,7 +173,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
 bool Fit::too_close(const View& view, const Promise& best, const Promise& here) const {
   const Known& known = known_.at(here.size);
   if (known.joined.steps >= view.limits.confirm_steps) return false;
-  const double error = std::hypot(known.joined.error, known_.at(best.size).joined.error);
+  const double error = std::hypot(here.error, best.error);
   const double ratio = std::log(best.high_worth / here.high_worth);
   return std::abs(ratio - std::log1p(least_difference)) < clear_errors * error;
 }
@@ -181,8 +182,7 @@ bool Fit::too_close(const View& view, const Promise& best, const Promise& here) 
 // later noise makes every close pair look the other way round.
 double Fit::wanted_difference(const View& view, const Promise& best, const Promise& here) const {
   if (searching_) return least_difference;
-  return view.limits.predicted_gain + clear_errors * std::hypot(known_.at(here.size).joined.error,
-                                                                known_.at(best.size).joined.error);
+  return view.limits.predicted_gain + clear_errors * std::hypot(here.error, best.error);
 }
 
 // How long what is found out now is good for, in seconds.
@@ -298,11 +298,17 @@ std::vector<int> Fit::usable_sizes(const View& view) const {
   return sizes;
 }
 
-// Once the search has ended, what else may be had is not gone to.
+// What was measured can be gone to, as far off as it may be; once the search has ended, no other.
 std::optional<Forecast> Fit::forecast(const View& view, const std::vector<Promise>& all) const {
   std::vector<Chance> chances;
+  for (const auto& [size, known] : known_) {
+    if (!usable(known) || !view.can_be(size)) continue;
+    const double rate = known.joined.samples_per_s;
+    const double off = std::min(clear_errors * known.joined.error, most_doubt);
+    chances.push_back({offer_of(view.snapshot.offers, size), rate * (1 - off), rate * (1 + off)});
+  }
   for (const Promise& promise : all)
-    if (searching_ || promise.size == view.snapshot.size)
+    if (searching_ && !promise.measured)
       chances.push_back({offer_of(view.snapshot.offers, promise.size), promise.low, promise.high});
   return foresee(*objective_, view.snapshot, view.limits, chances, met_);
 }
@@ -339,8 +345,7 @@ Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
   const bool same = usable_sizes(view) == judged_by_ && rounds >= judged_rounds_ &&
                     rounds < judged_rounds_ + static_cast<int>(Window::capacity);
   if (!searching_ && settled_ == snapshot.size && (same || away_ > 0)) {
-    const double rate = found->second.joined.samples_per_s;
-    const auto ahead = forecast(view, {between(view, snapshot.size, rate, rate)});
+    const auto ahead = forecast(view, {});
     if (!ahead || ahead->met == met_) return judged_;
   }
   return judge(view, promises(view), found->second.joined);

@@ -20,6 +20,7 @@
 // measured again. When the throughput here drifts, all is forgotten.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,9 @@ class Fit final : public Policy {
     const Snapshot& snapshot;
     const Limits& limits;
     Time now;
+    bool can_be(int size) const {
+      return size == snapshot.size || std::ranges::binary_search(limits.sizes, size);
+    }
   };
   struct Promise {
     int size = 0;
@@ -66,6 +70,7 @@ class Fit final : public Policy {
     double high = 0;
     double low_worth = 0;
     double high_worth = 0;
+    double error = 0;  // of the worth, relative; of what is measured
     // What it may bring and cost beyond the best measured size, relative to that one, on average
     // over what is possible. 0 when measured.
     double gain = 0;

@@ -2,9 +2,10 @@
 //
 // A person who names a limit wants to hear at once when it cannot be kept, and what would be needed
 // (Srift raises such an alarm). While a search is under way the answer is that of the most hopeful
-// law: as long as one size may do it, it is not given up. Once the search has ended only the size
-// it ended at counts. So the answer is hopeful first and turns to "cannot" when hope has been
-// measured away; it turns back only when there is the objective's margin to spare.
+// law: as long as one size may do it, it is not given up. Once the search has ended only sizes that
+// were measured count, as fast as the error of the measure allows. So the answer is hopeful first
+// and turns to "cannot" when hope has been measured away; it turns back only when there is the
+// objective's margin to spare.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,7 @@
 
 namespace elasticrun::autoscaler {
 
-// A size that the job may have for its rest; samples/s from worst to best, the same twice when
-// measured.
+// A size that the job may have for its rest; samples/s from worst to best.
 struct Chance {
   Offer offer;
   double low = 0;

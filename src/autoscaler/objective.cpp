@@ -175,6 +175,15 @@ std::optional<Bill> rest_of(const Snapshot& snapshot, const Prospect& prospect) 
   return Bill{time, time / 3600 * prospect.offer.price};
 }
 
+double error_of_worth(const Objective& objective, const Prospect& prospect, double error,
+                      const Snapshot& snapshot, const Limits& limits) {
+  const auto worth = [&](double factor) {
+    const Prospect moved{prospect.offer, prospect.samples_per_s * factor};
+    return objective.worth(moved, snapshot, limits);
+  };
+  return std::max(worth(1 + error) / worth(1) - 1, 1 - worth(std::max(1 - error, 0.0)) / worth(1));
+}
+
 std::unique_ptr<Objective> scaling() { return std::make_unique<Scaling>(); }
 std::unique_ptr<Objective> utility(std::vector<UtilityPoint> points) {
   return std::make_unique<Utility>(std::move(points));

@@ -70,6 +70,10 @@ class Objective {
   virtual std::optional<double> used(const Snapshot&, const Prospect&) const { return {}; }
 };
 
+// Relative, of the worth, when the throughput has the relative error; beside a limit it is larger.
+double error_of_worth(const Objective& objective, const Prospect& prospect, double error,
+                      const Snapshot& snapshot, const Limits& limits);
+
 // Nobody knows a throughput better than so: a size that is to be gone to has to leave this part of
 // what it needs free of the limit, and the present one half of it, so that noise moves nobody to
 // and fro. Pollux and Srift report errors of 10 % for fitted models.

@@ -148,6 +148,19 @@ TEST_CASE("deadline: cheapest of those in time, else the fastest") {
   CHECK(wish->limit() == "deadline of 36.0 s");
 }
 
+TEST_CASE("an error of the throughput is one of the worth, and a larger one beside a limit") {
+  Snapshot seen = job();
+  seen.size = 2;
+  const auto error = [&](const std::unique_ptr<Objective>& wish) {
+    return error_of_worth(*wish, at(seen, 4, 1000), 0.01, seen, {});
+  };
+  CHECK(error(scaling()) == doctest::Approx(0.01));
+  CHECK(error(deadline(100s)) == doctest::Approx(0.01));
+  // 1 % less throughput needs 40 s; C is 1 % more.
+  CHECK(error(deadline(39'600ms)) == doctest::Approx(1 - std::pow(0.99, 21)));
+  CHECK(error(deadline(30s)) == doctest::Approx(std::pow(1.01, 21) - 1));
+}
+
 // With the margin, 2.75, 4.4 and 5.5 of money are needed.
 TEST_CASE("budget: fastest of those within it, else the cheapest") {
   struct Case {
