@@ -26,7 +26,8 @@ wire::BatchPlan Supervisor::plan_for(const std::vector<wire::Member>& members) c
 std::optional<std::string> Supervisor::better_shares(Time now) {
   if (!membership_.running() || unsettled_) return {};
   if (!membership_.is_training(membership_.members().front())) return {};
-  const bool replaces = spec_.stragglers == StragglerAction::replace && pool_.has_free_slot(now);
+  const bool replaces =
+      spec_.stragglers == StragglerAction::replace && pool_.has_substitute(target_, now);
   if (replaces && stragglers_.wake_at() != never) return {};
   return shares_.better(now);
 }

@@ -9,7 +9,15 @@ void Pool::set_slots(std::vector<SlotId> slots) { slots_ = std::move(slots); }
 WorkerId Pool::start(SlotId slot, Time now) {
   last_ = last_.next();
   workers_[last_] = Worker{.slot = slot, .since = now};
+  in_slot_.emplace(slot, last_);
   return last_;
+}
+
+void Pool::erase(WorkerId id) {
+  const auto worker = workers_.find(id);
+  if (worker == workers_.end()) return;
+  in_slot_.erase(worker->second.slot);
+  workers_.erase(worker);
 }
 
 Worker* Pool::find(WorkerId id) {
@@ -18,9 +26,8 @@ Worker* Pool::find(WorkerId id) {
 }
 
 std::optional<WorkerId> Pool::worker_in(SlotId slot) const {
-  for (const auto& [id, worker] : workers_)
-    if (worker.slot == slot) return id;
-  return std::nullopt;
+  const auto found = in_slot_.find(slot);
+  return found == in_slot_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Pool::usable(SlotId slot, Time now) const {
@@ -33,8 +40,12 @@ bool Pool::all_retired() const {
   return std::ranges::all_of(slots_, [&](SlotId s) { return retired_.contains(s); });
 }
 
-bool Pool::has_free_slot(Time now) const {
-  return std::ranges::any_of(slots_, [&](SlotId s) { return !worker_in(s) && usable(s, now); });
+bool Pool::has_substitute(int size, Time now) const {
+  const auto sound = [&](SlotId slot) {
+    const auto id = worker_in(slot);
+    return id ? !workers_.at(*id).expected && !quarantined(slot, now) : usable(slot, now);
+  };
+  return std::ranges::count_if(slots_, sound) > size;
 }
 
 std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>& members) const {
@@ -51,15 +62,16 @@ std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>
   }
   const auto limit = static_cast<std::size_t>(std::max(size, 0));
   // Too many: the last ones go, those who are still starting first, then those who only wait.
-  const auto starting = [&](SlotId slot) { return !workers_.at(*worker_in(slot)).ready; };
-  const auto waiting = [&](SlotId slot) {
-    return std::ranges::count(members, *worker_in(slot)) == 0;
+  const std::set<WorkerId> in_world(members.begin(), members.end());
+  const auto starts = [&](SlotId slot) { return !workers_.at(*worker_in(slot)).ready; };
+  const auto waits = [&](SlotId slot) { return !in_world.contains(*worker_in(slot)); };
+  const auto leave = [&](auto goes) {
+    for (auto i = wanted.size(); i-- > 0 && wanted.size() > limit;)
+      if (goes(wanted[i])) wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(i));
   };
-  while (wanted.size() > limit) {
-    auto last = std::find_if(wanted.rbegin(), wanted.rend(), starting);
-    if (last == wanted.rend()) last = std::find_if(wanted.rbegin(), wanted.rend(), waiting);
-    wanted.erase(last == wanted.rend() ? std::prev(wanted.end()) : std::prev(last.base()));
-  }
+  leave(starts);
+  leave(waits);
+  leave([](SlotId) { return true; });
   for (const auto& more : {free, slow})
     for (const SlotId slot : more)
       if (wanted.size() < limit) wanted.push_back(slot);

@@ -40,15 +40,16 @@ class Pool {
   WorkerId start(SlotId slot, Time now);
   Worker* find(WorkerId id);
   const std::map<WorkerId, Worker>& workers() const { return workers_; }
-  void erase(WorkerId id) { workers_.erase(id); }
+  void erase(WorkerId id);
   std::optional<WorkerId> worker_in(SlotId slot) const;
 
   // The slots that should have a worker when `size` workers are wanted: those that have one first,
   // so that survivors stay (`members` before others, who is ready before who starts), then free
   // ones in order, then those that have a slow one.
   std::vector<SlotId> wanted(int size, Time now, const std::vector<WorkerId>& members = {}) const;
-  // One in which a worker could be started, and none is.
-  bool has_free_slot(Time now) const;
+  // Beyond those that so many workers take there is a slot: free, or with a spare in it. Slots that
+  // have a slow worker do not count.
+  bool has_substitute(int size, Time now) const;
   // How many slots could have a worker now.
 
   // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
@@ -85,6 +86,7 @@ class Pool {
   std::map<SlotId, Trouble> troubles_;
   std::set<SlotId> retired_;
   std::map<WorkerId, Worker> workers_;
+  std::map<SlotId, WorkerId> in_slot_;  // the same, looked up the other way
   WorkerId last_;
 };
 

@@ -293,7 +293,8 @@ void Supervisor::check_stragglers(Time now) {
   for (const auto& one : stragglers_.confirmed(now)) {
     const Worker* worker = pool_.find(one.worker);
     if (!worker) continue;
-    const bool replace = spec_.stragglers == StragglerAction::replace && pool_.has_free_slot(now);
+    const bool replace =
+        spec_.stragglers == StragglerAction::replace && pool_.has_substitute(target_, now);
     const std::string what = fmt::format("{} computes at {:.2f} of the others' speed, for {}",
                                          name_of(one.worker), one.score, to_text(one.slow_for));
     record("straggler", {{"worker", static_cast<std::int64_t>(one.worker.value)},

@@ -39,6 +39,19 @@ TEST_CASE("slots are taken in order, and who has one keeps it") {
   CHECK(wanted(pool, 2) == "20");
 }
 
+TEST_CASE("a slow worker has a substitute where a slot is free, or has a spare") {
+  Pool pool = four_slots();
+  for (const int index : {0, 1, 2}) pool.start(slot(index), Time{});
+  CHECK(pool.has_substitute(3, Time{}));
+  CHECK_FALSE(pool.has_substitute(4, Time{}));
+  pool.find(pool.start(slot(3), Time{}))->ready = true;
+  CHECK(pool.has_substitute(3, Time{}));  // the one in slot 3
+  const Duration time = pool.quarantine(slot(0), Time{});
+  CHECK_FALSE(pool.has_substitute(3, Time{}));  // it is needed now
+  CHECK(wanted(pool, 3) == "123");
+  CHECK(pool.has_substitute(3, Time{} + time));
+}
+
 TEST_CASE("who trains is kept before who is still starting") {
   Pool pool = four_slots();
   pool.start(slot(0), Time{});
