@@ -10,6 +10,8 @@ void Stragglers::world_changed(Generation generation, const std::vector<WorkerId
   std::map<WorkerId, Member> kept;
   for (const WorkerId worker : members) kept[worker] = members_[worker];
   members_ = std::move(kept);
+  median_ = 0;
+  since_median_ = 0;
 }
 
 // Of an even number the upper one of the middle two, so that of two workers the slower one is
@@ -19,8 +21,9 @@ double Stragglers::median_speed() const {
   for (const auto& [worker, member] : members_)
     if (member.speed) speeds.push_back(*member.speed);
   if (speeds.size() != members_.size()) return 0;
-  std::ranges::sort(speeds);
-  return speeds[speeds.size() / 2];
+  const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+  std::ranges::nth_element(speeds, middle);
+  return *middle;
 }
 
 bool Stragglers::slow(const Member& member) const {
@@ -34,11 +37,14 @@ void Stragglers::observe(const WorkerSample& sample, Time now) {
   Member& member = found->second;
   member.speed = static_cast<double>(sample.samples) / seconds(sample.compute);
   member.steps += sample.steps;
-  const double median = median_speed();
-  if (median <= 0) return;
+  if (++since_median_ * medians_per_round >= members_.size()) {
+    median_ = median_speed();
+    since_median_ = 0;
+  }
+  if (median_ <= 0) return;
   // So many steps at once, as if each had been reported by itself.
   const double old = std::pow(1 - rule_.smoothing, static_cast<double>(sample.steps));
-  member.score = (1 - old) * *member.speed / median + old * member.score;
+  member.score = (1 - old) * *member.speed / median_ + old * member.score;
   if (!slow(member)) {
     member.slow_since = never;
     member.told = false;

@@ -59,12 +59,17 @@ class Stragglers {
     Time slow_since = never;
     bool told = false;
   };
+  // Reports per computed median, as a part of the members: a controller of thousands of workers
+  // must not look at all speeds at each report of each of them.
+  static constexpr std::size_t medians_per_round = 16;
   double median_speed() const;
   bool slow(const Member& member) const;
 
   StragglerRule rule_;
   Generation generation_;
   std::map<WorkerId, Member> members_;
+  double median_ = 0;             // 0: not all members have been heard
+  std::size_t since_median_ = 0;  // reports
 };
 
 }  // namespace elasticrun::autoscaler
