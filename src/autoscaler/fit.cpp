@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autoscaler/prediction.hpp"
 #include "autoscaler/telling.hpp"
 #include "base/check.hpp"
 
@@ -26,10 +27,8 @@ constexpr double clear_errors = 2;
 // its cost.
 constexpr double least_difference = 0.025;
 constexpr int most_doublings = 3;
-constexpr double most_speedup = 2;
 constexpr double least_promise = 0.03;
 constexpr double reopening = 5;
-constexpr double least_share = 0.02;
 // Per max_age, once it has passed; and never more than so much.
 constexpr double aging = 0.1;
 constexpr double most_doubt = 0.9;
@@ -50,21 +49,6 @@ Measure joined(const Measure& before, const Measure& visit) {
   both.steps += before.steps;
   both.rounds += before.rounds;
   return both;
-}
-
-// A batch nobody has named is taken for the same at every size.
-double samples_per_step(const Offer& offer) {
-  return offer.global_batch > 0 ? static_cast<double>(offer.global_batch) : 1;
-}
-
-Place place_of(const Offer& offer) {
-  return {.size = offer.size, .hosts = offer.hosts, .share = samples_per_step(offer) / offer.size};
-}
-
-// A program that only starts its device in compute reports next to nothing: that is not known,
-// either.
-double compute_s(double step, double share) {
-  return share < least_share ? 0 : step * std::min(share, 1.0);
 }
 
 std::string bring_text(int size) {
@@ -114,48 +98,33 @@ Fit::Promise Fit::between(const View& view, int size, double low, double high) c
 }
 
 std::vector<Fit::Promise> Fit::promises(const View& view) const {
-  std::vector<Timed> timed;
+  std::vector<Seen> seen;
   std::map<int, Promise> all;
-  double best_rate = 0;
   double best_worth = 0;
-  int largest = 0;
   for (const auto& [size, known] : known_) {
     if (!usable(known)) continue;
     const Measure& measure = known.joined;
     const Offer offer = offer_of(view.snapshot.offers, size);
     const double doubt = size == view.snapshot.size ? 0 : this->doubt(measure, view);
-    const double step = samples_per_step(offer) / measure.samples_per_s;
-    timed.push_back({.place = place_of(offer),
-                     .step_s = step,
-                     .compute_s = compute_s(step, measure.compute_share),
-                     .error = measure.error + doubt});
     const double rate = measure.samples_per_s;
+    seen.push_back({offer, rate, measure.compute_share, measure.error + doubt});
     all[size] = between(view, size, rate * (1 - doubt), rate * (1 + doubt));
     all[size].measured = doubt == 0;
     all[size].error =
         error_of_worth(*objective_, {offer, rate}, measure.error, view.snapshot, view.limits);
     if (doubt == 0) best_worth = std::max(best_worth, all[size].low_worth);
-    best_rate = std::max(best_rate, measure.samples_per_s);
-    largest = std::max(largest, size);
   }
-  const TimeModel model(timed);
-  const bool blind = timed.size() == 1 && timed.front().compute_s == 0;
+  const Prediction prediction(seen);
+  const int largest = prediction.largest();
   const auto next = std::ranges::upper_bound(view.limits.sizes, largest);
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
     // Sizes beyond say only whether a limit can be met at all.
     if (all.contains(size) || (size > most && !limited_)) continue;
-    const Place place = place_of(offer_of(view.snapshot.offers, size));
-    const double samples = place.share * size;
-    const auto range = model.predict(place, samples / best_rate);
-    double high = samples / range.best;
-    // That fewer are much faster is not believed before it is seen; that they are faster at all,
-    // not without a sign of what the step consists of.
-    if (size < largest) high = std::min(high, (blind ? 1 : most_speedup) * best_rate);
+    const auto range = prediction.of(offer_of(view.snapshot.offers, size));
     // Beside a limit it matters that a law errs, too.
     const double error = limited_ ? margin : 0;
-    const double low = std::min(samples / range.worst, high);
-    all[size] = between(view, size, low * (1 - error), high * (1 + error));
+    all[size] = between(view, size, range.low * (1 - error), range.high * (1 + error));
     all[size].in_reach = size <= most;
   }
   std::vector<Promise> list;
@@ -201,7 +170,7 @@ bool Fit::pays_back(const View& view, const Promise& unseen) const {
 // it leave the largest size: then the next smaller one is worth a look.
 const Fit::Promise* Fit::blind_try(const std::vector<Promise>& all, const Promise& here) const {
   const Measure& measure = known_.at(here.size).joined;
-  if (!searching_ || measure.compute_share >= least_share) return nullptr;
+  if (!searching_ || measure.compute_share >= least_compute_share) return nullptr;
   const auto at = std::ranges::find(all, here.size, &Promise::size);
   if (at == all.begin() || std::ranges::count_if(all, &Promise::measured) != 1) return nullptr;
   return &*(at - 1);

@@ -32,7 +32,6 @@
 #include "autoscaler/forecast.hpp"
 #include "autoscaler/objective.hpp"
 #include "autoscaler/policy.hpp"
-#include "autoscaler/time_model.hpp"
 
 namespace elasticrun::autoscaler {
 

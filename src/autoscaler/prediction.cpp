@@ -1,0 +1,57 @@
+#include "autoscaler/prediction.hpp"
+
+#include <algorithm>
+
+namespace elasticrun::autoscaler {
+
+namespace {
+
+constexpr double most_speedup = 2;
+
+// A batch nobody has named is taken for the same at every size.
+double samples_per_step(const Offer& offer) {
+  return offer.global_batch > 0 ? static_cast<double>(offer.global_batch) : 1;
+}
+
+Place place_of(const Offer& offer) {
+  return {.size = offer.size, .hosts = offer.hosts, .share = samples_per_step(offer) / offer.size};
+}
+
+double compute_s(double step, double share) {
+  return share < least_compute_share ? 0 : step * std::min(share, 1.0);
+}
+
+std::vector<Timed> timed(const std::vector<Seen>& all) {
+  std::vector<Timed> timed;
+  for (const Seen& seen : all) {
+    const double step = samples_per_step(seen.offer) / seen.samples_per_s;
+    timed.push_back({.place = place_of(seen.offer),
+                     .step_s = step,
+                     .compute_s = compute_s(step, seen.compute_share),
+                     .error = seen.error});
+  }
+  return timed;
+}
+
+}  // namespace
+
+Prediction::Prediction(const std::vector<Seen>& all)
+    : model_(timed(all)),
+      blind_(all.size() == 1 && all.front().compute_share < least_compute_share) {
+  for (const Seen& seen : all) {
+    best_rate_ = std::max(best_rate_, seen.samples_per_s);
+    largest_ = std::max(largest_, seen.offer.size);
+  }
+}
+
+Prediction::Range Prediction::of(const Offer& offer) const {
+  const double samples = samples_per_step(offer);
+  const auto range = model_.predict(place_of(offer), samples / best_rate_);
+  double high = samples / range.best;
+  // That fewer are much faster is not believed before it is seen; that they are faster at all, not
+  // without a sign of what the step consists of.
+  if (offer.size < largest_) high = std::min(high, (blind_ ? 1 : most_speedup) * best_rate_);
+  return {std::min(samples / range.worst, high), high};
+}
+
+}  // namespace elasticrun::autoscaler
