@@ -49,7 +49,7 @@ const Row rows[] = {
     {"launcher/plan.cpp", "<boost/process/v2.hpp>", false},
     {"src/wire/codec.cpp", "<boost/json.hpp>", true},
     {"src/wire/codec.hpp", "<boost/json.hpp>", false},
-    {"src/job/event_log.cpp", "<boost/json.hpp>", false},
+    {"src/job/event.cpp", "<boost/json.hpp>", false},
     {"src/cli/options.cpp", "<CLI/CLI.hpp>", true},
     {"src/cli/options.hpp", "<CLI/CLI.hpp>", false},
     {"worker/gloo_group.cpp", "<gloo/context.h>", true},

@@ -1,0 +1,26 @@
+// Reading what --events wrote: the way back from a line to an event.
+//
+// A log of a job that was killed ends in the middle of a line, so a damaged last line is left out
+// in silence; damage anywhere else means that this is no such log, or not a whole one. Members that
+// an event cannot hold (null, what a later version adds) are left out as well. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "job/event.hpp"
+
+namespace elasticrun::job {
+
+// `file` is what errors call it: "job.jsonl:7: ...". `time` becomes a field like others.
+Result<std::vector<Event>> read_events(std::string_view text, std::string_view file);
+
+// Of a field; nothing where it is missing or of another kind.
+std::optional<double> number(const Event& event, std::string_view field);
+std::string text(const Event& event, std::string_view field);
+std::vector<std::string> list(const Event& event, std::string_view field);
+
+}  // namespace elasticrun::job
