@@ -1,4 +1,4 @@
-// Reads the curve file, runs the command, prints.
+// Reads the files, runs the command, prints.
 #include "cli/ctl.hpp"
 
 #include <cstdio>
@@ -7,13 +7,15 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "autoscaler/exec.hpp"
 #include "base/error.hpp"
 #include "cli/ctl_options.hpp"
-#include "cli/simulate_command.hpp"
 #include "job/advice.hpp"
 #include "job/deadlines.hpp"
+#include "job/event_log.hpp"
+#include "launcher/hosts.hpp"
 #include "launcher/leashed_program.hpp"
 #include "simulate/curve.hpp"
 
@@ -26,12 +28,11 @@ int wrong(const std::string& what) {
   return exit_code::usage;
 }
 
-Result<simulate::Curve> read_curve(const std::string& path) {
+Result<std::string> read(const std::string& path, const std::string& hint) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{path + ": cannot be read; curves that come with elasticrun are in configs/curves"};
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return simulate::Curve::parse(text, path);
+  if (!file) return Error{path + ": cannot be read; " + hint};
+  return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
 }
 
 simulate::Advisor advisor_of(std::string program) {
@@ -41,21 +42,40 @@ simulate::Advisor advisor_of(std::string program) {
   };
 }
 
+Result<Report> run(SimulateCommand command) {
+  if (const auto program = autoscaler::Exec::program_of(command.question.policy))
+    command.question.advisor = advisor_of(std::string(*program));
+  const auto text = read(command.curve, "curves that come with elasticrun are in configs/curves");
+  if (!text) return text.error();
+  const auto curve = simulate::Curve::parse(*text, command.curve);
+  if (!curve) return curve.error();
+  return simulate_command(command, *curve);
+}
+
+Result<Report> run(const PlanCommand& command) {
+  const auto text = read(command.events, "it is what elasticrun --events FILE writes");
+  if (!text) return text.error();
+  const auto events = job::read_events(*text, command.events);
+  if (!events) return events.error();
+  std::vector<launcher::Host> hosts;
+  if (!command.hosts.empty()) {
+    const auto file = read(command.hosts, "it is a host file, see elasticrun-hosts(5)");
+    if (!file) return file.error();
+    auto parsed = launcher::parse_hosts(*file, command.hosts);
+    if (!parsed) return parsed.error();
+    hosts = std::move(*parsed);
+  }
+  return plan_command(command, *events, hosts);
+}
+
+Result<Report> run(const std::string& text) { return Report{text}; }
+
 }  // namespace
 
 int ctl(int argc, char** argv) {
   const auto asked = parse_ctl(argc, argv);
   if (!asked) return wrong(asked.error().text);
-  if (const auto* text = std::get_if<std::string>(&*asked)) {
-    std::fputs(text->c_str(), stdout);
-    return exit_code::ok;
-  }
-  auto command = std::get<SimulateCommand>(*asked);
-  if (const auto program = autoscaler::Exec::program_of(command.question.policy))
-    command.question.advisor = advisor_of(std::string(*program));
-  const auto curve = read_curve(command.curve);
-  if (!curve) return wrong(curve.error().text);
-  const auto printed = simulate_command(command, *curve);
+  const auto printed = std::visit([](const auto& command) { return run(command); }, *asked);
   if (!printed) return wrong(printed.error().text);
   std::fputs(printed->text.c_str(), stdout);
   return exit_code::ok;

@@ -5,11 +5,13 @@
 #include <variant>
 
 #include "base/result.hpp"
+#include "cli/plan_command.hpp"
 #include "cli/simulate_command.hpp"
 
 namespace elasticrun::cli {
 
 // A command, or a text to print (help, version).
-Result<std::variant<SimulateCommand, std::string>> parse_ctl(int argc, const char* const* argv);
+using Asked = std::variant<SimulateCommand, PlanCommand, std::string>;
+Result<Asked> parse_ctl(int argc, const char* const* argv);
 
 }  // namespace elasticrun::cli

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "job/event.hpp"
+#include "simulate/one_size.hpp"
 
 namespace elasticrun::cli {
 
@@ -33,9 +37,25 @@ std::string against(double value, double still) {
   return fmt::format("{:+.1f} %", 100 * (value / still - 1));
 }
 
+// The size that is best for the policy, and a job that has it from the beginning.
+struct Best {
+  std::map<int, double> worths;
+  Outcome still;
+  double worth_of(int size) const {
+    const auto found = worths.find(size);
+    return found == worths.end() ? 0 : found->second;
+  }
+};
+
+Best best_of(const SimulateCommand& command, const Curve& curve) {
+  const auto& [conditions, question] = std::tie(command.conditions, command.question);
+  const int size = simulate::best_size(curve, conditions, question);
+  return {simulate::worths(curve, conditions, question),
+          simulate::at_one_size(curve, conditions, size, question.limits.min_gain)};
+}
+
 std::string event_lines(const SimulateCommand& command, const Curve& curve, std::uint64_t seed,
                         const Outcome& outcome) {
-  const double gain = command.question.limits.min_gain;
   std::string lines;
   if (command.seeds == 1) {
     for (const simulate::Moved& move : outcome.moves) {
@@ -48,9 +68,8 @@ std::string event_lines(const SimulateCommand& command, const Curve& curve, std:
       lines += job::to_json(event, timestamp(seconds(move.at - Time{}))) + '\n';
     }
   }
-  const int best = simulate::best_size(curve, gain);
-  const Outcome still = simulate::at_one_size(curve, command.conditions, best, gain);
-  const job::Event finished{
+  const Best best = best_of(command, curve);
+  job::Event finished{
       "job_finished",
       {{"policy", command.question.policy},
        {"start", static_cast<std::int64_t>(command.question.start > 0 ? command.question.start
@@ -62,52 +81,95 @@ std::string event_lines(const SimulateCommand& command, const Curve& curve, std:
        {"cost", outcome.cost},
        {"samples", outcome.samples},
        {"size", static_cast<std::int64_t>(outcome.size)},
-       {"worth", simulate::relative_worth(curve, outcome.size, gain)},
+       {"worth", best.worth_of(outcome.size)},
        {"moves", static_cast<std::int64_t>(outcome.moves.size())},
        {"moved_s", outcome.moved_s},
        {"found_s", outcome.found_s},
        {"failures", static_cast<std::int64_t>(outcome.failures)},
-       {"weighed", outcome.weighed_seconds / still.weighed_seconds},
-       {"best_size", static_cast<std::int64_t>(best)},
-       {"best_wall_s", still.seconds},
-       {"best_worker_s", still.worker_seconds},
+       {"revoked", static_cast<std::int64_t>(outcome.revoked)},
+       {"slow_phases", static_cast<std::int64_t>(outcome.slow_phases)},
+       {"stragglers", static_cast<std::int64_t>(outcome.stragglers)},
+       {"replaced", static_cast<std::int64_t>(outcome.replaced)},
+       {"weighed", outcome.weighed_seconds / best.still.weighed_seconds},
+       {"best_size", static_cast<std::int64_t>(best.still.size)},
+       {"best_wall_s", best.still.seconds},
+       {"best_worker_s", best.still.worker_seconds},
+       {"best_cost", best.still.cost},
        {"reason", outcome.reason}}};
+  if (outcome.met) finished.fields.emplace_back("met", *outcome.met);
+  if (outcome.refused_s) finished.fields.emplace_back("refused_s", *outcome.refused_s);
   return lines + job::to_json(finished, timestamp(outcome.seconds)) + '\n';
 }
 
-std::string header(const SimulateCommand& command, const Curve& curve) {
-  const double gain = command.question.limits.min_gain;
-  const int best = simulate::best_size(curve, gain);
-  const Outcome still = simulate::at_one_size(curve, command.conditions, best, gain);
+std::string header(const SimulateCommand& command, const Curve& curve, const Outcome& still) {
   return fmt::format(
       "{}: {} sizes from {} to {}, best is {} ({}, {:.1f} worker hours)\n"
       "policy {}, {:.0f} % noise\n",
       curve.title().empty() ? command.curve : curve.title(), curve.sizes().size(),
-      curve.sizes().front(), curve.sizes().back(), best, time_text(still.seconds),
+      curve.sizes().front(), curve.sizes().back(), still.size, time_text(still.seconds),
       still.worker_seconds / 3600, command.question.policy, 100 * command.conditions.noise);
 }
 
-std::string told(const SimulateCommand& command, const Curve& curve, const Outcome& outcome) {
-  const double gain = command.question.limits.min_gain;
-  const Outcome still =
-      simulate::at_one_size(curve, command.conditions, simulate::best_size(curve, gain), gain);
-  std::string text = header(command, curve);
+// What happened, in order.
+std::string story(const Outcome& outcome) {
+  constexpr std::size_t most_told = 30;
+  std::vector<std::pair<Time, std::string>> told;
   for (const simulate::Moved& move : outcome.moves)
-    text += fmt::format("{:>12}  {} -> {}  {}\n", time_text(seconds(move.at - Time{})), move.from,
-                        move.to, move.reason);
+    told.emplace_back(move.at, fmt::format("{} -> {}  {}", move.from, move.to, move.reason));
+  for (const simulate::Note& note : outcome.notes) {
+    if (told.size() == most_told) break;
+    told.emplace_back(note.at, note.text);
+  }
+  std::ranges::stable_sort(told, {}, [](const auto& one) { return one.first; });
+  std::string text;
+  for (const auto& [at, what] : told)
+    text += fmt::format("{:>12}  {}\n", time_text(seconds(at - Time{})), what);
+  const std::size_t all = outcome.moves.size() + outcome.notes.size();
+  if (all > told.size()) text += fmt::format("{:>12}  and {} more\n", "", all - told.size());
+  return text;
+}
+
+// What befell it, when it was to be expected.
+std::string mishaps(const simulate::Conditions& conditions, const Outcome& outcome) {
+  std::string text;
+  if (conditions.failures_per_hour > 0) text += fmt::format("hosts lost   {}\n", outcome.failures);
+  if (conditions.revoked_per_hour > 0) text += fmt::format("taken away   {}\n", outcome.revoked);
+  if (conditions.slow_per_hour > 0)
+    text += fmt::format("slow phases  {}; {} slow workers found, {} replaced\n",
+                        outcome.slow_phases, outcome.stragglers, outcome.replaced);
+  return text;
+}
+
+std::string limit(const SimulateCommand& command, const Outcome& outcome) {
+  if (!outcome.met) return {};
+  const auto& [policy, aims] = std::tie(command.question.policy, command.question.aims);
+  const std::string asked =
+      policy == "deadline" ? to_text(aims.deadline) : fmt::format("{:.2f}", aims.budget);
+  std::string text = fmt::format("{:<12} {}, {}", policy, asked, *outcome.met ? "met" : "not met");
+  if (outcome.refused_s)
+    text += fmt::format("; said that it cannot be after {}", time_text(*outcome.refused_s));
+  return text + '\n';
+}
+
+std::string told(const SimulateCommand& command, const Curve& curve, const Outcome& outcome) {
+  const Outcome still = best_of(command, curve).still;
+  // A job that was cut off is compared with nothing.
+  const auto compared = [&](double value, double other) {
+    return outcome.done ? fmt::format(" ({} against the best size)", against(value, other)) : "";
+  };
+  std::string text = header(command, curve, still) + story(outcome);
   text += fmt::format("{:>12}  {} at {}  {}\n", time_text(outcome.seconds),
                       outcome.done ? "ends" : "is cut off", outcome.size, outcome.reason);
-  text += fmt::format("time         {} ({} against the best size)\n", time_text(outcome.seconds),
-                      against(outcome.seconds, still.seconds));
-  text += fmt::format("worker hours {:.2f} ({})\n", outcome.worker_seconds / 3600,
-                      against(outcome.worker_seconds, still.worker_seconds));
-  if (command.conditions.price > 0) text += fmt::format("cost         {:.2f}\n", outcome.cost);
+  text += fmt::format("time         {}{}\n", time_text(outcome.seconds),
+                      compared(outcome.seconds, still.seconds));
+  text += fmt::format("worker hours {:.2f}{}\n", outcome.worker_seconds / 3600,
+                      compared(outcome.worker_seconds, still.worker_seconds));
+  text += fmt::format("cost         {:.2f}{}\n", outcome.cost, compared(outcome.cost, still.cost));
+  text += limit(command, outcome);
   text +=
       fmt::format("moves        {}, the last one after {}; within 5 % of the best size after {}\n",
                   outcome.moves.size(), time_text(outcome.moved_s), time_text(outcome.found_s));
-  if (command.conditions.failures_per_hour > 0)
-    text += fmt::format("hosts lost   {}\n", outcome.failures);
-  return text;
+  return text + mishaps(command.conditions, outcome);
 }
 
 std::string spread(std::string_view name, std::vector<double> values, std::string_view unit) {
@@ -126,17 +188,24 @@ std::string told(const SimulateCommand& command, const Curve& curve,
     for (const Outcome& outcome : outcomes) values.push_back(member(outcome));
     return values;
   };
-  std::string text = header(command, curve);
+  std::string text = header(command, curve, best_of(command, curve).still);
   text += fmt::format("{:<22} {:>10} {:>10} {:>10} {:>10}\n",
                       fmt::format("{} seeds", outcomes.size()), "5 %", "middle", "95 %", "most");
   text +=
       spread("size at the end", of([](auto& o) { return static_cast<double>(o.size); }), "workers");
   text += spread("time", of([](auto& o) { return o.seconds / 60; }), "minutes");
   text += spread("worker time", of([](auto& o) { return o.worker_seconds / 3600; }), "hours");
-  if (command.conditions.price > 0) text += spread("cost", of([](auto& o) { return o.cost; }), "");
+  text += spread("cost", of([](auto& o) { return o.cost; }), "");
   text += spread("moves", of([](auto& o) { return static_cast<double>(o.moves.size()); }), "");
   text += spread("last move after", of([](auto& o) { return o.moved_s; }), "seconds");
   text += spread("within 5 % after", of([](auto& o) { return o.found_s; }), "seconds");
+  if (outcomes.front().met) {
+    const auto met = std::ranges::count(outcomes, true, [](auto& o) { return *o.met; });
+    const auto refused =
+        std::ranges::count_if(outcomes, [](auto& o) { return !*o.met && o.refused_s.has_value(); });
+    text += fmt::format("{} met by {}, said to be out of reach in {} others\n",
+                        command.question.policy, met, refused);
+  }
   return text;
 }
 

@@ -96,10 +96,12 @@ class CurveReader {
       law(words);
     else if (key == "sizes")
       sizes(words);
+    else if (key == "hosts")
+      hosts_[line_] = rest;
     else
       fail(
           fmt::format("'{}' is not known; use title, samples, batch, max-batch, slots-per-host, "
-                      "columns, law or sizes",
+                      "hosts, columns, law or sizes",
                       key));
   }
 
@@ -160,6 +162,26 @@ class CurveReader {
       for (const auto& [size, row] : curve_.rows_) sizes.push_back(size);
     std::ranges::sort(sizes);
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (hosts_.empty()) return curve_.add_hosts(sizes.back());
+    hosts();
+    const int slots = curve_.slots();
+    if (mistake_.empty() && slots < sizes.back())
+      fail(fmt::format("the hosts have {} slots, and {} is one of the sizes", slots, sizes.back()));
+  }
+
+  // All of them as one host file, in which they stand on the same lines.
+  void hosts() {
+    std::string text;
+    for (int line = 1; line <= hosts_.rbegin()->first; ++line)
+      text += fmt::format("{}\n", hosts_.contains(line) ? hosts_.at(line) : "");
+    auto parsed = launcher::parse_hosts(text, file_);
+    if (!parsed) {
+      mistake_ = parsed.error().text;
+      return;
+    }
+    for (launcher::Host& host : *parsed) host.slots = std::max(host.slots, 1);
+    curve_.hosts_ = std::move(*parsed);
+    curve_.described_ = true;
   }
 
   std::string_view file_;
@@ -167,8 +189,32 @@ class CurveReader {
   std::string mistake_;
   std::size_t width_ = 0;
   bool total_ = false;
+  std::map<int, std::string_view> hosts_;  // by line
   Curve curve_;
 };
+
+void Curve::add_hosts(int slots) {
+  if (described_) return;
+  for (int have = this->slots(); have < slots; have += slots_per_host_) {
+    launcher::Host host;
+    host.name = fmt::format("host{}", hosts_.size() + 1);
+    host.slots = slots_per_host_;
+    hosts_.push_back(std::move(host));
+  }
+}
+
+int Curve::slots() const {
+  int slots = 0;
+  for (const launcher::Host& host : hosts_) slots += host.slots;
+  return slots;
+}
+
+int Curve::hosts_of(int size) const {
+  int hosts = 0;
+  for (int slots = 0; slots < size && hosts < std::ssize(hosts_); ++hosts)
+    slots += hosts_[static_cast<std::size_t>(hosts)].slots;
+  return hosts;
+}
 
 Result<Curve> Curve::parse(std::string_view text, std::string_view file) {
   return CurveReader(file).read(text);
@@ -183,7 +229,7 @@ Curve::Row Curve::by_law(int size) const {
   const auto batch = static_cast<double>(global_batch(size));
   const double compute = a_g + b_g * batch / size;
   const double more = size - 2;
-  const bool across = size > slots_per_host_;
+  const bool across = size > hosts_.front().slots;
   const double sync = size < 2 ? 0 : across ? a_n + b_n * more : a_l + b_l * more;
   return {batch / (compute + sync), compute / (compute + sync)};
 }

@@ -3,7 +3,7 @@
 //     title: ImageNet, ResNet-50        any text
 //     samples: 6405835                  of the whole job
 //     batch: 64                         per worker; max-batch: 2048 the cap on all together
-//     slots-per-host: 8
+//     slots-per-host: 8                 or, where hosts differ, `hosts:` lines
 //     columns: size seconds compute     what the rows hold
 //     32  4550  0.85
 //     40  3638  0.85
@@ -14,6 +14,12 @@
 // scaling stays perfect), and compute is a straight line. Below the smallest size it is
 // proportional to the size, above the largest constant: outside of what was measured nothing is
 // promised.
+//
+// Hosts that differ are lines of a host file (elasticrun-hosts(5)), with slots, price (of the whole
+// host, per hour) and type, in the order in which they are used: a size is always the first slots.
+//
+//     hosts: fast[1-2] slots=4 price=12 type=fast
+//     hosts: slow[1-4] slots=4 price=3
 //
 // Instead of rows, a law as in autoscaler/time_model.hpp, in seconds, for as many sizes as are
 // wanted:
@@ -35,6 +41,7 @@
 
 #include "autoscaler/batch_plan.hpp"
 #include "base/result.hpp"
+#include "launcher/hosts.hpp"
 
 namespace elasticrun::simulate {
 
@@ -51,7 +58,12 @@ class Curve {
 
   const std::string& title() const { return title_; }
   double samples() const { return samples_; }
-  int slots_per_host() const { return slots_per_host_; }
+  // Those described, or as many of `slots-per-host` as the largest size takes.
+  const std::vector<launcher::Host>& hosts() const { return hosts_; }
+  int slots() const;
+  int hosts_of(int size) const;  // that a size reaches over
+  // More of `slots-per-host`, until there are so many slots; nothing where hosts are described.
+  void add_hosts(int slots);
   autoscaler::BatchRule batch() const { return {.max_batch = max_batch_, .batch = batch_}; }
 
  private:
@@ -71,6 +83,8 @@ class Curve {
   std::optional<std::array<double, 6>> law_;
   std::map<int, Row> rows_;
   std::vector<int> sizes_;
+  std::vector<launcher::Host> hosts_;
+  bool described_ = false;  // by `hosts:` lines
 };
 
 }  // namespace elasticrun::simulate

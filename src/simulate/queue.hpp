@@ -13,7 +13,10 @@ namespace elasticrun::simulate {
 
 class Queue {
  public:
+  explicit Queue(Time begin = Time{} + std::chrono::seconds(1)) : now_(begin) {}
+
   Time now() const { return now_; }
+  Time next_at() const { return entries_.empty() ? never : entries_.top().when; }
   void at(Time when, std::function<void()> what) {
     entries_.push({std::max(when, now_), ++count_, std::move(what)});
   }
@@ -39,7 +42,7 @@ class Queue {
     }
   };
   std::priority_queue<Entry> entries_;
-  Time now_ = Time{} + std::chrono::seconds(1);
+  Time now_;
   std::uint64_t count_ = 0;
 };
 

@@ -182,10 +182,13 @@ TEST_CASE("policies") {
        Names(known.begin(), known.end()));
 }
 
-TEST_CASE("flags of elasticctl simulate") {
-  const char* arguments[] = {"elasticctl", "simulate", "--help"};
-  const auto help = std::get<std::string>(parse_ctl(3, arguments).value());
-  Names code = found(help, "\n  (?:-h,)?--([a-z-]+)");
+TEST_CASE("flags of elasticctl") {
+  Names code;
+  for (const char* command : {"simulate", "plan"}) {
+    const char* arguments[] = {"elasticctl", command, "--help"};
+    const auto help = std::get<std::string>(parse_ctl(3, arguments).value());
+    code.merge(found(help, "\n  (?:-h,)?--([a-z-]+)"));
+  }
   code.erase("help");
   same(found(text_of("man/elasticctl.1"), "\n\\.It Fl -([a-z-]+)"), code);
 }

@@ -39,11 +39,50 @@ TEST_CASE("flags of simulate") {
   CHECK(command.question.seed == 9);
   CHECK(command.seeds == 3);
   CHECK(command.conditions.noise == 0.2);
-  CHECK(command.conditions.start == 31s);
+  CHECK(command.conditions.start == simulate::Span(31s));
   CHECK(command.conditions.idle == 250ms);
   CHECK(command.conditions.limit == 24h);
   CHECK(command.question.limits.settle == 5s);
   CHECK(command.question.limits.min_gain == 0.3);
+  CHECK(command.json);
+}
+
+TEST_CASE("flags of what befalls hosts, and of what is wanted") {
+  const auto parsed =
+      parse({"simulate", "--curve",      "c",    "--start-time", "15s:31s", "--revoked",
+             "0.1",      "--notice",     "30s",  "--new-host",   "45s",     "--slow-hosts",
+             "0.5",      "--slow-speed", "0.25", "--slow-time",  "5m",      "--stragglers",
+             "report",   "--spares",     "2",    "--deadline",   "2h"});
+  const auto& command = std::get<SimulateCommand>(parsed.value());
+  CHECK(command.conditions.start == simulate::Span(15s, 31s));
+  CHECK(command.conditions.revoked_per_hour == 0.1);
+  CHECK(command.conditions.notice == 30s);
+  CHECK(command.conditions.new_host == 45s);
+  CHECK(command.conditions.slow_per_hour == 0.5);
+  CHECK(command.conditions.slow_speed == 0.25);
+  CHECK(command.conditions.slow_time == 5min);
+  CHECK(command.conditions.stragglers == job::StragglerAction::report);
+  CHECK(command.conditions.spares == 2);
+  CHECK(command.question.aims.deadline == 2h);
+  CHECK(command.question.policy == "deadline");
+  const auto other = parse({"simulate", "--curve", "c", "--budget", "12.5"});
+  CHECK(std::get<SimulateCommand>(other.value()).question.policy == "budget");
+  const auto third = parse({"simulate", "--curve", "c", "--utility", "1h:100,2h:40"});
+  CHECK(std::get<SimulateCommand>(third.value()).question.policy == "utility");
+  CHECK(std::get<SimulateCommand>(third.value()).question.aims.utility.size() == 2);
+}
+
+TEST_CASE("flags of plan") {
+  const auto parsed = parse({"plan", "job.jsonl", "--sizes", "1,2,8", "--samples", "1e6", "--price",
+                             "3", "--hosts", "h", "--budget", "7", "--json"});
+  const auto& command = std::get<PlanCommand>(parsed.value());
+  CHECK(command.events == "job.jsonl");
+  CHECK(command.sizes == std::vector<int>{1, 2, 8});
+  CHECK(command.samples == 1e6);
+  CHECK(command.price == 3);
+  CHECK(command.hosts == "h");
+  CHECK(command.aims.budget == 7);
+  CHECK(command.policy == "budget");
   CHECK(command.json);
 }
 
@@ -56,12 +95,17 @@ TEST_CASE("mistakes and questions") {
                                              {"simulate"},
                                              {"simulate", "--curve", "c", "--noise", "-1"},
                                              {"simulate", "--curve", "c", "--idle", "5"},
+                                             {"simulate", "--curve", "c", "--start-time", "9s:5s"},
+                                             {"simulate", "--curve", "c", "--stragglers", "shoot"},
+                                             {"simulate", "--curve", "c", "--utility", "soon"},
+                                             {"plan"},
+                                             {"plan", "events", "--sizes", "1,0"},
                                              {"simulate", "--curve", "c", "--colour", "red"},
                                              {"dance"}}) {
     const auto parsed = parse(wrong);
     REQUIRE(parsed.has_error());
     CHECK(parsed.error().text.find('\n') == std::string::npos);
-    CHECK(parsed.error().text.ends_with("(see elasticctl simulate --help)"));
+    CHECK(parsed.error().text.ends_with("(see elasticctl --help)"));
   }
 }
 
@@ -80,7 +124,8 @@ TEST_CASE("one seed, as text") {
       "     1 m 1 s  ends at 2  staying at 2: 200 samples/s, 1 brought 100 samples/s, -46 % at a "
       "weight of 0.10 on workers\n"
       "time         1 m 1 s (+22.0 % against the best size)\n"
-      "worker hours 0.03 (+12.0 %)\n"
+      "worker hours 0.03 (+12.0 % against the best size)\n"
+      "cost         0.03 (+12.0 % against the best size)\n"
       "moves        1, the last one after 21.0 s; within 5 % of the best size after 21.0 s\n");
 }
 

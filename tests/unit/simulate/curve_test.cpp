@@ -27,7 +27,9 @@ TEST_CASE("rows, and what lies between and beyond them") {
   const Curve curve = Curve::parse(rows, "x").value();
   CHECK(curve.title() == "two  sizes");
   CHECK(curve.sizes() == std::vector<int>{4, 16});
-  CHECK(curve.slots_per_host() == 4);
+  CHECK(curve.hosts().size() == 4);
+  CHECK(curve.hosts_of(4) == 1);
+  CHECK(curve.hosts_of(5) == 2);
   CHECK(curve.global_batch(16) == 160);
   CHECK(curve.samples_per_s(4) == doctest::Approx(100));
   CHECK(curve.samples_per_s(16) == doctest::Approx(200));
@@ -35,6 +37,20 @@ TEST_CASE("rows, and what lies between and beyond them") {
   CHECK(curve.compute_share(8) == doctest::Approx(0.75));
   CHECK(curve.samples_per_s(2) == doctest::Approx(50));
   CHECK(curve.samples_per_s(100) == doctest::Approx(200));
+}
+
+TEST_CASE("hosts that differ") {
+  const Curve curve = Curve::parse(
+                          "samples: 1e6\nhosts: fast[1-2]:4 price=12 type=fast\n"
+                          "columns: size samples/s\n4 100\n10 200\nhosts: slow slots=2 price=1\n",
+                          "x")
+                          .value();
+  REQUIRE(curve.hosts().size() == 3);
+  CHECK(curve.hosts()[1].name == "fast2");
+  CHECK(curve.hosts()[1].price == 12);
+  CHECK(curve.hosts()[2].slots == 2);
+  CHECK(curve.slots() == 10);
+  CHECK(curve.hosts_of(9) == 3);
 }
 
 TEST_CASE("a law") {
@@ -64,8 +80,8 @@ TEST_CASE("mistakes name file, line and what to try") {
       {"columns: size speed\n",
        "x:1: columns: 'size seconds' or 'size samples/s', with 'compute' or without"},
       {"colour: red\n",
-       "x:1: 'colour' is not known; use title, samples, batch, max-batch, slots-per-host, columns, "
-       "law or sizes"},
+       "x:1: 'colour' is not known; use title, samples, batch, max-batch, slots-per-host, hosts, "
+       "columns, law or sizes"},
       {"samples: -3\n", "x:1: samples: one positive number is expected"},
       {"batch: 3 4\n", "x:1: batch: one positive number is expected"},
       {"samples: 9\ncolumns: size seconds\n4 5 6\n", "x:3: 2 columns are expected"},
@@ -76,6 +92,10 @@ TEST_CASE("mistakes name file, line and what to try") {
        "x:3: a size, a positive number, and a part of at most 1 are expected"},
       {"samples: 9\ncolumns: size seconds\n2000000 5\n",
        "x:3: a size, a positive number, and a part of at most 1 are expected"},
+      {"samples: 9\nhosts: a:4\nhosts: a:4\ncolumns: size seconds\n4 5\n",
+       "x:3: a is given twice; it was first given in line 2"},
+      {"samples: 9\nhosts: a:4\ncolumns: size seconds\n8 5\n",
+       "x:4: the hosts have 4 slots, and 8 is one of the sizes"},
       {"law: 1 2 3\n", "x:1: law: six numbers are expected"},
       {"law: 0 0 1 1 1 1\n", "x:1: law: compute takes some time"},
       {"law: 1 1 1 1 1 -1\n", "x:1: law: '-1' is not a number of 0 or more"},

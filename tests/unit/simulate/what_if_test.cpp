@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "base/rng.hpp"
+#include "simulate/one_size.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::simulate;
@@ -102,9 +103,9 @@ TEST_CASE("hosts that fail are replaced, and their number is as asked for") {
       "samples: 1e12\nbatch: 32\nslots-per-host: 8\nlaw: 0.05 0.002 0 0 0.01 0\nsizes: 800\n");
   const Conditions failing{.start = 60s,
                            .idle = 1s,
-                           .recovery = 5s,
+                           .limit = std::chrono::hours(6),
                            .failures_per_hour = 0.04,
-                           .limit = std::chrono::hours(6)};
+                           .recovery = 5s};
   int failures = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Outcome outcome = run(on, failing, "fixed", 800, seed);
@@ -118,13 +119,41 @@ TEST_CASE("hosts that fail are replaced, and their number is as asked for") {
   CHECK(failures == doctest::Approx(480).epsilon(0.15));
 }
 
-TEST_CASE("the only host fails: the job stands until another has come") {
+TEST_CASE("the only host fails: its state is lost, and the job with it") {
   const Curve on = curve("samples: 1e5\nbatch: 10\ncolumns: size samples/s\n1 10\n");
-  const Outcome outcome =
-      run(on, {.start = 60s, .idle = 1s, .recovery = 5s, .failures_per_hour = 2}, "fixed", 1, 3);
-  CHECK(outcome.done);
-  REQUIRE(outcome.failures > 0);
-  CHECK(outcome.seconds == doctest::Approx(10'000 + 66.0 * outcome.failures));
+  const Outcome outcome = run(on, {.failures_per_hour = 2}, "fixed", 1, 3);
+  CHECK_FALSE(outcome.done);
+  CHECK(outcome.failures == 1);
+  CHECK(outcome.reason == "state lost: the last host was lost");
+}
+
+TEST_CASE("who has a price of its own is paid that, a size being the first slots") {
+  const Curve on = curve(
+      "samples: 3600\nhosts: dear price=5\nhosts: cheap price=2\nhosts: usual\n"
+      "columns: size samples/s\n1 1\n2 2\n3 3\n");
+  CHECK(run(on, {.price = 1}, "fixed", 1).cost == doctest::Approx(5));
+  CHECK(run(on, {.price = 1}, "fixed", 2).cost == doctest::Approx(3.5));
+  CHECK(run(on, {.price = 1}, "fixed", 3).cost == doctest::Approx(8.0 / 3));
+  CHECK(at_one_size(on, {.price = 1}, 2, 0.1).cost == doctest::Approx(3.5));
+}
+
+TEST_CASE("a deadline: what is best for it, whether it was met, when it was given up") {
+  Question question;
+  question.policy = "deadline";
+  question.start = 1;
+  question.aims.deadline = 90s;
+  CHECK(best_size(two(), {}, question) == 2);
+  const Outcome kept = what_if(two(), {}, question).value();
+  CHECK(kept.met == true);
+  CHECK_FALSE(kept.refused_s);
+  question.aims.deadline = 30s;
+  const Outcome broken = what_if(two(), {}, question).value();
+  CHECK(broken.met == false);
+  REQUIRE(broken.refused_s);
+  CHECK(*broken.refused_s < broken.seconds);
+  question.aims.deadline = 200s;
+  CHECK(best_size(two(), {.price = 1}, question) == 1);
+  CHECK_FALSE(run(two(), {}, "fit", 1).met);
 }
 
 TEST_CASE("what cannot be simulated is said") {
@@ -154,7 +183,7 @@ TEST_CASE("fit finds the best size of random laws") {
     const Outcome outcome =
         run(on, {.noise = 0.2, .start = 31s, .idle = 500ms, .limit = std::chrono::hours(1)}, "fit",
             start, rng.next());
-    good += relative_worth(on, outcome.size, 0.1) >= 0.95;
+    good += worths(on, {}, {.policy = "fit"}).at(outcome.size) >= 0.95;
     moves += outcome.moves.size();
   }
   MESSAGE("within 5 % of the best size: ", good, " of ", runs, "; moves: ", moves);

@@ -1,0 +1,29 @@
+// elasticctl plan: what each size would bring, take and cost, from the events of an earlier run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autoscaler/objective.hpp"
+#include "cli/simulate_command.hpp"
+#include "job/event.hpp"
+#include "launcher/hosts.hpp"
+
+namespace elasticrun::cli {
+
+struct PlanCommand {
+  std::string events;      // a file
+  std::string hosts;       // a host file, for prices and sizes; empty: hosts as the run had
+  std::vector<int> sizes;  // empty: those that were measured, and some others
+  double samples = 0;      // of the job; 0: as many as the run had
+  double price = 1;        // of a worker per hour, where its host has none
+  std::string policy;      // whose objective says which is best
+  autoscaler::Aims aims;
+  double min_gain = 0.1;
+  bool json = false;
+};
+
+Result<Report> plan_command(const PlanCommand& command, const std::vector<job::Event>& events,
+                            const std::vector<launcher::Host>& hosts);
+
+}  // namespace elasticrun::cli

@@ -1,0 +1,26 @@
+// The yardstick of a simulated job: one that has the right size from the beginning and keeps it,
+// with nothing in its way.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "autoscaler/objective.hpp"
+#include "simulate/curve.hpp"
+#include "simulate/what_if.hpp"
+
+namespace elasticrun::simulate {
+
+// What a policy seeks; its aim is given where it needs one.
+std::unique_ptr<autoscaler::Objective> objective_of(std::string_view policy,
+                                                    const autoscaler::Aims& aims);
+// What each size of the curve is worth to the policy, against the best one; of the whole job,
+// without noise, changes and mishaps.
+std::map<int, double> worths(const Curve& curve, const Conditions& conditions,
+                             const Question& question);
+int best_size(const Curve& curve, const Conditions& conditions, const Question& question);
+// What a job at any one size comes to, likewise.
+Outcome at_one_size(const Curve& curve, const Conditions& conditions, int size, double min_gain);
+
+}  // namespace elasticrun::simulate
