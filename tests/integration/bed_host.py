@@ -78,6 +78,8 @@ def make_root(folder: str) -> str:
 
 def bring_suppressions(root: str) -> None:
     """The file that scripts/test tells the thread sanitizer of: nothing runs where it lacks."""
+    if os.environ.get("ELASTICRUN_SANITIZE") != "thread":
+        return
     for option in os.environ.get("TSAN_OPTIONS", "").split(":"):
         path = option.removeprefix("suppressions=")
         if path != option and not os.path.exists(root + path):

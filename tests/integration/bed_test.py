@@ -249,9 +249,10 @@ class OddHosts(WithBed):
             ("behind", "echo $SSH_CONNECTION", "^198.19.*198.19"),
             ("private", f"ls {HERE}", "No such file"),
             ("private", "touch /etc/x /usr/x", "Read-only file system"),
-            ("private", "ls -A /tmp /root /home /opt /usr/local", "^[/:a-z\n]*$"),
             ("private", program.format("/tmp"), "^0\n$"),
         ]
+        if os.environ.get("ELASTICRUN_SANITIZE") != "thread":  # its file of suppressions is there
+            cases.append(("private", "ls -A /tmp /root /home /opt /usr/local", "^[/:a-z\n]*$"))
         for host, command, words in cases:
             with self.subTest(host=host, command=command):
                 options = QUICK if host in ("silent", "off") else []
