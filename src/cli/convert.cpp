@@ -334,7 +334,7 @@ class Converter {
     const launcher::Limits& limits = spec_.limits;
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
     const bool host_range = limits.min_hosts != limits.max_hosts;
-    spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "throughput" : "fixed";
+    spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "fit" : "fixed";
     if (const std::string named = aim(); !named.empty()) spec_.policy = named;
     if (!find("policy")) return;
     if (const auto known = autoscaler::Autoscaler::check_policy(text("policy")); !known)

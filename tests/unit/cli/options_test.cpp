@@ -72,13 +72,13 @@ TEST_CASE("which workers, where, and what may change") {
       {"--quiet -- ./t -- a", "localhost:1 np 1:0 slot fixed | ./t -- a"},
       {"-np 4 ./t", "localhost:4 np 4:4 slot fixed | ./t"},
       {"--np=4 ./t -np 8", "localhost:4 np 4:4 slot fixed | ./t -np 8"},
-      {"--np 1:4 ./t", "localhost:4 np 1:4 slot throughput | ./t"},
-      {"--np 1:4 --start 1 ./t", "localhost:4 np 1:4 start 1 slot throughput | ./t"},
+      {"--np 1:4 ./t", "localhost:4 np 1:4 slot fit | ./t"},
+      {"--np 1:4 --start 1 ./t", "localhost:4 np 1:4 start 1 slot fit | ./t"},
       {"--np 2:2 ./t", "localhost:2 np 2:2 slot fixed | ./t"},
       {"-np 4 --np 2 ./t", "localhost:2 np 2:2 slot fixed | ./t"},
-      {"-np 4 --max-np 8 ./t", "localhost:8 np 4:8 start 4 slot throughput | ./t"},
-      {"-np 4 --min-np 2 ./t", "localhost:4 np 2:0 start 4 slot throughput | ./t"},
-      {"--min-np 2 --max-np 4 ./t", "localhost:4 np 2:4 slot throughput | ./t"},
+      {"-np 4 --max-np 8 ./t", "localhost:8 np 4:8 start 4 slot fit | ./t"},
+      {"-np 4 --min-np 2 ./t", "localhost:4 np 2:0 start 4 slot fit | ./t"},
+      {"--min-np 2 --max-np 4 ./t", "localhost:4 np 2:4 slot fit | ./t"},
       {"--slots 4 ./t", "localhost:4 np 1:0 slot fixed | ./t"},
       {"--nproc-per-node 4 ./t", "localhost:4 np 1:0 slot fixed | ./t"},
       {"--nproc_per_node=4 --nnodes=1 ./t", "localhost:4 np 1:0 nodes 1:1 slot fixed | ./t"},
@@ -88,15 +88,15 @@ TEST_CASE("which workers, where, and what may change") {
       {"--host-list a:4 ./t", "a:4 np 1:0 slot fixed | ./t"},
       {"--host_list a:4 ./t", "a:4 np 1:0 slot fixed | ./t"},
       {"-H [::1]:2 ./t", "::1:2 np 1:0 slot fixed | ./t"},
-      {"-H a:4,b:4 --max-batch 64 ./t", "a:4 b:4 np 1:0 host throughput | ./t"},
+      {"-H a:4,b:4 --max-batch 64 ./t", "a:4 b:4 np 1:0 host fit | ./t"},
       {"-H a:4,b:4 --max_batch 64 --policy fixed ./t", "a:4 b:4 np 1:0 host fixed | ./t"},
       {"-H a:4,b:4 --policy throughput ./t", "a:4 b:4 np 1:0 host throughput | ./t"},
       {"-H a:4,b:4 --budget 50 ./t", "a:4 b:4 np 1:0 host budget | ./t"},
       {"-H a:4,b:4 --policy deadline --deadline 2h ./t", "a:4 b:4 np 1:0 host deadline | ./t"},
       {"-H a:4,b:4 --np 1:8 --utility 1h:9,2h:1 ./t", "a:4 b:4 np 1:8 host utility | ./t"},
       {"-H a:4,b:4 --unit slot --np 6 ./t", "a:4 b:4 np 6:6 slot fixed | ./t"},
-      {"-H a:4,b:4,c:4 --nnodes 2:3 ./t", "a:4 b:4 c:4 np 1:0 nodes 2:3 host throughput | ./t"},
-      {"-H a:4,b:4 --np 2:100 ./t", "a:4 b:4 np 2:100 host throughput | ./t"},
+      {"-H a:4,b:4,c:4 --nnodes 2:3 ./t", "a:4 b:4 c:4 np 1:0 nodes 2:3 host fit | ./t"},
+      {"-H a:4,b:4 --np 2:100 ./t", "a:4 b:4 np 2:100 host fit | ./t"},
       {"-H n[1-4]:2 --include n[2-3] ./t", "n2:2 n3:2 np 1:0 host fixed | ./t"},
       {"-H n[1-4]:2 --exclude n[2-3] ./t", "n1:2 n4:2 np 1:0 host fixed | ./t"},
       {"-H a:4,b:4 --include b,a:1 ./t", "a:1 b:4 np 1:0 host fixed | ./t"},
@@ -301,7 +301,7 @@ TEST_CASE("hosts that a program prints") {
   // More come later.
   CHECK(discovered("echo a:4; echo b:4", {"-np", "16"}) == "a:4 b:4 np 16:16 host fixed | ./t");
   CHECK(discovered("echo a; echo b", {"--nnodes", "3:9"}) ==
-        "a:0 b:0 np 1:0 nodes 3:9 host throughput | ./t");
+        "a:0 b:0 np 1:0 nodes 3:9 host fit | ./t");
   const std::string mistake = "2 elasticrun: --host-discovery: ";
   CHECK(discovered("exit 3") == mistake + "'exit 3' ended with exit code 3\n");
   CHECK(discovered("echo no such cloud >&2; exit 1") ==
