@@ -141,6 +141,7 @@ void Autoscaler::change_started(Time now) {
   if (!began_) began_ = now;
   changing_ = true;
   wanted_ = decision_.action == Action::stay ? 0 : decision_.target;
+  wanted_batch_ = decision_.global_batch;
   quiet_since_ = now;
   window_.change_started();
   dirty_ = true;
@@ -164,6 +165,7 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
                                Time now) {
   ER_CHECK(size > 0 && global_batch >= 0);
   count_money(now);
+  batch_ = batch_of_choice(size);
   size_ = size;
   global_batch_ = global_batch;
   if (first_batch_ == 0) first_batch_ = global_batch;
@@ -201,6 +203,12 @@ Snapshot Autoscaler::snapshot(Time now) const {
   seen.offers = offers_;
   for (Offer& offer : seen.offers)
     offer.global_batch = autoscaler::plan(rule_, offer.size, {}).global_batch;
+  // Under another rule of the batch it was another curve.
+  if (!policy_->chooses_batch())
+    std::erase_if(seen.curve, [&](const Measure& measure) {
+      const auto offer = std::ranges::find(seen.offers, measure.size, &Offer::size);
+      return offer != seen.offers.end() && offer->global_batch != measure.global_batch;
+    });
   const auto here = std::ranges::lower_bound(seen.offers, size_, {}, &Offer::size);
   if (here == seen.offers.end() || here->size != size_) {
     Offer lacking = offer_of(seen.offers, size_);
@@ -257,7 +265,7 @@ Duration Autoscaler::pause_after(const Failed& failed) const {
 
 // Holds back a move to a size that could not be reached lately, whoever wants it.
 Decision Autoscaler::veto(Decision wanted, Time now) const {
-  if (wanted.action == Action::stay) return wanted;
+  if (wanted.target == size_) return wanted;
   ER_CHECK(std::binary_search(limits_.sizes.begin(), limits_.sizes.end(), wanted.target));
   const auto found = failed_.find(wanted.target);
   if (found == failed_.end() || now >= found->second.until) return wanted;
@@ -275,12 +283,22 @@ Decision Autoscaler::veto(Decision wanted, Time now) const {
 BatchRule Autoscaler::rule() const {
   BatchRule rule = rule_;
   if (rule.base_batch == 0) rule.base_batch = first_batch_;
-  rule.measure_noise = policy_->wants_noise();
+  rule.measure_noise = policy_->chooses_batch();
   return rule;
 }
 
+// What was chosen holds until something else is, in worlds that nobody has chosen, too.
+std::int64_t Autoscaler::batch_of_choice(int size) const {
+  const bool chosen = size == (changing_ ? wanted_ : decision_.target);
+  const std::int64_t with_it = changing_ ? wanted_batch_ : decision_.global_batch;
+  return chosen && with_it > 0 ? with_it : batch_;
+}
+
 BatchPlan Autoscaler::plan(int size, std::vector<double> weights) const {
-  return autoscaler::plan(rule(), size, std::move(weights));
+  BatchRule bounded = rule();
+  if (const std::int64_t most = batch_of_choice(size); most > 0)
+    bounded.max_batch = bounded.max_batch > 0 ? std::min(bounded.max_batch, most) : most;
+  return autoscaler::plan(bounded, size, std::move(weights));
 }
 
 }  // namespace elasticrun::autoscaler

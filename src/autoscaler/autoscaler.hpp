@@ -72,8 +72,8 @@ class Autoscaler {
   std::optional<Question> question() { return policy_->question(); }
   // The first moment at which decide() may say something new; in the past when it may already.
   Time wake_at() const { return dirty_ ? Time::min() : decision_.again; }
-  // For a world of this size; the factor of the learning rate is against the first world's batch
-  // where the rule names no base.
+  // For a world of this size, with the batch that the policy has chosen, if it does; the factor of
+  // the learning rate is against the first world's batch where the rule names no base.
   BatchPlan plan(int size, std::vector<double> weights) const;
   std::vector<Measure> curve() const { return window_.curve(); }
   // Money, since the first world: its size's price, and that of the size it is about to have while
@@ -93,6 +93,7 @@ class Autoscaler {
   Decision veto(Decision wanted, Time now) const;
   Snapshot snapshot(Time now) const;
   BatchRule rule() const;
+  std::int64_t batch_of_choice(int size) const;
   void count_money(Time now);
 
   std::unique_ptr<Policy> policy_;
@@ -111,7 +112,9 @@ class Autoscaler {
   Time counted_{};
   Time quiet_since_{};  // end of the last change
   bool changing_ = false;
-  int wanted_ = 0;                // what the change under way is for, as far as we decided it
+  int wanted_ = 0;  // what the change under way is for, as far as we decided it
+  std::int64_t wanted_batch_ = 0;
+  std::int64_t batch_ = 0;        // the largest that the policy has chosen; 0: it has not
   std::map<int, Failed> failed_;  // sizes that could not be reached
 
   bool dirty_ = true;

@@ -15,8 +15,7 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Rounds before a size is judged; and before its throughput is the reference for a drift.
-constexpr int least_rounds = 3;
+// Rounds before its throughput is the reference for a drift.
 constexpr int reference_rounds = 20;
 constexpr double drift_limit = 0.1;
 // Two measures further apart than so many standard errors are not of the same thing.
@@ -51,10 +50,6 @@ Measure joined(const Measure& before, const Measure& visit) {
   return both;
 }
 
-std::string bring_text(int size) {
-  return fmt::format("{} {}", workers_text(size), size == 1 ? "brings" : "bring");
-}
-
 // The means of max(x - 1, 0) and of max(1 - x, 0) for x uniform from low to high.
 void weigh(double low, double high, double& gain, double& loss) {
   const double width = std::max(high - low, 1e-6);
@@ -65,6 +60,20 @@ void weigh(double low, double high, double& gain, double& loss) {
 }
 
 }  // namespace
+
+Offer Fit::View::offer(const Setting& setting) const {
+  Offer offer = offer_of(snapshot.offers, setting.size);
+  offer.global_batch = setting.global_batch;
+  return offer;
+}
+
+// Measured is measured, but only what is offered can be had.
+bool Fit::can_be(const View& view, const Setting& setting) const {
+  if (setting == view.here()) return true;
+  if (!std::ranges::binary_search(view.limits.sizes, setting.size)) return false;
+  const std::int64_t offered = offer_of(view.snapshot.offers, setting.size).global_batch;
+  return setting.global_batch == offered || (chooses_batch() && setting.global_batch < offered);
+}
 
 bool Fit::usable(const Known& known) const {
   const Measure& measure = known.joined;
@@ -80,7 +89,7 @@ double Fit::doubt(const Measure& measure, const View& view) const {
 
 void Fit::remember(const View& view) {
   for (const Measure& measure : view.snapshot.curve) {
-    Known& known = known_[measure.size];
+    Known& known = known_[setting_of(measure)];
     if (known.visit.visits != measure.visits && usable(known)) known.before = known.joined;
     if (known.before && known.before->at < fresh_since_) known.before.reset();
     known.visit = measure;
@@ -88,31 +97,34 @@ void Fit::remember(const View& view) {
   }
 }
 
-Fit::Promise Fit::between(const View& view, int size, double low, double high) const {
+Fit::Promise Fit::between(const View& view, const Setting& setting, double low, double high) const {
   const auto worth = [&](double samples_per_s) {
-    return objective_->worth({offer_of(view.snapshot.offers, size), samples_per_s}, view.snapshot,
-                             view.limits);
+    return objective_->worth({view.offer(setting), samples_per_s}, view.snapshot, view.limits);
   };
-  return {
-      .size = size, .low = low, .high = high, .low_worth = worth(low), .high_worth = worth(high)};
+  return {.setting = setting,
+          .low = low,
+          .high = high,
+          .low_worth = worth(low),
+          .high_worth = worth(high)};
 }
 
 std::vector<Fit::Promise> Fit::promises(const View& view) const {
   std::vector<Seen> seen;
-  std::map<int, Promise> all;
+  std::map<Setting, Promise> all;
   double best_worth = 0;
-  for (const auto& [size, known] : known_) {
+  for (const auto& [setting, known] : known_) {
     if (!usable(known)) continue;
     const Measure& measure = known.joined;
-    const Offer offer = offer_of(view.snapshot.offers, size);
-    const double doubt = size == view.snapshot.size ? 0 : this->doubt(measure, view);
+    const Offer offer = view.offer(setting);
+    const double doubt = setting == view.here() ? 0 : this->doubt(measure, view);
     const double rate = measure.samples_per_s;
     seen.push_back({offer, rate, measure.compute_share, measure.error + doubt});
-    all[size] = between(view, size, rate * (1 - doubt), rate * (1 + doubt));
-    all[size].measured = doubt == 0;
-    all[size].error =
+    Promise& promise = all[setting];
+    promise = between(view, setting, rate * (1 - doubt), rate * (1 + doubt));
+    promise.measured = doubt == 0;
+    promise.error =
         error_of_worth(*objective_, {offer, rate}, measure.error, view.snapshot, view.limits);
-    if (doubt == 0) best_worth = std::max(best_worth, all[size].low_worth);
+    if (doubt == 0) best_worth = std::max(best_worth, promise.low_worth);
   }
   const Prediction prediction(seen);
   const int largest = prediction.largest();
@@ -120,16 +132,21 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
     // Sizes beyond say only whether a limit can be met at all.
-    if (all.contains(size) || (size > most && !limited_)) continue;
-    const auto range = prediction.of(offer_of(view.snapshot.offers, size));
-    // Beside a limit it matters that a law errs, too.
-    const double error = limited_ ? margin : 0;
-    all[size] = between(view, size, range.low * (1 - error), range.high * (1 + error));
-    all[size].in_reach = size <= most;
+    if (size > most && !limited_) continue;
+    for (const std::int64_t batch :
+         objective_->batches(offer_of(view.snapshot.offers, size), view.snapshot)) {
+      const Setting setting{size, batch};
+      if (all.contains(setting)) continue;
+      const auto range = prediction.of(view.offer(setting));
+      // Beside a limit it matters that a law errs, too.
+      const double error = limited_ ? margin : 0;
+      all[setting] = between(view, setting, range.low * (1 - error), range.high * (1 + error));
+      all[setting].in_reach = size <= most && (!chooses_batch() || prediction.near_batches(batch));
+    }
   }
   std::vector<Promise> list;
-  for (auto& [size, promise] : all) {
-    if (!view.can_be(size)) continue;
+  for (auto& [setting, promise] : all) {
+    if (!can_be(view, setting)) continue;
     if (!promise.measured)
       weigh(promise.low_worth / best_worth, promise.high_worth / best_worth, promise.gain,
             promise.loss);
@@ -140,7 +157,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
 
 // Whether more steps here could turn the comparison round.
 bool Fit::too_close(const View& view, const Promise& best, const Promise& here) const {
-  const Known& known = known_.at(here.size);
+  const Known& known = known_.at(here.setting);
   if (known.joined.steps >= view.limits.confirm_steps) return false;
   const double error = std::hypot(here.error, best.error);
   const double ratio = std::log(best.high_worth / here.high_worth);
@@ -156,7 +173,7 @@ double Fit::wanted_difference(const View& view, const Promise& best, const Promi
 
 // How long what is found out now is good for, in seconds.
 double Fit::horizon(const View& view) const {
-  const auto left = time_left(view.snapshot, known_.at(view.snapshot.size).joined);
+  const auto left = time_left(view.snapshot, known_.at(view.here()).joined);
   return seconds(std::min(left.value_or(view.limits.max_age), view.limits.max_age));
 }
 
@@ -166,12 +183,12 @@ bool Fit::pays_back(const View& view, const Promise& unseen) const {
   return unseen.gain * (horizon(view) - probe) > unseen.loss * probe;
 }
 
-// One size and no compute time tell nothing about what the step consists of, and no promise makes
-// it leave the largest size: then the next smaller one is worth a look.
+// One measure and no compute time tell nothing about what the step consists of, and no promise
+// makes it leave the largest size: then the next smaller one is worth a look.
 const Fit::Promise* Fit::blind_try(const std::vector<Promise>& all, const Promise& here) const {
-  const Measure& measure = known_.at(here.size).joined;
+  const Measure& measure = known_.at(here.setting).joined;
   if (!searching_ || measure.compute_share >= least_compute_share) return nullptr;
-  const auto at = std::ranges::find(all, here.size, &Promise::size);
+  const auto at = std::ranges::find(all, here.setting, &Promise::setting);
   if (at == all.begin() || std::ranges::count_if(all, &Promise::measured) != 1) return nullptr;
   return &*(at - 1);
 }
@@ -184,7 +201,7 @@ bool Fit::pays_for(const View& view, const Promise& smaller) const {
 
 bool Fit::drifted(const View& view, const Measure& here) {
   const bool other_shares = std::exchange(shares_, here.shares) != here.shares;
-  if (settled_ != here.size || searching_ || other_shares) {
+  if (settled_ != setting_of(here) || searching_ || other_shares) {
     reference_.reset();
     away_ = 0;
     return false;
@@ -201,7 +218,7 @@ bool Fit::drifted(const View& view, const Measure& here) {
   // Until no round from before is left in the window.
   if (here.rounds < away_ + static_cast<int>(Window::capacity)) return false;
   drift_ =
-      fmt::format("{} {} samples/s, no longer {}: all is looked at anew; ", bring_text(here.size),
+      fmt::format("{} {} samples/s, no longer {}: all is looked at anew; ", bring(setting_of(here)),
                   rate_text(here.samples_per_s), rate_text(*reference_));
   fresh_since_ = view.now;
   known_.clear();
@@ -211,109 +228,48 @@ bool Fit::drifted(const View& view, const Measure& here) {
   return true;
 }
 
-Decision Fit::explore(const View& view, const Promise& here, const Promise& unseen) const {
-  Decision made = decision(
-      here.size, unseen.size,
-      fmt::format("{}{} {} samples/s, {} promise {} to {}: {} to {} to measure", drift_,
-                  bring_text(here.size), rate_text(here.low), unseen.size, rate_text(unseen.low),
-                  rate_text(unseen.high), direction(here.size, unseen.size), unseen.size));
-  made.figures = {{"samples_per_s", here.low},
-                  {"promised_low", unseen.low},
-                  {"promised_high", unseen.high},
-                  {"gain", unseen.gain},
-                  {"min_gain", view.limits.min_gain}};
-  return made;
-}
-
-Decision Fit::go_back(const View& view, const Promise& here, const Promise& best) const {
-  const double gain = best.low_worth / here.low_worth - 1;
-  Decision made = decision(
-      here.size, best.size,
-      fmt::format("{}{} brought {} samples/s, {} bring {}: {} better {}, {} to {}", drift_,
-                  workers_text(best.size), rate_text(best.low), here.size, rate_text(here.low),
-                  gain_text(gain), objective_->sense(view.snapshot, view.limits),
-                  direction(here.size, best.size), best.size));
-  made.figures = {{"samples_per_s", here.low},
-                  {"best_samples_per_s", best.low},
-                  {"gain", gain},
-                  {"min_gain", view.limits.min_gain}};
-  return made;
-}
-
-Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
-  if (searching_) {
-    times_ = settled_ == here.size ? times_ + 1 : 1;
-    settled_ = here.size;
-  }
-  searching_ = false;
-  drift_.clear();
-  judged_rounds_ = known_.at(here.size).visit.rounds;
-  judged_by_ = usable_sizes(view);
-  std::string reason = fmt::format("staying at {}: {} samples/s", here.size, rate_text(here.low));
-  if (next.size != 0)
-    reason += fmt::format(", {} {} {} samples/s, {} {}", next.size,
-                          next.measured ? "brought" : "promise at best", rate_text(next.high),
-                          gain_text(next.high_worth / here.low_worth - 1, "+"),
-                          objective_->sense(view.snapshot, view.limits));
-  Decision made = decision(here.size, here.size, std::move(reason));
-  made.figures = {{"samples_per_s", here.low}, {"min_gain", view.limits.min_gain}};
-  return made;
-}
-
-std::vector<int> Fit::usable_sizes(const View& view) const {
-  std::vector<int> sizes = view.limits.sizes;  // another list is another question, too
-  for (const auto& [size, known] : known_)
-    if (usable(known)) sizes.push_back(size);
-  return sizes;
+// What there is to be had, and what is known of it.
+std::vector<Fit::Setting> Fit::grounds(const View& view) const {
+  std::vector<Setting> settings;
+  for (const int size : view.limits.sizes) settings.push_back({size, 0});
+  for (const auto& [setting, known] : known_)
+    if (usable(known)) settings.push_back(setting);
+  return settings;
 }
 
 // What was measured can be gone to, as far off as it may be; once the search has ended, no other.
 std::optional<Forecast> Fit::forecast(const View& view, const std::vector<Promise>& all) const {
   std::vector<Chance> chances;
-  for (const auto& [size, known] : known_) {
-    if (!usable(known) || !view.can_be(size)) continue;
+  for (const auto& [setting, known] : known_) {
+    if (!usable(known) || !can_be(view, setting)) continue;
     const double rate = known.joined.samples_per_s;
     const double off = std::min(clear_errors * known.joined.error, most_doubt);
-    chances.push_back({offer_of(view.snapshot.offers, size), rate * (1 - off), rate * (1 + off)});
+    chances.push_back({view.offer(setting), rate * (1 - off), rate * (1 + off)});
   }
   for (const Promise& promise : all)
     if (searching_ && !promise.measured)
-      chances.push_back({offer_of(view.snapshot.offers, promise.size), promise.low, promise.high});
+      chances.push_back({view.offer(promise.setting), promise.low, promise.high});
   return foresee(*objective_, view.snapshot, view.limits, chances, met_);
-}
-
-Decision Fit::told(const View& view, const std::vector<Promise>& all, Decision made) {
-  made.forecast = forecast(view, all);
-  if (!made.forecast) return made;
-  met_ = made.forecast->met;
-  if (made.action == Action::stay) made.reason += "; " + made.forecast->words;
-  made.figures.push_back({"predicted_s", made.forecast->seconds});
-  made.figures.push_back({"predicted_cost", made.forecast->cost});
-  made.figures.push_back({"met", made.forecast->met ? 1.0 : 0.0});
-  return made;
-}
-
-Decision Fit::measuring(const View& view) {
-  const int size = view.snapshot.size;
-  return decision(size, size,
-                  fmt::format("measuring {}: {} steps in {} reports are needed", workers_text(size),
-                              view.limits.min_steps, least_rounds));
 }
 
 Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
   const View view{snapshot, limits, now};
   remember(view);
-  const auto at = known_.find(snapshot.size);
+  // Other batches are offered once the noise is known; what was settled before is open again.
+  const auto here = offer_of(snapshot.offers, snapshot.size);
+  const auto batches = objective_->batches(here, snapshot).size();
+  if (std::exchange(batches_, batches) < batches) searching_ = true;
+  const auto at = known_.find(view.here());
   if (at != known_.end() && drifted(view, at->second.visit)) remember(view);
-  const auto found = known_.find(snapshot.size);
+  const auto found = known_.find(view.here());
   if (found == known_.end() || !usable(found->second)) return measuring(view);
 
   // Settled, and nothing has been forgotten: the question is the same until the window is another.
   // And a slow minute is no answer: it passes, or it is a drift.
   const int rounds = found->second.visit.rounds;
-  const bool same = usable_sizes(view) == judged_by_ && rounds >= judged_rounds_ &&
+  const bool same = grounds(view) == judged_by_ && rounds >= judged_rounds_ &&
                     rounds < judged_rounds_ + static_cast<int>(Window::capacity);
-  if (!searching_ && settled_ == snapshot.size && (same || away_ > 0)) {
+  if (!searching_ && settled_ == view.here() && (same || away_ > 0)) {
     const auto ahead = forecast(view, {});
     if (!ahead || ahead->met == met_) return judged_;
   }
@@ -326,7 +282,7 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   Promise best;    // measured, beside this one
   Promise unseen;  // the one that promises most
   for (const Promise& promise : all) {
-    if (promise.size == measure.size)
+    if (promise.setting == view.here())
       here = promise;
     else if (promise.measured && promise.low_worth > best.low_worth)
       best = promise;
@@ -335,10 +291,10 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
                  std::pair(unseen.gain, unseen.high_worth))
       unseen = promise;
   }
-  ER_CHECK(here.size != 0);
+  ER_CHECK(here.setting.size != 0);
   // What the first size promises of others is relative to it, however noisy it is; a choice is not.
   const bool few = measure.steps < limits.min_steps;
-  if (few && best.size != 0) return measuring(view);
+  if (few && best.setting.size != 0) return measuring(view);
   // What has been settled takes more than a slightly other estimate to be opened again.
   const double needed = least_promise * (searching_ ? 1 : reopening);
   if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&
@@ -354,11 +310,11 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   const auto left = time_left(view.snapshot, measure);
   const bool late = left && *left < limits.settle * least_work;
   const Promise& next = best.high_worth > unseen.high_worth ? best : unseen;
-  if (best.size == 0 || late) return judged_ = told(view, all, settle(view, here, next));
+  if (best.setting.size == 0 || late) return judged_ = told(view, all, settle(view, here, next));
   if (searching_ && too_close(view, best, here))
-    return decision(here.size, here.size,
-                    fmt::format("{} and {} workers are too close to judge yet: measuring on",
-                                here.size, best.size));
+    return decision(here.setting.size, here.setting.size,
+                    fmt::format("{} and {} are too close to judge yet: measuring on",
+                                name(here.setting), workers(best.setting)));
   if (best.low_worth > here.low_worth * (1 + wanted_difference(view, best, here))) {
     searching_ = true;
     return told(view, all, go_back(view, here, best));

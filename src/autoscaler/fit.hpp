@@ -6,13 +6,15 @@
 // is divided among the workers, and sync, which is not (time_model.hpp). So this policy predicts
 // the worth (objective.hpp) of every size from the sizes it has seen, goes at once to the one that
 // promises most, measures, and predicts again; it ends where nothing unseen promises 5 % more and
-// nothing seen is better. Each size is tried once per search, so every search ends.
+// nothing seen is better. Each size is tried once per search, so every search ends. Where the
+// objective is about the global batch, too, a size with another batch is another thing to try.
 //
 // Where nothing like a size was seen, the laws that the measures bear differ: from the best one
 // (Pollux's optimism) to the worst (nothing is gained). Optimism alone tries every size that is not
 // disproved, which costs more than it finds; pessimism alone never moves. A promise here is what is
 // gained on average when the truth lies anywhere between the two, and one returns if it is no gain.
-// It never goes beyond double the largest size seen, however much is promised.
+// It never goes beyond double the largest size seen, however much is promised, nor to a batch that
+// is not within a factor of two of one that was.
 //
 // It assumes that the law's shape holds, roughly; that is checked by measurement, so where it does
 // not the search is longer, not wrong. Measures age: after max_age, doubled each time the search
@@ -21,6 +23,9 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,10 +48,17 @@ class Fit final : public Policy {
 
   Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;
   std::string_view name() const override { return name_; }
-  bool wants_noise() const override { return objective_->wants_noise(); }
+  bool chooses_batch() const override { return objective_->chooses_batch(); }
 
  private:
-  // What is known of a size: the present or last visit, joined with those before unless they
+  // What is tried: a size, and the global batch that it has there (0: nobody knows it).
+  struct Setting {
+    int size = 0;
+    std::int64_t global_batch = 0;
+    auto operator<=>(const Setting&) const = default;
+  };
+  static constexpr int least_rounds = 3;  // before it is judged
+  // What is known of one: the present or last visit, joined with those before unless they
   // contradict.
   struct Known {
     Measure visit;
@@ -57,12 +69,11 @@ class Fit final : public Policy {
     const Snapshot& snapshot;
     const Limits& limits;
     Time now;
-    bool can_be(int size) const {
-      return size == snapshot.size || std::ranges::binary_search(limits.sizes, size);
-    }
+    Setting here() const { return {snapshot.size, snapshot.global_batch}; }
+    Offer offer(const Setting& setting) const;
   };
   struct Promise {
-    int size = 0;
+    Setting setting;
     bool measured = false;
     bool in_reach = true;  // it may be gone to at once
     double low = 0;        // samples/s; the same twice when measured
@@ -76,10 +87,16 @@ class Fit final : public Policy {
     double loss = 0;
   };
 
+  static Setting setting_of(const Measure& m) { return {m.size, m.global_batch}; }
+  std::string name(const Setting& setting) const;
+  std::string workers(const Setting& setting) const;
+  std::string bring(const Setting& setting) const;
+  Decision going(const View& view, const Setting& to, std::string reason) const;
+  bool can_be(const View& view, const Setting& setting) const;
   void remember(const View& view);
   bool usable(const Known& known) const;
   double doubt(const Measure& measure, const View& view) const;
-  Promise between(const View& view, int size, double low, double high) const;
+  Promise between(const View& view, const Setting& setting, double low, double high) const;
   std::vector<Promise> promises(const View& view) const;
   bool too_close(const View& view, const Promise& best, const Promise& here) const;
   double wanted_difference(const View& view, const Promise& best, const Promise& here) const;
@@ -87,7 +104,7 @@ class Fit final : public Policy {
   bool pays_back(const View& view, const Promise& unseen) const;
   const Promise* blind_try(const std::vector<Promise>& all, const Promise& here) const;
   bool pays_for(const View& view, const Promise& smaller) const;
-  std::vector<int> usable_sizes(const View& view) const;
+  std::vector<Setting> grounds(const View& view) const;
   bool drifted(const View& view, const Measure& here);
   std::optional<Forecast> forecast(const View& view, const std::vector<Promise>& all) const;
   Decision told(const View& view, const std::vector<Promise>& all, Decision made);
@@ -101,12 +118,13 @@ class Fit final : public Policy {
   std::unique_ptr<Objective> objective_;
   bool limited_;
 
-  std::map<int, Known> known_;
-  int settled_ = 0;  // where the last search ended, 0: none has
+  std::map<Setting, Known> known_;
+  Setting settled_;  // where the last search ended, 0: none has
   int times_ = 0;    // searches in a row that ended there
   bool searching_ = true;
-  int judged_rounds_ = 0;       // of this visit, when it last settled
-  std::vector<int> judged_by_;  // the sizes known then
+  std::size_t batches_ = 0;         // that the present size could have
+  int judged_rounds_ = 0;           // of this visit, when it last settled
+  std::vector<Setting> judged_by_;  // what there was to be judged then
   Decision judged_;
   std::optional<double> reference_;  // samples/s there, once known well
   int shares_ = 0;                   // Measure::shares it belongs to

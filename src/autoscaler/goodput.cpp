@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 namespace elasticrun::autoscaler {
 
 namespace {
@@ -28,7 +32,18 @@ class Goodput final : public Objective {
     if (!known(snapshot)) return plain + ", for the noise of the gradients is not known yet";
     return fmt::format("in goodput {} (noise scale {:.0f})", plain, snapshot.noise->scale());
   }
-  bool wants_noise() const override { return true; }
+  bool chooses_batch() const override { return true; }
+  // By steps of half a doubling: between two of them nothing is 5 % better that is better at all.
+  std::vector<std::int64_t> batches(const Offer& offer, const Snapshot& snapshot) const override {
+    const auto most = offer.global_batch;
+    std::vector<std::int64_t> all{most};
+    if (!known(snapshot)) return all;
+    for (double batch = static_cast<double>(most) / std::numbers::sqrt2;
+         std::llround(batch) >= std::max(snapshot.base_batch, std::int64_t{offer.size});
+         batch /= std::numbers::sqrt2)
+      all.push_back(std::llround(batch));
+    return all;
+  }
 
  private:
   std::unique_ptr<Objective> plain_ = scaling();

@@ -12,6 +12,7 @@
 // while nobody knows how much is left, they are `scaling`.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,8 +62,12 @@ class Objective {
   // In what one size is better than another: follows "12 % better ".
   virtual std::string sense(const Snapshot& snapshot, const Limits& limits) const = 0;
 
-  // Whether it needs Snapshot::noise.
-  virtual bool wants_noise() const { return false; }
+  // Whether it is about the global batch, too, for which it needs Snapshot::noise; and those that
+  // it would have a size tried with, the offered one among them.
+  virtual bool chooses_batch() const { return false; }
+  virtual std::vector<std::int64_t> batches(const Offer& offer, const Snapshot&) const {
+    return {offer.global_batch};
+  }
 
   // What the whole job may take: "deadline of 2 h"; empty when there is no limit.
   virtual std::string limit() const { return {}; }

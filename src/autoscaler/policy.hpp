@@ -17,7 +17,8 @@
 
 namespace elasticrun::autoscaler {
 
-enum class Action { stay, grow, shrink };
+// rebatch: the size stays, the global batch is another.
+enum class Action { stay, grow, shrink, rebatch };
 
 constexpr std::string_view to_text(Action action) {
   switch (action) {
@@ -27,6 +28,8 @@ constexpr std::string_view to_text(Action action) {
       return "grow";
     case Action::shrink:
       return "shrink";
+    case Action::rebatch:
+      return "rebatch";
   }
   return "stay";
 }
@@ -46,8 +49,9 @@ struct Forecast {
 
 struct Decision {
   Action action = Action::stay;
-  int target = 0;      // the size wanted; the present one for stay
-  std::string reason;  // one line with the figures that decided
+  int target = 0;                 // the size wanted; the present one for stay and rebatch
+  std::int64_t global_batch = 0;  // the largest wanted from then on; 0: nothing is said of it
+  std::string reason;             // one line with the figures that decided
   std::vector<Figure> figures;
   std::optional<Forecast> forecast;
   Time again = never;  // when to ask again even if nothing has happened
@@ -58,13 +62,15 @@ struct Offer {
   int size = 0;
   int hosts = 0;                  // 0: unknown
   double price = 0;               // of all its workers, per hour
-  std::int64_t global_batch = 0;  // 0: unknown
+  std::int64_t global_batch = 0;  // by the rule of the batch; 0: unknown
 };
 
 struct Snapshot {
   int size = 0;  // of the present world
   bool change_under_way = false;
-  std::vector<Measure> curve;     // sizes measured, in order
+  // What was measured, in order: each size with the batch it is offered with, and for a policy that
+  // chooses the batch with others, too.
+  std::vector<Measure> curve;
   std::vector<Offer> offers;      // in order: Limits::sizes, and the present one
   std::int64_t global_batch = 0;  // of the present world; 0: unknown
   std::int64_t base_batch = 0;    // that the learning rate was tuned for; 0: unknown
@@ -113,8 +119,8 @@ class Policy {
   // limits'.
   virtual Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) = 0;
   virtual std::string_view name() const = 0;
-  // Whether it needs Snapshot::noise.
-  virtual bool wants_noise() const { return false; }
+  // Whether it says Decision::global_batch, too, for which it needs Snapshot::noise.
+  virtual bool chooses_batch() const { return false; }
   // What is to be asked now: told once, and nothing more until it is answered.
   virtual std::optional<Question> question() { return std::nullopt; }
   // An error says what is wrong with the answer; it counts for nothing then.

@@ -38,10 +38,17 @@ std::vector<Timed> timed(const std::vector<Seen>& all) {
 Prediction::Prediction(const std::vector<Seen>& all)
     : model_(timed(all)),
       blind_(all.size() == 1 && all.front().compute_share < least_compute_share) {
+  smallest_batch_ = largest_batch_ = all.front().offer.global_batch;
   for (const Seen& seen : all) {
+    smallest_batch_ = std::min(smallest_batch_, seen.offer.global_batch);
+    largest_batch_ = std::max(largest_batch_, seen.offer.global_batch);
     best_rate_ = std::max(best_rate_, seen.samples_per_s);
     largest_ = std::max(largest_, seen.offer.size);
   }
+}
+
+bool Prediction::near_batches(std::int64_t batch) const {
+  return batch <= 2 * largest_batch_ && 2 * batch >= smallest_batch_;
 }
 
 Prediction::Range Prediction::of(const Offer& offer) const {

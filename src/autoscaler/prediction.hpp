@@ -5,6 +5,7 @@
 // has room for much too good a promise, so that fewer workers are much faster is not believed.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "autoscaler/policy.hpp"
@@ -36,11 +37,15 @@ class Prediction {
   explicit Prediction(const std::vector<Seen>& seen);
   Range of(const Offer& offer) const;
   int largest() const { return largest_; }  // that was seen
+  // Whether a batch is at most double, and at least half, of one that was seen.
+  bool near_batches(std::int64_t batch) const;
 
  private:
   TimeModel model_;
   double best_rate_ = 0;
   int largest_ = 0;
+  std::int64_t smallest_batch_ = 0;
+  std::int64_t largest_batch_ = 0;
   bool blind_ = false;  // one size, and no sign of what its step consists of
 };
 

@@ -21,11 +21,12 @@ void Window::world_changed(Generation generation, int size, std::int64_t global_
   generation_ = generation;
   size_ = size;
   global_batch_ = global_batch;
-  Visit& visit = visits_[size];
+  Visit& visit = this->visit();
   visit.rates.clear();
   visit.wall_s = visit.compute_s = 0;
   const Measure before = visit.measure;
   visit.measure = Measure{.size = size,
+                          .global_batch = global_batch,
                           .visits = before.visits + 1,
                           .shares = before.shares,
                           .all_steps = before.all_steps,
@@ -108,7 +109,7 @@ bool Window::add(const WorldSample& round, Time now) {
 }
 
 void Window::keep(const WorldSample& round, Time now) {
-  Visit& visit = visits_[size_];
+  Visit& visit = this->visit();
   visit.rates.push_back(round.samples_per_s);
   if (visit.rates.size() > capacity) visit.rates.pop_front();
   const std::vector<double> rates(visit.rates.begin(), visit.rates.end());
@@ -130,7 +131,7 @@ void Window::keep(const WorldSample& round, Time now) {
 
 std::vector<Measure> Window::curve() const {
   std::vector<Measure> curve;
-  for (const auto& [size, visit] : visits_)
+  for (const auto& [place, visit] : visits_)
     if (visit.measure.rounds > 0) curve.push_back(visit.measure);
   return curve;
 }

@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "autoscaler/noise.hpp"
@@ -54,9 +55,10 @@ struct WorldSample {
   std::optional<Noise> noise = {};  // the newest that a worker has told
 };
 
-// What is known about one size, from the last visit to it.
+// What is known about one size with one global batch, from the last visit to it.
 struct Measure {
   int size = 0;
+  std::int64_t global_batch = 0;  // as planned; 0: unknown
   double samples_per_s = 0;
   double error = 0;          // standard error of the above, relative
   double compute_share = 0;  // part of the step time inside compute; 0: not known
@@ -79,7 +81,7 @@ class Window {
   // workers in it the old figures are not its own.
   void world_changed(Generation generation, int size, std::int64_t global_batch);
   // That world has the members of the one before, with other shares.
-  void shares_changed() { ++visits_[size_].measure.shares; }
+  void shares_changed() { ++visit().measure.shares; }
   // While processes start and groups form in the background, steps are not what they would be.
   void change_started();
   void change_ended();
@@ -90,7 +92,7 @@ class Window {
   // under the same rules. Whether it counted.
   bool add(const WorldSample& round, Time now);
 
-  // Sizes with at least one round, in order.
+  // Sizes with at least one round, in order of size and batch.
   std::vector<Measure> curve() const;
 
  private:
@@ -110,6 +112,7 @@ class Window {
     double all_samples = 0;
   };
 
+  Visit& visit() { return visits_[{size_, global_batch_}]; }
   void begin();
   bool round_is_whole(const Sum& latest) const;
   std::optional<WorldSample> close_round(Step step, Time now);
@@ -121,7 +124,7 @@ class Window {
   bool changing_ = false;
   std::set<WorkerId> primed_;  // have reported since the last change
   std::map<WorkerId, Sum> round_;
-  std::map<int, Visit> visits_;
+  std::map<std::pair<int, std::int64_t>, Visit> visits_;  // by size and global batch
 };
 
 }  // namespace elasticrun::autoscaler

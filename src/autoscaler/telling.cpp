@@ -42,7 +42,9 @@ std::string workers_text(int count) {
   return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
 }
 
-std::string_view direction(int from, int to) { return to > from ? "growing" : "shrinking"; }
+std::string_view direction(int from, int to) {
+  return to > from ? "growing" : to < from ? "shrinking" : "changing";
+}
 
 std::optional<Duration> time_left(const Snapshot& snapshot, const Measure& here) {
   if (!snapshot.samples_left) return {};

@@ -19,7 +19,7 @@ std::string time_text(double s);
 std::string gain_text(double gain, std::string_view plus = "");
 // "1 worker", "4 workers"
 std::string workers_text(int count);
-// "growing" or "shrinking"
+// "growing", "shrinking", or, where only the batch is another, "changing"
 std::string_view direction(int from, int to);
 // At the throughput measured here, if the work left is known.
 std::optional<Duration> time_left(const Snapshot& snapshot, const Measure& here);

@@ -23,9 +23,12 @@ wire::BatchPlan Supervisor::plan_for(const std::vector<wire::Member>& members) c
 }
 
 // Not while anything else is under way, nor while a worker may turn out to be one to replace.
-std::optional<std::string> Supervisor::better_shares(Time now) {
+std::optional<std::string> Supervisor::better_plan(Time now) {
   if (!membership_.running() || unsettled_) return {};
-  if (!membership_.is_training(membership_.members().front())) return {};
+  const auto members = membership_.members();
+  if (!membership_.is_training(members.front())) return {};
+  if (scaler_.plan(static_cast<int>(members.size()), {}).global_batch != work_.global_batch())
+    return move_reason_.empty() ? "another batch" : move_reason_;
   const bool replaces =
       spec_.stragglers == StragglerAction::replace && pool_.has_substitute(target_, now);
   if (replaces && stragglers_.wake_at() != never) return {};

@@ -167,7 +167,7 @@ void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
 
 // One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
 // before its victim. It waits for newcomers that are still starting; their start has a deadline of
-// its own. Where nobody comes or goes, the same members may want other shares.
+// its own. Where nobody comes or goes, the same members may want another plan.
 void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   if (!library_ || change_ || !membership_.quiet() || now < change_not_before_) return;
   rendezvous::Change change;
@@ -196,7 +196,7 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
     --size;
   }
   if (change.add.empty() && change.remove.empty()) {
-    const auto why = better_shares(now);
+    const auto why = better_plan(now);
     if (!why) return;
     move_reason_ = *why;
   }
@@ -235,7 +235,8 @@ void Supervisor::decide_size(Time now) {
   const autoscaler::Decision decision = scaler_.decide(now);
   tell_forecast(decision);
   if (const auto question = scaler_.question()) out_.push_back(Ask{question_text(*question)});
-  const bool moves = decision.action != autoscaler::Action::stay && decision.target != target_;
+  const bool moves = decision.action != autoscaler::Action::stay &&
+                     (decision.target != target_ || decision.global_batch != target_batch_);
   if (!moves && decision.reason == last_reason_) return;
   last_reason_ = decision.reason;
   std::vector<std::pair<std::string, Value>> fields{
@@ -243,12 +244,14 @@ void Supervisor::decide_size(Time now) {
       {"action", std::string(autoscaler::to_text(decision.action))},
       {"target", static_cast<std::int64_t>(decision.target)},
       {"reason", decision.reason}};
+  if (decision.global_batch > 0) fields.emplace_back("global_batch", decision.global_batch);
   for (const auto& figure : decision.figures) fields.emplace_back(figure.name, figure.value);
   record("decision", std::move(fields));
   if (spec_.explain || moves)
     say(Tone::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
   if (!moves) return;
   target_ = decision.target;
+  target_batch_ = decision.global_batch;
   told_ = move_reason_ = decision.reason;
 }
 

@@ -202,7 +202,7 @@ class Supervisor {
   // planning.cpp: which plan a world gets
   wire::BatchPlan plan_for(const std::vector<wire::Member>& members) const;
   std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
-  std::optional<std::string> better_shares(Time now);
+  std::optional<std::string> better_plan(Time now);
 
   // ending.cpp: failures and the end
   struct WorkerEnd {
@@ -271,6 +271,7 @@ class Supervisor {
   std::optional<std::set<SlotId>> first_;  // slots of the first workers not started yet
   std::vector<SlotId> first_ranks_;        // all of those, in rank order
   int target_ = 0;                         // workers wanted
+  std::int64_t target_batch_ = 0;          // with it, where the policy says so
   int max_restarts_ = 10;
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it

@@ -23,6 +23,8 @@ class Work {
   void asked(const wire::TrainSpec& train);
   // From this committed step on a step takes so many samples; 0: not known.
   void world_changed(Step step, std::int64_t global_batch);
+  // Of the present world; 0: not known.
+  std::int64_t global_batch() const { return global_batch_; }
   void committed(Step step) { newest_ = std::max(newest_, step); }
 
   // Samples of this call; nothing when the program did not say, or has a loop of its own.

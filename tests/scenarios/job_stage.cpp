@@ -138,6 +138,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.start = number();
     else if (name == "spares")
       spec.spares = number();
+    else if (name == "base-batch")
+      spec.batch.base_batch = number();
     else if (name == "policy")
       spec.policy = policy(setting);
     else if (name == "lr-rule")

@@ -2,6 +2,8 @@
 // autoscaler decides, writes down what it did.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,12 +19,14 @@ namespace elasticrun::autoscaler {
 
 class FakeJob {
  public:
-  using Curve = std::function<double(int)>;  // samples/s at a size
+  using Curve = std::function<double(int)>;                  // samples/s at a size
+  using Surface = std::function<double(int, std::int64_t)>;  // and with a global batch
 
   struct Move {
     Time at;
     int from = 0;
     int to = 0;
+    std::int64_t batch = 0;
     std::string reason;
   };
 
@@ -69,9 +73,17 @@ class FakeJob {
     for (const Move& move : moves) sizes += (sizes.empty() ? "" : " ") + std::to_string(move.to);
     return sizes;
   }
+  // "4/400 4/283"
+  std::string path_with_batches() const {
+    std::string places;
+    for (const Move& move : moves)
+      places += fmt::format("{}{}/{}", places.empty() ? "" : " ", move.to, move.batch);
+    return places;
+  }
 
   Autoscaler scaler;
   Curve curve;
+  Surface surface;                 // instead, where the batch makes a difference
   std::optional<Noise> gradients;  // how noisy they are, as worker 1 tells it
   std::function<bool(int)> can_have = [](int) { return true; };
   std::function<Advice(const Question&)> answer = [](const Question&) { return Advice{}; };
@@ -79,23 +91,28 @@ class FakeJob {
   Time now{};
   std::optional<double> left;  // samples of the job; it ends with them
   int size = 0;
+  std::int64_t batch = 0;  // of all workers
   std::vector<Move> moves;
   std::vector<std::string> reasons;
   std::vector<Forecast> forecasts;  // those that differ from the last in whether the limit is met
 
  private:
   static constexpr Duration interval = std::chrono::seconds(1);
-  static constexpr std::int64_t batch = 5040;  // divisible by all small sizes
+  static constexpr std::int64_t any_batch = 5040;  // divisible by all small sizes
   static constexpr std::int64_t steps = 5;
 
   void enter(int to) {
     size = to;
+    const std::int64_t planned = scaler.plan(to, {}).global_batch;
+    batch = planned > 0 ? planned : any_batch;
     generation_ = generation_.next();
-    scaler.world_changed(generation_, size, batch, now);
+    scaler.world_changed(generation_, size, planned, now);
   }
 
+  double rate() const { return surface ? surface(size, batch) : curve(size); }
+
   bool work() {
-    *left -= curve(size) * seconds(interval);
+    *left -= rate() * seconds(interval);
     scaler.progress(static_cast<std::int64_t>(std::max(*left, 0.0)));
     return *left > 0;
   }
@@ -103,7 +120,7 @@ class FakeJob {
   // Noise is the world's, as in a lockstep: uniform, of standard deviation noise_.
   void report() {
     const double factor = 1 + noise_ * std::sqrt(12.0) * (rng_.uniform() - 0.5);
-    const double wall = static_cast<double>(steps * batch) / (curve(size) * factor);
+    const double wall = static_cast<double>(steps * batch) / (rate() * factor);
     for (int w = 0; w < size; ++w) {
       const std::int64_t share = batch / size + (w < batch % size ? 1 : 0);
       scaler.observe({.worker = WorkerId(static_cast<std::uint32_t>(w + 1)),
@@ -123,8 +140,9 @@ class FakeJob {
     now += std::chrono::seconds(2);
     report();  // not to be counted
     if (can_have(made.target)) {
-      moves.push_back({now, size, made.target, made.reason});
+      const int from = size;
       enter(made.target);
+      moves.push_back({now, from, size, batch, made.reason});
     }
     scaler.change_ended(now);
   }

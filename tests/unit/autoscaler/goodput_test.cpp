@@ -70,19 +70,22 @@ TEST_CASE("while little is known of the noise, throughput counts, and it says so
   }
   CHECK(goodput()->sense(with_noise(1, 192, 100), {.min_gain = 0.1}) ==
         "in goodput at a weight of 0.10 on workers (noise scale 192)");
-  CHECK(goodput()->wants_noise());
+  CHECK(goodput()->chooses_batch());
 }
 
 namespace {
 
-// Twice the workers compute twice the samples, in steps of twice the batch.
+// A step takes a tenth of a second, however large its batch: workers bring samples by bringing
+// batch, and nothing else.
 FakeJob job(int start) {
   Options options;
   options.policy = "goodput";
   options.limits.max = 8;
   options.limits.sizes = {1, 2, 4, 8};
   options.batch = {.batch = 100, .base_batch = 100};
-  return {Autoscaler::make(std::move(options)).value(), [](int k) { return 1000.0 * k; }, start};
+  FakeJob made(Autoscaler::make(std::move(options)).value(), nullptr, start);
+  made.surface = [](int, std::int64_t batch) { return 10.0 * static_cast<double>(batch); };
+  return made;
 }
 
 Noise noise_scale(double scale) { return {.square = 1, .variance = scale, .steps = 1000}; }
@@ -93,10 +96,10 @@ TEST_CASE("a size whose batch teaches hardly more is not gone to") {
   FakeJob small = job(1);
   small.gradients = noise_scale(20);  // two workers: 1.09 of the goodput of one
   small.run(5min);
-  CHECK(small.path().empty());
+  CHECK(small.size == 1);
   CHECK(small.reasons.back() ==
-        "staying at 1: 1000 samples/s, 2 promise at best 2000 samples/s, +2 % in goodput at a "
-        "weight of 0.10 on workers (noise scale 20)");
+        "staying at 1 at batch 100: 1000 samples/s, 2 at batch 200 promise at best 2000 "
+        "samples/s, +2 % in goodput at a weight of 0.10 on workers (noise scale 20)");
   // It grows while training goes on.
   small.gradients = noise_scale(1e6);
   small.run(10min);
@@ -110,6 +113,89 @@ TEST_CASE("a search for throughput is judged again when the noise is known") {
   unknown.gradients = noise_scale(10);
   unknown.run(10min);
   CHECK(unknown.size < 4);
+}
+
+namespace {
+
+// A step takes 10 ms and 0.1 ms per sample of a worker; the user allows 256 of them each. With a
+// noise scale of 256 samples and a base batch of 64, goodput by size and batch is
+//        64    128    256    512   1024
+//   1  3902   4678   4494
+//   2  4848   6776   7232   6085
+//   4  5517   8122  10390  10106   8989 (k = 4: G = 1024)
+double law(int k, std::int64_t batch) {
+  const auto samples = static_cast<double>(batch);
+  return samples / (0.01 + 0.0001 * samples / k);
+}
+
+FakeJob batch_job(std::vector<int> sizes, int start) {
+  Options options;
+  options.policy = "goodput";
+  options.limits.max = 4;
+  options.limits.sizes = std::move(sizes);
+  options.batch = {.batch = 256, .base_batch = 64};
+  FakeJob made(Autoscaler::make(std::move(options)).value(), nullptr, start);
+  made.surface = law;
+  return made;
+}
+
+double goodput_of(int size, std::int64_t batch, double scale) {
+  return law(size, batch) * efficiency(scale, 64, static_cast<double>(batch));
+}
+
+}  // namespace
+
+TEST_CASE("size and batch are chosen together") {
+  struct Case {
+    const char* what;
+    double scale;
+    int start;
+  };
+  const Case cases[] = {{"little noise, from the smallest size", 64, 1},
+                        {"little noise, from the largest", 64, 4},
+                        {"some noise", 256, 1},
+                        {"some noise, from the largest", 256, 4},
+                        {"nothing but noise", 1e9, 2}};
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    FakeJob job = batch_job({1, 2, 4}, c.start);
+    job.gradients = noise_scale(c.scale);
+    job.run(20min);
+    CAPTURE(job.path_with_batches());
+    double best = 0;
+    for (const int k : {1, 2, 4})
+      for (std::int64_t batch = 64; batch <= 256 * k; ++batch)
+        best = std::max(best, worth(goodput_of(k, batch, c.scale), k, 0.1));
+    CHECK(worth(goodput_of(job.size, job.batch, c.scale), job.size, 0.1) >= 0.93 * best);
+    CHECK(job.moves.size() <= 6);
+  }
+}
+
+TEST_CASE("a batch that was chosen lasts, and grows with the noise") {
+  FakeJob job = batch_job({1, 2, 4}, 4);
+  job.gradients = noise_scale(64);
+  job.run(20min);
+  const std::int64_t chosen = job.batch;
+  CHECK(chosen < 1024);
+  CHECK(job.scaler.plan(4, {}).global_batch == chosen);
+  CHECK(job.scaler.plan(3, {}).global_batch == std::min<std::int64_t>(chosen, 768));
+  job.lose_to(3);
+  CHECK(job.scaler.plan(4, {}).global_batch == chosen);
+  job.gradients = noise_scale(1e6);
+  job.run(60min);
+  CHECK(job.size == 4);
+  CHECK(job.batch > 700);
+}
+
+TEST_CASE("a change of the batch alone says so") {
+  FakeJob job = batch_job({4}, 4);
+  job.gradients = noise_scale(64);
+  job.run(20min);
+  REQUIRE(job.path_with_batches() == "4/512 4/256");
+  CHECK(job.moves.back().reason ==
+        "4 workers at batch 512 bring 22456 samples/s, 4 at batch 256 promise 11432 to 15610, "
+        "+9 % in goodput at a weight of 0.10 on workers (noise scale 64): changing to 4 at batch "
+        "256 to measure");
 }
 
 TEST_CASE("the policy has the noise measured, against the base batch") {
