@@ -295,8 +295,10 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   // What the first size promises of others is relative to it, however noisy it is; a choice is not.
   const bool few = measure.steps < limits.min_steps;
   if (few && best.setting.size != 0) return measuring(view);
-  // What has been settled takes more than a slightly other estimate to be opened again.
-  const double needed = least_promise * (searching_ ? 1 : reopening);
+  // What has been settled takes more than a slightly other estimate to be opened again; but nobody
+  // has to be started for another batch, and the noise that asks for it grows all the time.
+  const bool other_size = unseen.setting.size != here.setting.size;
+  const double needed = least_promise * (other_size && !searching_ ? reopening : 1);
   if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&
       unseen.gain >= needed && pays_back(view, unseen)) {
     searching_ = true;

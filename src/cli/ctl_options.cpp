@@ -89,6 +89,13 @@ void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
          "what is done about slow workers")
       ->type_name("off|report|replace")
       ->default_str("replace");
+  app.add_option_function<std::string>(
+         "--shares",
+         [&conditions](const std::string& by) { conditions.shares_by_speed = by == "speed"; },
+         "of a step: by the workers' speed or all alike")
+      ->type_name("equal|speed")
+      ->check(CLI::IsMember({"equal", "speed"}))
+      ->default_str("speed");
   app.add_option("--spares", conditions.spares, "workers kept ready")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000));

@@ -51,7 +51,7 @@ Best best_of(const SimulateCommand& command, const Curve& curve) {
   const auto& [conditions, question] = std::tie(command.conditions, command.question);
   const int size = simulate::best_size(curve, conditions, question);
   return {simulate::worths(curve, conditions, question),
-          simulate::at_one_size(curve, conditions, size, question.limits.min_gain)};
+          simulate::at_one_size(curve, conditions, question, size)};
 }
 
 std::string event_lines(const SimulateCommand& command, const Curve& curve, std::uint64_t seed,
@@ -59,12 +59,15 @@ std::string event_lines(const SimulateCommand& command, const Curve& curve, std:
   std::string lines;
   if (command.seeds == 1) {
     for (const simulate::Moved& move : outcome.moves) {
-      const job::Event event{"decision",
-                             {{"policy", command.question.policy},
-                              {"action", std::string(move.to > move.from ? "grow" : "shrink")},
-                              {"from", static_cast<std::int64_t>(move.from)},
-                              {"target", static_cast<std::int64_t>(move.to)},
-                              {"reason", move.reason}}};
+      const std::string_view action =
+          autoscaler::to_text(autoscaler::decision(move.from, move.to, "").action);
+      job::Event event{"decision",
+                       {{"policy", command.question.policy},
+                        {"action", move.to == move.from ? "rebatch" : std::string(action)},
+                        {"from", static_cast<std::int64_t>(move.from)},
+                        {"target", static_cast<std::int64_t>(move.to)},
+                        {"reason", move.reason}}};
+      if (move.global_batch > 0) event.fields.emplace_back("global_batch", move.global_batch);
       lines += job::to_json(event, timestamp(seconds(move.at - Time{}))) + '\n';
     }
   }
@@ -81,6 +84,7 @@ std::string event_lines(const SimulateCommand& command, const Curve& curve, std:
        {"cost", outcome.cost},
        {"samples", outcome.samples},
        {"size", static_cast<std::int64_t>(outcome.size)},
+       {"global_batch", outcome.global_batch},
        {"worth", best.worth_of(outcome.size)},
        {"moves", static_cast<std::int64_t>(outcome.moves.size())},
        {"moved_s", outcome.moved_s},
@@ -114,8 +118,12 @@ std::string header(const SimulateCommand& command, const Curve& curve, const Out
 std::string story(const Outcome& outcome) {
   constexpr std::size_t most_told = 30;
   std::vector<std::pair<Time, std::string>> told;
-  for (const simulate::Moved& move : outcome.moves)
-    told.emplace_back(move.at, fmt::format("{} -> {}  {}", move.from, move.to, move.reason));
+  for (const simulate::Moved& move : outcome.moves) {
+    const std::string batch =
+        move.global_batch > 0 ? fmt::format(" at batch {}", move.global_batch) : "";
+    told.emplace_back(move.at,
+                      fmt::format("{} -> {}{}  {}", move.from, move.to, batch, move.reason));
+  }
   for (const simulate::Note& note : outcome.notes) {
     if (told.size() == most_told) break;
     told.emplace_back(note.at, note.text);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "autoscaler/noise.hpp"
 #include "base/check.hpp"
 
 namespace elasticrun::simulate {
@@ -88,6 +89,10 @@ class CurveReader {
       one(words, curve_.batch_, key);
     else if (key == "max-batch")
       one(words, curve_.max_batch_, key);
+    else if (key == "base-batch")
+      one(words, curve_.base_batch_, key);
+    else if (key == "noise-scale")
+      noise_scale(words);
     else if (key == "slots-per-host")
       one(words, curve_.slots_per_host_, key);
     else if (key == "columns")
@@ -100,8 +105,8 @@ class CurveReader {
       hosts_[line_] = rest;
     else
       fail(
-          fmt::format("'{}' is not known; use title, samples, batch, max-batch, slots-per-host, "
-                      "hosts, columns, law or sizes",
+          fmt::format("'{}' is not known; use title, samples, batch, max-batch, base-batch, "
+                      "noise-scale, slots-per-host, hosts, columns, law or sizes",
                       key));
   }
 
@@ -125,6 +130,15 @@ class CurveReader {
     }
     if (!(coefficients[0] + coefficients[1] > 0)) return fail("law: compute takes some time");
     curve_.law_ = coefficients;
+  }
+
+  void noise_scale(const Words& words) {
+    if (words.empty() || words.size() > 2) return fail("noise-scale: one or two are expected");
+    for (const auto word : words) {
+      const auto value = number<double>(word);
+      if (!value) return fail(fmt::format("noise-scale: '{}' is not a positive number", word));
+      curve_.noise_scale_.push_back(*value);
+    }
   }
 
   void sizes(const Words& words) {
@@ -162,11 +176,21 @@ class CurveReader {
       for (const auto& [size, row] : curve_.rows_) sizes.push_back(size);
     std::ranges::sort(sizes);
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (!curve_.noise_scale_.empty()) noise();
     if (hosts_.empty()) return curve_.add_hosts(sizes.back());
     hosts();
     const int slots = curve_.slots();
     if (mistake_.empty() && slots < sizes.back())
       fail(fmt::format("the hosts have {} slots, and {} is one of the sizes", slots, sizes.back()));
+  }
+
+  void noise() {
+    if (curve_.batch_ + curve_.max_batch_ == 0)
+      return fail("noise-scale needs 'batch:' or 'max-batch:'");
+    const bool known =
+        std::ranges::all_of(curve_.rows_, [](const auto& row) { return row.second.compute > 0; });
+    if (!known) return fail("noise-scale needs the column 'compute', or a law");
+    if (curve_.base_batch_ == 0) curve_.base_batch_ = curve_.global_batch(curve_.sizes_.front());
   }
 
   // All of them as one host file, in which they stand on the same lines.
@@ -224,9 +248,9 @@ std::int64_t Curve::global_batch(int size) const {
   return autoscaler::plan(batch(), size, {}).global_batch;
 }
 
-Curve::Row Curve::by_law(int size) const {
+Curve::Row Curve::by_law(int size, std::int64_t global_batch) const {
   const auto& [a_g, b_g, a_l, b_l, a_n, b_n] = *law_;
-  const auto batch = static_cast<double>(global_batch(size));
+  const auto batch = static_cast<double>(global_batch);
   const double compute = a_g + b_g * batch / size;
   const double more = size - 2;
   const bool across = size > hosts_.front().slots;
@@ -236,7 +260,7 @@ Curve::Row Curve::by_law(int size) const {
 
 Curve::Row Curve::at(int size) const {
   ER_CHECK(size > 0);
-  if (law_) return by_law(size);
+  if (law_) return by_law(size, global_batch(size));
   const auto high = rows_.lower_bound(size);
   if (high == rows_.end()) return rows_.rbegin()->second;
   if (high->first == size) return high->second;
@@ -250,7 +274,34 @@ Curve::Row Curve::at(int size) const {
           low->second.compute + (high->second.compute - low->second.compute) * part};
 }
 
-double Curve::samples_per_s(int size) const { return at(size).samples_per_s; }
-double Curve::compute_share(int size) const { return at(size).compute; }
+Curve::Row Curve::at(int size, std::int64_t batch) const {
+  const std::int64_t usual = global_batch(size);
+  if (batch == 0 || batch == usual) return at(size);
+  if (law_) return by_law(size, batch);
+  const Row row = at(size);
+  const double step = static_cast<double>(usual) / row.samples_per_s;
+  const double compute =
+      step * row.compute * static_cast<double>(batch) / static_cast<double>(usual);
+  const double whole = compute + step * (1 - row.compute);
+  return {static_cast<double>(batch) / whole, compute / whole};
+}
+
+double Curve::samples_per_s(int size, std::int64_t batch) const {
+  return at(size, batch).samples_per_s;
+}
+double Curve::compute_share(int size, std::int64_t batch) const { return at(size, batch).compute; }
+
+std::optional<double> Curve::noise_scale(double progress) const {
+  if (noise_scale_.empty()) return {};
+  const double ratio = noise_scale_.back() / noise_scale_.front();
+  return noise_scale_.front() * std::pow(ratio, progress);
+}
+
+double Curve::worth_of_a_sample(std::int64_t batch, double progress) const {
+  const auto scale = noise_scale(progress);
+  if (!scale) return 1;
+  return autoscaler::efficiency(*scale, static_cast<double>(base_batch_),
+                                static_cast<double>(batch));
+}
 
 }  // namespace elasticrun::simulate

@@ -27,6 +27,15 @@
 //     law: 0.01 0.001 0 0.0001 0.02 0.00001     a_g b_g a_l b_l a_n b_n
 //     sizes: 8 16 32 64
 //
+// Noisy gradients make a sample worth the less, the larger the batch is (autoscaler/noise.hpp), and
+// `samples` are then those of the base batch:
+//
+//     noise-scale: 200 6400             samples; at the beginning and at the end, geometric between
+//     base-batch: 64                    default: the global batch of the smallest size
+//
+// Rows hold for the batch by the rule; with another one the compute follows the batch and the rest
+// of the step stays.
+//
 // Curves live in configs/curves. TOML or JSON would do, but a table of numbers is best read as a
 // table of numbers.
 #pragma once
@@ -52,9 +61,14 @@ class Curve {
 
   // Sizes the job can have, in order; the rows' or those of `sizes:`.
   const std::vector<int>& sizes() const { return sizes_; }
-  double samples_per_s(int size) const;
-  double compute_share(int size) const;  // 0: not known
-  std::int64_t global_batch(int size) const;
+  // With the global batch that is given; 0: by the rule.
+  double samples_per_s(int size, std::int64_t batch = 0) const;
+  double compute_share(int size, std::int64_t batch = 0) const;  // 0: not known
+  std::int64_t global_batch(int size) const;                     // by the rule
+  // When that part of the job is done, 0 to 1; nothing where no noise is described.
+  std::optional<double> noise_scale(double progress) const;
+  // In samples of the base batch.
+  double worth_of_a_sample(std::int64_t batch, double progress) const;
 
   const std::string& title() const { return title_; }
   double samples() const { return samples_; }
@@ -64,7 +78,9 @@ class Curve {
   int hosts_of(int size) const;  // that a size reaches over
   // More of `slots-per-host`, until there are so many slots; nothing where hosts are described.
   void add_hosts(int slots);
-  autoscaler::BatchRule batch() const { return {.max_batch = max_batch_, .batch = batch_}; }
+  autoscaler::BatchRule batch() const {
+    return {.max_batch = max_batch_, .batch = batch_, .base_batch = base_batch_};
+  }
 
  private:
   friend class CurveReader;
@@ -73,12 +89,15 @@ class Curve {
     double compute = 0;
   };
   Row at(int size) const;
-  Row by_law(int size) const;
+  Row at(int size, std::int64_t batch) const;
+  Row by_law(int size, std::int64_t batch) const;
 
   std::string title_;
   double samples_ = 0;
   std::int64_t batch_ = 0;
   std::int64_t max_batch_ = 0;
+  std::int64_t base_batch_ = 0;
+  std::vector<double> noise_scale_;  // none, one, or those of the beginning and the end
   int slots_per_host_ = 1;
   std::optional<std::array<double, 6>> law_;
   std::map<int, Row> rows_;

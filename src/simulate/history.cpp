@@ -25,6 +25,11 @@ class Reader {
       if (event.name == "job_finished") finished(event);
     }
     history_.curve = window_.curve();
+    // Where a policy has chosen the batch, the last one of each size.
+    std::erase_if(history_.curve, [&](const autoscaler::Measure& measure) {
+      const auto last = batches_.find(measure.size);
+      return last != batches_.end() && std::llround(last->second) != measure.global_batch;
+    });
     if (history_.curve.empty())
       return Error{
           "no size was measured in it: the job was too short, or its program does not "
@@ -123,9 +128,11 @@ std::vector<autoscaler::Chance> chances(const History& history,
     return offer;
   };
   std::vector<autoscaler::Seen> seen;
-  for (const autoscaler::Measure& measure : history.curve)
-    seen.push_back({planned(autoscaler::offer_of(offers, measure.size)), measure.samples_per_s,
-                    measure.compute_share, measure.error});
+  for (const autoscaler::Measure& measure : history.curve) {
+    autoscaler::Offer offer = planned(autoscaler::offer_of(offers, measure.size));
+    if (measure.global_batch > 0) offer.global_batch = measure.global_batch;
+    seen.push_back({offer, measure.samples_per_s, measure.compute_share, measure.error});
+  }
   const autoscaler::Prediction prediction(seen);
   std::vector<autoscaler::Chance> all;
   for (const autoscaler::Offer& offer : offers) {

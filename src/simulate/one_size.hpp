@@ -16,11 +16,13 @@ namespace elasticrun::simulate {
 std::unique_ptr<autoscaler::Objective> objective_of(std::string_view policy,
                                                     const autoscaler::Aims& aims);
 // What each size of the curve is worth to the policy, against the best one; of the whole job,
-// without noise, changes and mishaps.
+// without noise in step times, changes and mishaps.
 std::map<int, double> worths(const Curve& curve, const Conditions& conditions,
                              const Question& question);
 int best_size(const Curve& curve, const Conditions& conditions, const Question& question);
-// What a job at any one size comes to, likewise.
-Outcome at_one_size(const Curve& curve, const Conditions& conditions, int size, double min_gain);
+// What a job at any one size comes to, likewise; with the best batch for it where the policy
+// chooses one.
+Outcome at_one_size(const Curve& curve, const Conditions& conditions, const Question& question,
+                    int size);
 
 }  // namespace elasticrun::simulate

@@ -1,6 +1,6 @@
 // What a policy would do with a job, in virtual time: the real autoscaler (policy, window, batch
-// rule, settling times), the real rule of who is a straggler, and the job's own choice of slots,
-// against a described cluster.
+// rule, settling times), the real rules of who is a straggler and of who computes how much, and the
+// job's own choice of slots, against a described cluster.
 //
 // The fault search (cluster.hpp) runs every message of every worker, to find what breaks. Here the
 // question is what a decision costs, over hours and thousands of hosts, so the unit is the round:
@@ -62,6 +62,7 @@ struct Conditions {
   double slow_speed = 0.5;
   Duration slow_time = std::chrono::minutes(20);  // in the mean; exponential
   job::StragglerAction stragglers = job::StragglerAction::replace;
+  bool shares_by_speed = true;  // of those that are slow and not replaced
 };
 
 // Who answers for the program of the policy exec.
@@ -80,6 +81,7 @@ struct Moved {
   Time at{};  // of the decision
   int from = 0;
   int to = 0;
+  std::int64_t global_batch = 0;  // that was chosen with it; 0: none was
   std::string reason;
 };
 
@@ -96,9 +98,10 @@ struct Outcome {
   double seconds = 0;         // until the last sample
   double worker_seconds = 0;  // members and starting ones
   double cost = 0;
-  double samples = 0;
+  double samples = 0;  // computed; more than the job has where one was worth less than a whole one
   double weighed_seconds = 0;  // the integral of size^min_gain over time: what policies want small
   int size = 0;                // at the end
+  std::int64_t global_batch = 0;
   // When the last move was done, 0: none; and when a size within 5 % of the best one (best_size)
   // was entered and none worse after it, the whole time if never.
   double moved_s = 0;

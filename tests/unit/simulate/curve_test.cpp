@@ -80,8 +80,8 @@ TEST_CASE("mistakes name file, line and what to try") {
       {"columns: size speed\n",
        "x:1: columns: 'size seconds' or 'size samples/s', with 'compute' or without"},
       {"colour: red\n",
-       "x:1: 'colour' is not known; use title, samples, batch, max-batch, slots-per-host, hosts, "
-       "columns, law or sizes"},
+       "x:1: 'colour' is not known; use title, samples, batch, max-batch, base-batch, noise-scale, "
+       "slots-per-host, hosts, columns, law or sizes"},
       {"samples: -3\n", "x:1: samples: one positive number is expected"},
       {"batch: 3 4\n", "x:1: batch: one positive number is expected"},
       {"samples: 9\ncolumns: size seconds\n4 5 6\n", "x:3: 2 columns are expected"},
@@ -96,6 +96,12 @@ TEST_CASE("mistakes name file, line and what to try") {
        "x:3: a is given twice; it was first given in line 2"},
       {"samples: 9\nhosts: a:4\ncolumns: size seconds\n8 5\n",
        "x:4: the hosts have 4 slots, and 8 is one of the sizes"},
+      {"noise-scale: 1 2 3\n", "x:1: noise-scale: one or two are expected"},
+      {"noise-scale: -1\n", "x:1: noise-scale: '-1' is not a positive number"},
+      {"samples: 9\nnoise-scale: 1\ncolumns: size seconds compute\n1 5 1\n",
+       "x:4: noise-scale needs 'batch:' or 'max-batch:'"},
+      {"samples: 9\nbatch: 1\nnoise-scale: 1\ncolumns: size seconds\n1 5\n",
+       "x:5: noise-scale needs the column 'compute', or a law"},
       {"law: 1 2 3\n", "x:1: law: six numbers are expected"},
       {"law: 0 0 1 1 1 1\n", "x:1: law: compute takes some time"},
       {"law: 1 1 1 1 1 -1\n", "x:1: law: '-1' is not a number of 0 or more"},
@@ -111,6 +117,42 @@ TEST_CASE("mistakes name file, line and what to try") {
   }
 }
 
+TEST_CASE("with another batch, compute follows it and the rest of the step stays") {
+  // 200 samples in 0.1 s, 0.06 s of them compute.
+  const Curve rows = Curve::parse(
+                         "samples: 9\nbatch: 100\ncolumns: size samples/s compute\n"
+                         "2 2000 0.6\n",
+                         "x")
+                         .value();
+  CHECK(rows.global_batch(2) == 200);
+  CHECK(rows.samples_per_s(2, 200) == doctest::Approx(2000));
+  CHECK(rows.samples_per_s(2, 100) == doctest::Approx(100 / 0.07));
+  CHECK(rows.compute_share(2, 100) == doctest::Approx(3.0 / 7));
+  const Curve law = Curve::parse(
+                        "samples: 9\nbatch: 100\nlaw: 0.01 0.001 0.04 0 0 0\n"
+                        "slots-per-host: 2\nsizes: 2\n",
+                        "x")
+                        .value();
+  CHECK(law.samples_per_s(2, 100) == doctest::Approx(100 / 0.1));
+  CHECK(law.compute_share(2, 100) == doctest::Approx(0.6));
+}
+
+TEST_CASE("what a sample is worth follows the noise of the gradients") {
+  const std::string head =
+      "samples: 9\nbatch: 64\ncolumns: size samples/s compute\n1 9 0.5\n"
+      "4 9 0.5\n";
+  const Curve silent = Curve::parse(head, "x").value();
+  CHECK_FALSE(silent.noise_scale(0.5));
+  CHECK(silent.worth_of_a_sample(4096, 0.5) == 1);
+  const Curve noisy = Curve::parse(head + "noise-scale: 100 10000\n", "x").value();
+  CHECK(noisy.batch().base_batch == 64);
+  CHECK(noisy.noise_scale(0) == doctest::Approx(100));
+  CHECK(noisy.noise_scale(0.5) == doctest::Approx(1000));
+  CHECK(noisy.noise_scale(1) == doctest::Approx(10000));
+  CHECK(noisy.worth_of_a_sample(64, 0.5) == doctest::Approx(1));
+  CHECK(noisy.worth_of_a_sample(256, 0.5) == doctest::Approx(1064.0 / 1256));
+}
+
 TEST_CASE("the curves that come with it") {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(CURVES)) {
@@ -121,5 +163,5 @@ TEST_CASE("the curves that come with it") {
     CHECK(parsed.has_value());
     ++files;
   }
-  CHECK(files == 4);
+  CHECK(files == 5);
 }

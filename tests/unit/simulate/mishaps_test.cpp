@@ -95,6 +95,7 @@ TEST_CASE("a slow host is found and replaced where a slot is free") {
   slow.slow_time = 1h;
   slow.spares = 2;
   slow.noise = 0.2;
+  slow.shares_by_speed = false;
   Conditions off = slow;
   off.stragglers = job::StragglerAction::off;
   Conditions report = slow;
@@ -113,6 +114,21 @@ TEST_CASE("a slow host is found and replaced where a slot is free") {
   // Found after half a minute and ten steps; what is lost after that is when two are slow.
   CHECK(replaced.samples > 1.1 * ignored.samples);
   CHECK_FALSE(replaced.notes.empty());
+}
+
+TEST_CASE("a slow host that cannot be replaced gets a smaller share") {
+  Conditions equal = a_day;
+  equal.slow_per_hour = 0.05;
+  equal.slow_speed = 0.5;
+  equal.slow_time = 1h;
+  equal.shares_by_speed = false;
+  Conditions by_speed = equal;
+  by_speed.shares_by_speed = true;
+  const Outcome alike = stays(hosts(8), equal);
+  const Outcome shared = stays(hosts(8), by_speed);
+  CHECK(alike.slow_phases > 3);
+  // Alike: half of the throughput while one is slow; by speed: a sixteenth less.
+  CHECK(shared.samples > 1.1 * alike.samples);
 }
 
 TEST_CASE("steps that vary do not make a straggler") {

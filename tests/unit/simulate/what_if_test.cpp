@@ -50,7 +50,7 @@ TEST_CASE("a job at one size takes what it takes") {
   CHECK(outcome.cost == doctest::Approx(100));
   CHECK(outcome.moves.empty());
   CHECK(outcome.size == 2);
-  const Outcome still = at_one_size(two(), {.price = 3600}, 2, 0.1);
+  const Outcome still = at_one_size(two(), {.price = 3600}, Question{}, 2);
   CHECK(outcome.seconds == doctest::Approx(still.seconds));
   CHECK(outcome.weighed_seconds == doctest::Approx(still.weighed_seconds));
   CHECK(outcome.cost == doctest::Approx(still.cost));
@@ -65,6 +65,22 @@ TEST_CASE("a change costs its idle time, a start is paid and goes on beside the 
   CHECK(outcome.moved_s == doctest::Approx(21));
   CHECK(outcome.seconds == doctest::Approx(20 + 1 + 40));
   CHECK(outcome.worker_seconds == doctest::Approx(10 + 2 * (10 + 1 + 40)));
+}
+
+TEST_CASE("goodput learns sooner than fit, with a batch that grows with the noise") {
+  const Curve on = file("noisy-gradients");
+  const Conditions noisy{.noise = 0.2, .start = 31s, .idle = 500ms};
+  const Outcome fit = run(on, noisy, "fit", 24);
+  const Outcome goodput = run(on, noisy, "goodput", 24);
+  CHECK(fit.global_batch == on.global_batch(24));
+  CHECK(goodput.seconds < 0.8 * fit.seconds);
+  CHECK(goodput.samples < 0.8 * fit.samples);
+  REQUIRE(goodput.moves.size() >= 2);
+  CHECK(goodput.moves[0].global_batch < fit.global_batch);
+  CHECK(goodput.global_batch > goodput.moves[1].global_batch);
+  const Question question{.policy = "goodput"};
+  const int best = best_size(on, noisy, question);
+  CHECK(goodput.seconds < 1.05 * at_one_size(on, noisy, question, best).seconds);
 }
 
 TEST_CASE("everything follows from the seed") {
@@ -134,7 +150,7 @@ TEST_CASE("who has a price of its own is paid that, a size being the first slots
   CHECK(run(on, {.price = 1}, "fixed", 1).cost == doctest::Approx(5));
   CHECK(run(on, {.price = 1}, "fixed", 2).cost == doctest::Approx(3.5));
   CHECK(run(on, {.price = 1}, "fixed", 3).cost == doctest::Approx(8.0 / 3));
-  CHECK(at_one_size(on, {.price = 1}, 2, 0.1).cost == doctest::Approx(3.5));
+  CHECK(at_one_size(on, {.price = 1}, Question{}, 2).cost == doctest::Approx(3.5));
 }
 
 TEST_CASE("a deadline: what is best for it, whether it was met, when it was given up") {
