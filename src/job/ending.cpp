@@ -106,9 +106,10 @@ void Supervisor::wind_up(Time now) {
         fmt::format("fewer than {} workers for {}", spec_.limits.min,
                     to_text(spec_.deadlines.minimum_timeout)),
         now);
+  // Who was given up is killed already, and its end is a failure: it may have had more to do.
   if (phase_ == Phase::trained && membership_.members().empty())
     for (const auto& [id, worker] : pool_.workers())
-      if (!worker.expected) {
+      if (!worker.expected && worker.trouble.empty()) {
         pool_.find(id)->expected = true;
         stop_worker(id, SIGTERM, spec_.deadlines.grace);
       }
