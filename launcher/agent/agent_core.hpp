@@ -103,6 +103,8 @@ class AgentCore {
   std::vector<AgentAction> step(const AgentEvent& event, Time now);
   // When to call step with a Tick at the latest.
   Time wake_at() const;
+  // When every worker is killed, if no beat comes back before; never: that was done.
+  Time lease_ends() const { return lease_ends_; }
 
  private:
   enum class Phase { starting, running, killed };

@@ -82,13 +82,10 @@ void Cluster::one_fault() {
     return queue_.after(time, [agent] { agent->heal(); });
   }
   if (what < 88) {
-    const bool workers = agent->is_cut() || rng_.chance(0.5);
-    const auto& deadlines = scene_.spec.deadlines;
-    const Duration pause = workers ? time : std::min(time, deadlines.lease - deadlines.beat * 2);
-    told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
-                     to_text(pause)));
-    agent->freeze(workers);
-    return queue_.after(pause, [agent] { agent->thaw(); });
+    const bool workers = rng_.chance(0.5);
+    const Duration pause = agent->freeze(workers, time);
+    return told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
+                            to_text(pause)));
   }
   if (what < 95) {
     told("fault: an agent is killed");

@@ -1,5 +1,6 @@
 #include "simulate/host.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -152,10 +153,7 @@ void Agent::ended(const std::string& reason) {
 
 // ---------------------------------------------------------------- what happens to it
 
-// Nobody enforces the lease of an agent that is stopped while its workers go on and no controller
-// can reach it. The design does not claim to survive that, so it does not happen here.
 void Agent::cut() {
-  if (frozen_alone_) thaw();
   cut_ = true;
   up_.cut();
   down_.cut();
@@ -167,15 +165,18 @@ void Agent::heal() {
   down_.heal();
 }
 
-void Agent::freeze(bool workers) {
+Duration Agent::freeze(bool workers, Duration time) {
+  const Duration lease = core_.lease_ends() - stage_.queue.now();
+  if (!workers) time = std::min(time, lease);
   frozen_ = true;
-  frozen_alone_ = !workers;
   for (const auto& [id, worker] : workers_)
     if (workers) worker->freeze();
+  stage_.queue.after(time, [self = shared_from_this()] { self->thaw(); });
+  return time;
 }
 
 void Agent::thaw() {
-  frozen_ = frozen_alone_ = false;
+  frozen_ = false;
   for (auto& what : std::exchange(deferred_, {})) now_or_thawed(std::move(what));
   // A host that comes back after its lease kills its workers at once. Between the two a worker
   // could do a last step, which nobody would ever see; the simulation spares itself that one.

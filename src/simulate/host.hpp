@@ -53,13 +53,14 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // ---- what happens to it
   void cut();
   void heal();
-  void freeze(bool workers);
+  // For that time; returns it. Alone, while its workers go on, it is frozen no longer than its
+  // lease lasts: nobody else enforces that, and the design does not claim to survive it.
+  Duration freeze(bool workers, Duration time);
   void thaw();
   void crash();       // its guardian cleans up
   void lose_power();  // nobody says a word
 
   bool alive() const { return alive_; }
-  bool is_cut() const { return cut_; }
   bool reachable() const { return alive_ && !frozen_ && !cut_; }
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
@@ -82,7 +83,6 @@ class Agent : public std::enable_shared_from_this<Agent> {
   Link up_, down_;
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
   bool alive_ = true, frozen_ = false, cut_ = false, closed_ = false;
-  bool frozen_alone_ = false;
   Time armed_ = never;
   std::vector<std::function<void()>> deferred_;
 };
