@@ -80,8 +80,8 @@ MUTATIONS = [
              "after.cursor = step_range(*this, global_batch, samples).last;",
              "after.cursor = step_range(*this, global_batch, samples).last;\n"
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),
-    Mutation("success means trained", "src/job/ending.cpp", "      if (!clean) end(",
-             "      if (code == 1000) end("),
+    Mutation("success means trained", "src/job/ending.cpp", "      if (!clean) this->end(",
+             "      if (code == 1000) this->end("),
     # ---- the end
     Mutation("a job ends once", "src/job/ending.cpp",
              "  if (phase_ != Phase::closing) return;\n",
