@@ -176,8 +176,18 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
   dirty_ = true;
 }
 
+// One worker alone measures in another way than several do, and each way begins anew. Until it
+// tells enough the former figures hold: who forgot them would judge by something else for that
+// time, go where that sends it, begin anew there, and so on.
+void Autoscaler::hear(const std::optional<Noise>& noise) {
+  if (!noise || !(noise->scale() >= 0)) return;
+  const double done = noise->scale_invariant_steps;
+  if (!noise_ || noise->steps >= std::min(noise_->steps, least_noise_steps)) noise_ = noise;
+  noise_->scale_invariant_steps = done;
+}
+
 std::optional<WorldSample> Autoscaler::observe(const WorkerSample& sample, Time now) {
-  if (sample.noise) noise_ = sample.noise;
+  hear(sample.noise);
   auto round = window_.add(sample, now);
   if (!round) return round;
   round->noise = noise_;
@@ -186,7 +196,7 @@ std::optional<WorldSample> Autoscaler::observe(const WorkerSample& sample, Time 
 }
 
 void Autoscaler::observe(const WorldSample& round, Time now) {
-  if (round.noise) noise_ = round.noise;
+  hear(round.noise);
   dirty_ |= window_.add(round, now);
 }
 

@@ -95,6 +95,7 @@ class Autoscaler {
   BatchRule rule() const;
   std::int64_t batch_of_choice(int size) const;
   void count_money(Time now);
+  void hear(const std::optional<Noise>& noise);
 
   std::unique_ptr<Policy> policy_;
   BatchRule rule_;

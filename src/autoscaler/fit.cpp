@@ -256,8 +256,7 @@ Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
   const View view{snapshot, limits, now};
   remember(view);
   // Other batches are offered once the noise is known; what was settled before is open again.
-  const auto here = offer_of(snapshot.offers, snapshot.size);
-  const auto batches = objective_->batches(here, snapshot).size();
+  const auto batches = objective_->batches(snapshot.offers.back(), snapshot).size();
   if (std::exchange(batches_, batches) < batches) searching_ = true;
   const auto at = known_.find(view.here());
   if (at != known_.end() && drifted(view, at->second.visit)) remember(view);

@@ -122,7 +122,7 @@ class Fit final : public Policy {
   Setting settled_;  // where the last search ended, 0: none has
   int times_ = 0;    // searches in a row that ended there
   bool searching_ = true;
-  std::size_t batches_ = 0;         // that the present size could have
+  std::size_t batches_ = 0;         // that the largest size could have
   int judged_rounds_ = 0;           // of this visit, when it last settled
   std::vector<Setting> judged_by_;  // what there was to be judged then
   Decision judged_;

@@ -11,11 +11,8 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Fewer steps tell little: a single one may well see nothing but noise, or none.
-constexpr std::int64_t least_steps = 100;
-
 bool known(const Snapshot& snapshot) {
-  return snapshot.noise && snapshot.noise->steps >= least_steps && snapshot.base_batch > 0;
+  return snapshot.noise && snapshot.noise->steps >= least_noise_steps && snapshot.base_batch > 0;
 }
 
 class Goodput final : public Objective {

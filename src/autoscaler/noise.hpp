@@ -24,6 +24,9 @@ struct Noise {
   double scale() const { return variance / square; }
 };
 
+// Fewer steps tell little: a single one may well see nothing but noise, or none.
+inline constexpr std::int64_t least_noise_steps = 100;
+
 // What a sample of a step of M is worth, against one of a step of M0: (phi + M0) / (phi + M).
 double efficiency(double noise_scale, double base_batch, double batch);
 

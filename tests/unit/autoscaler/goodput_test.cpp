@@ -202,3 +202,22 @@ TEST_CASE("the policy has the noise measured, against the base batch") {
   CHECK(job(1).scaler.plan(4, {}).noise_base == 100);
   CHECK_FALSE(job(1).scaler.plan(4, {}).adascale);
 }
+
+TEST_CASE("who measures the noise anew is not believed at once") {
+  FakeJob job = batch_job({1, 2, 4}, 4);
+  job.gradients = noise_scale(64);
+  job.run(20min);
+  const auto moves = job.moves.size();
+  REQUIRE(job.batch < 1024);
+  // One worker alone begins anew, and so do several after it.
+  job.gradients = Noise{.square = 1, .variance = 1e9, .steps = 99, .biased = true};
+  job.run(5min);
+  CHECK(job.moves.size() == moves);
+  // Nor is what is no number.
+  job.gradients = Noise{.square = 0, .variance = 0, .steps = 1000};
+  job.run(5min);
+  CHECK(job.moves.size() == moves);
+  job.gradients = Noise{.square = 1, .variance = 1e9, .steps = 100, .biased = true};
+  job.run(60min);
+  CHECK(job.batch > 700);
+}
