@@ -27,8 +27,7 @@ class Reader {
     history_.curve = window_.curve();
     // Where a policy has chosen the batch, the last one of each size.
     std::erase_if(history_.curve, [&](const autoscaler::Measure& measure) {
-      const auto last = batches_.find(measure.size);
-      return last != batches_.end() && std::llround(last->second) != measure.global_batch;
+      return measured_.at(measure.size) != measure.global_batch;
     });
     if (history_.curve.empty())
       return Error{
@@ -64,7 +63,8 @@ class Reader {
     const auto hosts = static_cast<int>(job::list(event, "hosts").size());
     if (hosts > 0)
       history_.slots_per_host = std::max(history_.slots_per_host, (size + hosts - 1) / hosts);
-    window_.world_changed(generation_, size, static_cast<std::int64_t>(batch_));
+    window_batch_ = static_cast<std::int64_t>(batch_);
+    window_.world_changed(generation_, size, window_batch_);
   }
 
   void sample(const Event& event) {
@@ -79,7 +79,7 @@ class Reader {
     round.step_time = from_ms(job::number(event, "step_ms").value_or(0));
     round.compute_time = from_ms(job::number(event, "compute_ms").value_or(0));
     // The window drops the first round after a change; one that was logged has counted.
-    if (!window_.add(round, Time{})) window_.add(round, Time{});
+    if (window_.add(round, Time{}) || window_.add(round, Time{})) measured_[size_] = window_batch_;
   }
 
   void finished(const Event& event) {
@@ -115,6 +115,8 @@ class Reader {
   double batch_ = 0;
   double step_ = 0;
   std::map<int, double> batches_;
+  std::int64_t window_batch_ = 0;         // of the present world, as it was planned
+  std::map<int, std::int64_t> measured_;  // of each size, the last one with a sample
 };
 
 }  // namespace

@@ -104,6 +104,17 @@ TEST_CASE("measures, batch and work of a run") {
   CHECK(run.last == "end");
 }
 
+TEST_CASE("a world that said nothing does not hide what its size brought with another batch") {
+  const History run = history(first + world(1, 2, 0, 64, "") + sample(1, 10, 600, 64) +
+                              world(2, 2, 20, 128, "") + last);
+  REQUIRE(run.curve.size() == 1);
+  CHECK(run.curve[0].global_batch == 64);
+  const History both = history(first + world(1, 2, 0, 64, "") + sample(1, 10, 600, 64) +
+                               world(2, 2, 20, 128, "") + sample(2, 30, 900, 128) + last);
+  REQUIRE(both.curve.size() == 1);
+  CHECK(both.curve[0].global_batch == 128);
+}
+
 TEST_CASE("the batch rule as it shows") {
   const auto rule = [](int batch1, int batch2) {
     return history(first + world(1, 1, 0, batch1, "") + sample(1, 10, 1, batch1) +
