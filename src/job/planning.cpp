@@ -27,7 +27,9 @@ std::optional<std::string> Supervisor::better_plan(Time now) {
   if (!membership_.running() || unsettled_) return {};
   const auto members = membership_.members();
   if (!membership_.is_training(members.front())) return {};
-  if (scaler_.plan(static_cast<int>(members.size()), {}).global_batch != work_.global_batch())
+  // Only what a policy has chosen: what workers say of their batch may be many things.
+  const auto size = static_cast<int>(members.size());
+  if (target_batch_ > 0 && scaler_.plan(size, {}).global_batch != work_.global_batch())
     return move_reason_.empty() ? "another batch" : move_reason_;
   const bool replaces =
       spec_.stragglers == StragglerAction::replace && pool_.has_substitute(target_, now);

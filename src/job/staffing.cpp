@@ -235,8 +235,11 @@ void Supervisor::decide_size(Time now) {
   const autoscaler::Decision decision = scaler_.decide(now);
   tell_forecast(decision);
   if (const auto question = scaler_.question()) out_.push_back(Ask{question_text(*question)});
+  // Another batch for those who are there is no word on those who are missing.
+  const bool rebatch = decision.action == autoscaler::Action::rebatch;
+  const int target = rebatch ? target_ : decision.target;
   const bool moves = decision.action != autoscaler::Action::stay &&
-                     (decision.target != target_ || decision.global_batch != target_batch_);
+                     (target != target_ || decision.global_batch != target_batch_);
   if (!moves && decision.reason == last_reason_) return;
   last_reason_ = decision.reason;
   std::vector<std::pair<std::string, Value>> fields{
@@ -250,7 +253,7 @@ void Supervisor::decide_size(Time now) {
   if (spec_.explain || moves)
     say(Tone::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
   if (!moves) return;
-  target_ = decision.target;
+  target_ = target;
   target_batch_ = decision.global_batch;
   told_ = move_reason_ = decision.reason;
 }

@@ -160,7 +160,7 @@ void Course::decide() {
   const bool rebatches = made.action == autoscaler::Action::rebatch;
   if (made.action == autoscaler::Action::stay || (made.target == target_ && !rebatches)) return;
   out_.moves.push_back({now_, size(), made.target, made.global_batch, made.reason});
-  target_ = made.target;
+  if (!rebatches) target_ = made.target;  // who is missing is still wanted
   understaffed_ = true;
 }
 
