@@ -15,7 +15,7 @@
 #include "net/session.hpp"
 #include "wire/codec.hpp"
 #include "wire/limits.hpp"
-#include "worker/former.hpp"
+#include "worker/quiet_thread.hpp"
 
 namespace elasticrun::worker {
 

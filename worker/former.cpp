@@ -2,29 +2,13 @@
 // thread closes it, so an abort reaches it at every point of its life.
 #include "worker/former.hpp"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <exception>
 #include <iterator>
 #include <utility>
 
-namespace elasticrun::worker {
+#include "worker/quiet_thread.hpp"
 
-std::thread start_quiet_thread(const char* name, std::function<void()> body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread thread(std::move(body));
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_setname_np(thread.native_handle(), name);
-    return thread;
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-}
+namespace elasticrun::worker {
 
 Former::Former(std::unique_ptr<DataPlane> plane, Handlers handlers)
     : plane_(std::move(plane)), handlers_(std::move(handlers)) {

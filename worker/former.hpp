@@ -77,7 +77,4 @@ class Former {
   std::thread thread_;
 };
 
-// A thread of the library: signals are the program's business and are not delivered here.
-std::thread start_quiet_thread(const char* name, std::function<void()> body);
-
 }  // namespace elasticrun::worker

@@ -4,8 +4,8 @@ find_library(XXHASH_LIBRARY NAMES libxxhash.a xxhash REQUIRED)
 find_path(GLOO_INCLUDE gloo/context.h REQUIRED)
 
 add_library(elasticrun_worker_plane STATIC
-  gloo_group.cpp gloo_transport.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
-  transfer_plan.cpp)
+  gloo_group.cpp gloo_transport.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp
+  state_transfer.cpp transfer_plan.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
   set_source_files_properties(reduction.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
