@@ -4,8 +4,9 @@ find_library(XXHASH_LIBRARY NAMES libxxhash.a xxhash REQUIRED)
 find_path(GLOO_INCLUDE gloo/context.h REQUIRED)
 
 add_library(elasticrun_worker_plane STATIC
-  gloo_group.cpp gloo_transport.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp
-  state_transfer.cpp transfer_plan.cpp)
+  gloo_group.cpp gloo_transport.cpp gpu.cpp nccl_communicator.cpp nccl_group.cpp nccl_library.cpp
+  nccl_path.cpp nccl_shelf.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
+  transfer_plan.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
   set_source_files_properties(reduction.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -17,6 +18,7 @@ if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
 endif()
 target_link_libraries(elasticrun_worker_plane
   PUBLIC elasticrun_base
-  PRIVATE elasticrun_warnings gloo fmt::fmt ${XXHASH_LIBRARY} Threads::Threads)
+  PRIVATE elasticrun_warnings gloo fmt::fmt ${XXHASH_LIBRARY} Threads::Threads
+          ${CMAKE_DL_LIBS})
 set_target_properties(elasticrun_worker_plane PROPERTIES
   POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -62,6 +62,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/gloo_compat/",
       "worker/state_image.*",  // asks the system for memory
       "worker/nccl_*",
+      "worker/gpu.*",
       "worker/quiet_thread.*",
       "worker/state_transfer.*",
   };

@@ -50,8 +50,14 @@ class Exchange {
   bool failed_ = false;
 };
 
+using PlaneMaker = std::function<std::unique_ptr<DataPlane>()>;
+inline std::unique_ptr<DataPlane> make_test_gloo() {
+  return make_gloo_plane({.connect_limit = std::chrono::seconds(10)});
+}
+
 // Calls body(rank, plane, exchange) on one thread per rank; throws what the first of them threw.
-inline void run_planes(int size, const std::function<void(int, DataPlane&, Exchange&)>& body) {
+inline void run_planes(int size, const std::function<void(int, DataPlane&, Exchange&)>& body,
+                       const PlaneMaker& make = make_test_gloo) {
   Exchange exchange(size);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(size));
   {
@@ -59,7 +65,7 @@ inline void run_planes(int size, const std::function<void(int, DataPlane&, Excha
     for (int rank = 0; rank < size; ++rank)
       threads.emplace_back([&, rank] {
         try {
-          const auto plane = make_gloo_plane({.connect_limit = std::chrono::seconds(10)});
+          const auto plane = make();
           body(rank, *plane, exchange);
         } catch (...) {
           thrown[static_cast<std::size_t>(rank)] = std::current_exception();
@@ -78,12 +84,16 @@ inline std::unique_ptr<Group> form(DataPlane& plane, Exchange& exchange, int ran
 }
 
 // Calls body(group) on every rank of a formed group.
-inline void run_ranks(int size, const std::function<void(Group&)>& body) {
-  run_planes(size, [&](int rank, DataPlane& plane, Exchange& exchange) {
-    const auto group = form(plane, exchange, rank, size);
-    body(*group);
-    exchange(rank, "");  // nobody hangs up on a slower one
-  });
+inline void run_ranks(int size, const std::function<void(Group&)>& body,
+                      const PlaneMaker& make = make_test_gloo) {
+  run_planes(
+      size,
+      [&](int rank, DataPlane& plane, Exchange& exchange) {
+        const auto group = form(plane, exchange, rank, size);
+        body(*group);
+        exchange(rank, "");  // nobody hangs up on a slower one
+      },
+      make);
 }
 
 // Moments at which an abort may hit: at once, or some thousand turns later.

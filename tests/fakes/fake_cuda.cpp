@@ -1,0 +1,351 @@
+// The driver's half of the fake GPU. See fake_gpu.hpp.
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "tests/fakes/fake_gpu_state.hpp"
+
+using namespace elasticrun::fake_gpu;
+
+struct CUstream_st {
+  CUstream_st() : thread([this] { run(); }) {}
+  ~CUstream_st() {
+    {
+      const std::lock_guard lock(mutex);
+      ending = true;
+      wake.notify_one();
+    }
+    thread.join();
+  }
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      wake.wait(lock, [this] { return ending || !tasks.empty(); });
+      if (tasks.empty()) return;
+      const auto task = std::move(tasks.front());
+      tasks.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<std::function<void()>> tasks;
+  bool ending = false;
+  std::thread thread;
+};
+
+struct CUevent_st {
+  std::shared_ptr<std::atomic<bool>> reached = std::make_shared<std::atomic<bool>>(true);
+};
+
+namespace {
+
+struct Plan {
+  int nth;
+  Trouble trouble;
+};
+
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> calls;
+  std::map<std::string, int> counts;
+  std::multimap<std::string, Plan> plans;
+  std::map<std::uintptr_t, std::size_t> memory;  // on the GPU, by address
+  bool stuck = true;
+  int version = 22809;
+  int devices = 2;
+  int communicators = 0, streams = 0, events = 0;
+};
+
+void plan_from_environment(State& state) {
+  const char* text = std::getenv("FAKE_GPU_TROUBLE");
+  if (!text) return;
+  const std::string said = text;
+  const std::size_t first = said.find(':'), second = said.find(':', first + 1);
+  const std::string kind = said.substr(second + 1);
+  static const std::map<std::string, Trouble> kinds = {{"fail", Trouble::fail},
+                                                       {"late", Trouble::late},
+                                                       {"broken", Trouble::broken},
+                                                       {"stuck", Trouble::stuck}};
+  state.plans.emplace(said.substr(0, first),
+                      Plan{std::stoi(said.substr(first + 1, second - first - 1)), kinds.at(kind)});
+}
+
+State& state() {
+  static State* const one = [] {
+    auto* made = new State;  // streams may outlive everything
+    plan_from_environment(*made);
+    return made;
+  }();
+  return *one;
+}
+
+// Each that is retained is another, so that ranks that are threads have default streams of their
+// own, as processes would. They stay: a thread of the product may still name one.
+struct Context {
+  CUstream_st by_default;
+};
+thread_local Context* current = nullptr;
+
+CUstream_st& stream_or_default(CUstream_st* stream) {
+  return stream ? *stream : current->by_default;
+}
+
+template <class T>
+T read(T State::*member) {
+  const std::lock_guard lock(state().mutex);
+  return state().*member;
+}
+
+void change(int State::*count, int by) {
+  const std::lock_guard lock(state().mutex);
+  state().*count += by;
+}
+
+bool on_device(std::uintptr_t address) {
+  const std::lock_guard lock(state().mutex);
+  const auto above = state().memory.upper_bound(address);
+  if (above == state().memory.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(above);
+  return address < begin + bytes;
+}
+
+}  // namespace
+
+namespace elasticrun::fake_gpu {
+
+void enqueue(CUstream_st* stream, std::function<void()> task) {
+  CUstream_st& one = stream_or_default(stream);
+  const std::lock_guard lock(one.mutex);
+  one.tasks.push_back(std::move(task));
+  one.wake.notify_one();
+}
+
+std::optional<Trouble> note(const std::string& call) {
+  State& s = state();
+  std::unique_lock lock(s.mutex);
+  s.calls.push_back(call);
+  const int nth = ++s.counts[call];
+  const auto [first, last] = s.plans.equal_range(call);
+  for (auto plan = first; plan != last; ++plan) {
+    if (plan->second.nth != nth) continue;
+    const Trouble trouble = plan->second.trouble;
+    if (trouble == Trouble::stuck) s.changed.wait(lock, [&] { return !s.stuck; });
+    return trouble;
+  }
+  return std::nullopt;
+}
+
+int nccl_version() { return read(&State::version); }
+void count_communicators(int by) { change(&State::communicators, by); }
+
+void reset() {
+  const std::lock_guard lock(state().mutex);
+  state().calls.clear();
+  state().counts.clear();
+  state().plans.clear();
+  state().stuck = true;
+}
+
+void plan(const std::string& call, int nth, Trouble trouble) {
+  const std::lock_guard lock(state().mutex);
+  state().plans.emplace(call, Plan{state().counts[call] + nth, trouble});
+}
+
+void release() {
+  const std::lock_guard lock(state().mutex);
+  state().stuck = false;
+  state().changed.notify_all();
+}
+
+void set_version(int version) {
+  const std::lock_guard lock(state().mutex);
+  state().version = version;
+}
+
+void set_devices(int count) {
+  const std::lock_guard lock(state().mutex);
+  state().devices = count;
+}
+
+std::vector<std::string> calls() { return read(&State::calls); }
+int count_of(const std::string& call) {
+  const std::lock_guard lock(state().mutex);
+  return state().counts[call];
+}
+int communicators() { return read(&State::communicators); }
+int streams() { return read(&State::streams); }
+int events() { return read(&State::events); }
+std::size_t device_bytes() {
+  std::size_t sum = 0;
+  for (const auto& [begin, bytes] : read(&State::memory)) sum += bytes;
+  return sum;
+}
+
+}  // namespace elasticrun::fake_gpu
+
+// ---------------------------------------------------------------- libcuda.so.1
+
+namespace {
+constexpr int success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, not_ready = 600;
+}
+
+extern "C" {
+
+int cuInit(unsigned) { return read(&State::devices) > 0 ? success : no_device; }
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return success;
+}
+int cuDeviceGetCount(int* count) {
+  *count = read(&State::devices);
+  return success;
+}
+int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal;
+  return success;
+}
+int cuDeviceGetPCIBusId(char* text, int size, int) {
+  std::strncpy(text, "0000:01:00.0", static_cast<std::size_t>(size));
+  return success;
+}
+int cuDevicePrimaryCtxRetain(Context** context, int) {
+  static auto* const contexts = new std::deque<Context>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  *context = &contexts->emplace_back();
+  return success;
+}
+int cuDevicePrimaryCtxRelease_v2(int) { return success; }
+int cuCtxSetCurrent(Context* context) {
+  current = context;
+  return success;
+}
+int cuGetErrorString(int status, const char** text) {
+  *text = status == no_device ? "no CUDA-capable device is detected" : "fake trouble";
+  return success;
+}
+
+int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
+  void* const memory = std::malloc(bytes);
+  if (!memory) return out_of_memory;
+  const std::lock_guard lock(state().mutex);
+  *address = reinterpret_cast<std::uintptr_t>(memory);
+  state().memory[*address] = bytes;
+  return success;
+}
+int cuMemFree_v2(unsigned long long address) {
+  const std::lock_guard lock(state().mutex);
+  if (state().memory.erase(address) == 0) return invalid_value;
+  std::free(reinterpret_cast<void*>(address));
+  return success;
+}
+int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes,
+                  CUstream_st* stream) {
+  enqueue(stream, [=] {
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  });
+  return success;
+}
+int cuMemsetD8Async(unsigned long long to, unsigned char value, std::size_t bytes,
+                    CUstream_st* stream) {
+  enqueue(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
+  return success;
+}
+int cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
+  if (!on_device(address)) return invalid_value;
+  *static_cast<unsigned*>(value) = attribute == 2 ? 2 : 0;
+  return success;
+}
+
+int cuStreamCreate(CUstream_st** stream, unsigned) {
+  *stream = new CUstream_st;
+  change(&State::streams, 1);
+  return success;
+}
+int cuStreamDestroy_v2(CUstream_st* stream) {
+  change(&State::streams, -1);
+  delete stream;
+  return success;
+}
+int cuStreamWaitEvent(CUstream_st* stream, CUevent_st* event, unsigned) {
+  enqueue(stream, [reached = event->reached] {
+    while (!*reached) std::this_thread::yield();
+  });
+  return success;
+}
+int cuEventCreate(CUevent_st** event, unsigned) {
+  *event = new CUevent_st;
+  change(&State::events, 1);
+  return success;
+}
+int cuEventDestroy_v2(CUevent_st* event) {
+  change(&State::events, -1);
+  delete event;
+  return success;
+}
+int cuEventRecord(CUevent_st* event, CUstream_st* stream) {
+  event->reached = std::make_shared<std::atomic<bool>>(false);
+  enqueue(stream, [reached = event->reached] { *reached = true; });
+  return success;
+}
+int cuEventSynchronize(CUevent_st* event) {
+  while (!*event->reached) std::this_thread::yield();
+  return success;
+}
+int cuEventQuery(CUevent_st* event) { return *event->reached ? success : not_ready; }
+
+// Kernels are known by their names.
+int cuModuleLoadData(void** module, const void*) {
+  static int place;
+  *module = &place;
+  return success;
+}
+int cuModuleGetFunction(const char** function, void*, const char* name) {
+  static const char* const known[] = {"scale_f32", "scale_f64", "add_scaled_f32", "add_scaled_f64"};
+  for (const char* one : known)
+    if (std::strcmp(one, name) == 0) {
+      *function = one;
+      return success;
+    }
+  return 500;
+}
+
+}  // extern "C"
+
+namespace {
+
+// (to, from, count, weight): to = weight * from, or added to it.
+template <class T>
+std::function<void()> weighing(bool adds, void** parameters) {
+  auto* const to = *static_cast<T**>(parameters[0]);
+  const auto* const from = *static_cast<T**>(parameters[1]);
+  const auto count = *static_cast<unsigned long long*>(parameters[2]);
+  const T weight = *static_cast<T*>(parameters[3]);
+  return [=] {
+    for (unsigned long long i = 0; i < count; ++i)
+      to[i] = adds ? to[i] + weight * from[i] : weight * from[i];
+  };
+}
+
+}  // namespace
+
+extern "C" int cuLaunchKernel(const char* function, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, unsigned, unsigned, CUstream_st* stream, void** parameters,
+                              void**) {
+  const std::string name = function;
+  const bool adds = name.starts_with("add");
+  enqueue(stream, name.ends_with("f32") ? weighing<float>(adds, parameters)
+                                        : weighing<double>(adds, parameters));
+  return success;
+}

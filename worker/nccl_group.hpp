@@ -1,0 +1,18 @@
+// The data plane between GPUs: NCCL. No type of NCCL's shows here.
+#pragma once
+
+#include <memory>
+
+#include "worker/gpu.hpp"
+#include "worker/group.hpp"
+#include "worker/nccl_communicator.hpp"
+
+namespace elasticrun::worker {
+
+// Memory of collectives may be the host's or the GPU's, each call's in one place; the host's is
+// carried through a buffer on the GPU. Collectives run on the program's stream and have ended when
+// the call returns. Messages that are posted before the first of them is waited for progress
+// together, and only together: what one of them waits for must be among them.
+std::unique_ptr<DataPlane> make_nccl_plane(std::shared_ptr<Gpu> gpu, const NcclLimits& limits = {});
+
+}  // namespace elasticrun::worker
