@@ -66,6 +66,9 @@ class Group {
   // Point to point. Messages between two ranks with one tag arrive in the order in which they were
   // posted; both sides name the same number of bytes. The memory stays untouched until wait() is
   // done.
+  // In rounds: messages go when the first of those that are posted is waited for, all together, and
+  // what one of them waits for at its peer must be among the peer's. Tags do not count.
+  virtual bool in_rounds() const { return false; }
   virtual std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
                                              std::uint32_t tag) = 0;
   virtual std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,

@@ -57,6 +57,7 @@ class NcclGroup final : public Group {
   void all_reduce(void* data, DataType type, std::size_t count) override;
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
+  bool in_rounds() const override { return true; }
   std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
                                      std::uint32_t tag) override;
   std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,

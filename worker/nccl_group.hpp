@@ -11,8 +11,8 @@ namespace elasticrun::worker {
 
 // Memory of collectives may be the host's or the GPU's, each call's in one place; the host's is
 // carried through a buffer on the GPU. Collectives run on the program's stream and have ended when
-// the call returns. Messages that are posted before the first of them is waited for progress
-// together, and only together: what one of them waits for must be among them.
+// the call returns. Messages go in rounds: they are one kernel on the GPU, and the next one begins
+// when it has ended.
 std::unique_ptr<DataPlane> make_nccl_plane(std::shared_ptr<Gpu> gpu, const NcclLimits& limits = {});
 
 }  // namespace elasticrun::worker

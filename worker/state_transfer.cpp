@@ -46,6 +46,13 @@ std::vector<Chunk> chunks_of(const TransferPart& part, std::size_t chunk_bytes) 
   return chunks;
 }
 
+// A round costs some fifty microseconds beside its bytes, and the last receiver of a part waits for
+// as many rounds as there are ranks before it.
+std::size_t round_bytes(std::uint64_t bytes, std::size_t parts) {
+  constexpr std::uint64_t rounds = 16, least = 1u << 20, most = 128u << 20;
+  return std::clamp(bytes / std::max<std::size_t>(1, parts) / rounds, least, most);
+}
+
 std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
 
 }  // namespace
@@ -67,11 +74,12 @@ struct StateTransfer::InFlight {
 };
 
 struct StateTransfer::Work {
-  Work(const StateTable& table, const std::vector<bool>& holds)
+  Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds)
       : image(table.segments()),
         plan(plan_transfer(holds, table.bytes())),
-        chunk_bytes(
-            std::max(chunk_bytes_min, chunk_bytes_max / std::max<std::size_t>(1, plan.size()))) {
+        chunk_bytes(in_rounds ? round_bytes(table.bytes(), plan.size())
+                              : std::max(chunk_bytes_min,
+                                         chunk_bytes_max / std::max<std::size_t>(1, plan.size()))) {
     for (const TransferPart& part : plan) {
       chunks.push_back(chunks_of(part, chunk_bytes));
       hashes.emplace_back(chunks.back().size());
@@ -101,7 +109,7 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   const auto start = std::chrono::steady_clock::now();
   if (std::find(holds_.begin(), holds_.end(), false) == holds_.end()) return {};
   agree(progress);
-  work_ = std::make_unique<Work>(table_, holds_);
+  work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
 
   std::vector<std::unique_ptr<Pending>> sent;
   if (group_.rank() == lead_ && !progress_.empty()) {
@@ -112,12 +120,17 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   if (receiver_) {
     if (keep_old_state) work_->staging.allocate(table_.bytes());
     if (!progress_.empty()) group_.recv(lead_, progress_.data(), progress_.size(), progress_tag);
+  }
+  if (group_.in_rounds()) {
+    for (const auto& pending : sent) pending->wait();
+    move_in_rounds();
+  } else if (receiver_) {
     receive_parts();
   } else {
     for (std::size_t i = 0; i < work_->plan.size(); ++i)
       if (work_->plan[i].route.front() == group_.rank()) send_part(i);
+    for (const auto& pending : sent) pending->wait();
   }
-  for (const auto& pending : sent) pending->wait();
   complete_ = true;
   return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};
 }
@@ -179,7 +192,7 @@ void StateTransfer::send_part(std::size_t index) {
   }
   for (InFlight& slot : slots)
     if (slot.going) slot.going->wait();
-  group_.send(next, hashes.data(), hashes.size() * sizeof hashes[0], tag);
+  verify(index);
 }
 
 // Where this rank stands in the route of a part.
@@ -217,16 +230,21 @@ void StateTransfer::receive_parts() {
 void StateTransfer::expect(InFlight& slot) {
   const TransferPart& part = work_->plan[slot.part];
   slot.chunk = work_->chunks[slot.part][slot.index];
-  if (std::byte* const staging = work_->staging.data()) {
-    work_->staging.prepare(slot.chunk.offset, slot.chunk.bytes);
-    slot.data = staging + slot.chunk.offset;
-  } else {
-    slot.data = work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
-  }
-  if (!slot.data) slot.data = slot.scratch_for(slot.chunk.bytes);
+  slot.data = place_of_chunk(slot);
   const int from = part.route[place_of(part, group_.rank()) - 1];
   slot.coming =
       group_.post_recv(from, slot.data, slot.chunk.bytes, static_cast<std::uint32_t>(slot.part));
+}
+
+// Where a chunk of this rank's lies, or will: its scratch memory when it has no one piece.
+std::byte* StateTransfer::place_of_chunk(InFlight& slot) const {
+  const Chunk& chunk = slot.chunk;
+  if (std::byte* const staging = work_->staging.data()) {
+    work_->staging.prepare(chunk.offset, chunk.bytes);
+    return staging + chunk.offset;
+  }
+  std::byte* const whole = work_->image.in_one_piece(chunk.offset, chunk.bytes);
+  return whole ? whole : slot.scratch_for(chunk.bytes);
 }
 
 void StateTransfer::take(InFlight& slot) {
@@ -241,6 +259,64 @@ void StateTransfer::take(InFlight& slot) {
     work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
 }
 
+// ---------------------------------------------------------------- in rounds
+
+// In round k the rank at place i of a part's route passes the part's chunk k - i on: what it
+// received in the round before. So both ends of a message post it in the same round, and no rank
+// waits for another one's later round.
+void StateTransfer::move_in_rounds() {
+  std::size_t rounds = 0;
+  for (std::size_t part = 0; part < work_->plan.size(); ++part)
+    rounds = std::max(rounds, work_->chunks[part].size() + work_->plan[part].route.size() - 2);
+  std::vector<InFlight> slots(2 * work_->plan.size());  // of each part what comes, and what goes
+  for (std::size_t round = 0; round < rounds; ++round) {
+    post_round(round, slots);
+    for (InFlight& slot : slots)
+      if (slot.going) slot.going->wait();
+    for (InFlight& slot : slots) {
+      if (slot.coming) {
+        slot.coming->wait();
+        if (slot.data == slot.scratch.data())
+          work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
+      }
+      const bool first_seen = slot.coming || (slot.going && !receiver_);
+      if (first_seen) work_->hashes[slot.part][slot.index] = hash_of(slot.data, slot.chunk.bytes);
+      slot.coming.reset();
+      slot.going.reset();
+    }
+  }
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
+}
+
+void StateTransfer::post_round(std::size_t round, std::vector<InFlight>& slots) {
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) {
+    const std::vector<int>& route = work_->plan[part].route;
+    const std::size_t place = place_of(work_->plan[part], group_.rank());
+    const auto has = [&](std::size_t hop) {
+      return round >= hop && round - hop < work_->chunks[part].size();
+    };
+    const auto prepare = [&](InFlight& slot, std::size_t hop) {
+      slot.part = part;
+      slot.index = round - hop;
+      slot.chunk = work_->chunks[part][slot.index];
+      slot.data = place_of_chunk(slot);
+    };
+    const auto tag = static_cast<std::uint32_t>(part);
+    InFlight& coming = slots[2 * part];
+    InFlight& going = slots[2 * part + 1];
+    if (place > 0 && place < route.size() && has(place - 1)) {
+      prepare(coming, place - 1);
+      coming.coming = group_.post_recv(route[place - 1], coming.data, coming.chunk.bytes, tag);
+    }
+    if (place + 1 < route.size() && has(place)) {
+      prepare(going, place);
+      if (going.data == going.scratch.data())
+        work_->image.copy_out(going.chunk.offset, going.chunk.bytes, going.data);
+      going.going = group_.post_send(route[place + 1], going.data, going.chunk.bytes, tag);
+    }
+  }
+}
+
 // Compares what came with what the holder saw, and passes the holder's hashes on.
 void StateTransfer::verify(std::size_t index) {
   const TransferPart& part = work_->plan[index];
@@ -249,6 +325,8 @@ void StateTransfer::verify(std::size_t index) {
   std::vector<std::uint64_t> holders(own.size());
   const std::size_t bytes = holders.size() * sizeof holders[0];
   const std::size_t place = place_of(part, group_.rank());
+  if (place == part.route.size()) return;  // a holder of another part
+  if (place == 0) return group_.send(part.route[1], own.data(), own.size() * sizeof own[0], tag);
   group_.recv(part.route[place - 1], holders.data(), bytes, tag);
   if (place + 1 < part.route.size()) group_.send(part.route[place + 1], holders.data(), bytes, tag);
   const auto [ours, theirs] = std::mismatch(own.begin(), own.end(), holders.begin());

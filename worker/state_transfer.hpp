@@ -57,6 +57,9 @@ class StateTransfer {
   void send_part(std::size_t index);
   void receive_parts();
   void expect(InFlight& slot);
+  void move_in_rounds();
+  void post_round(std::size_t round, std::vector<InFlight>& slots);
+  std::byte* place_of_chunk(InFlight& slot) const;
   void take(InFlight& slot);
   void verify(std::size_t part);
 

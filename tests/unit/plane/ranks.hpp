@@ -51,13 +51,14 @@ class Exchange {
 };
 
 using PlaneMaker = std::function<std::unique_ptr<DataPlane>()>;
-inline std::unique_ptr<DataPlane> make_test_gloo() {
+// What is tested over Gloo can be tested over another plane.
+inline PlaneMaker usual_planes = [] {
   return make_gloo_plane({.connect_limit = std::chrono::seconds(10)});
-}
+};
 
 // Calls body(rank, plane, exchange) on one thread per rank; throws what the first of them threw.
 inline void run_planes(int size, const std::function<void(int, DataPlane&, Exchange&)>& body,
-                       const PlaneMaker& make = make_test_gloo) {
+                       const PlaneMaker& make = usual_planes) {
   Exchange exchange(size);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(size));
   {
@@ -85,7 +86,7 @@ inline std::unique_ptr<Group> form(DataPlane& plane, Exchange& exchange, int ran
 
 // Calls body(group) on every rank of a formed group.
 inline void run_ranks(int size, const std::function<void(Group&)>& body,
-                      const PlaneMaker& make = make_test_gloo) {
+                      const PlaneMaker& make = usual_planes) {
   run_planes(
       size,
       [&](int rank, DataPlane& plane, Exchange& exchange) {
