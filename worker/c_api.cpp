@@ -15,8 +15,8 @@
 #include "base/check.hpp"
 #include "elasticrun/elasticrun.h"
 #include "worker/agent_courier.hpp"
+#include "worker/backend.hpp"
 #include "worker/gate.hpp"
-#include "worker/gloo_group.hpp"
 #include "worker/meter.hpp"
 #include "worker/own_loop.hpp"
 #include "worker/presence.hpp"
@@ -36,6 +36,7 @@ struct elasticrun_job {
   worker::StateTable table;
   worker::Meter meter;
   worker::Gate gate;
+  std::shared_ptr<worker::Gpu> gpu;          // null: the data plane uses none
   std::unique_ptr<worker::Courier> courier;  // none: open has failed
   std::optional<worker::Presence> presence;  // from the first train or start on
   std::optional<worker::Trainer> trainer;
@@ -121,11 +122,14 @@ std::int64_t required_number(const char* variable, std::int64_t otherwise) {
   return number == 0 ? otherwise : number;
 }
 
-std::unique_ptr<worker::DataPlane> make_plane() {
-  worker::GlooOptions options;
-  if (const std::string address = text_of("ELASTICRUN_ADDRESS"); !address.empty())
-    options.address = address;
-  return worker::make_gloo_plane(options);
+worker::Backend backend_of(const std::string& name) {
+  auto backend = worker::make_backend(
+      {.backend = name,
+       .host = text_of("ELASTICRUN_HOST"),
+       .address = text_of("ELASTICRUN_ADDRESS"),
+       .local_rank = static_cast<int>(std::max<std::int64_t>(number_of("LOCAL_RANK"), 0))});
+  if (!backend) throw Stop(ELASTICRUN_FAILED, backend.error().text);
+  return std::move(*backend);
 }
 
 void connect(elasticrun_job& job, const std::string& socket) {
@@ -136,7 +140,9 @@ void connect(elasticrun_job& job, const std::string& socket) {
           elasticrun::WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
       .version = version,
       .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
-  auto courier = worker::AgentCourier::open(options, make_plane(), job.gate, job.meter);
+  worker::Backend backend = backend_of(text_of("ELASTICRUN_BACKEND"));
+  job.gpu = std::move(backend.gpu);
+  auto courier = worker::AgentCourier::open(options, std::move(backend.plane), job.gate, job.meter);
   if (!courier) throw Stop(ELASTICRUN_FAILED, courier.error().text);
   job.courier = std::move(*courier);
 }
@@ -203,7 +209,7 @@ elasticrun_status elasticrun_open(elasticrun_job** job) {
   if (!*job) return ELASTICRUN_FAILED;
   return guarded(*job, [&] {
     if (!alone) return connect(**job, socket);
-    (*job)->courier = std::make_unique<worker::Solo>(make_plane());
+    (*job)->courier = std::make_unique<worker::Solo>(backend_of("gloo").plane);
     (*job)->gate.attach(*(*job)->courier);
   });
 }
@@ -363,7 +369,18 @@ elasticrun_status elasticrun_barrier(elasticrun_job* job) {
 }
 
 elasticrun_status elasticrun_commit(elasticrun_job* job) {
-  return guarded(job, [&] { started(*job, "commit").commit(); });
+  return guarded(job, [&] {
+    worker::OwnLoop& loop = started(*job, "commit");
+    if (job->gpu) job->gpu->wait();
+    loop.commit();
+  });
+}
+
+elasticrun_status elasticrun_stream(elasticrun_job* job, void* stream) {
+  return guarded(job, [&] {
+    check_usable(*job, "stream");
+    if (job->gpu) job->gpu->use_stream(static_cast<worker::cuda::Stream>(stream));
+  });
 }
 
 int64_t elasticrun_committed(const elasticrun_job* job) {

@@ -64,6 +64,13 @@ void Gpu::copy_and_wait(void* to, const void* from, std::size_t bytes, cuda::Str
   done.wait();
 }
 
+void Gpu::wait() const {
+  enter();
+  GpuEvent done(*this);
+  done.record(stream_);
+  done.wait();
+}
+
 void Gpu::check(cuda::Status status, const char* call) const {
   if (status == cuda::success) return;
   const char* text = nullptr;

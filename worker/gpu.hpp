@@ -43,6 +43,9 @@ class Gpu {
   void copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
   void copy_and_wait(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
 
+  // Until all that was enqueued on the program's stream is done.
+  void wait() const;
+
   // Throws GroupBroken, naming the call, when it failed. A failure of CUDA stays: the context is of
   // no use any more, and broken() says why.
   void check(cuda::Status status, const char* call) const;

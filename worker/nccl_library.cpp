@@ -51,7 +51,6 @@ std::string resolve(void* library, cuda::Driver& d) {
                                      symbol("cuDriverGetVersion", d.version),
                                      symbol("cuDeviceGetCount", d.device_count),
                                      symbol("cuDeviceGet", d.device),
-                                     symbol("cuDeviceGetPCIBusId", d.bus_id),
                                      symbol("cuDevicePrimaryCtxRetain", d.retain_context),
                                      symbol("cuDevicePrimaryCtxRelease_v2", d.release_context),
                                      symbol("cuCtxSetCurrent", d.set_context),
@@ -63,15 +62,11 @@ std::string resolve(void* library, cuda::Driver& d) {
                                      symbol("cuPointerGetAttribute", d.pointer_attribute),
                                      symbol("cuStreamCreate", d.create_stream),
                                      symbol("cuStreamDestroy_v2", d.destroy_stream),
-                                     symbol("cuStreamWaitEvent", d.wait_in_stream),
                                      symbol("cuEventCreate", d.create_event),
                                      symbol("cuEventDestroy_v2", d.destroy_event),
                                      symbol("cuEventRecord", d.record_event),
                                      symbol("cuEventQuery", d.query_event),
-                                     symbol("cuEventSynchronize", d.synchronize_event),
-                                     symbol("cuModuleLoadData", d.load_module),
-                                     symbol("cuModuleGetFunction", d.find_function),
-                                     symbol("cuLaunchKernel", d.launch)});
+                                     symbol("cuEventSynchronize", d.synchronize_event)});
 }
 
 std::string resolve(void* library, nccl::Functions& f) {

@@ -18,8 +18,6 @@
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
-struct CUmod_st;
-struct CUfunc_st;
 struct ncclComm;
 
 namespace elasticrun::worker {
@@ -34,10 +32,7 @@ using Address = unsigned long long;  // CUdeviceptr
 using Context = CUctx_st*;
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
-using Module = CUmod_st*;
-using Function = CUfunc_st*;
 inline constexpr int attribute_memory_type = 2;     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-inline constexpr int attribute_device_ordinal = 9;  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 inline constexpr unsigned memory_type_device = 2;   // CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned stream_non_blocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned event_no_timing = 2;      // CU_EVENT_DISABLE_TIMING
@@ -48,7 +43,6 @@ struct Driver {
   Status (*version)(int*) = nullptr;
   Status (*device_count)(int*) = nullptr;
   Status (*device)(Device*, int) = nullptr;
-  Status (*bus_id)(char*, int, Device) = nullptr;
   Status (*retain_context)(Context*, Device) = nullptr;
   Status (*release_context)(Device) = nullptr;
   Status (*set_context)(Context) = nullptr;
@@ -60,16 +54,11 @@ struct Driver {
   Status (*pointer_attribute)(void*, int, Address) = nullptr;
   Status (*create_stream)(Stream*, unsigned) = nullptr;
   Status (*destroy_stream)(Stream) = nullptr;
-  Status (*wait_in_stream)(Stream, Event, unsigned) = nullptr;
   Status (*create_event)(Event*, unsigned) = nullptr;
   Status (*destroy_event)(Event) = nullptr;
   Status (*record_event)(Event, Stream) = nullptr;
   Status (*query_event)(Event) = nullptr;
   Status (*synchronize_event)(Event) = nullptr;
-  Status (*load_module)(Module*, const void*) = nullptr;
-  Status (*find_function)(Function*, Module, const char*) = nullptr;
-  Status (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                   Stream, void**, void**) = nullptr;
 };
 
 }  // namespace cuda

@@ -37,7 +37,7 @@ Result<void> StateTable::add(char kind, const std::string& name, void* data, std
 
 Result<void> StateTable::add_state(const std::string& name, void* data, std::size_t bytes) {
   if (auto added = add('s', name, data, bytes); !added) return added;
-  segments_.push_back({static_cast<std::byte*>(data), bytes});
+  segments_.push_back({static_cast<std::byte*>(data), bytes, gpu_ && gpu_->holds(data)});
   return {};
 }
 
@@ -48,6 +48,8 @@ Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const s
   if (typed_ && type != type_)
     return wrong(kind, name,
                  "float32 and float64 are mixed; all gradients and buffers have one type");
+  if (gpu_ && data && gpu_->holds(data))
+    return wrong(kind, name, "lies on the GPU; reduce it with all_reduce in a loop of your own");
   if (auto added = add(kind, name, data, count * size_of(type)); !added) return added;
   type_ = type;
   typed_ = true;

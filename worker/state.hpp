@@ -12,11 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "worker/gpu.hpp"
 #include "worker/group.hpp"
 
 namespace elasticrun::worker {
@@ -32,10 +34,15 @@ struct Tensor {
 struct Segment {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  bool on_gpu = false;
 };
 
 class StateTable {
  public:
+  // State may lie on this GPU from now on.
+  void use_gpu(std::shared_ptr<const Gpu> gpu) { gpu_ = std::move(gpu); }
+  const Gpu* gpu() const { return gpu_.get(); }
+
   // Errors: registered after the start, null memory, a name taken or empty, a second numeric type.
   Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
   Result<void> add_gradients(const std::string& name, void* data, DataType type, std::size_t count);
@@ -71,6 +78,7 @@ class StateTable {
   Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
                          DataType type, std::size_t count);
 
+  std::shared_ptr<const Gpu> gpu_;
   std::vector<Entry> entries_;
   std::vector<Segment> segments_;  // of the state until seal(), then all
   std::vector<Tensor> gradients_;

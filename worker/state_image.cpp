@@ -8,7 +8,8 @@
 
 namespace elasticrun::worker {
 
-StateImage::StateImage(std::span<const Segment> segments) : segments_(segments) {
+StateImage::StateImage(std::span<const Segment> segments, const Gpu* gpu, bool group_reaches_gpu)
+    : segments_(segments), gpu_(gpu), group_reaches_gpu_(group_reaches_gpu) {
   std::uint64_t begin = 0;
   for (const Segment& segment : segments_) {
     begins_.push_back(begin);
@@ -24,6 +25,7 @@ std::size_t StateImage::segment_at(std::uint64_t offset) const {
 std::byte* StateImage::in_one_piece(std::uint64_t offset, std::size_t bytes) const {
   const std::size_t i = segment_at(offset);
   const std::size_t within = offset - begins_[i];
+  if (segments_[i].on_gpu && !group_reaches_gpu_) return nullptr;
   return within + bytes <= segments_[i].bytes ? segments_[i].data + within : nullptr;
 }
 
@@ -34,7 +36,7 @@ void StateImage::for_pieces(std::uint64_t offset, std::size_t bytes, Piece&& pie
   std::size_t within = offset - begins_[i];
   while (bytes > 0) {
     const std::size_t here = std::min(bytes, segments_[i].bytes - within);
-    piece(segments_[i].data + within, here);
+    piece(segments_[i], segments_[i].data + within, here);
     bytes -= here;
     within = 0;
     ++i;
@@ -42,18 +44,29 @@ void StateImage::for_pieces(std::uint64_t offset, std::size_t bytes, Piece&& pie
 }
 
 void StateImage::copy_out(std::uint64_t offset, std::size_t bytes, std::byte* to) const noexcept {
-  for_pieces(offset, bytes, [&](const std::byte* memory, std::size_t here) {
-    std::memcpy(to, memory, here);
+  for_pieces(offset, bytes, [&](const Segment& segment, std::byte* memory, std::size_t here) {
+    copy(segment, to, memory, here);
     to += here;
   });
 }
 
 void StateImage::copy_in(std::uint64_t offset, std::size_t bytes,
                          const std::byte* from) const noexcept {
-  for_pieces(offset, bytes, [&](std::byte* memory, std::size_t here) {
-    std::memcpy(memory, from, here);
+  for_pieces(offset, bytes, [&](const Segment& segment, std::byte* memory, std::size_t here) {
+    copy(segment, memory, from, here);
     from += here;
   });
+}
+
+// A GPU that fails in here ends the process: the state may be half-new.
+void StateImage::copy(const Segment& segment, std::byte* to, const std::byte* from,
+                      std::size_t bytes) const {
+  if (!segment.on_gpu) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  gpu_->enter();
+  gpu_->copy_and_wait(to, from, bytes, gpu_->stream());
 }
 
 StagingMemory::~StagingMemory() {

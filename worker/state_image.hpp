@@ -13,9 +13,12 @@ namespace elasticrun::worker {
 
 class StateImage {
  public:
-  explicit StateImage(std::span<const Segment> segments);
+  // `gpu` holds the segments that lie on one; a group that reaches its memory takes them as they
+  // lie.
+  explicit StateImage(std::span<const Segment> segments, const Gpu* gpu = nullptr,
+                      bool group_reaches_gpu = false);
 
-  // Where [offset, offset + bytes) lies; null when it does not lie in one piece.
+  // Where [offset, offset + bytes) lies; null when it does not lie in one piece, or out of reach.
   std::byte* in_one_piece(std::uint64_t offset, std::size_t bytes) const;
   void copy_out(std::uint64_t offset, std::size_t bytes, std::byte* to) const noexcept;
   void copy_in(std::uint64_t offset, std::size_t bytes, const std::byte* from) const noexcept;
@@ -25,8 +28,11 @@ class StateImage {
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t bytes, Piece&& piece) const;
   std::size_t segment_at(std::uint64_t offset) const;
+  void copy(const Segment& segment, std::byte* to, const std::byte* from, std::size_t bytes) const;
 
   std::span<const Segment> segments_;
+  const Gpu* const gpu_;
+  const bool group_reaches_gpu_;
   std::vector<std::uint64_t> begins_;  // of each segment in the row
 };
 

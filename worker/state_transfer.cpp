@@ -53,6 +53,9 @@ std::size_t round_bytes(std::uint64_t bytes, std::size_t parts) {
   return std::clamp(bytes / std::max<std::size_t>(1, parts) / rounds, least, most);
 }
 
+// Instead of a hash. A chunk that has this one by chance is not compared.
+constexpr std::uint64_t not_taken = 0;
+
 std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
 
 }  // namespace
@@ -75,7 +78,8 @@ struct StateTransfer::InFlight {
 
 struct StateTransfer::Work {
   Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds)
-      : image(table.segments()),
+      : image(table.segments(), table.gpu(), in_rounds),
+        gpu(table.gpu()),
         plan(plan_transfer(holds, table.bytes())),
         chunk_bytes(in_rounds ? round_bytes(table.bytes(), plan.size())
                               : std::max(chunk_bytes_min,
@@ -86,7 +90,13 @@ struct StateTransfer::Work {
     }
   }
 
+  // Chunks on the GPU are not hashed: the networks between GPUs look after what they carry.
+  std::uint64_t hash(const Chunk& chunk, const std::byte* data) const {
+    return gpu && gpu->holds(data) ? not_taken : hash_of(data, chunk.bytes);
+  }
+
   const StateImage image;
+  const Gpu* const gpu;
   const std::vector<TransferPart> plan;
   const std::size_t chunk_bytes;
   std::vector<std::vector<Chunk>> chunks;          // by part
@@ -188,7 +198,7 @@ void StateTransfer::send_part(std::size_t index) {
       work_->image.copy_out(slot.chunk.offset, slot.chunk.bytes, slot.data);
     }
     slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
-    hashes[i] = hash_of(slot.data, slot.chunk.bytes);
+    hashes[i] = work_->hash(slot.chunk, slot.data);
   }
   for (InFlight& slot : slots)
     if (slot.going) slot.going->wait();
@@ -254,7 +264,7 @@ void StateTransfer::take(InFlight& slot) {
   if (next < part.route.size())
     slot.going = group_.post_send(part.route[next], slot.data, slot.chunk.bytes,
                                   static_cast<std::uint32_t>(slot.part));
-  work_->hashes[slot.part][slot.index] = hash_of(slot.data, slot.chunk.bytes);
+  work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
   if (slot.data == slot.scratch.data())
     work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
 }
@@ -280,7 +290,7 @@ void StateTransfer::move_in_rounds() {
           work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
       }
       const bool first_seen = slot.coming || (slot.going && !receiver_);
-      if (first_seen) work_->hashes[slot.part][slot.index] = hash_of(slot.data, slot.chunk.bytes);
+      if (first_seen) work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
       slot.coming.reset();
       slot.going.reset();
     }
@@ -329,7 +339,10 @@ void StateTransfer::verify(std::size_t index) {
   if (place == 0) return group_.send(part.route[1], own.data(), own.size() * sizeof own[0], tag);
   group_.recv(part.route[place - 1], holders.data(), bytes, tag);
   if (place + 1 < part.route.size()) group_.send(part.route[place + 1], holders.data(), bytes, tag);
-  const auto [ours, theirs] = std::mismatch(own.begin(), own.end(), holders.begin());
+  const auto agree = [](std::uint64_t a, std::uint64_t b) {
+    return a == b || a == not_taken || b == not_taken;
+  };
+  const auto [ours, theirs] = std::mismatch(own.begin(), own.end(), holders.begin(), agree);
   if (ours == own.end()) return;
   const std::uint64_t at =
       work_->chunks[index][static_cast<std::size_t>(ours - own.begin())].offset;

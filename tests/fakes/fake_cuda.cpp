@@ -1,6 +1,9 @@
 // The driver's half of the fake GPU. See fake_gpu.hpp.
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -61,11 +64,17 @@ struct State {
   std::map<std::string, int> counts;
   std::multimap<std::string, Plan> plans;
   std::map<std::uintptr_t, std::size_t> memory;  // on the GPU, by address
+  std::FILE* log = nullptr;
   bool stuck = true;
   int version = 22809;
-  int devices = 2;
+  int devices = 8;
   int communicators = 0, streams = 0, events = 0;
 };
+
+void log_from_environment(State& state) {
+  if (const char* prefix = std::getenv("FAKE_GPU_LOG"))
+    state.log = std::fopen((std::string(prefix) + "." + std::to_string(::getpid())).c_str(), "a");
+}
 
 void plan_from_environment(State& state) {
   const char* text = std::getenv("FAKE_GPU_TROUBLE");
@@ -84,6 +93,7 @@ void plan_from_environment(State& state) {
 State& state() {
   static State* const one = [] {
     auto* made = new State;  // streams may outlive everything
+    log_from_environment(*made);
     plan_from_environment(*made);
     return made;
   }();
@@ -135,6 +145,10 @@ std::optional<Trouble> note(const std::string& call) {
   State& s = state();
   std::unique_lock lock(s.mutex);
   s.calls.push_back(call);
+  if (s.log) {
+    std::fprintf(s.log, "%s\n", call.c_str());
+    std::fflush(s.log);
+  }
   const int nth = ++s.counts[call];
   const auto [first, last] = s.plans.equal_range(call);
   for (auto plan = first; plan != last; ++plan) {
@@ -215,10 +229,6 @@ int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
   return success;
 }
-int cuDeviceGetPCIBusId(char* text, int size, int) {
-  std::strncpy(text, "0000:01:00.0", static_cast<std::size_t>(size));
-  return success;
-}
 int cuDevicePrimaryCtxRetain(Context** context, int) {
   static auto* const contexts = new std::deque<Context>;
   static std::mutex mutex;
@@ -278,12 +288,6 @@ int cuStreamDestroy_v2(CUstream_st* stream) {
   delete stream;
   return success;
 }
-int cuStreamWaitEvent(CUstream_st* stream, CUevent_st* event, unsigned) {
-  enqueue(stream, [reached = event->reached] {
-    while (!*reached) std::this_thread::yield();
-  });
-  return success;
-}
 int cuEventCreate(CUevent_st** event, unsigned) {
   *event = new CUevent_st;
   change(&State::events, 1);
@@ -305,47 +309,4 @@ int cuEventSynchronize(CUevent_st* event) {
 }
 int cuEventQuery(CUevent_st* event) { return *event->reached ? success : not_ready; }
 
-// Kernels are known by their names.
-int cuModuleLoadData(void** module, const void*) {
-  static int place;
-  *module = &place;
-  return success;
-}
-int cuModuleGetFunction(const char** function, void*, const char* name) {
-  static const char* const known[] = {"scale_f32", "scale_f64", "add_scaled_f32", "add_scaled_f64"};
-  for (const char* one : known)
-    if (std::strcmp(one, name) == 0) {
-      *function = one;
-      return success;
-    }
-  return 500;
-}
-
 }  // extern "C"
-
-namespace {
-
-// (to, from, count, weight): to = weight * from, or added to it.
-template <class T>
-std::function<void()> weighing(bool adds, void** parameters) {
-  auto* const to = *static_cast<T**>(parameters[0]);
-  const auto* const from = *static_cast<T**>(parameters[1]);
-  const auto count = *static_cast<unsigned long long*>(parameters[2]);
-  const T weight = *static_cast<T*>(parameters[3]);
-  return [=] {
-    for (unsigned long long i = 0; i < count; ++i)
-      to[i] = adds ? to[i] + weight * from[i] : weight * from[i];
-  };
-}
-
-}  // namespace
-
-extern "C" int cuLaunchKernel(const char* function, unsigned, unsigned, unsigned, unsigned,
-                              unsigned, unsigned, unsigned, CUstream_st* stream, void** parameters,
-                              void**) {
-  const std::string name = function;
-  const bool adds = name.starts_with("add");
-  enqueue(stream, name.ends_with("f32") ? weighing<float>(adds, parameters)
-                                        : weighing<double>(adds, parameters));
-  return success;
-}

@@ -4,7 +4,7 @@
 // may be threads or processes, move real bytes through shared memory, so collectives give true
 // sums. What a test plays with: which call fails or hangs, which version it is, what was called.
 // FAKE_GPU_TROUBLE=CALL:NTH:KIND says the same to a process (CALL of NCCL, NTH from 1, KIND a name
-// below).
+// below); FAKE_GPU_LOG=PREFIX writes the calls of each process to PREFIX.PID.
 #pragma once
 
 #include <string>

@@ -48,6 +48,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/ssh/ssh_session*",
       "rendezvous/server.*",
       "worker/agent_courier.*",
+      "worker/auto_plane.*",
       "worker/c_api.*",  // asks for the process id
       "worker/connection.*",
       "worker/engine*",

@@ -31,7 +31,7 @@ TEST_CASE("what a host lacks is named, with what to do") {
   CHECK(trouble({.cuda = FAKE_GPU, .nccl = FAKE_GPU}) ==
         "--backend nccl: no usable GPU on n3: cuInit: no CUDA-capable device is detected; look at "
         "nvidia-smi there or use --backend gloo");
-  fake_gpu::set_devices(2);
+  fake_gpu::set_devices(8);
 }
 
 TEST_CASE("what came late is optional") {
@@ -39,7 +39,7 @@ TEST_CASE("what came late is optional") {
   REQUIRE(loaded.has_value());
   CHECK((*loaded)->nccl_version == 22809);
   CHECK((*loaded)->driver_version == 13000);
-  CHECK((*loaded)->devices == 2);
+  CHECK((*loaded)->devices == 8);
   CHECK(bool((*loaded)->nccl.shrink));
   const auto old = load_gpu_libraries("n3", {.cuda = FAKE_GPU_OLD, .nccl = FAKE_GPU_OLD});
   REQUIRE(old.has_value());
@@ -51,6 +51,7 @@ TEST_CASE("what came late is optional") {
 
 TEST_CASE("a worker without a GPU of its own says so") {
   const GpuLibraryNames fakes{.cuda = FAKE_GPU, .nccl = FAKE_GPU};
+  fake_gpu::set_devices(2);
   const auto none = Gpu::open("n3", 2, fakes);
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().text ==
@@ -59,7 +60,7 @@ TEST_CASE("a worker without a GPU of its own says so") {
   CHECK(Gpu::open("n3", 1, fakes).has_value());
   fake_gpu::set_devices(1);
   CHECK(Gpu::open("n3", 5, fakes).has_value());  // narrowed to its own
-  fake_gpu::set_devices(2);
+  fake_gpu::set_devices(8);
 }
 
 TEST_CASE("versions are told as people write them") {

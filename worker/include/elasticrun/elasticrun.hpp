@@ -212,6 +212,8 @@ class Job {
     check(elasticrun_broadcast(job_, data, bytes, root));
   }
   void barrier() { check(elasticrun_barrier(job_)); }
+  // Of the GPU; collectives run on it, in memory of the GPU or of the host.
+  void stream(void* stream) { check(elasticrun_stream(job_, stream)); }
   void commit() { check(elasticrun_commit(job_)); }
   std::int64_t committed() const { return elasticrun_committed(job_); }
   void leave() { check(elasticrun_leave(job_)); }

@@ -1,0 +1,119 @@
+#include "worker/auto_plane.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace elasticrun::worker {
+namespace {
+
+// Between the two halves of what is published; in neither of them.
+constexpr char between = '+';
+
+// What one plane reads of it; empty when that rank has not published for it.
+std::vector<std::string> half(const std::vector<std::string>& published, bool second) {
+  std::vector<std::string> parts;
+  for (const std::string& text : published) {
+    const std::size_t end = text.find(between);
+    if (second)
+      parts.push_back(end == text.npos ? "" : text.substr(end + 1));
+    else
+      parts.push_back(text.substr(0, end));
+  }
+  return parts;
+}
+
+class AutoGroup final : public Group {
+ public:
+  AutoGroup(std::unique_ptr<Group> gloo, std::unique_ptr<Group> nccl,
+            std::shared_ptr<const Gpu> gpu)
+      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(std::move(gpu)) {}
+
+  int rank() const override { return gloo_->rank(); }
+  int size() const override { return gloo_->size(); }
+  std::string publish() override {
+    std::string text = gloo_->publish();
+    if (nccl_) text += between + nccl_->publish();
+    return text;
+  }
+  void connect(const std::vector<std::string>& published) override {
+    const std::vector<std::string> offers = half(published, true);
+    const bool all = nccl_ && std::ranges::none_of(offers, &std::string::empty);
+    Group* const chosen = all ? nccl_.get() : gloo_.get();
+    chosen->connect(all ? offers : half(published, false));
+    // What was not taken would keep sockets, or a communicator for a shrink.
+    if (all) gloo_->close();
+    chosen_ = chosen;
+  }
+  void abort() noexcept override {
+    gloo_->abort();
+    if (nccl_) nccl_->abort();
+  }
+  void close() noexcept override {
+    gloo_->close();
+    if (nccl_) nccl_->close();
+  }
+  void all_reduce(void* data, DataType type, std::size_t count) override {
+    reachable(data, count * size_of(type),
+              [&](void* memory) { chosen().all_reduce(memory, type, count); });
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });
+  }
+  void barrier() override { chosen().barrier(); }
+  bool in_rounds() const override { return chosen().in_rounds(); }
+  std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
+                                     std::uint32_t tag) override {
+    return chosen().post_send(to, data, bytes, tag);
+  }
+  std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,
+                                     std::uint32_t tag) override {
+    return chosen().post_recv(from, data, bytes, tag);
+  }
+
+ private:
+  Group& chosen() const {
+    if (Group* const one = chosen_) return *one;
+    throw GroupBroken("used before it was connected");
+  }
+
+  // Calls operation(memory that the chosen group can reach).
+  template <class Operation>
+  void reachable(void* data, std::size_t bytes, Operation&& operation) {
+    if (!gpu_ || &chosen() == nccl_.get() || !gpu_->holds(data)) return operation(data);
+    std::vector<std::byte> host(bytes);
+    gpu_->enter();
+    gpu_->copy_and_wait(host.data(), data, bytes, gpu_->stream());
+    operation(host.data());
+    gpu_->copy_and_wait(data, host.data(), bytes, gpu_->stream());
+  }
+
+  const std::unique_ptr<Group> gloo_, nccl_;
+  const std::shared_ptr<const Gpu> gpu_;
+  std::atomic<Group*> chosen_{nullptr};
+};
+
+class AutoPlane final : public DataPlane {
+ public:
+  AutoPlane(std::unique_ptr<DataPlane> gloo, std::unique_ptr<DataPlane> nccl,
+            std::shared_ptr<const Gpu> gpu)
+      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(std::move(gpu)) {}
+  std::unique_ptr<Group> create(int rank, int size, bool one_host) override {
+    return std::make_unique<AutoGroup>(gloo_->create(rank, size, one_host),
+                                       nccl_ ? nccl_->create(rank, size, one_host) : nullptr, gpu_);
+  }
+
+ private:
+  const std::unique_ptr<DataPlane> gloo_, nccl_;
+  const std::shared_ptr<const Gpu> gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<DataPlane> make_auto_plane(std::unique_ptr<DataPlane> gloo,
+                                           std::unique_ptr<DataPlane> nccl,
+                                           std::shared_ptr<const Gpu> gpu) {
+  return std::make_unique<AutoPlane>(std::move(gloo), std::move(nccl), std::move(gpu));
+}
+
+}  // namespace elasticrun::worker
