@@ -150,6 +150,15 @@ std::vector<std::string> with_account(std::vector<std::string> env,
   return to_entries(all);
 }
 
+std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts& facts) {
+  Variables all = to_map(env);
+  all["ELASTICRUN_SOCKET"] = facts.socket;
+  all["ELASTICRUN_WORKER"] = fmt::format("{}", facts.worker.value);
+  all["ELASTICRUN_ADDRESS"] = facts.address;
+  if (!facts.interface.empty()) all.emplace("NCCL_SOCKET_IFNAME", "=" + facts.interface);
+  return to_entries(all);
+}
+
 std::vector<std::string> worker_environment(std::span<const Slot> world, Rank rank,
                                             const JobFacts& facts,
                                             std::span<const std::string> passed) {
@@ -180,6 +189,7 @@ std::vector<std::string> worker_environment(std::span<const Slot> world, Rank ra
   set("ELASTICRUN_HOST", self.host_name);
   set("ELASTICRUN_SLOT", self.slot);
   set("ELASTICRUN_GENERATION", facts.generation.value);
+  if (!facts.backend.empty()) set("ELASTICRUN_BACKEND", facts.backend);
   if (facts.max_batch > 0) set("ELASTICRUN_MAX_BATCH", facts.max_batch);
   return to_entries(all);
 }

@@ -42,6 +42,18 @@ Result<std::vector<std::string>> passed_environment(std::span<const std::string>
 std::vector<std::string> with_account(std::vector<std::string> env,
                                       std::span<const std::string> there);
 
+// What only the agent of its host can tell a worker.
+struct HostFacts {
+  std::string socket;  // of the agent
+  WorkerId worker;
+  std::string address;    // where workers of other hosts reach this one
+  std::string interface;  // that has the address; empty: not known
+};
+
+// `env` with these facts instead of any that it says already. NCCL is told the interface, exactly
+// and with its own variable, unless the caller has chosen one: else it takes the first it finds.
+std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts& facts);
+
 // What all workers of a job are told alike.
 struct JobFacts {
   std::string job_id;
@@ -51,6 +63,7 @@ struct JobFacts {
   int max_restarts = 0;
   Generation generation;       // of the world described
   std::int64_t max_batch = 0;  // 0: not said
+  std::string backend;         // of the data plane
 };
 
 // The complete environment of the worker with this rank in `world` (slots in rank order): `passed`,

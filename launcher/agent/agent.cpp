@@ -303,14 +303,13 @@ Parcels::Handlers Agent::handlers_of_parcels() {
 
 void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
-  std::erase_if(order.env, [](const std::string& entry) {
-    const auto is = [&](const char* name) { return entry.starts_with(name); };
-    return is("ELASTICRUN_SOCKET=") || is("ELASTICRUN_WORKER=") || is("ELASTICRUN_ADDRESS=");
-  });
-  order.env = with_account(std::move(order.env), own_environment());
-  order.env.push_back(fmt::format("ELASTICRUN_SOCKET={}/agent.sock", directory_));
-  order.env.push_back(fmt::format("ELASTICRUN_WORKER={}", id.value));
-  order.env.push_back("ELASTICRUN_ADDRESS=" + address_);
+  const auto own = own_addresses();
+  const auto here = std::ranges::find(own, address_, &OwnAddress::address);
+  order.env = with_host(with_account(std::move(order.env), own_environment()),
+                        {.socket = directory_ + "/agent.sock",
+                         .worker = id,
+                         .address = address_,
+                         .interface = here == own.end() ? "" : here->interface});
   auto worker = WorkerProcess::start(
       io_, order, start_.name, program,
       {.on_started =

@@ -235,6 +235,7 @@ class Converter {
     spec_.bind = text("bind");
     spec_.join_key = text("join-key");
     spec_.network = text("network");
+    read_backend();
     spec_.wrap = text("wrap");
     if (find("wrap"))
       if (const auto why = launcher::wrap_mistake(spec_.wrap); !why.empty()) fail("wrap", why);
@@ -246,6 +247,13 @@ class Converter {
     spec_.quiet = toggle("quiet");
     spec_.explain = toggle("explain");
     spec_.dry_run = toggle("dry-run");
+  }
+
+  void read_backend() {
+    if (!find("backend")) return;
+    spec_.backend = text("backend");
+    if (spec_.backend != "auto" && spec_.backend != "gloo" && spec_.backend != "nccl")
+      fail("backend", fmt::format("'{}' is not known; use auto, gloo or nccl", spec_.backend));
   }
 
   void read_port() {

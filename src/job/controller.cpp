@@ -262,6 +262,7 @@ wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size
   facts.max_restarts = spec_.max_restarts.value_or(0);
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
+  facts.backend = spec_.backend;
   speakers_[id] = Speaker{id, own.host_name, slot.index, -1};
   const auto& passed = agents_.is_here(slot.host) ? passed_here_ : passed_elsewhere_;
   wire::StartWorker order{id, slot.index, spec_.argv,

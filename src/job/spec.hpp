@@ -53,6 +53,7 @@ struct JobSpec {
   launcher::SshOverrides ssh;                   // of the command line
   std::string bind;                             // where we listen; empty: where hosts can dial
   std::string network;                          // of the data plane; empty: likewise
+  std::string backend = "auto";                 // of the data plane: auto, gloo or nccl
   std::string wrap;                             // what agents are started inside of; empty: nothing
   std::uint16_t port_first = 0;                 // where agents dial; 0: any free port
   std::uint16_t port_last = 0;

@@ -55,6 +55,7 @@ Hosts
       --bind CIDR|NIC             where agents dial in
       --port N|A-B                likewise [any]
       --network CIDR|NIC          where workers of several hosts meet
+      --backend NAME              auto; gloo: CPUs; nccl: GPUs [auto]
       --wrap COMMAND              agents start inside it: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)

@@ -36,6 +36,23 @@ std::string names(const Entries& entries) {
 
 }  // namespace
 
+TEST_CASE("what the agent of the host adds") {
+  const HostFacts here{
+      .socket = "/s", .worker = WorkerId(4), .address = "10.0.0.2", .interface = "eth1"};
+  CHECK(with_host({"A=1", "ELASTICRUN_SOCKET=/other"}, here) ==
+        Entries{"A=1", "ELASTICRUN_ADDRESS=10.0.0.2", "ELASTICRUN_SOCKET=/s", "ELASTICRUN_WORKER=4",
+                "NCCL_SOCKET_IFNAME==eth1"});
+  CHECK(has(with_host({"NCCL_SOCKET_IFNAME=ib"}, here), "NCCL_SOCKET_IFNAME=ib"));
+  CHECK(with_host({}, {.socket = "/s", .worker = WorkerId(4), .address = "x"}).size() == 3);
+}
+
+TEST_CASE("the data plane is told when it is said") {
+  JobFacts said = facts();
+  CHECK(names(worker_environment(world, Rank(0), said, {})).find("BACKEND") == std::string::npos);
+  said.backend = "nccl";
+  CHECK(has(worker_environment(world, Rank(0), said, {}), "ELASTICRUN_BACKEND=nccl"));
+}
+
 TEST_CASE("the whole environment of one worker") {
   CHECK(worker_environment(world, Rank(1), facts(), Entries{"PATH=/bin", "RANK=9"}) ==
         Entries{"ELASTICRUN_GENERATION=5",

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Training over NCCL, on a GPU that is a fake: kills, growing and shrinking, and what is missing.
+
+The fake is one shared object under the names of the driver and of NCCL, where workers find them
+first. It moves real bytes between the workers and logs the calls that manage communicators.
+"""
+import glob
+import os
+import signal
+import unittest
+from typing import Any
+
+from job import BIN, FASHION, Job, kill, read
+from training import Training
+
+FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "libfake_gpu.so"))
+
+
+class OverNccl(Training):
+    """A training whose workers find the fake; `backend` none: by default."""
+
+    def __init__(self, hosts: str, backend: str | None = "nccl", **more: Any) -> None:
+        options = [*more.pop("options", []), *(["--backend", backend] if backend else [])]
+        self.libraries = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"er-fake-{os.getpid()}")
+        os.makedirs(self.libraries, exist_ok=True)
+        for name in ("libcuda.so.1", "libnccl.so.2"):
+            link = os.path.join(self.libraries, name)
+            if not os.path.islink(link):
+                os.symlink(FAKE, link)
+        super().__init__(hosts, options=options, env={
+            "LD_LIBRARY_PATH": self.libraries, "FAKE_GPU_LOG": os.path.join(self.libraries, "log")},
+            **more)
+
+    def __exit__(self, *ended: Any) -> None:
+        super().__exit__(*ended)
+        for path in glob.glob(os.path.join(self.libraries, "*")):
+            os.unlink(path)
+        os.rmdir(self.libraries)
+
+    def calls(self, pid: int) -> list[str]:
+        return read(os.path.join(self.libraries, f"log.{pid}")).split("\n")
+
+
+class Nccl(unittest.TestCase):
+    def test_kills_and_replacements(self) -> None:
+        """Survivors shrink their communicator, newcomers come by a new one; nothing is lost."""
+        with OverNccl("localhost slots=4\\n", epochs=4, device_ms=4) as job:
+            job.world(4)
+            first = set(job.workers().values())
+            killed = []
+            for rank in (3, 0):
+                killed.append(job.pid_of_rank(rank))
+                after = job.now()
+                kill(killed[-1], signal.SIGKILL)
+                job.wait_for("world_formed", after, planned=False, size=3)
+                job.world(4, after)
+            self.assertLessEqual(first - set(killed), set(job.workers().values()), "survivors stay")
+            survivors = sorted(first - set(killed))
+            for pid in survivors:
+                calls = job.calls(pid)
+                shrinks = [call for call in calls if call.startswith("ncclCommShrink")]
+                self.assertEqual(len(shrinks), 2, calls)
+            self.assertEqual(job.wait(120), 0, job.err())
+            self.assertEqual(job.unexpected_ends(), sorted(killed))
+            self.assertRegex(job.lineage(), "80 steps in 4 epochs of 2560 samples, each used once")
+            self.assertEqual(job.leftovers(), [])
+        self.assertEqual(glob.glob("/dev/shm/fake-nccl-*"), [])
+
+    def test_hosts_come_and_go(self) -> None:
+        """Planned changes form a new communicator while the old one trains."""
+        with OverNccl("localhost slots=2\\n", epochs=100) as job:
+            job.world(2)
+            first = set(job.workers().values())
+            for size in (4, 3, 1, 2):
+                after = job.now()
+                job.set_hosts(f"localhost slots={size}\n")
+                job.world(size, after)
+                if size > 1:
+                    self.assertTrue(job.find("world_formed", after, planned=True, size=size))
+            self.assertTrue(first & set(job.workers().values()), "one stayed all the time")
+            for pid in first & set(job.workers().values()):
+                self.assertFalse([call for call in job.calls(pid) if "Shrink" in call])
+            kill(job.process.pid, signal.SIGINT)
+            self.assertEqual(job.wait(30), 130, job.err())
+            self.assertEqual(job.leftovers(), [])
+
+    def test_auto_takes_nccl_where_all_can(self) -> None:
+        with OverNccl("localhost slots=2\\n", backend=None, epochs=1) as job:
+            job.world(2)
+            pids = list(job.workers().values())
+            self.assertEqual(job.wait(60), 0, job.err())
+            for pid in pids:
+                self.assertIn("ncclAllReduce", job.calls(pid))
+
+    def test_a_host_without_a_driver_is_named(self) -> None:
+        options = ["--backend", "nccl", "--np", "2", "--max-batch", "128"]
+        with Job(options, [FASHION, "--samples", "256"]) as job:
+            self.assertNotEqual(job.wait(60), 0)
+            self.assertIn("--backend nccl: no CUDA driver on ", job.err() + job.out())
+            self.assertIn("libcuda.so.1 not found; install the driver or use --backend gloo",
+                          job.err() + job.out())
+
+
+if __name__ == "__main__":
+    unittest.main()
