@@ -57,6 +57,10 @@ class AutoGroup final : public Group {
     reachable(data, count * size_of(type),
               [&](void* memory) { chosen().all_reduce(memory, type, count); });
   }
+  void all_reduce_each(std::span<const Row> rows, DataType type) override {
+    if (gpu_ && &chosen() == gloo_.get()) return Group::all_reduce_each(rows, type);
+    chosen().all_reduce_each(rows, type);
+  }
   void broadcast(void* data, std::size_t bytes, int root) override {
     reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });
   }
@@ -81,23 +85,24 @@ class AutoGroup final : public Group {
   template <class Operation>
   void reachable(void* data, std::size_t bytes, Operation&& operation) {
     if (!gpu_ || &chosen() == nccl_.get() || !gpu_->holds(data)) return operation(data);
-    std::vector<std::byte> host(bytes);
+    if (carried_.size() < bytes) carried_.resize(bytes);
     gpu_->enter();
-    gpu_->copy_and_wait(host.data(), data, bytes, gpu_->stream());
-    operation(host.data());
-    gpu_->copy_and_wait(data, host.data(), bytes, gpu_->stream());
+    gpu_->copy_and_wait(carried_.data(), data, bytes, gpu_->stream());
+    operation(carried_.data());
+    gpu_->copy_and_wait(data, carried_.data(), bytes, gpu_->stream());
   }
 
   const std::unique_ptr<Group> gloo_, nccl_;
   const std::shared_ptr<const Gpu> gpu_;
   std::atomic<Group*> chosen_{nullptr};
+  std::vector<std::byte> carried_;  // of the GPU, on the host
 };
 
 class AutoPlane final : public DataPlane {
  public:
   AutoPlane(std::unique_ptr<DataPlane> gloo, std::unique_ptr<DataPlane> nccl,
-            std::shared_ptr<const Gpu> gpu)
-      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(std::move(gpu)) {}
+            const std::shared_ptr<Gpu>& gpu)
+      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(gpu) {}
   std::unique_ptr<Group> create(int rank, int size, bool one_host) override {
     return std::make_unique<AutoGroup>(gloo_->create(rank, size, one_host),
                                        nccl_ ? nccl_->create(rank, size, one_host) : nullptr, gpu_);
@@ -105,15 +110,15 @@ class AutoPlane final : public DataPlane {
 
  private:
   const std::unique_ptr<DataPlane> gloo_, nccl_;
-  const std::shared_ptr<const Gpu> gpu_;
+  const std::shared_ptr<Gpu>& gpu_;
 };
 
 }  // namespace
 
 std::unique_ptr<DataPlane> make_auto_plane(std::unique_ptr<DataPlane> gloo,
                                            std::unique_ptr<DataPlane> nccl,
-                                           std::shared_ptr<const Gpu> gpu) {
-  return std::make_unique<AutoPlane>(std::move(gloo), std::move(nccl), std::move(gpu));
+                                           const std::shared_ptr<Gpu>& gpu) {
+  return std::make_unique<AutoPlane>(std::move(gloo), std::move(nccl), gpu);
 }
 
 }  // namespace elasticrun::worker

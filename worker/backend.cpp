@@ -8,21 +8,20 @@
 
 namespace elasticrun::worker {
 
-Result<Backend> make_backend(const BackendOptions& options) {
+Result<std::unique_ptr<DataPlane>> make_plane(const BackendOptions& options,
+                                              std::shared_ptr<Gpu>& gpu) {
+  std::unique_ptr<DataPlane> nccl;
+  if (options.backend == "nccl" || options.backend == "auto") {
+    auto opened = Gpu::open(options.host, options.local_rank);
+    const std::string trouble = opened ? (*opened)->nccl_trouble() : opened.error().text;
+    if (!trouble.empty() && options.backend == "nccl") return Error{trouble};
+    if (opened) gpu = std::move(*opened);
+    if (trouble.empty()) nccl = make_nccl_plane(gpu);
+    if (options.backend == "nccl") return nccl;
+  }
   GlooOptions gloo;
   if (!options.address.empty()) gloo.address = options.address;
-  const bool may_be_nccl = options.backend == "nccl" || options.backend == "auto";
-  if (!may_be_nccl) return Backend{make_gloo_plane(gloo), nullptr};
-  auto gpu = Gpu::open(options.host, options.local_rank);
-  if (!gpu && options.backend == "nccl") return gpu.error();
-  Backend backend;
-  if (gpu) {
-    backend.gpu = *gpu;
-    backend.plane = make_nccl_plane(*gpu);
-  }
-  if (options.backend == "auto")
-    backend.plane = make_auto_plane(make_gloo_plane(gloo), std::move(backend.plane), backend.gpu);
-  return backend;
+  return make_auto_plane(make_gloo_plane(gloo), std::move(nccl), gpu);
 }
 
 }  // namespace elasticrun::worker

@@ -17,12 +17,9 @@ struct BackendOptions {
   int local_rank = 0;
 };
 
-struct Backend {
-  std::unique_ptr<DataPlane> plane;
-  std::shared_ptr<Gpu> gpu;  // null: none is used
-};
-
-// An error says what nccl lacks here.
-Result<Backend> make_backend(const BackendOptions& options);
+// An error says what nccl lacks here. `gpu` outlives the plane: the GPU that nccl or auto will use,
+// and with gloo null, until the program is found to use one, which may be until it trains.
+Result<std::unique_ptr<DataPlane>> make_plane(const BackendOptions& options,
+                                              std::shared_ptr<Gpu>& gpu);
 
 }  // namespace elasticrun::worker

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <optional>
@@ -14,14 +12,12 @@
 
 #include "base/check.hpp"
 #include "elasticrun/elasticrun.h"
-#include "worker/agent_courier.hpp"
-#include "worker/backend.hpp"
 #include "worker/gate.hpp"
 #include "worker/meter.hpp"
+#include "worker/opening.hpp"
 #include "worker/own_loop.hpp"
 #include "worker/presence.hpp"
 #include "worker/shares.hpp"
-#include "worker/solo.hpp"
 #include "worker/state.hpp"
 #include "worker/stop.hpp"
 #include "worker/trainer.hpp"
@@ -36,7 +32,8 @@ struct elasticrun_job {
   worker::StateTable table;
   worker::Meter meter;
   worker::Gate gate;
-  std::shared_ptr<worker::Gpu> gpu;          // null: the data plane uses none
+  std::shared_ptr<worker::Gpu> gpu;          // null: none that we know of is used
+  worker::cuda::Stream stream = nullptr;     // that the program works on there
   std::unique_ptr<worker::Courier> courier;  // none: open has failed
   std::optional<worker::Presence> presence;  // from the first train or start on
   std::optional<worker::Trainer> trainer;
@@ -97,54 +94,21 @@ void check(const Result<void>& outcome) {
   if (!outcome) misuse(outcome.error().text);
 }
 
-std::string text_of(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value ? value : "";
+// A GPU that the backend did not ask for is found by what the program does with it.
+void find_gpu(elasticrun_job& job, const void* data) {
+  if (!job.gpu && data) job.gpu = worker::Gpu::holding(data, worker::own_host());
+  if (!job.gpu) return;
+  job.gpu->use_stream(job.stream);
+  job.table.use_gpu(job.gpu);
 }
 
-// 0 when it is not set, -1 when it is no number above 0.
-std::int64_t number_of(const char* variable) {
-  const std::string text = text_of(variable);
-  if (text.empty()) return 0;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && number > 0 && number < std::int64_t{1} << 31 ? number : -1;
-}
-
-std::int64_t required_number(const char* variable, std::int64_t otherwise) {
-  const std::int64_t number = number_of(variable);
-  if (number < 0 || (number == 0 && otherwise == 0))
-    throw Stop(
-        ELASTICRUN_FAILED,
-        fmt::format("ELASTICRUN_SOCKET is set, but {} is '{}'; start the program by elasticrun",
-                    variable, text_of(variable)));
-  return number == 0 ? otherwise : number;
-}
-
-worker::Backend backend_of(const std::string& name) {
-  auto backend = worker::make_backend(
-      {.backend = name,
-       .host = text_of("ELASTICRUN_HOST"),
-       .address = text_of("ELASTICRUN_ADDRESS"),
-       .local_rank = static_cast<int>(std::max<std::int64_t>(number_of("LOCAL_RANK"), 0))});
-  if (!backend) throw Stop(ELASTICRUN_FAILED, backend.error().text);
-  return std::move(*backend);
-}
-
-void connect(elasticrun_job& job, const std::string& socket) {
-  const worker::ConnectionOptions options{
-      .path = socket,
-      .job = text_of("ELASTICRUN_JOB_ID"),
-      .worker =
-          elasticrun::WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
-      .version = version,
-      .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
-  worker::Backend backend = backend_of(text_of("ELASTICRUN_BACKEND"));
-  job.gpu = std::move(backend.gpu);
-  auto courier = worker::AgentCourier::open(options, std::move(backend.plane), job.gate, job.meter);
-  if (!courier) throw Stop(ELASTICRUN_FAILED, courier.error().text);
-  job.courier = std::move(*courier);
+// The groups of a world know the GPU that was found before it.
+void check_reach(const elasticrun_job& job, const void* data, const char* what) {
+  if (!job.gpu && worker::Gpu::holding(data, worker::own_host()))
+    misuse(
+        fmt::format("{}: the memory lies on a GPU; register what lies there before start, or "
+                    "use --backend nccl",
+                    what));
 }
 
 // Registration is over.
@@ -198,19 +162,11 @@ const char* elasticrun_version(void) { return version; }
 
 elasticrun_status elasticrun_open(elasticrun_job** job) {
   if (!job) return ELASTICRUN_MISUSE;
-  *job = nullptr;
-  const std::int64_t self = number_of("ELASTICRUN_WORKER");
-  const char* socket = std::getenv("ELASTICRUN_SOCKET");
-  const bool alone = !socket || !*socket;
-  const auto id =
-      alone ? worker::solo_worker
-            : elasticrun::WorkerId(static_cast<std::uint32_t>(std::max<std::int64_t>(self, 0)));
-  *job = new (std::nothrow) elasticrun_job(id);
+  *job = new (std::nothrow) elasticrun_job(worker::own_worker());
   if (!*job) return ELASTICRUN_FAILED;
   return guarded(*job, [&] {
-    if (!alone) return connect(**job, socket);
-    (*job)->courier = std::make_unique<worker::Solo>(backend_of("gloo").plane);
-    (*job)->gate.attach(*(*job)->courier);
+    elasticrun_job& made = **job;
+    made.courier = worker::open_courier(made.gate, made.meter, made.gpu, version);
   });
 }
 
@@ -236,6 +192,7 @@ elasticrun_status elasticrun_state(elasticrun_job* job, const char* name, void* 
                                    size_t bytes) {
   return guarded(job, [&] {
     check_usable(*job, "state");
+    find_gpu(*job, data);
     check(job->table.add_state(name_or_empty(name), data, bytes));
   });
 }
@@ -244,6 +201,7 @@ elasticrun_status elasticrun_gradients(elasticrun_job* job, const char* name, vo
                                        elasticrun_type type, size_t count) {
   return guarded(job, [&] {
     check_usable(*job, "gradients");
+    find_gpu(*job, data);
     check(job->table.add_gradients(name_or_empty(name), data, type_of(type, "gradients"), count));
   });
 }
@@ -252,6 +210,7 @@ elasticrun_status elasticrun_buffers(elasticrun_job* job, const char* name, void
                                      elasticrun_type type, size_t count) {
   return guarded(job, [&] {
     check_usable(*job, "buffers");
+    find_gpu(*job, data);
     check(job->table.add_buffers(name_or_empty(name), data, type_of(type, "buffers"), count));
   });
 }
@@ -348,6 +307,7 @@ elasticrun_status elasticrun_all_reduce(elasticrun_job* job, void* data, elastic
   return guarded(job, [&] {
     worker::OwnLoop& loop = started(*job, "all_reduce");
     if (!data && count > 0) misuse("all_reduce: no memory (null)");
+    check_reach(*job, data, "all_reduce");
     loop.all_reduce(data, type_of(type, "all_reduce"), count);
   });
 }
@@ -357,6 +317,7 @@ elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t b
   return guarded(job, [&] {
     worker::OwnLoop& loop = started(*job, "broadcast");
     if (!data && bytes > 0) misuse("broadcast: no memory (null)");
+    check_reach(*job, data, "broadcast");
     if (root < 0 || root >= job->presence->size())
       misuse(
           fmt::format("broadcast: root {} is not in a world of {}", root, job->presence->size()));
@@ -369,17 +330,14 @@ elasticrun_status elasticrun_barrier(elasticrun_job* job) {
 }
 
 elasticrun_status elasticrun_commit(elasticrun_job* job) {
-  return guarded(job, [&] {
-    worker::OwnLoop& loop = started(*job, "commit");
-    if (job->gpu) job->gpu->wait();
-    loop.commit();
-  });
+  return guarded(job, [&] { started(*job, "commit").commit(); });
 }
 
 elasticrun_status elasticrun_stream(elasticrun_job* job, void* stream) {
   return guarded(job, [&] {
     check_usable(*job, "stream");
-    if (job->gpu) job->gpu->use_stream(static_cast<worker::cuda::Stream>(stream));
+    job->stream = static_cast<worker::cuda::Stream>(stream);
+    if (job->gpu) job->gpu->use_stream(job->stream);
   });
 }
 

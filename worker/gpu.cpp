@@ -11,6 +11,17 @@ namespace {
 
 cuda::Address address(const void* memory) { return reinterpret_cast<cuda::Address>(memory); }
 
+// -1: the host's, as is all that the driver does not know.
+int ordinal_of_memory(const cuda::Driver& cuda, const void* memory) {
+  unsigned type = 0;
+  int ordinal = -1;
+  const bool known =
+      cuda.pointer_attribute(&type, cuda::attribute_memory_type, address(memory)) ==
+          cuda::success &&
+      cuda.pointer_attribute(&ordinal, cuda::attribute_ordinal, address(memory)) == cuda::success;
+  return known && type == cuda::memory_type_device ? ordinal : -1;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Gpu>> Gpu::open(const std::string& host, int ordinal,
@@ -25,6 +36,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(const std::string& host, int ordinal,
                     "it as many slots as GPUs",
                     ordinal, host, devices)};
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(*libraries), host));
+  gpu->ordinal_ = ordinal;
   try {
     gpu->check(gpu->cuda().device(&gpu->device_, ordinal), "cuDeviceGet");
     gpu->check(gpu->cuda().retain_context(&gpu->context_, gpu->device_), "no context on the GPU");
@@ -32,6 +44,17 @@ Result<std::shared_ptr<Gpu>> Gpu::open(const std::string& host, int ordinal,
     return Error{fmt::format("--backend nccl: {}; look at nvidia-smi there", error.what())};
   }
   return gpu;
+}
+
+std::shared_ptr<Gpu> Gpu::holding(const void* memory, const std::string& host,
+                                  const GpuLibraryNames& names) {
+  if (!is_loaded(names.cuda)) return nullptr;
+  const auto libraries = load_gpu_libraries(host, names);
+  if (!libraries) return nullptr;
+  const int ordinal = ordinal_of_memory((*libraries)->cuda, memory);
+  if (ordinal < 0) return nullptr;
+  auto gpu = open(host, ordinal, names);
+  return gpu ? *gpu : nullptr;
 }
 
 Gpu::~Gpu() {
@@ -46,12 +69,7 @@ NcclFeatures Gpu::features() const {
 
 void Gpu::enter() const { check(cuda().set_context(context_), "cuCtxSetCurrent"); }
 
-bool Gpu::holds(const void* memory) const {
-  unsigned type = 0;
-  const cuda::Status status =
-      cuda().pointer_attribute(&type, cuda::attribute_memory_type, address(memory));
-  return status == cuda::success && type == cuda::memory_type_device;  // unknown: the host's
-}
+int Gpu::ordinal_of(const void* memory) const { return ordinal_of_memory(cuda(), memory); }
 
 void Gpu::copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const {
   check(cuda().copy(address(to), address(from), bytes, stream), "cuMemcpyAsync");

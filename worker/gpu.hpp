@@ -20,6 +20,10 @@ class Gpu {
   // Device number `ordinal` of those this process may use; the only one, when there is one.
   static Result<std::shared_ptr<Gpu>> open(const std::string& host, int ordinal,
                                            const GpuLibraryNames& names = {});
+  // The GPU that holds this memory; null: it is the host's. A program that has not loaded the
+  // driver has no other, so nothing is loaded for it.
+  static std::shared_ptr<Gpu> holding(const void* memory, const std::string& host,
+                                      const GpuLibraryNames& names = {});
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -28,6 +32,8 @@ class Gpu {
   const nccl::Functions& nccl() const { return libraries_->nccl; }
   const GpuLibraries& libraries() const { return *libraries_; }
   const std::string& host() const { return host_; }
+  // Why there is no NCCL; empty: there is.
+  const std::string& nccl_trouble() const { return libraries_->nccl_trouble; }
   NcclFeatures features() const;
 
   // Makes the context the calling thread's.
@@ -38,7 +44,10 @@ class Gpu {
   void use_stream(cuda::Stream stream) { stream_ = stream; }
   cuda::Stream stream() const { return stream_; }
 
-  bool holds(const void* memory) const;
+  int ordinal() const { return ordinal_; }
+  // Of the GPU that holds this memory; -1: it is the host's.
+  int ordinal_of(const void* memory) const;
+  bool holds(const void* memory) const { return ordinal_of(memory) >= 0; }
   // Between any two places. Enqueues it: host memory is read or written when the stream is there.
   void copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
   void copy_and_wait(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
@@ -58,6 +67,7 @@ class Gpu {
 
   const std::shared_ptr<const GpuLibraries> libraries_;
   const std::string host_;
+  int ordinal_ = 0;
   cuda::Device device_ = 0;
   cuda::Context context_ = nullptr;
   cuda::Stream stream_ = nullptr;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -60,6 +61,14 @@ class Group {
 
   // The sum over the world, in place; the same bits on every rank.
   virtual void all_reduce(void* data, DataType type, std::size_t count) = 0;
+  // Several, in this order or all at once.
+  struct Row {
+    void* data = nullptr;
+    std::size_t count = 0;
+  };
+  virtual void all_reduce_each(std::span<const Row> rows, DataType type) {
+    for (const Row& row : rows) all_reduce(row.data, type, row.count);
+  }
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
 

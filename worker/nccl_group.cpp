@@ -55,6 +55,7 @@ class NcclGroup final : public Group {
   void abort() noexcept override { communicator_->halt(); }
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
+  void all_reduce_each(std::span<const Row> rows, DataType type) override;
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   bool in_rounds() const override { return true; }
@@ -74,6 +75,9 @@ class NcclGroup final : public Group {
   std::vector<std::byte*> staged_places(const std::vector<std::shared_ptr<Message>>& batch,
                                         cuda::Stream stream);
   std::unique_ptr<Pending> post(Message message);
+  // Calls enqueue(item) for all, as one operation of NCCL's.
+  template <class Items, class Enqueue>
+  nccl::Status in_nccl_group(const Items& items, Enqueue&& enqueue) const;
   // Calls operation(memory on the GPU, bytes, communicator, stream): the host's memory in pieces.
   template <class Operation>
   void on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation);
@@ -196,6 +200,19 @@ void NcclGroup::check_ready() {
   shelf_->put(communicator_);
 }
 
+template <class Items, class Enqueue>
+nccl::Status NcclGroup::in_nccl_group(const Items& items, Enqueue&& enqueue) const {
+  gpu_.nccl().group_start();
+  nccl::Status status = nccl::success;
+  for (const auto& item : items) {
+    status = enqueue(item);
+    if (status == nccl::in_progress) status = nccl::success;
+    if (status != nccl::success) break;
+  }
+  const nccl::Status ended = gpu_.nccl().group_end();
+  return status == nccl::success ? ended : status;
+}
+
 template <class Operation>
 void NcclGroup::on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation) {
   const cuda::Stream stream = gpu_.stream();
@@ -223,6 +240,21 @@ void NcclGroup::all_reduce(void* data, DataType type, std::size_t count) {
            return gpu_.nccl().all_reduce(memory, memory, bytes / size_of(type), type_of(type),
                                          nccl::sum, comm, stream);
          });
+}
+
+// On the GPU, in one group of NCCL's: one wait, and fewer kernels than rows.
+void NcclGroup::all_reduce_each(std::span<const Row> rows, DataType type) {
+  const auto elsewhere = [&](const Row& row) { return !gpu_.holds(row.data); };
+  if (size_ == 1 || std::ranges::any_of(rows, elsewhere)) return Group::all_reduce_each(rows, type);
+  check_ready();
+  gpu_.enter();
+  const cuda::Stream stream = gpu_.stream();
+  communicator_->run("all-reduce", stream, no_limit, [&](nccl::Comm comm) {
+    return in_nccl_group(rows, [&](const Row& row) {
+      return gpu_.nccl().all_reduce(row.data, row.data, row.count, type_of(type), nccl::sum, comm,
+                                    stream);
+    });
+  });
 }
 
 void NcclGroup::broadcast(void* data, std::size_t bytes, int root) {
@@ -269,16 +301,13 @@ void NcclGroup::flush(const Message& asked) {
   const std::vector<std::byte*> places = staged_places(batch, stream);
   communicator_->run("messages", stream, no_limit, [&](nccl::Comm comm) {
     const nccl::Functions& nccl = gpu_.nccl();
-    nccl.group_start();
-    nccl::Status status = nccl::success;
-    for (std::size_t i = 0; i < batch.size() && status == nccl::success; ++i) {
-      const Message& m = *batch[i];
-      status = m.sends ? nccl.send(places[i], m.bytes, nccl::int8, m.peer, comm, stream)
-                       : nccl.receive(places[i], m.bytes, nccl::int8, m.peer, comm, stream);
-      if (status == nccl::in_progress) status = nccl::success;
-    }
-    const nccl::Status ended = nccl.group_end();
-    return status == nccl::success ? ended : status;
+    auto place = places.begin();
+    return in_nccl_group(batch, [&](const std::shared_ptr<Message>& one) {
+      const Message& m = *one;
+      std::byte* const data = *place++;
+      return m.sends ? nccl.send(data, m.bytes, nccl::int8, m.peer, comm, stream)
+                     : nccl.receive(data, m.bytes, nccl::int8, m.peer, comm, stream);
+    });
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Message& message = *batch[i];

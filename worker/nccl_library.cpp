@@ -66,7 +66,11 @@ std::string resolve(void* library, cuda::Driver& d) {
                                      symbol("cuEventDestroy_v2", d.destroy_event),
                                      symbol("cuEventRecord", d.record_event),
                                      symbol("cuEventQuery", d.query_event),
-                                     symbol("cuEventSynchronize", d.synchronize_event)});
+                                     symbol("cuEventSynchronize", d.synchronize_event),
+                                     symbol("cuModuleLoadData", d.load_module),
+                                     symbol("cuModuleUnload", d.unload_module),
+                                     symbol("cuModuleGetFunction", d.function),
+                                     symbol("cuLaunchKernel", d.launch)});
 }
 
 std::string resolve(void* library, nccl::Functions& f) {
@@ -117,11 +121,18 @@ Result<void> load_nccl(const std::string& host, const std::string& name, GpuLibr
 
 }  // namespace
 
+bool is_loaded(const std::string& library) {
+  void* const found = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (found) ::dlclose(found);
+  return found != nullptr;
+}
+
 Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string& host,
                                                                const GpuLibraryNames& names) {
   auto loaded = std::make_shared<GpuLibraries>();
   if (auto driver = load_driver(host, names.cuda, *loaded); !driver) return driver.error();
-  if (auto library = load_nccl(host, names.nccl, *loaded); !library) return library.error();
+  if (auto library = load_nccl(host, names.nccl, *loaded); !library)
+    loaded->nccl_trouble = library.error().text;
   return std::shared_ptr<const GpuLibraries>(std::move(loaded));
 }
 

@@ -18,6 +18,8 @@
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUmod_st;
+struct CUfunc_st;
 struct ncclComm;
 
 namespace elasticrun::worker {
@@ -32,7 +34,10 @@ using Address = unsigned long long;  // CUdeviceptr
 using Context = CUctx_st*;
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
+using Module = CUmod_st*;
+using Function = CUfunc_st*;
 inline constexpr int attribute_memory_type = 2;     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr int attribute_ordinal = 9;         // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 inline constexpr unsigned memory_type_device = 2;   // CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned stream_non_blocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned event_no_timing = 2;      // CU_EVENT_DISABLE_TIMING
@@ -59,6 +64,12 @@ struct Driver {
   Status (*record_event)(Event, Stream) = nullptr;
   Status (*query_event)(Event) = nullptr;
   Status (*synchronize_event)(Event) = nullptr;
+  Status (*load_module)(Module*, const void* image) = nullptr;
+  Status (*unload_module)(Module) = nullptr;
+  Status (*function)(Function*, Module, const char* name) = nullptr;
+  Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream,
+                   void** parameters, void** extra) = nullptr;
 };
 
 }  // namespace cuda
@@ -131,13 +142,18 @@ struct GpuLibraryNames {
 
 struct GpuLibraries {
   cuda::Driver cuda;
-  nccl::Functions nccl;
+  nccl::Functions nccl;    // none when nccl_trouble says why
   int driver_version = 0;  // of CUDA that the driver offers: 13000 is 13.0
   int nccl_version = 0;    // 22809 is 2.28.9
   int devices = 0;         // that this process may use, > 0
+  std::string nccl_trouble;
 };
 
-// Loads both and starts the driver; they stay loaded. The error names what this host lacks.
+// Whether some part of this process has loaded it.
+bool is_loaded(const std::string& library);
+
+// Loads both and starts the driver; they stay loaded. The error names what this host lacks; without
+// NCCL the GPU is of use for memory alone.
 Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string& host,
                                                                const GpuLibraryNames& names = {});
 

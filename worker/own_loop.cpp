@@ -34,6 +34,7 @@ bool OwnLoop::begin() {
 void OwnLoop::collective(const std::function<void(Group&)>& operation) {
   if (begin()) {
     try {
+      presence_.await_gpu();
       const Time begun = now();
       presence_.meter().enter(Meter::Phase::reduce, begun);
       operation(*presence_.group());
@@ -75,9 +76,11 @@ void OwnLoop::commit_failed() {
 void OwnLoop::commit() {
   if (!begin()) commit_failed();
   double votes = presence_.gate().update([](Member& member) { return member.vote(); });
-  const Time begun = now();
-  presence_.meter().enter(Meter::Phase::reduce, begun);
+  Time begun{};
   try {
+    presence_.await_gpu();
+    begun = now();
+    presence_.meter().enter(Meter::Phase::reduce, begun);
     presence_.group()->all_reduce(&votes, DataType::float64, 1);
   } catch (const GroupBroken& error) {
     presence_.broken(error.what());

@@ -4,13 +4,18 @@ find_library(XXHASH_LIBRARY NAMES libxxhash.a xxhash REQUIRED)
 find_path(GLOO_INCLUDE gloo/context.h REQUIRED)
 
 add_library(elasticrun_worker_plane STATIC
-  auto_plane.cpp gloo_group.cpp gloo_transport.cpp gpu.cpp nccl_communicator.cpp nccl_group.cpp nccl_library.cpp
-  nccl_path.cpp nccl_shelf.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
+  auto_plane.cpp gloo_group.cpp gloo_transport.cpp gpu.cpp gpu_arithmetic.cpp host_arithmetic.cpp
+  nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
   transfer_plan.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
-  set_source_files_properties(reduction.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+  set_source_files_properties(host_arithmetic.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endif()
+# Kernels as text that the driver translates; scripts/gpu-kernels makes it of gpu_kernels.cu.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS gpu_kernels.ptx)
+file(READ gpu_kernels.ptx kernels)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/worker/gpu_kernels.inc CONTENT "R\"ptx(@kernels@)ptx\"" @ONLY)
+target_include_directories(elasticrun_worker_plane PRIVATE ${PROJECT_BINARY_DIR})
 target_include_directories(elasticrun_worker_plane SYSTEM PRIVATE ${XXHASH_INCLUDE})
 if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
   target_include_directories(elasticrun_worker_plane SYSTEM PRIVATE

@@ -59,7 +59,12 @@ void Presence::let_go() {
   if (borrowed_ != Generation()) courier_.give_back(std::exchange(borrowed_, Generation()));
 }
 
+void Presence::await_gpu() const {
+  if (table_.gpu()) table_.gpu()->wait();
+}
+
 void Presence::broken(const std::string& why) {
+  if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, why);
   gate_.update([&](Member& member) { member.broken(why); });
   let_go();
 }

@@ -31,10 +31,13 @@ class Presence {
   // Blocks until this worker can step, entering worlds on the way. False: the call of train that
   // was made ready is over. Throws Stop: evicted, the agent is gone, or a world that cannot be.
   bool await();
-  // A collective of the world failed here: tells the controller, and lets the group go.
+  // A collective of the world failed here: tells the controller, and lets the group go. Throws Stop
+  // when the GPU is what failed, for this process cannot use it any more.
   void broken(const std::string& why);
   // Out of the world because of a failure of this program.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
+  // Until the GPU, where one is used, has done what the program has enqueued. Throws GroupBroken.
+  void await_gpu() const;
   // The step in this world is whole, or what follows it in the program is.
   void note_end(Time now) { last_end_ = now; }
 

@@ -5,7 +5,7 @@
 // mean, without a division afterwards, and with one worker (n = N) nothing is touched at all. Small
 // tensors are gathered in one buffer, whose end carries the step's extra numbers (votes, figures);
 // a large one is reduced where it lies. Reducing each tensor by itself would pay a message's cost
-// for every bias.
+// for every bias. On the GPU, where a copy costs as much, all are reduced where they lie.
 //
 // Where the noise of the gradients is wanted (noise_scale.hpp), it is measured on the way: one more
 // look at each gradient before it is weighted and one at the mean, and two more extra numbers.
@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "worker/arithmetic.hpp"
 #include "worker/group.hpp"
 #include "worker/noise_scale.hpp"
 #include "worker/state.hpp"
@@ -51,40 +52,31 @@ class Reduction {
     std::size_t count = 0;
     std::size_t at = 0;  // in its accumulator: the fused buffer, or the one for large tensors
   };
-  template <class T>
-  void accumulate_as(double weight);
-  template <class T>
-  void reduce_as(Group& group, std::span<double> extras);
-  template <class T>
-  double square_of_gradients() const;
-  template <class T>
+  Arithmetic::Memory allocate(std::size_t count);
+  std::byte* at(const Arithmetic::Memory& memory, std::size_t element) const {
+    return memory.get() + element * size_of(type_);
+  }
+  void take(void* to, const Place& place, double weight);
   void measure(int ranks, double local, double pieces);
-  template <class T>
   void measure_with_previous();
-  template <class T>
-  T* fused_as() {
-    return reinterpret_cast<T*>(fused_.data());
-  }
-  template <class T>
-  T* large_as() {
-    return reinterpret_cast<T*>(large_.data());
-  }
 
-  const StateTable& table_;
+  Arithmetic& arithmetic_;
   const DataType type_;
   const std::size_t extras_max_;
   std::vector<Place> small_places_, large_places_;
   std::size_t small_count_ = 0, large_count_ = 0;  // elements
-  std::vector<std::byte> fused_;                   // small tensors, then the extras
-  std::vector<std::byte>
-      large_;  // sums of the large tensors, from the first step of several calls on
+  Arithmetic::Memory fused_;                       // small tensors, then the extras
+  Arithmetic::Memory large_;                       // from the first step of several calls on
+  std::vector<Group::Row> rows_;                   // what is reduced: large tensors, fused buffer
+  std::vector<double> numbers_;                    // extras and our own
   std::size_t calls_ = 0, done_ = 0;
   double global_samples_ = 0;
 
+  std::vector<Arithmetic::Factors> gradients_;  // each with itself
   bool measured_ = false;
   double local_ = 0;  // this worker's part of GradientSquares::local
   GradientSquares squares_;
-  std::vector<std::byte> previous_;  // gradients of the step before
+  Arithmetic::Memory previous_;  // gradients of the step before
   double previous_square_ = 0;
   double previous_samples_ = 0;  // 0: there are none
 };

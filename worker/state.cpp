@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "base/check.hpp"
@@ -36,9 +35,21 @@ Result<void> StateTable::add(char kind, const std::string& name, void* data, std
 }
 
 Result<void> StateTable::add_state(const std::string& name, void* data, std::size_t bytes) {
+  const auto on_gpu = is_on_gpu('s', name, data);
+  if (!on_gpu) return on_gpu.error();
   if (auto added = add('s', name, data, bytes); !added) return added;
-  segments_.push_back({static_cast<std::byte*>(data), bytes, gpu_ && gpu_->holds(data)});
+  segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu});
   return {};
+}
+
+Result<bool> StateTable::is_on_gpu(char kind, const std::string& name, const void* data) const {
+  const int ordinal = gpu_ && data ? gpu_->ordinal_of(data) : -1;
+  if (ordinal >= 0 && ordinal != gpu_->ordinal())
+    return wrong(kind, name,
+                 fmt::format("lies on GPU {}, but this worker uses GPU {}; choose the GPU by "
+                             "LOCAL_RANK before it is allocated",
+                             ordinal, gpu_->ordinal()));
+  return ordinal >= 0;
 }
 
 Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const std::string& name,
@@ -48,9 +59,13 @@ Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const s
   if (typed_ && type != type_)
     return wrong(kind, name,
                  "float32 and float64 are mixed; all gradients and buffers have one type");
-  if (gpu_ && data && gpu_->holds(data))
-    return wrong(kind, name, "lies on the GPU; reduce it with all_reduce in a loop of your own");
+  const auto on_gpu = is_on_gpu(kind, name, data);
+  if (!on_gpu) return on_gpu.error();
+  if (count > 0 && numbers_on_gpu_.value_or(*on_gpu) != *on_gpu)
+    return wrong(kind, name,
+                 "the GPU and the host are mixed; all gradients and buffers lie on one of them");
   if (auto added = add(kind, name, data, count * size_of(type)); !added) return added;
+  if (count > 0) numbers_on_gpu_ = *on_gpu;
   type_ = type;
   typed_ = true;
   list.push_back({name, data, count});
@@ -76,29 +91,31 @@ void StateTable::seal() {
                           entry.name.size(), entry.name, entry.bytes);
   layout_hash_ = XXH3_64bits(layout.data(), layout.size());
 
+  const bool on_gpu = numbers_on_gpu_.value_or(false);
+  arithmetic_ = on_gpu ? make_gpu_arithmetic(gpu_, type()) : make_host_arithmetic(type());
   std::size_t committed = 0;
   for (const Tensor& buffer : buffers_) committed += buffer.count * size_of(type_);
-  committed_.resize(committed);
-  if (committed > 0) segments_.push_back({committed_.data(), committed});
+  committed_ = arithmetic_->allocate(committed);
+  if (committed > 0) segments_.push_back({committed_.get(), committed, on_gpu});
   std::erase_if(segments_, [](const Segment& segment) { return segment.bytes == 0; });
   for (const Segment& segment : segments_) bytes_ += segment.bytes;
   commit_buffers();
 }
 
-void StateTable::commit_buffers() noexcept {
-  std::byte* copy = committed_.data();
+void StateTable::commit_buffers() {
+  std::byte* copy = committed_.get();
   for (const Tensor& buffer : buffers_) {
     const std::size_t bytes = buffer.count * size_of(type_);
-    if (bytes > 0) std::memcpy(copy, buffer.data, bytes);
+    arithmetic_->copy(copy, buffer.data, bytes);
     copy += bytes;
   }
 }
 
-void StateTable::restore_buffers() noexcept {
-  const std::byte* copy = committed_.data();
+void StateTable::restore_buffers() {
+  const std::byte* copy = committed_.get();
   for (const Tensor& buffer : buffers_) {
     const std::size_t bytes = buffer.count * size_of(type_);
-    if (bytes > 0) std::memcpy(buffer.data, copy, bytes);
+    arithmetic_->copy(buffer.data, copy, bytes);
     copy += bytes;
   }
 }

@@ -6,6 +6,8 @@
 // so their committed values are kept in a copy, which is what travels and what a repeated step
 // starts from.
 //
+// All three may lie on the worker's GPU, gradients and buffers together; then they stay there.
+//
 // Why no copy of the state as well: compute must not touch it, so between two steps the program's
 // memory is the committed state, and copying it in every step is what would cost.
 #pragma once
@@ -13,11 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "worker/arithmetic.hpp"
 #include "worker/gpu.hpp"
 #include "worker/group.hpp"
 
@@ -39,15 +43,17 @@ struct Segment {
 
 class StateTable {
  public:
-  // State may lie on this GPU from now on.
+  // What is registered from now on may lie on this GPU.
   void use_gpu(std::shared_ptr<const Gpu> gpu) { gpu_ = std::move(gpu); }
   const Gpu* gpu() const { return gpu_.get(); }
 
-  // Errors: registered after the start, null memory, a name taken or empty, a second numeric type.
+  // Errors: registered after the start, null memory, a name taken or empty, a second numeric type,
+  // another GPU's memory, gradients and buffers on the GPU and beside it.
   Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
   Result<void> add_gradients(const std::string& name, void* data, DataType type, std::size_t count);
   Result<void> add_buffers(const std::string& name, void* data, DataType type, std::size_t count);
   // Ends the registration; the buffers' present values become the committed ones. Idempotent.
+  // Throws GroupBroken when the GPU fails.
   void seal();
   bool sealed() const { return sealed_; }
 
@@ -62,11 +68,13 @@ class StateTable {
   std::uint64_t bytes() const { return bytes_; }
   // Of kinds, names, types and sizes of everything registered: equal in all workers of a job.
   std::uint64_t layout_hash() const { return layout_hash_; }
+  // Where gradients and buffers lie.
+  Arithmetic& arithmetic() const { return *arithmetic_; }
 
   // The program's buffers become the committed ones (at commit), or the other way round (before
-  // each call of compute, and when a step is repeated).
-  void commit_buffers() noexcept;
-  void restore_buffers() noexcept;
+  // each call of compute, and when a step is repeated). On the GPU it is enqueued.
+  void commit_buffers();
+  void restore_buffers();
 
  private:
   struct Entry {
@@ -75,6 +83,7 @@ class StateTable {
     std::size_t bytes = 0;
   };
   Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes);
+  Result<bool> is_on_gpu(char kind, const std::string& name, const void* data) const;
   Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
                          DataType type, std::size_t count);
 
@@ -83,11 +92,13 @@ class StateTable {
   std::vector<Segment> segments_;  // of the state until seal(), then all
   std::vector<Tensor> gradients_;
   std::vector<Tensor> buffers_;
-  std::vector<std::byte> committed_;  // all buffers, one after the other
+  std::unique_ptr<Arithmetic> arithmetic_;
+  Arithmetic::Memory committed_;  // all buffers, one after the other
   std::uint64_t bytes_ = 0;
   std::uint64_t layout_hash_ = 0;
   DataType type_ = DataType::float64;
   bool typed_ = false;
+  std::optional<bool> numbers_on_gpu_;  // gradients and buffers
   bool sealed_ = false;
 };
 

@@ -111,8 +111,13 @@ void Trainer::step() {
   step_.lr_factor = plan.adascale ? gain(part) : plan.lr_factor;
   step_.sums.begin(progress.sum_names);
   in_step_ = true;
-  compute(part);
-  const bool committed = reduce_and_apply(part);
+  bool committed = false;
+  try {
+    compute(part);
+    committed = reduce_and_apply(part);
+  } catch (const GroupBroken& error) {
+    presence_.broken(error.what());
+  }
   in_step_ = false;
   if (!committed) {
     reduction_.discard();
@@ -162,17 +167,15 @@ void Trainer::compute(const Part& part) {
   }
   step_.in_compute = false;
   step_.samples = samples_;
+  // What is enqueued on a GPU is computing, too: shares and sizes are found by these figures.
+  const Time begin = now();
+  presence_.await_gpu();
+  cost_.compute += now() - begin;
 }
 
 // False: the step is discarded.
 bool Trainer::reduce_and_apply(const Part& part) {
-  double votes = 0;
-  try {
-    votes = reduce();
-  } catch (const GroupBroken& error) {
-    presence_.broken(error.what());
-    return false;
-  }
+  const double votes = reduce();
   if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes); }))
     return false;
   weigh_noise(part);
@@ -235,6 +238,7 @@ void Trainer::keep_noise(const Part& part, Progress& next) {
 
 void Trainer::commit(const Part& part) {
   presence_.table().commit_buffers();
+  presence_.await_gpu();
   Progress next = presence_.progress.next(part.range.count(), options_.samples);
   if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
   if (next.base_batch == 0) next.base_batch = part.range.count();

@@ -57,13 +57,18 @@ struct Plan {
   Trouble trouble;
 };
 
+struct Piece {
+  std::size_t bytes = 0;
+  int ordinal = 0;
+};
+
 struct State {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> calls;
   std::map<std::string, int> counts;
   std::multimap<std::string, Plan> plans;
-  std::map<std::uintptr_t, std::size_t> memory;  // on the GPU, by address
+  std::map<std::uintptr_t, Piece> memory;  // on the GPUs, by address
   std::FILE* log = nullptr;
   bool stuck = true;
   int version = 22809;
@@ -103,6 +108,8 @@ State& state() {
 // Each that is retained is another, so that ranks that are threads have default streams of their
 // own, as processes would. They stay: a thread of the product may still name one.
 struct Context {
+  explicit Context(int device) : ordinal(device) {}
+  int ordinal;
   CUstream_st by_default;
 };
 thread_local Context* current = nullptr;
@@ -122,12 +129,13 @@ void change(int State::*count, int by) {
   state().*count += by;
 }
 
-bool on_device(std::uintptr_t address) {
+// Of the GPU that holds it; -1: none.
+int ordinal_of(std::uintptr_t address) {
   const std::lock_guard lock(state().mutex);
   const auto above = state().memory.upper_bound(address);
-  if (above == state().memory.begin()) return false;
-  const auto& [begin, bytes] = *std::prev(above);
-  return address < begin + bytes;
+  if (above == state().memory.begin()) return -1;
+  const auto& [begin, piece] = *std::prev(above);
+  return address < begin + piece.bytes ? piece.ordinal : -1;
 }
 
 }  // namespace
@@ -202,7 +210,7 @@ int streams() { return read(&State::streams); }
 int events() { return read(&State::events); }
 std::size_t device_bytes() {
   std::size_t sum = 0;
-  for (const auto& [begin, bytes] : read(&State::memory)) sum += bytes;
+  for (const auto& [begin, piece] : read(&State::memory)) sum += piece.bytes;
   return sum;
 }
 
@@ -229,11 +237,11 @@ int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
   return success;
 }
-int cuDevicePrimaryCtxRetain(Context** context, int) {
+int cuDevicePrimaryCtxRetain(Context** context, int device) {
   static auto* const contexts = new std::deque<Context>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  *context = &contexts->emplace_back();
+  *context = &contexts->emplace_back(device);
   return success;
 }
 int cuDevicePrimaryCtxRelease_v2(int) { return success; }
@@ -251,7 +259,7 @@ int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
   if (!memory) return out_of_memory;
   const std::lock_guard lock(state().mutex);
   *address = reinterpret_cast<std::uintptr_t>(memory);
-  state().memory[*address] = bytes;
+  state().memory[*address] = {bytes, current ? current->ordinal : 0};
   return success;
 }
 int cuMemFree_v2(unsigned long long address) {
@@ -273,8 +281,10 @@ int cuMemsetD8Async(unsigned long long to, unsigned char value, std::size_t byte
   return success;
 }
 int cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
-  if (!on_device(address)) return invalid_value;
-  *static_cast<unsigned*>(value) = attribute == 2 ? 2 : 0;
+  constexpr int memory_type = 2, on_device = 2;
+  const int ordinal = ordinal_of(address);
+  if (ordinal < 0) return invalid_value;
+  *static_cast<int*>(value) = attribute == memory_type ? on_device : ordinal;
   return success;
 }
 
@@ -286,6 +296,12 @@ int cuStreamCreate(CUstream_st** stream, unsigned) {
 int cuStreamDestroy_v2(CUstream_st* stream) {
   change(&State::streams, -1);
   delete stream;
+  return success;
+}
+int cuStreamSynchronize(CUstream_st* stream) {
+  std::atomic<bool> reached = false;
+  enqueue(stream, [&] { reached = true; });
+  while (!reached) std::this_thread::yield();
   return success;
 }
 int cuEventCreate(CUevent_st** event, unsigned) {

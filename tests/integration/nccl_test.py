@@ -13,7 +13,7 @@ from typing import Any
 from job import BIN, FASHION, Job, kill, read
 from training import Training
 
-FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "libfake_gpu.so"))
+FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "fake_gpu"))
 
 
 class OverNccl(Training):
@@ -21,24 +21,17 @@ class OverNccl(Training):
 
     def __init__(self, hosts: str, backend: str | None = "nccl", **more: Any) -> None:
         options = [*more.pop("options", []), *(["--backend", backend] if backend else [])]
-        self.libraries = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"er-fake-{os.getpid()}")
-        os.makedirs(self.libraries, exist_ok=True)
-        for name in ("libcuda.so.1", "libnccl.so.2"):
-            link = os.path.join(self.libraries, name)
-            if not os.path.islink(link):
-                os.symlink(FAKE, link)
+        self.log = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"er-fake-gpu-{os.getpid()}")
         super().__init__(hosts, options=options, env={
-            "LD_LIBRARY_PATH": self.libraries, "FAKE_GPU_LOG": os.path.join(self.libraries, "log")},
-            **more)
+            "LD_LIBRARY_PATH": FAKE, "FAKE_GPU_LOG": self.log}, **more)
 
     def __exit__(self, *ended: Any) -> None:
         super().__exit__(*ended)
-        for path in glob.glob(os.path.join(self.libraries, "*")):
+        for path in glob.glob(self.log + ".*"):
             os.unlink(path)
-        os.rmdir(self.libraries)
 
     def calls(self, pid: int) -> list[str]:
-        return read(os.path.join(self.libraries, f"log.{pid}")).split("\n")
+        return read(f"{self.log}.{pid}").split("\n")
 
 
 class Nccl(unittest.TestCase):

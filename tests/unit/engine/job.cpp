@@ -237,9 +237,12 @@ Job::~Job() {
 
 WorkerId Job::start(const Arguments& arguments) {
   const WorkerId id(static_cast<std::uint32_t>(impl_->workers.size() + 1));
-  const Process process = spawn(arguments, {"ELASTICRUN_SOCKET=" + impl_->directory + "/agent.sock",
-                                            fmt::format("ELASTICRUN_WORKER={}", id.value),
-                                            "ELASTICRUN_JOB_ID=toys", "ELASTICRUN_SAMPLE_MS=20"});
+  const char* const backend = std::getenv("TOY_BACKEND");
+  const Process process =
+      spawn(arguments, {"ELASTICRUN_SOCKET=" + impl_->directory + "/agent.sock",
+                        fmt::format("ELASTICRUN_WORKER={}", id.value), "ELASTICRUN_JOB_ID=toys",
+                        "ELASTICRUN_SAMPLE_MS=20",
+                        fmt::format("ELASTICRUN_BACKEND={}", backend ? backend : "")});
   Impl::Worker& worker = impl_->workers[id];
   worker.pid = process.pid;
   worker.in = process.in;

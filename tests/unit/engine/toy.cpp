@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "toy_device.hpp"
+
 namespace {
 
 using Weights = std::array<double, 8>;
@@ -88,7 +90,7 @@ struct Model {
   }
 };
 
-void train(elasticrun::Job& job, Model& model) {
+void train(elasticrun::Job& job, Model& model, const ToyDevice& device) {
   job.on_epoch([&](const elasticrun::World& world) {
     static std::int64_t done = 0;
     ++done;
@@ -102,6 +104,7 @@ void train(elasticrun::Job& job, Model& model) {
     for (const std::uint64_t sample : step.samples()) line += " " + std::to_string(sample);
     say(line);
     pass("compute", step.number());
+    device.wait();
     model.gradients = {};
     double mean = 0, odd = 0;
     for (const std::uint64_t sample : step.samples()) {
@@ -117,6 +120,7 @@ void train(elasticrun::Job& job, Model& model) {
   };
   const auto apply = [&](elasticrun::Step& step) {
     pass("apply", step.number());
+    device.wait();
     model.descend(0.1 * step.lr_factor());
     model.losses[0] += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
@@ -131,6 +135,7 @@ void train(elasticrun::Job& job, Model& model) {
                .micro_batch = options.number("--micro-batch", 0),
                .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)},
               compute, apply);
+    device.wait();
     model.say_final(call, job.world().rank());
     pass("between", call);
   }
@@ -181,11 +186,13 @@ void own_loop(elasticrun::Job& job, Model& model) {
 
 int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) options.given[argv[i]] = argv[i + 1];
-  Model model;
+  const ToyDevice device;
+  Model& model = device.make<Model>();
   // Whose fresh weights count must show: rank 0's are sent to all.
   model.weights[0] = static_cast<double>(options.number("--first-weight", 0));
   try {
     elasticrun::Job job;
+    device.tell(job);
     job.state("weights", std::span(model.weights))
         .state("losses", std::span(model.losses))
         .gradients("gradients", std::span(model.gradients))
@@ -193,7 +200,7 @@ int main(int argc, char** argv) {
     if (options.at("--mode", "loop"))
       own_loop(job, model);
     else
-      train(job, model);
+      train(job, model, device);
     return 0;
   } catch (const elasticrun::Evicted& evicted) {
     say(std::string("evicted ") + evicted.what());

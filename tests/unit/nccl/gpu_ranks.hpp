@@ -25,7 +25,10 @@ inline constexpr NcclLimits test_limits{.form = std::chrono::milliseconds(20'000
                                         .stop = std::chrono::milliseconds(5'000)};
 
 inline PlaneMaker nccl_planes(NcclLimits limits = test_limits) {
-  return [=] { return make_nccl_plane(open_fake_gpu(), limits); };
+  return [=] {
+    own_gpu = open_fake_gpu();
+    return make_nccl_plane(own_gpu, limits);
+  };
 }
 
 // Starts with a clean book, and looks at the end whether everything was given back.

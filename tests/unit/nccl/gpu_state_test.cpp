@@ -83,16 +83,81 @@ TEST_CASE("state on GPUs arrives whole, kept beside or in place") {
     }
 }
 
-TEST_CASE("gradients and buffers on the GPU are refused") {
+TEST_CASE("numbers of two memories, or of another GPU, are refused") {
   const CleanGpu clean;
   const auto gpu = open_fake_gpu();
-  GpuBuffer memory(*gpu);
+  const auto other = Gpu::open("n1", 3, {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
+  GpuBuffer here(*gpu), there(**other);
+  float host[16] = {};
+  std::byte* const on_gpu = here.reserve(64);
   StateTable table;
   table.use_gpu(gpu);
-  const auto refused = table.add_gradients("g", memory.reserve(64), DataType::float32, 16);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().text ==
-        "gradients 'g': lies on the GPU; reduce it with all_reduce in a loop of your own");
-  CHECK_FALSE(table.add_buffers("b", memory.reserve(64), DataType::float32, 16).has_value());
-  CHECK(table.add_state("s", memory.reserve(64), 64).has_value());
+  CHECK(table.add_state("s", on_gpu, 64).has_value());
+  CHECK(table.add_state("h", host, sizeof host).has_value());
+  CHECK(table.add_gradients("none", nullptr, DataType::float32, 0).has_value());
+  CHECK(table.add_gradients("g", on_gpu, DataType::float32, 16).has_value());
+  const auto mixed = table.add_buffers("b", host, DataType::float32, 16);
+  REQUIRE_FALSE(mixed.has_value());
+  CHECK(
+      mixed.error().text ==
+      "buffers 'b': the GPU and the host are mixed; all gradients and buffers lie on one of them");
+  const auto foreign = table.add_state("f", there.reserve(64), 64);
+  REQUIRE_FALSE(foreign.has_value());
+  CHECK(foreign.error().text ==
+        "state 'f': lies on GPU 3, but this worker uses GPU 0; choose the GPU by LOCAL_RANK before "
+        "it is allocated");
+}
+
+TEST_CASE("a GPU is found by the memory that lies on it") {
+  const CleanGpu clean;
+  const GpuLibraryNames fakes{.cuda = FAKE_GPU, .nccl = FAKE_GPU};
+  const auto third = Gpu::open("n1", 3, fakes);
+  GpuBuffer memory(**third);
+  float host = 0;
+  CHECK(Gpu::holding(&host, "n1", fakes) == nullptr);
+  CHECK(Gpu::holding(memory.reserve(8), "n1", {.cuda = "libno-such-cuda.so.1"}) == nullptr);
+  const auto found = Gpu::holding(memory.reserve(8), "n1", fakes);
+  REQUIRE(found);
+  CHECK(found->ordinal() == 3);
+}
+
+TEST_CASE("buffers on the GPU have their committed copy there") {
+  const CleanGpu clean;
+  own_gpu = open_fake_gpu();
+  {
+    Numbers<double> buffer(3);
+    buffer[1] = 2;
+    StateTable table;
+    table.use_gpu(own_gpu);
+    REQUIRE(table.add_buffers("b", buffer.data(), DataType::float64, 3).has_value());
+    table.seal();
+    own_gpu->wait();
+    REQUIRE(table.segments().size() == 1);
+    CHECK(table.segments()[0].on_gpu);
+    CHECK(own_gpu->holds(table.segments()[0].data));
+    buffer[1] = 20;
+    table.restore_buffers();
+    own_gpu->wait();
+    CHECK(buffer[1] == 2);
+    buffer[1] = 21;
+    table.commit_buffers();
+    table.restore_buffers();
+    own_gpu->wait();
+    CHECK(buffer[1] == 21);
+  }
+  own_gpu.reset();
+}
+
+TEST_CASE("a GPU that fails under a kernel is lost, and says so") {
+  CleanGpu clean;
+  own_gpu = open_fake_gpu();
+  {
+    const auto arithmetic = make_gpu_arithmetic(own_gpu, DataType::float32);
+    Numbers<float> numbers(4);
+    fake_gpu::plan("cuLaunchKernel", 1, fake_gpu::Trouble::fail);
+    CHECK_THROWS_AS(arithmetic->scale(numbers.data(), numbers.data(), 4, 0.5), GroupBroken);
+    CHECK(own_gpu->broken() == "the GPU of n1 failed: cuLaunchKernel: fake trouble (200)");
+    clean.abandoned = fake_gpu::device_bytes() - clean.before;  // it might never come back
+  }
+  own_gpu.reset();
 }

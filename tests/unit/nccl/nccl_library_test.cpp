@@ -11,7 +11,7 @@ namespace {
 
 std::string trouble(const GpuLibraryNames& names) {
   const auto loaded = load_gpu_libraries("n3", names);
-  return loaded ? "loaded" : loaded.error().text;
+  return loaded ? (*loaded)->nccl_trouble : loaded.error().text;
 }
 
 TEST_CASE("what a host lacks is named, with what to do") {

@@ -1,4 +1,5 @@
-// The tests of the state transfer and of the reduction, which hold over every plane: over NCCL.
+// The tests of the state transfer and of the reduction, which hold over every plane: over NCCL,
+// with gradients on the GPU.
 #include "gpu_ranks.hpp"
 
 namespace elasticrun::worker::testing {

@@ -2,18 +2,47 @@
 // addresses that the control channel does in a job.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "worker/gloo_group.hpp"
+#include "worker/gpu.hpp"
 
 namespace elasticrun::worker::testing {
+
+// Of this rank, which is a thread; null: it has none.
+inline thread_local std::shared_ptr<Gpu> own_gpu;
+
+// Numbers of this rank, on its GPU where it has one. The fake's memory can be read and written,
+// when nothing is under way that does.
+template <class T>
+class Numbers : public std::span<T> {
+ public:
+  explicit Numbers(std::size_t count) {
+    if (own_gpu) {
+      device_ = std::make_unique<GpuBuffer>(*own_gpu);
+      static_cast<std::span<T>&>(*this) = {
+          reinterpret_cast<T*>(device_->reserve(count * sizeof(T))), count};
+      std::fill(this->begin(), this->end(), T{0});
+    } else {
+      host_.resize(count);
+      static_cast<std::span<T>&>(*this) = host_;
+    }
+  }
+  std::vector<T> copy() const { return {this->begin(), this->end()}; }
+
+ private:
+  std::vector<T> host_;
+  std::unique_ptr<GpuBuffer> device_;
+};
 
 // Hands each rank what all ranks gave; again and again. A rank that fails ends it for all.
 class Exchange {

@@ -17,6 +17,7 @@ template <class T>
 struct Worker {
   static constexpr std::size_t large = (1u << 20) / sizeof(T) + 5;
   explicit Worker(std::size_t extras) {
+    if (own_gpu) table.use_gpu(own_gpu);
     const DataType type = sizeof(T) == 4 ? DataType::float32 : DataType::float64;
     REQUIRE(table.add_gradients("bias", bias.data(), type, bias.size()).has_value());
     REQUIRE(table.add_gradients("matrix", matrix.data(), type, matrix.size()).has_value());
@@ -27,6 +28,7 @@ struct Worker {
   }
   // What compute would leave for the samples [first, first + n): the mean of their numbers.
   void compute(int first, int n) {
+    if (own_gpu) own_gpu->wait();
     const T value = static_cast<T>(first) + static_cast<T>(n - 1) / 2;
     std::fill(bias.begin(), bias.end(), value);
     std::fill(matrix.begin(), matrix.end(), 2 * value);
@@ -40,7 +42,7 @@ struct Worker {
     CHECK(matrix.front() == doctest::Approx(2 * expected));
     for (const T x : mean) CHECK(x == doctest::Approx(-expected));
   }
-  std::vector<T> bias = std::vector<T>(3), matrix = std::vector<T>(large), mean = std::vector<T>(2);
+  Numbers<T> bias{3}, matrix{large}, mean{2};
   StateTable table;
   std::unique_ptr<Reduction> reduction;
 };
@@ -100,13 +102,13 @@ TEST_CASE("alone and in one call not a bit changes") {
     Worker<float> worker(0);
     for (std::size_t i = 0; i < worker.bias.size(); ++i) worker.bias[i] = 1.0f / (3 + float(i));
     for (std::size_t i = 0; i < worker.matrix.size(); ++i) worker.matrix[i] = 1.0f / (7 + float(i));
-    const auto bias = worker.bias;
-    const auto matrix = worker.matrix;
+    const auto bias = worker.bias.copy();
+    const auto matrix = worker.matrix.copy();
     worker.reduction->begin_step(1, 7);
     worker.reduction->accumulate(7);
     worker.reduction->reduce(group, {});
-    CHECK(worker.bias == bias);
-    CHECK(worker.matrix == matrix);
+    CHECK(worker.bias.copy() == bias);
+    CHECK(worker.matrix.copy() == matrix);
   });
 }
 
@@ -122,6 +124,7 @@ template <class T>
 void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples) {
   worker.reduction->begin_step(pieces.size(), samples, true);
   for (const Piece& piece : pieces) {
+    if (own_gpu) own_gpu->wait();
     std::fill(worker.bias.begin(), worker.bias.end(), static_cast<T>(piece.bias));
     std::fill(worker.matrix.begin(), worker.matrix.end(), static_cast<T>(piece.matrix));
     std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // no gradient: does not count
@@ -197,7 +200,8 @@ TEST_CASE("measuring changes no bit of what is reduced") {
     std::vector<std::vector<float>> results;
     for (const bool measured : {false, true}) {
       Worker<float> worker(0);
-      const auto fill = [&](std::vector<float>& values, float seed) {
+      const auto fill = [&](std::span<float> values, float seed) {
+        if (own_gpu) own_gpu->wait();
         for (std::size_t i = 0; i < values.size(); ++i)
           values[i] = seed / (3 + static_cast<float>(i));
       };
@@ -208,8 +212,8 @@ TEST_CASE("measuring changes no bit of what is reduced") {
         worker.reduction->accumulate(n);
       }
       worker.reduction->reduce(group, {});
-      results.push_back(worker.bias);
-      results.push_back(worker.matrix);
+      results.push_back(worker.bias.copy());
+      results.push_back(worker.matrix.copy());
     }
     CHECK(results[0] == results[2]);
     CHECK(results[1] == results[3]);

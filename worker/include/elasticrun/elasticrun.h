@@ -62,6 +62,13 @@ ELASTICRUN_API elasticrun_status elasticrun_gradients(elasticrun_job*, const cha
 ELASTICRUN_API elasticrun_status elasticrun_buffers(elasticrun_job*, const char* name, void* data,
                                                     elasticrun_type type, size_t count);
 
+/* The stream (a cudaStream_t or CUstream) on which compute and apply work, when what is registered
+ * lies on the GPU, as all of it may; the default stream until it is said. The library enqueues
+ * there as well, so both may return when their work is enqueued: the reduction follows it, apply is
+ * called when the reduction has ended on the GPU, and the step is committed when what apply has
+ * enqueued is done. all_reduce and broadcast have ended when they return. */
+ELASTICRUN_API elasticrun_status elasticrun_stream(elasticrun_job*, void* stream);
+
 /* ---- Training. ---- */
 
 typedef struct elasticrun_train_options {
@@ -124,11 +131,6 @@ ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* da
 ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* data, size_t bytes,
                                                       int32_t root);
 ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
-/* The stream (a cudaStream_t or CUstream) on which the program works; the default stream until it
- * is said. all_reduce and broadcast take memory of the GPU as well: they run on it behind what was
- * enqueued there, and have ended when they return. Registered state may lie on the GPU, gradients
- * and buffers may not; commit waits for what apply has enqueued. */
-ELASTICRUN_API elasticrun_status elasticrun_stream(elasticrun_job*, void* stream);
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* Committed steps of the state this worker holds. */
 ELASTICRUN_API int64_t elasticrun_committed(const elasticrun_job*);

@@ -166,6 +166,12 @@ class Job {
     return buffers(name, std::span<T>(data));
   }
 
+  // On which compute and apply work on the GPU; see elasticrun.h.
+  Job& stream(void* stream) {
+    check(elasticrun_stream(job_, stream));
+    return *this;
+  }
+
   // Between two steps, on every member, after the last step of each epoch: evaluate, save, print.
   void on_epoch(std::function<void(const World&)> callback) {
     epoch_ = std::move(callback);
@@ -212,8 +218,6 @@ class Job {
     check(elasticrun_broadcast(job_, data, bytes, root));
   }
   void barrier() { check(elasticrun_barrier(job_)); }
-  // Of the GPU; collectives run on it, in memory of the GPU or of the host.
-  void stream(void* stream) { check(elasticrun_stream(job_, stream)); }
   void commit() { check(elasticrun_commit(job_)); }
   std::int64_t committed() const { return elasticrun_committed(job_); }
   void leave() { check(elasticrun_leave(job_)); }

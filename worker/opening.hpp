@@ -1,0 +1,23 @@
+// The way to the world that the environment of this process says: the agent of this host, or none.
+#pragma once
+
+#include <memory>
+
+#include "base/ids.hpp"
+#include "worker/courier.hpp"
+#include "worker/gate.hpp"
+#include "worker/gpu.hpp"
+#include "worker/meter.hpp"
+
+namespace elasticrun::worker {
+
+// The worker that elasticrun has started this process as; without elasticrun the only one.
+WorkerId own_worker();
+// For messages to people.
+std::string own_host();
+
+// Attached to the gate; `gpu` as in backend.hpp. Everything outlives the courier. Throws Stop.
+std::unique_ptr<Courier> open_courier(Gate& gate, Meter& meter, std::shared_ptr<Gpu>& gpu,
+                                      const char* version);
+
+}  // namespace elasticrun::worker
