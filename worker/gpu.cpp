@@ -69,6 +69,10 @@ NcclFeatures Gpu::features() const {
 
 void Gpu::enter() const { check(cuda().set_context(context_), "cuCtxSetCurrent"); }
 
+bool Gpu::enter_to_free() const noexcept {
+  return broken().empty() && cuda().set_context(context_) == cuda::success;
+}
+
 int Gpu::ordinal_of(const void* memory) const { return ordinal_of_memory(cuda(), memory); }
 
 void Gpu::copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const {
@@ -120,8 +124,7 @@ std::byte* GpuBuffer::reserve(std::size_t bytes) {
 }
 
 void GpuBuffer::clear() noexcept {
-  // On a GPU that is lost it might wait for what never ends.
-  if (data_ && gpu_.broken().empty()) gpu_.cuda().free(address(data_));
+  if (data_ && gpu_.enter_to_free()) gpu_.cuda().free(address(data_));
   data_ = nullptr;
   bytes_ = 0;
 }

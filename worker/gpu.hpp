@@ -38,6 +38,8 @@ class Gpu {
 
   // Makes the context the calling thread's.
   void enter() const;
+  // Likewise, to give something back; false: the GPU is lost, and might wait for what never ends.
+  bool enter_to_free() const noexcept;
   cuda::Context context() const { return context_; }
 
   // The stream that the program enqueues on; null is the default stream. Training thread.

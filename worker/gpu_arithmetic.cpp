@@ -33,7 +33,7 @@ class GpuArithmetic final : public Arithmetic {
     dot_ = function(single ? "dot_float32" : "dot_float64");
   }
   ~GpuArithmetic() override {
-    if (module_ && gpu_->broken().empty()) gpu_->cuda().unload_module(module_);
+    if (module_ && gpu_->enter_to_free()) gpu_->cuda().unload_module(module_);
   }
   GpuArithmetic(const GpuArithmetic&) = delete;
   GpuArithmetic& operator=(const GpuArithmetic&) = delete;

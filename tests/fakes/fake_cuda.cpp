@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "tests/fakes/fake_gpu_state.hpp"
@@ -111,6 +112,8 @@ struct Context {
   explicit Context(int device) : ordinal(device) {}
   int ordinal;
   CUstream_st by_default;
+  std::mutex mutex;
+  std::set<CUstream_st*> streams;
 };
 thread_local Context* current = nullptr;
 
@@ -222,6 +225,23 @@ namespace {
 constexpr int success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, not_ready = 600;
 }
 
+namespace {
+
+void finish(CUstream_st* stream) {
+  std::atomic<bool> reached = false;
+  enqueue(stream, [&] { reached = true; });
+  while (!reached) std::this_thread::yield();
+}
+
+// What was enqueued in this context.
+void finish_all() {
+  const std::lock_guard lock(current->mutex);
+  finish(&current->by_default);
+  for (CUstream_st* const stream : current->streams) finish(stream);
+}
+
+}  // namespace
+
 extern "C" {
 
 int cuInit(unsigned) { return read(&State::devices) > 0 ? success : no_device; }
@@ -263,6 +283,7 @@ int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
   return success;
 }
 int cuMemFree_v2(unsigned long long address) {
+  finish_all();  // as the real one does
   const std::lock_guard lock(state().mutex);
   if (state().memory.erase(address) == 0) return invalid_value;
   std::free(reinterpret_cast<void*>(address));
@@ -289,19 +310,22 @@ int cuPointerGetAttribute(void* value, int attribute, unsigned long long address
 }
 
 int cuStreamCreate(CUstream_st** stream, unsigned) {
-  *stream = new CUstream_st;
+  const std::lock_guard lock(current->mutex);
+  *stream = *current->streams.insert(new CUstream_st).first;
   change(&State::streams, 1);
   return success;
 }
 int cuStreamDestroy_v2(CUstream_st* stream) {
+  {
+    const std::lock_guard lock(current->mutex);
+    current->streams.erase(stream);
+  }
   change(&State::streams, -1);
   delete stream;
   return success;
 }
 int cuStreamSynchronize(CUstream_st* stream) {
-  std::atomic<bool> reached = false;
-  enqueue(stream, [&] { reached = true; });
-  while (!reached) std::this_thread::yield();
+  finish(stream);
   return success;
 }
 int cuEventCreate(CUevent_st** event, unsigned) {
