@@ -4,7 +4,9 @@
 The fake is one shared object under the names of the driver and of NCCL, where workers find them
 first. It moves real bytes between the workers and logs the calls that manage communicators.
 """
+import array
 import glob
+import math
 import os
 import signal
 import unittest
@@ -13,6 +15,7 @@ from typing import Any
 from job import BIN, FASHION, Job, kill, read
 from training import Training
 
+ON_FAKE = os.path.join(BIN, "fashion_on_fake")
 FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "fake_gpu"))
 
 
@@ -32,6 +35,11 @@ class OverNccl(Training):
 
     def calls(self, pid: int) -> list[str]:
         return read(f"{self.log}.{pid}").split("\n")
+
+
+def weights(job: Training) -> array.array:
+    with open(job.record + ".weights", "rb") as file:
+        return array.array("f", file.read())
 
 
 class Nccl(unittest.TestCase):
@@ -58,6 +66,24 @@ class Nccl(unittest.TestCase):
             self.assertRegex(job.lineage(), "80 steps in 4 epochs of 2560 samples, each used once")
             self.assertEqual(job.leftovers(), [])
         self.assertEqual(glob.glob("/dev/shm/fake-nccl-*"), [])
+
+    def test_on_gpus_the_answer_is_the_same(self) -> None:
+        """Weights and gradients on the GPU, two kills: the weights are those of a calm run on a CPU."""
+        with Training("localhost slots=1\\n", epochs=2, device_ms=0) as calm:
+            self.assertEqual(calm.wait(60), 0, calm.err())
+            expected = weights(calm)
+        with OverNccl("localhost slots=3\\n", epochs=2, device_ms=4, example=ON_FAKE) as job:
+            job.world(3)
+            for rank in (2, 0):
+                after = job.now()
+                kill(job.pid_of_rank(rank), signal.SIGKILL)
+                job.world(3, after)
+            self.assertEqual(job.wait(120), 0, job.err())
+            self.assertRegex(job.lineage(), "40 steps in 2 epochs of 2560 samples, each used once")
+            found = weights(job)
+        self.assertEqual(len(found), len(expected))
+        away = math.dist(found, expected) / math.hypot(*expected)
+        self.assertLess(away, 1e-3)
 
     def test_hosts_come_and_go(self) -> None:
         """Planned changes form a new communicator while the old one trains."""
