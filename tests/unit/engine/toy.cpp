@@ -14,11 +14,13 @@
 #include <cstdlib>
 #include <elasticrun/elasticrun.hpp>
 #include <map>
+#include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "toy_device.hpp"
+#include "worker/examples/allreduce_bench/gpu_memory.hpp"
 
 namespace {
 
@@ -90,7 +92,15 @@ struct Model {
   }
 };
 
-void train(elasticrun::Job& job, Model& model, const ToyDevice& device) {
+// Where the model lies when TOY_GPU is set: on the fake GPU, so the program can read and write
+// there itself once it has waited for its stream.
+std::optional<GpuMemory> gpu;
+
+void wait_for_gpu() {
+  if (gpu) gpu->wait();
+}
+
+void train(elasticrun::Job& job, Model& model) {
   job.on_epoch([&](const elasticrun::World& world) {
     static std::int64_t done = 0;
     ++done;
@@ -104,7 +114,7 @@ void train(elasticrun::Job& job, Model& model, const ToyDevice& device) {
     for (const std::uint64_t sample : step.samples()) line += " " + std::to_string(sample);
     say(line);
     pass("compute", step.number());
-    device.wait();
+    wait_for_gpu();
     model.gradients = {};
     double mean = 0, odd = 0;
     for (const std::uint64_t sample : step.samples()) {
@@ -120,7 +130,7 @@ void train(elasticrun::Job& job, Model& model, const ToyDevice& device) {
   };
   const auto apply = [&](elasticrun::Step& step) {
     pass("apply", step.number());
-    device.wait();
+    wait_for_gpu();
     model.descend(0.1 * step.lr_factor());
     model.losses[0] += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
@@ -135,7 +145,7 @@ void train(elasticrun::Job& job, Model& model, const ToyDevice& device) {
                .micro_batch = options.number("--micro-batch", 0),
                .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)},
               compute, apply);
-    device.wait();
+    wait_for_gpu();
     model.say_final(call, job.world().rank());
     pass("between", call);
   }
@@ -186,13 +196,14 @@ void own_loop(elasticrun::Job& job, Model& model) {
 
 int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) options.given[argv[i]] = argv[i + 1];
-  const ToyDevice device;
-  Model& model = device.make<Model>();
+  if (std::getenv("TOY_GPU")) gpu.emplace();
+  void* const memory = gpu ? gpu->allocate(sizeof(Model)) : ::operator new(sizeof(Model));
+  Model& model = *new (memory) Model;
   // Whose fresh weights count must show: rank 0's are sent to all.
   model.weights[0] = static_cast<double>(options.number("--first-weight", 0));
   try {
     elasticrun::Job job;
-    device.tell(job);
+    if (gpu) job.stream(gpu->stream());
     job.state("weights", std::span(model.weights))
         .state("losses", std::span(model.losses))
         .gradients("gradients", std::span(model.gradients))
@@ -200,7 +211,7 @@ int main(int argc, char** argv) {
     if (options.at("--mode", "loop"))
       own_loop(job, model);
     else
-      train(job, model, device);
+      train(job, model);
     return 0;
   } catch (const elasticrun::Evicted& evicted) {
     say(std::string("evicted ") + evicted.what());
