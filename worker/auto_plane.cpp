@@ -101,23 +101,24 @@ class AutoGroup final : public Group {
 class AutoPlane final : public DataPlane {
  public:
   AutoPlane(std::unique_ptr<DataPlane> gloo, std::unique_ptr<DataPlane> nccl,
-            const std::shared_ptr<Gpu>& gpu)
+            const std::shared_ptr<Gpu>* gpu)
       : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(gpu) {}
   std::unique_ptr<Group> create(int rank, int size, bool one_host) override {
     return std::make_unique<AutoGroup>(gloo_->create(rank, size, one_host),
-                                       nccl_ ? nccl_->create(rank, size, one_host) : nullptr, gpu_);
+                                       nccl_ ? nccl_->create(rank, size, one_host) : nullptr,
+                                       *gpu_);
   }
 
  private:
   const std::unique_ptr<DataPlane> gloo_, nccl_;
-  const std::shared_ptr<Gpu>& gpu_;
+  const std::shared_ptr<Gpu>* const gpu_;
 };
 
 }  // namespace
 
 std::unique_ptr<DataPlane> make_auto_plane(std::unique_ptr<DataPlane> gloo,
                                            std::unique_ptr<DataPlane> nccl,
-                                           const std::shared_ptr<Gpu>& gpu) {
+                                           const std::shared_ptr<Gpu>* gpu) {
   return std::make_unique<AutoPlane>(std::move(gloo), std::move(nccl), gpu);
 }
 

@@ -12,10 +12,10 @@
 
 namespace elasticrun::worker {
 
-// `nccl` may be null: this rank has none. Over Gloo, memory of `gpu` is carried through the host;
+// `nccl` may be null: this rank has none. Over Gloo, memory of `*gpu` is carried through the host;
 // it outlives the plane, and counts for a group as it is when that is made: null is none.
 std::unique_ptr<DataPlane> make_auto_plane(std::unique_ptr<DataPlane> gloo,
                                            std::unique_ptr<DataPlane> nccl,
-                                           const std::shared_ptr<Gpu>& gpu);
+                                           const std::shared_ptr<Gpu>* gpu);
 
 }  // namespace elasticrun::worker

@@ -21,7 +21,7 @@ Result<std::unique_ptr<DataPlane>> make_plane(const BackendOptions& options,
   }
   GlooOptions gloo;
   if (!options.address.empty()) gloo.address = options.address;
-  return make_auto_plane(make_gloo_plane(gloo), std::move(nccl), gpu);
+  return make_auto_plane(make_gloo_plane(gloo), std::move(nccl), &gpu);
 }
 
 }  // namespace elasticrun::worker

@@ -72,8 +72,7 @@ class NcclGroup final : public Group {
   void form(const NcclPath& path, const std::vector<NcclOffer>& offers);
   void warm_up();
   void check_ready();
-  std::vector<std::byte*> staged_places(const std::vector<std::shared_ptr<Message>>& batch,
-                                        cuda::Stream stream);
+  std::vector<std::byte*> staged_places(const std::vector<std::shared_ptr<Message>>& batch);
   std::unique_ptr<Pending> post(Message message);
   // Calls enqueue(item) for all, as one operation of NCCL's.
   template <class Items, class Enqueue>
@@ -216,18 +215,20 @@ nccl::Status NcclGroup::in_nccl_group(const Items& items, Enqueue&& enqueue) con
 template <class Operation>
 void NcclGroup::on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation) {
   const cuda::Stream stream = gpu_.stream();
-  const auto run = [&](std::byte* memory, std::size_t part) {
-    communicator_->run(what, stream, no_limit,
-                       [&](nccl::Comm comm) { return operation(memory, part, comm, stream); });
+  // Of `from`, when it is another place. Nothing is enqueued for a group that has been aborted.
+  const auto run = [&](std::byte* memory, const std::byte* from, std::size_t part) {
+    communicator_->run(what, stream, no_limit, [&](nccl::Comm comm) {
+      if (from != memory) gpu_.copy(memory, from, part, stream);
+      return operation(memory, part, comm, stream);
+    });
   };
   gpu_.enter();
   auto* const all = static_cast<std::byte*>(data);
-  if (gpu_.holds(data)) return run(all, bytes);
+  if (gpu_.holds(data)) return run(all, all, bytes);
   for (std::size_t at = 0; at < bytes; at += staging_bytes_max) {
     const std::size_t part = std::min(staging_bytes_max, bytes - at);
     std::byte* const staged = staging_.reserve(part);
-    gpu_.copy(staged, all + at, part, stream);
-    run(staged, part);
+    run(staged, all + at, part);
     gpu_.copy_and_wait(all + at, staged, part, stream);
   }
 }
@@ -298,9 +299,12 @@ void NcclGroup::flush(const Message& asked) {
   gpu_.enter();
   const std::vector<std::shared_ptr<Message>> batch = std::exchange(posted_, {});
   const cuda::Stream stream = gpu_.stream();
-  const std::vector<std::byte*> places = staged_places(batch, stream);
+  const std::vector<std::byte*> places = staged_places(batch);
   communicator_->run("messages", stream, no_limit, [&](nccl::Comm comm) {
     const nccl::Functions& nccl = gpu_.nccl();
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (batch[i]->sends && places[i] != batch[i]->data)
+        gpu_.copy(places[i], batch[i]->data, batch[i]->bytes, stream);
     auto place = places.begin();
     return in_nccl_group(batch, [&](const std::shared_ptr<Message>& one) {
       const Message& m = *one;
@@ -318,8 +322,8 @@ void NcclGroup::flush(const Message& asked) {
 }
 
 // Where each message lies on the GPU; those in host memory get a place in the buffer.
-std::vector<std::byte*> NcclGroup::staged_places(const std::vector<std::shared_ptr<Message>>& batch,
-                                                 cuda::Stream stream) {
+std::vector<std::byte*> NcclGroup::staged_places(
+    const std::vector<std::shared_ptr<Message>>& batch) {
   constexpr std::size_t alignment = 256;
   std::vector<std::byte*> places;
   std::size_t needed = 0;
@@ -332,7 +336,6 @@ std::vector<std::byte*> NcclGroup::staged_places(const std::vector<std::shared_p
     if (places[i]) continue;
     places[i] = next;
     next += (batch[i]->bytes + alignment - 1) / alignment * alignment;
-    if (batch[i]->sends) gpu_.copy(places[i], batch[i]->data, batch[i]->bytes, stream);
   }
   return places;
 }

@@ -1,6 +1,7 @@
 // The driver's half of the fake GPU. See fake_gpu.hpp.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
@@ -72,6 +73,7 @@ struct State {
   std::map<std::uintptr_t, Piece> memory;  // on the GPUs, by address
   std::FILE* log = nullptr;
   bool stuck = true;
+  bool ranks_are_threads = false;
   int version = 22809;
   int devices = 8;
   int communicators = 0, streams = 0, events = 0;
@@ -106,8 +108,7 @@ State& state() {
   return *one;
 }
 
-// Each that is retained is another, so that ranks that are threads have default streams of their
-// own, as processes would. They stay: a thread of the product may still name one.
+// They stay: a thread of the product may still name one.
 struct Context {
   explicit Context(int device) : ordinal(device) {}
   int ordinal;
@@ -198,6 +199,11 @@ void set_version(int version) {
   state().version = version;
 }
 
+void set_ranks_are_threads() {
+  const std::lock_guard lock(state().mutex);
+  state().ranks_are_threads = true;
+}
+
 void set_devices(int count) {
   const std::lock_guard lock(state().mutex);
   state().devices = count;
@@ -260,8 +266,11 @@ int cuDeviceGet(int* device, int ordinal) {
 int cuDevicePrimaryCtxRetain(Context** context, int device) {
   static auto* const contexts = new std::deque<Context>;
   static std::mutex mutex;
+  const bool apart = read(&State::ranks_are_threads);
   const std::lock_guard lock(mutex);
-  *context = &contexts->emplace_back(device);
+  const auto of_device = [&](const Context& one) { return one.ordinal == device; };
+  const auto found = std::find_if(contexts->begin(), contexts->end(), of_device);
+  *context = apart || found == contexts->end() ? &contexts->emplace_back(device) : &*found;
   return success;
 }
 int cuDevicePrimaryCtxRelease_v2(int) { return success; }
@@ -287,6 +296,11 @@ int cuMemFree_v2(unsigned long long address) {
   const std::lock_guard lock(state().mutex);
   if (state().memory.erase(address) == 0) return invalid_value;
   std::free(reinterpret_cast<void*>(address));
+  return success;
+}
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *total = std::size_t{1} << 36;
+  *free = *total - device_bytes();
   return success;
 }
 int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes,

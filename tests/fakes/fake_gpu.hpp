@@ -26,6 +26,9 @@ void plan(const std::string& call, int nth, Trouble trouble);
 void release();
 void set_version(int nccl_version);
 void set_devices(int count);
+// Ranks that are threads each retain a context of their own, with a default stream of its own, as
+// processes would; else a process has one for each device, as with the real driver.
+void set_ranks_are_threads();
 
 // Names of NCCL's management calls in order, without those that only ask.
 std::vector<std::string> calls();

@@ -15,7 +15,7 @@ void check_world(int without, bool over_nccl) {
   run_planes(3, [&](int rank, DataPlane&, Exchange& exchange) {
     const auto gpu = rank == without ? nullptr : open_fake_gpu();
     const auto plane = make_auto_plane(make_gloo_plane({}),
-                                       gpu ? make_nccl_plane(gpu, test_limits) : nullptr, gpu);
+                                       gpu ? make_nccl_plane(gpu, test_limits) : nullptr, &gpu);
     const auto group = form(*plane, exchange, rank, 3);
     CHECK(group->in_rounds() == over_nccl);
     std::vector<float> data(1000, static_cast<float>(rank));
@@ -52,6 +52,7 @@ TEST_CASE("a rank without a GPU brings its world to Gloo") {
 }
 
 TEST_CASE("a group of auto is of no use before it is connected") {
-  const auto plane = make_auto_plane(make_gloo_plane({}), nullptr, nullptr);
+  const std::shared_ptr<Gpu> none;
+  const auto plane = make_auto_plane(make_gloo_plane({}), nullptr, &none);
   CHECK_THROWS_AS(plane->create(0, 2)->barrier(), GroupBroken);
 }

@@ -16,6 +16,7 @@
 namespace elasticrun::worker::testing {
 
 inline std::shared_ptr<Gpu> open_fake_gpu() {
+  fake_gpu::set_ranks_are_threads();
   auto gpu = Gpu::open("n1", 0, {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
   REQUIRE(gpu.has_value());
   return *gpu;

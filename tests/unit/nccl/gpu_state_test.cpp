@@ -53,7 +53,7 @@ void check_transfer(const std::vector<bool>& holds, const std::vector<std::size_
   run_planes(static_cast<int>(holds.size()), [&](int rank, DataPlane&, Exchange& exchange) {
     const auto gpu = rank == without ? nullptr : open_fake_gpu();
     const auto plane = make_auto_plane(make_gloo_plane({}),
-                                       gpu ? make_nccl_plane(gpu, test_limits) : nullptr, gpu);
+                                       gpu ? make_nccl_plane(gpu, test_limits) : nullptr, &gpu);
     const auto group = form(*plane, exchange, rank, static_cast<int>(holds.size()));
     const bool holder = holds[static_cast<std::size_t>(rank)];
     Pieces pieces(gpu, sizes, holder ? 5 : 50 + rank);
