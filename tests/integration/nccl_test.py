@@ -15,6 +15,7 @@ from typing import Any
 from job import BIN, FASHION, Job, kill, read
 from training import Training
 
+DOUBLE = ["--precision", "double"]  # in float32 the order of a sum shows
 ON_FAKE = os.path.join(BIN, "fashion_on_fake")
 FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "fake_gpu"))
 
@@ -39,7 +40,7 @@ class OverNccl(Training):
 
 def weights(job: Training) -> array.array:
     with open(job.record + ".weights", "rb") as file:
-        return array.array("f", file.read())
+        return array.array("d", file.read())
 
 
 class Nccl(unittest.TestCase):
@@ -69,10 +70,11 @@ class Nccl(unittest.TestCase):
 
     def test_on_gpus_the_answer_is_the_same(self) -> None:
         """Weights and gradients on the GPU, two kills: the weights are those of a calm run on a CPU."""
-        with Training("localhost slots=1\\n", epochs=2, device_ms=0) as calm:
+        with Training("localhost slots=1\\n", epochs=2, device_ms=0, more=DOUBLE) as calm:
             self.assertEqual(calm.wait(60), 0, calm.err())
             expected = weights(calm)
-        with OverNccl("localhost slots=3\\n", epochs=2, device_ms=4, example=ON_FAKE) as job:
+        with OverNccl("localhost slots=3\\n", epochs=2, device_ms=4, more=DOUBLE,
+                      program=[ON_FAKE]) as job:
             job.world(3)
             for rank in (2, 0):
                 after = job.now()
@@ -83,7 +85,7 @@ class Nccl(unittest.TestCase):
             found = weights(job)
         self.assertEqual(len(found), len(expected))
         away = math.dist(found, expected) / math.hypot(*expected)
-        self.assertLess(away, 1e-3)
+        self.assertLess(away, 1e-9)
 
     def test_hosts_come_and_go(self) -> None:
         """Planned changes form a new communicator while the old one trains."""

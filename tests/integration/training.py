@@ -24,8 +24,8 @@ class Training(Job):
     def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
                  more: list[str] | None = None, options: list[str] | None = None,
                  where: tuple[str, str] = ("--hosts", "hosts"), shares: str = "equal",
-                 example: str = FASHION, **popen: Any) -> None:
-        program = [example, "--samples", str(samples), "--epochs", str(epochs),
+                 program: list[str] | None = None, **popen: Any) -> None:
+        program = [*(program or [FASHION]), "--samples", str(samples), "--epochs", str(epochs),
                    "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
                    *(more or [])]
         script = f"printf '{hosts}' > hosts; exec \"$@\""

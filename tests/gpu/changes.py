@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Twenty changes of a job on one GPU, kill -9 among them, and what each cost.
+
+Several ranks share the GPU: each has a host id of its own for NCCL, which refuses two ranks of one
+host on one GPU. At the end the weights are those of a calm run, each sample was used once, those who
+were never killed or released have kept their pids, and the GPU's memory is as it was before.
+
+    changes.py [CHANGES [EPOCHS]]          ELASTICRUN_BIN has the programs; GPU_EXAMPLE another one
+"""
+import array
+import math
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from typing import Any
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from job import BIN, kill, until  # noqa: E402
+from training import Training  # noqa: E402
+
+EXAMPLE = os.environ.get("GPU_EXAMPLE", os.path.join(BIN, "fashion_cuda"))
+CHANGES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+EPOCHS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
+# In float32 other sums alone, of four shares instead of one, take the weights 5e-3 away.
+PRECISE = ["--precision", "double"]
+# Where a bundle has them (scripts/gpu-bundle).
+DATA = ["--data", os.environ["GPU_DATA"]] if "GPU_DATA" in os.environ else []
+LIBRARIES = {"LD_LIBRARY_PATH": os.environ["GPU_LIBRARIES"]} if "GPU_LIBRARIES" in os.environ else {}
+# Slots of the host after each change; 0: rank 0 or the last one is killed and replaced.
+PATTERN = [6, 0, 3, 0, 5, 8, 0, 4, 2, 0]
+
+
+def gpu_memory() -> int | None:
+    """MiB in use; nothing where nobody can tell."""
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used",
+                               "--format=csv,noheader,nounits"],
+                              capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return sum(int(line) for line in done.stdout.split())
+
+
+class OnGpu(Training):
+    """Ranks are as many hosts to NCCL; exec, so that the worker keeps its pid."""
+
+    def __init__(self, slots: int, **more: Any) -> None:
+        script = 'NCCL_HOSTID=rank-$ELASTICRUN_WORKER exec ' + EXAMPLE + ' "$@"'
+        super().__init__(f"localhost slots={slots}\\n", epochs=EPOCHS, device_ms=0.2,
+                         program=["sh", "-c", script, EXAMPLE], more=[*PRECISE, *DATA],
+                         options=["--backend", "nccl"], env=LIBRARIES, **more)
+        self.size = slots
+
+    def change(self, slots: int, turn: int) -> None:
+        """Makes one and waits until the new world has stepped."""
+        after = self.now()
+        if slots:
+            self.size = slots
+            self.set_hosts(f"localhost slots={slots}\n")
+        else:
+            kill(self.pid_of_rank(0 if turn % 4 == 1 else self.size - 1), signal.SIGKILL)
+        self.world(self.size, after, 60)
+
+
+def weights(job: Training) -> array.array:
+    with open(job.record + ".weights", "rb") as file:
+        return array.array("d", file.read())
+
+
+def table(job: Training) -> None:
+    """By kind of change: idle time, as the survivors saw it, the part of it that the state took, and
+    forming the group with its first collective, in which nobody is idle when it was planned."""
+    kinds: dict[str, list[tuple[float, ...]]] = {}
+    size = 0
+    for world in job.find("world_formed"):
+        kind = ("forced" if not world["planned"] else "grow" if world["size"] > size
+                else "shrink" if world["size"] < size else "replace")
+        size = world["size"]
+        if world["idle_ms"] is not None:
+            kinds.setdefault(kind, []).append(
+                (world["idle_ms"], world["state_ms"], world["prepare_ms"]))
+    print("changes, medians in ms      count    idle  (most)   state  forming")
+    for kind, values in sorted(kinds.items()):
+        idle, state, forming = ([value[i] for value in values] for i in range(3))
+        print(f"  {kind:<25} {len(values):5d} {statistics.median(idle):7.0f} {max(idle):7.0f} "
+              f"{statistics.median(state):7.0f} {statistics.median(forming):8.0f}")
+
+
+def main() -> None:
+    before = gpu_memory()
+    with OnGpu(1) as calm:
+        assert calm.wait(240) == 0, calm.err()
+        expected = weights(calm)
+    with OnGpu(4) as job:
+        job.world(4, seconds=90)
+        pids = dict(job.workers())
+        for turn in range(CHANGES):
+            job.change(PATTERN[turn % len(PATTERN)], turn)
+            for worker, pid in job.workers().items():
+                assert pids.setdefault(worker, pid) == pid, f"worker {worker} has another pid"
+        assert job.wait(300) == 0, job.err()
+        print(job.lineage(), end="")
+        table(job)
+        found = weights(job)
+        assert job.leftovers() == [], job.leftovers()
+    away = math.dist(found, expected) / math.hypot(*expected)
+    print(f"{CHANGES} changes; weights are {away:.1e} away from those of a calm run")
+    assert away < 1e-3, "the weights differ"
+    if before is not None:
+        until("the GPU's memory as it was", lambda: gpu_memory() <= before + 8, 20)
+        print(f"memory of the GPU in use: {before} MiB before, {gpu_memory()} MiB after")
+
+
+if __name__ == "__main__":
+    main()

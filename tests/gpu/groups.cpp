@@ -1,0 +1,261 @@
+// What NCCL groups cost on a GPU, and whether they leave anything behind: several ranks on one GPU.
+//
+//     gpu_groups [RANKS [REFORMS [STATE_MB]]]         4 100 4096
+//
+// Prints a table; ends with 1 when something is wrong: a sum, a state, memory that grows.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "tests/gpu/rank_processes.hpp"
+#include "worker/nccl_group.hpp"
+#include "worker/nccl_shelf.hpp"
+#include "worker/state_transfer.hpp"
+
+namespace {
+
+using namespace elasticrun;
+using namespace elasticrun::worker;
+using namespace elasticrun::worker::testing;
+using Clock = std::chrono::steady_clock;
+
+constexpr NcclLimits limits{.form = std::chrono::seconds(60), .stop = std::chrono::seconds(10)};
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+void require(bool good, const std::string& what) {
+  if (!good) throw std::runtime_error(what);
+}
+
+std::shared_ptr<Gpu> open_gpu() {
+  const auto gpu = Gpu::open("here", 0);
+  if (!gpu) throw std::runtime_error(gpu.error().text);
+  if (!(*gpu)->nccl_trouble().empty()) throw std::runtime_error((*gpu)->nccl_trouble());
+  return *gpu;
+}
+
+double mib_used_on_gpu() {
+  using MemoryInfo = int (*)(std::size_t*, std::size_t*);
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto info = reinterpret_cast<MemoryInfo>(::dlsym(driver, "cuMemGetInfo_v2"));
+  std::size_t free = 0, total = 0;
+  require(info && info(&free, &total) == 0, "cuMemGetInfo failed");
+  return static_cast<double>(total - free) / (1 << 20);
+}
+
+double mib_used_on_host() {
+  std::ifstream statm("/proc/self/statm");
+  long pages = 0, resident = 0;
+  statm >> pages >> resident;
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+struct Row {
+  std::vector<double> values;
+  void add(double value) { values.push_back(value); }
+  std::string text() {
+    std::sort(values.begin(), values.end());
+    return fmt::format("{:10.1f} {:10.1f}", values[values.size() / 2], values.back());
+  }
+};
+
+// ---------------------------------------------------------------- forming: init against shrink
+
+struct Forming {
+  Row init, warm_up, abort, shrink, warm_up_after, init_smaller;
+};
+
+nccl::UniqueId shared_id(NcclShelf& shelf, int rank, PipeExchange& exchange) {
+  return *unique_id_from(exchange(rank == 0 ? to_hex(shelf.lend()) : "").front());
+}
+
+double first_sum(Communicator& comm, const Gpu& gpu) {
+  const auto begin = Clock::now();
+  GpuBuffer one(gpu);
+  std::byte* const memory = one.reserve(sizeof(float));
+  comm.run("the first sum", gpu.stream(), limits.form, [&](nccl::Comm nccl_comm) {
+    return gpu.nccl().all_reduce(memory, memory, 1, nccl::float32, nccl::sum, nccl_comm,
+                                 gpu.stream());
+  });
+  return ms_since(begin);
+}
+
+// The last rank does not take part in a sum; the others are stopped in it and go on without.
+void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& shelf,
+               PipeExchange& exchange, Forming& times) {
+  Communicator all(gpu, limits);
+  const nccl::UniqueId id = shared_id(shelf, rank, exchange);
+  auto begin = Clock::now();
+  all.init(rank, size, {id});
+  times.init.add(ms_since(begin));
+  times.warm_up.add(first_sum(all, *gpu));
+  exchange("");
+  const bool stays = rank < size - 1;
+  if (stays) {
+    std::jthread controller([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      begin = Clock::now();
+      all.halt();
+    });
+    try {
+      first_sum(all, *gpu);
+    } catch (const GroupBroken&) {
+    }
+    controller.join();
+    times.abort.add(ms_since(begin));
+  }
+  const bool can_shrink = gpu->features().shrink && gpu->features().revoke;
+  exchange("");
+  if (stays && can_shrink) {
+    Communicator fewer(gpu, limits);
+    begin = Clock::now();
+    fewer.shrink(all, {size - 1}, true);
+    times.shrink.add(ms_since(begin));
+    times.warm_up_after.add(first_sum(fewer, *gpu));
+  }
+  exchange("");
+  all.release();
+  const nccl::UniqueId next = shared_id(shelf, rank, exchange);
+  if (!stays) return;
+  Communicator again(gpu, limits);
+  begin = Clock::now();
+  again.init(rank, size - 1, {next});
+  times.init_smaller.add(ms_since(begin));
+  first_sum(again, *gpu);
+}
+
+void measure_forming(int rank, int size, PipeExchange& exchange) {
+  const auto gpu = open_gpu();
+  NcclShelf shelf(gpu, limits);
+  Forming times;
+  for (int i = 0; i < 6; ++i) form_once(rank, size, gpu, shelf, exchange, times);
+  if (rank != 0) return;
+  fmt::print("NCCL {}, driver {}, {} ranks on one GPU; ms: median, most\n",
+             nccl_version_text(gpu->libraries().nccl_version),
+             driver_version_text(gpu->libraries().driver_version), size);
+  fmt::print("  full init, {} ranks        {}\n", size, times.init.text());
+  fmt::print("  first sum after it         {}\n", times.warm_up.text());
+  fmt::print("  stopping a sum under way   {}\n", times.abort.text());
+  fmt::print("  full init, {} ranks        {}\n", size - 1, times.init_smaller.text());
+  if (times.shrink.values.empty())
+    fmt::print("  shrink to {} ranks         not offered by this version\n", size - 1);
+  else
+    fmt::print("  shrink to {} ranks         {}\n  first sum after it         {}\n", size - 1,
+               times.shrink.text(), times.warm_up_after.text());
+}
+
+// ---------------------------------------------------------------- many groups, one after the other
+
+// Every second one is aborted, so both ways of ending and all ways of forming occur.
+void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
+  const auto gpu = open_gpu();
+  const auto plane = make_nccl_plane(gpu, limits);
+  double device = 0, host = 0;
+  const int settled = std::min(10, reforms / 2);
+  for (int i = 0; i < reforms; ++i) {
+    const auto group = plane->create(rank, size);
+    group->connect(exchange(group->publish()));
+    std::vector<float> ones(1000, 1);
+    group->all_reduce(ones.data(), DataType::float32, ones.size());
+    require(ones.back() == static_cast<float>(size), "a sum is wrong");
+    exchange("");
+    if (i % 2 == 1) group->abort();
+    group->close();
+    exchange("");
+    if (i + 1 == settled) {
+      device = mib_used_on_gpu();
+      host = mib_used_on_host();
+    }
+  }
+  const double device_more = mib_used_on_gpu() - device, host_more = mib_used_on_host() - host;
+  exchange("");
+  if (rank == 0)
+    fmt::print(
+        "{} groups in a row, from the {}th on: {:+.1f} MiB on the GPU (all ranks), {:+.1f} MiB on "
+        "the host (a rank)\n",
+        reforms, settled, device_more, host_more);
+  // A communicator holds tens of MiB on the GPU: a leak of every tenth shows.
+  require(device_more < 64, "communicators leak on the GPU");
+  require(host_more < 100, "communicators leak on the host");
+}
+
+// ---------------------------------------------------------------- the state of a newcomer
+
+void fill(const Gpu& gpu, std::byte* memory, std::size_t bytes, unsigned char value) {
+  gpu.check(gpu.cuda().fill(reinterpret_cast<cuda::Address>(memory), value, bytes, gpu.stream()),
+            "cuMemsetD8Async");
+  gpu.wait();
+}
+
+void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& exchange) {
+  const auto gpu = open_gpu();
+  const auto plane = make_nccl_plane(gpu, limits);
+  const auto group = plane->create(rank, size);
+  group->connect(exchange(group->publish()));
+  GpuBuffer memory(*gpu);
+  std::byte* const state = memory.reserve(bytes);
+  StateTable table;
+  table.use_gpu(gpu);
+  require(table.add_state("state", state, bytes).has_value(), "no state");
+  table.seal();
+  const bool newcomer = rank == size - 1;
+  std::vector<bool> holds(static_cast<std::size_t>(size), true);
+  holds.back() = false;
+  Row broadcast, transfer;
+  for (int i = 0; i < 4; ++i) {
+    fill(*gpu, state, bytes, newcomer ? 0 : 7);
+    exchange("");
+    auto begin = Clock::now();
+    group->broadcast(state, bytes, 0);
+    if (i > 0) broadcast.add(ms_since(begin));
+    fill(*gpu, state, bytes, newcomer ? 0 : 9);
+    exchange("");
+    begin = Clock::now();
+    StateTransfer one(*group, holds, table);
+    std::string progress = "step";
+    one.exchange(progress, false);
+    one.commit(progress);
+    if (i > 0) transfer.add(ms_since(begin));
+    std::array<unsigned char, 2> ends{};
+    gpu->copy_and_wait(&ends[0], state, 1, gpu->stream());
+    gpu->copy_and_wait(&ends[1], state + bytes - 1, 1, gpu->stream());
+    require(ends[0] == 9 && ends[1] == 9, "the state has not arrived");
+  }
+  exchange("");
+  if (!newcomer) return;
+  const std::string broadcast_text = broadcast.text(), transfer_text = transfer.text();
+  const double ratio = broadcast.values[1] / transfer.values[1];
+  fmt::print("{} MiB of state to a newcomer, {} ranks have it; ms: median, most\n", bytes >> 20,
+             size - 1);
+  fmt::print("  ncclBroadcast of as much   {}\n  state transfer             {}\n", broadcast_text,
+             transfer_text);
+  fmt::print("  the transfer reaches {:.0f} % of the broadcast's rate\n", 100 * ratio);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto number = [&](int i, int otherwise) {
+    return argc > i ? std::atoi(argv[i]) : otherwise;
+  };
+  const int ranks = number(1, 4), reforms = number(2, 100), state_mb = number(3, 4096);
+  // Each part in processes of its own: a part that fails leaves the others a GPU that is well.
+  bool well = run_processes(
+      ranks, [&](int rank, PipeExchange& exchange) { measure_forming(rank, ranks, exchange); });
+  well &= run_processes(ranks, [&](int rank, PipeExchange& exchange) {
+    check_leaks(rank, ranks, reforms, exchange);
+  });
+  well &= run_processes(ranks, [&](int rank, PipeExchange& exchange) {
+    measure_transfer(rank, ranks, static_cast<std::size_t>(state_mb) << 20, exchange);
+  });
+  fmt::print("{}\n", well ? "all well" : "NOT WELL: see above");
+  return well ? 0 : 1;
+}
