@@ -116,6 +116,12 @@ Place place_of(std::span<const Slot> world, const Slot& self) {
 
 std::span<const DeniedVariable> denied_on_other_machines() { return host_specific; }
 
+bool names(const EnvironmentRules& rules, std::string_view variable) {
+  return std::ranges::any_of(rules.extra, [&](std::string_view extra) {
+    return extra.substr(0, extra.find('=')) == variable;
+  });
+}
+
 Result<std::vector<std::string>> passed_environment(std::span<const std::string> caller,
                                                     const EnvironmentRules& rules,
                                                     bool same_machine) {
@@ -144,8 +150,8 @@ std::vector<std::string> with_account(std::vector<std::string> env,
                                       std::span<const std::string> there) {
   Variables all = to_map(env);
   const Variables own = to_map(there);
-  for (const char* name :
-       {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "TZ", "LANG"})
+  for (const char* name : {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
+                           "TZ", "LANG", "CUDA_VISIBLE_DEVICES"})
     if (const auto found = own.find(name); found != own.end()) all.emplace(name, found->second);
   return to_entries(all);
 }
@@ -191,6 +197,7 @@ std::vector<std::string> worker_environment(std::span<const Slot> world, Rank ra
   set("ELASTICRUN_GENERATION", facts.generation.value);
   if (!facts.backend.empty()) set("ELASTICRUN_BACKEND", facts.backend);
   if (facts.max_batch > 0) set("ELASTICRUN_MAX_BATCH", facts.max_batch);
+  if (facts.visible_gpus) set("CUDA_VISIBLE_DEVICES", *facts.visible_gpus);
   return to_entries(all);
 }
 

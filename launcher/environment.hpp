@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ struct EnvironmentRules {
       extra;  // -x: NAME=VALUE, or NAME for the caller's value; beats the deny list
 };
 
+// Whether -x names that variable, so that it is the caller's own affair.
+bool names(const EnvironmentRules& rules, std::string_view variable);
+
 // The caller's variables (NAME=VALUE) that a worker gets, each name once. `same_machine`: the
 // worker runs where the caller is. An error names an extra variable that the caller does not have.
 Result<std::vector<std::string>> passed_environment(std::span<const std::string> caller,
@@ -38,7 +42,7 @@ Result<std::vector<std::string>> passed_environment(std::span<const std::string>
                                                     bool same_machine);
 
 // `env` with what it lacks of the account on the machine where the worker runs (HOME and the like),
-// from the environment there.
+// and of the GPUs there, from the environment there.
 std::vector<std::string> with_account(std::vector<std::string> env,
                                       std::span<const std::string> there);
 
@@ -54,16 +58,17 @@ struct HostFacts {
 // and with its own variable, unless the caller has chosen one: else it takes the first it finds.
 std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts& facts);
 
-// What all workers of a job are told alike.
+// What a worker is told of its job.
 struct JobFacts {
   std::string job_id;
   std::string master_address;
   int master_port = 0;
   int restart_count = 0;  // of a plain program
   int max_restarts = 0;
-  Generation generation;       // of the world described
-  std::int64_t max_batch = 0;  // 0: not said
-  std::string backend;         // of the data plane
+  Generation generation;                         // of the world described
+  std::int64_t max_batch = 0;                    // 0: not said
+  std::optional<std::string> visible_gpus = {};  // of its host; none: as `passed` has it
+  std::string backend = {};                      // of the data plane
 };
 
 // The complete environment of the worker with this rank in `world` (slots in rank order): `passed`,

@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 namespace elasticrun::launcher {
@@ -45,7 +47,29 @@ std::string own_user() {
   return {};
 }
 
+// None where there is no such folder.
+std::vector<std::filesystem::path> entries_of(const std::string& folder) {
+  std::vector<std::filesystem::path> entries;
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(folder, none), end; !none && at != end;
+       at.increment(none))
+    entries.push_back(at->path());
+  return entries;
+}
+
 }  // namespace
+
+std::vector<Gpu> own_gpus(const std::string& root) {
+  std::vector<std::string> devices;
+  for (const auto& entry : entries_of(root + "/dev")) devices.push_back(entry.filename().string());
+  std::vector<std::string> informations;
+  for (const auto& entry : entries_of(root + "/proc/driver/nvidia/gpus")) {
+    std::ifstream file(entry / "information");
+    informations.emplace_back(std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>());
+  }
+  return find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
+}
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
@@ -57,11 +81,7 @@ Machine this_machine() {
   Machine machine;
   machine.own = {own_names(), own_user()};
   std::error_code ignored;
-  std::vector<std::string> devices;
-  for (std::filesystem::directory_iterator at("/dev", ignored), end; !ignored && at != end;
-       at.increment(ignored))
-    devices.push_back(at->path().filename().string());
-  machine.gpus = count_gpus(devices, std::getenv("CUDA_VISIBLE_DEVICES"));
+  machine.gpus = static_cast<int>(own_gpus().size());
   machine.cwd = std::filesystem::current_path(ignored).string();
   return machine;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/gpus.hpp"
 #include "launcher/hosts.hpp"
 
 namespace elasticrun::launcher {
@@ -21,8 +22,7 @@ Machine this_machine();
 // NAME=VALUE, as this program was started.
 std::vector<std::string> own_environment();
 
-// How many GPUs a job may use. `device_names` are the entries of /dev; `visible` is
-// CUDA_VISIBLE_DEVICES or null: what the caller narrowed already stays narrow.
-int count_gpus(const std::vector<std::string>& device_names, const char* visible);
+// The GPUs here that a job may use; `root` is where the kernel's files are.
+std::vector<Gpu> own_gpus(const std::string& root = "/");
 
 }  // namespace elasticrun::launcher

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "launcher/machine.hpp"
 #include "launcher/network.hpp"
 #include "net/sockets.hpp"
 #include "net/stream.hpp"
@@ -139,6 +140,7 @@ wire::Hello Reach::hello_from(const std::string& address) const {
   hello.slots = start_.slots;
   hello.address = address;
   hello.free_port = free_port(address);
+  for (const Gpu& gpu : own_gpus()) hello.gpus.push_back(gpu.name);
   return hello;
 }
 

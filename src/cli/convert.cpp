@@ -112,7 +112,8 @@ class Converter {
 
   void read_limits() {
     spec_.default_slots = std::max(machine_.gpus, 1);
-    if (text("slots") != "auto")
+    spec_.slots_are_gpus = !find("slots") || text("slots") == "auto";
+    if (!spec_.slots_are_gpus)
       spec_.default_slots =
           static_cast<int>(number("slots", 1, launcher::slots_per_host_max, spec_.default_slots));
     launcher::Limits& limits = spec_.limits;
@@ -244,6 +245,7 @@ class Converter {
     if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")
       fail("label", fmt::format("'{}' is not known; use host:rank or none", label));
     spec_.label = text("label") != "none";
+    spec_.one_gpu_visible = toggle("one-gpu-visible");
     spec_.quiet = toggle("quiet");
     spec_.explain = toggle("explain");
     spec_.dry_run = toggle("dry-run");
@@ -299,8 +301,16 @@ class Converter {
     spec_.unit = text("unit") == "slot" ? launcher::Unit::slot : launcher::Unit::host;
   }
 
+  // Which have as many slots as GPUs, and those are counted there.
+  bool some_slots_are_unknown() const {
+    return spec_.slots_are_gpus && std::ranges::any_of(spec_.hosts, [&](const auto& host) {
+             return host.slots == 0 && !launcher::is_this_machine(host, machine_.own);
+           });
+  }
+
   void settle_sizes() {
-    // Hosts that are discovered come with time; the job waits for as many as it needs.
+    // Hosts that are discovered come with time; the job waits for as many as it needs. Others have
+    // to be up before all their slots are known.
     if (!mistake_.empty() || !spec_.host_discovery.empty()) return;
     launcher::HostBook book;
     const auto slots = launcher::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
@@ -310,6 +320,7 @@ class Converter {
     if (limits.min_hosts > static_cast<int>(slots.size()))
       return fail("nnodes",
                   fmt::format("{} hosts are needed, {} given", limits.min_hosts, slots.size()));
+    if (some_slots_are_unknown()) return;
     if (limits.min > total)
       return fail(
           find("min-np") ? "min-np" : "np",

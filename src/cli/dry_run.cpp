@@ -23,6 +23,9 @@ std::string describe(const job::JobSpec& spec) {
     const launcher::Slot& slot = plan.slots[static_cast<std::size_t>(rank)];
     text += fmt::format("rank {}: {} slot {}\n", rank, slot.host_name, slot.slot);
   }
+  if (spec.slots_are_gpus && std::ranges::count(spec.hosts, 0, &launcher::Host::slots) > 0)
+    text += fmt::format("where no slots are named: as many as GPUs there; {} is a guess\n",
+                        spec.default_slots);
   for (const launcher::Slot& slot : plan.spares)
     text += fmt::format("spare: {} slot {}\n", slot.host_name, slot.slot);
   for (const int size :

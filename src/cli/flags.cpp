@@ -47,6 +47,7 @@ constexpr Flag table[] = {
     {"port", "", "N|A-B", Kind::value, "Hosts", "any", "likewise"},
     {"network", "", "CIDR|NIC", Kind::value, "Hosts", "", "where workers of several hosts meet"},
     {"backend", "", "NAME", Kind::value, "Hosts", "auto", "auto; gloo: CPUs; nccl: GPUs"},
+    {"one-gpu-visible", "", "", Kind::toggle, "Hosts", "", "each worker sees its own GPU alone"},
     {"wrap", "", "COMMAND", Kind::value, "Hosts", "", "agents start inside it: numactl -N 0"},
 
     {"log-dir", "", "DIR", Kind::value, "Output", "", "a file per worker in DIR"},

@@ -24,6 +24,7 @@
 #include "job/signals.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
+#include "launcher/gpus.hpp"
 #include "launcher/join_key.hpp"
 #include "launcher/leashed_program.hpp"
 #include "rendezvous/server.hpp"
@@ -90,7 +91,7 @@ class Run {
   launcher::AgentStart agents_are_told() const;
   Result<void> let_join(const launcher::AgentStart& told);
   void hosts_changed();
-  wire::StartWorker start_order(WorkerId id, SlotId slot, Rank rank, int size);
+  wire::StartWorker start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank);
 
   void feed(const SupervisorEvent& event);
   void arm();
@@ -125,7 +126,7 @@ class Run {
   JobSpec spec_;
   Sink& sink_;
   asio::io_context io_{1};
-  Roster roster_;
+  Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
   std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
@@ -238,23 +239,21 @@ Result<void> Run::let_join(const launcher::AgentStart& told) {
 
 void Run::hosts_changed() {
   if (finish_) return;
-  const launcher::Plan plan = roster_.plan(spec_.default_slots);
+  const launcher::Plan plan = roster_.plan();
   slots_ = plan.slots;
   // Those of spare hosts count for no size: they take the places of others.
   slots_.insert(slots_.end(), plan.spares.begin(), plan.spares.end());
-  SlotsChanged changed{{}, plan.slots_by_host, {}};
+  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses()};
   for (const auto& slot : slots_) changed.slots.push_back({slot.host, slot.slot});
   for (const auto& slot : slots_) changed.prices.push_back(slot.price);
   feed(changed);
 }
 
-wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size) {
-  std::vector<launcher::Slot> world(
-      slots_.begin(), slots_.begin() + std::min<std::ptrdiff_t>(size, std::ssize(slots_)));
-  const launcher::Slot own{slot.host, roster_.name(slot.host), slot.index};
-  const auto place = static_cast<std::size_t>(rank.value);
-  if (place >= world.size()) world.resize(place + 1, own);
-  world[place] = own;
+wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank) {
+  std::vector<launcher::Slot> world;
+  for (const SlotId slot : order) world.push_back({slot.host, {}, slot.index});
+  launcher::Slot& own = world[static_cast<std::size_t>(rank.value)];
+  own.host_name = roster_.name(own.host);
   launcher::JobFacts facts{.job_id = job_id_};
   const auto [address, port] = roster_.meeting_of(world);
   facts.master_address = address;
@@ -263,12 +262,15 @@ wire::StartWorker Run::start_order(WorkerId id, SlotId slot, Rank rank, int size
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
   facts.backend = spec_.backend;
-  speakers_[id] = Speaker{id, own.host_name, slot.index, -1};
-  const auto& passed = agents_.is_here(slot.host) ? passed_here_ : passed_elsewhere_;
-  wire::StartWorker order{id, slot.index, spec_.argv,
+  if (!names(spec_.environment, "CUDA_VISIBLE_DEVICES"))
+    facts.visible_gpus =
+        launcher::visible_gpus(world, own, roster_.gpus(own.host), spec_.one_gpu_visible);
+  speakers_[id] = Speaker{id, own.host_name, own.slot, -1};
+  const auto& passed = agents_.is_here(own.host) ? passed_here_ : passed_elsewhere_;
+  wire::StartWorker start{id, own.slot, spec_.argv,
                           launcher::worker_environment(world, rank, facts, passed), spec_.cwd};
-  post_.announce(order);
-  return order;
+  post_.announce(start);
+  return start;
 }
 
 // ---------------------------------------------------------------- the supervisor
@@ -342,9 +344,11 @@ HostId Run::number_of(const wire::Hello& hello) {
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
-  const bool joined = roster_.up(host, hello);
+  const Roster::News news = roster_.up(host, hello);
+  if (news == Roster::News::slots)
+    hosts_changed();  // first: the first workers start with this host
   feed(HostUp{host});
-  if (joined) hosts_changed();
+  if (news == Roster::News::joined) hosts_changed();
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "launcher/host_line.hpp"
 
@@ -35,19 +36,52 @@ Result<HostId> Roster::number_of(const wire::Hello& hello) {
   return id;
 }
 
-bool Roster::up(HostId host, const wire::Hello& hello) {
+Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   meetings_[host] = {hello.address, hello.free_port};
   const auto expected = expected_.find(host);
-  if (expected == expected_.end() || expected->second.name != hello.name) return false;
-  met_[host] = joined_[host] = expected->second;
-  return true;
+  if (expected != expected_.end() && expected->second.name == hello.name) {
+    gpus_[host] = hello.gpus;
+    met_[host] = joined_[host] = expected->second;
+    return News::joined;
+  }
+  const auto known = met_.find(host);
+  if (known == met_.end()) return News::none;
+  const int before = slots_of(host, known->second);
+  gpus_[host] = hello.gpus;
+  const int now = slots_of(host, known->second);
+  const bool guessed_well = known->second.slots > 0 || std::exchange(guess_, now) == now;
+  return before == now && guessed_well ? News::none : News::slots;
 }
 
-launcher::Plan Roster::plan(int default_slots) {
+int Roster::slots_of(HostId id, const launcher::Host& host) const {
+  if (host.slots > 0 || !slots_are_gpus_) return host.slots > 0 ? host.slots : default_slots_;
+  const auto heard = gpus_.find(id);
+  if (heard == gpus_.end()) return guess_;
+  return std::clamp(static_cast<int>(heard->second.size()), 1, launcher::slots_per_host_max);
+}
+
+bool Roster::guesses() const {
+  return slots_are_gpus_ && std::ranges::any_of(met_, [&](const auto& one) {
+           return one.second.slots == 0 && !gpus_.contains(one.first) && is_given(one.second);
+         });
+}
+
+std::vector<std::string> Roster::gpus(HostId host) const {
+  const auto heard = gpus_.find(host);
+  const auto known = met_.find(host);
+  if (heard == gpus_.end() || known == met_.end()) return {};
+  std::vector<std::string> names = heard->second;
+  const auto slots = static_cast<std::size_t>(slots_of(host, known->second));
+  names.resize(std::min(names.size(), slots));
+  return names;
+}
+
+launcher::Plan Roster::plan() {
   std::vector<launcher::Host> hosts = given_;
   for (const auto& [id, host] : joined_)
     if (!is_given(host)) hosts.push_back(host);
-  return launcher::make_plan(hosts, default_slots, book_);
+  for (launcher::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
+  return launcher::make_plan(hosts, default_slots_, book_);
 }
 
 std::string Roster::name(HostId host) const {

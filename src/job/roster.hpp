@@ -20,18 +20,30 @@ namespace elasticrun::job {
 
 class Roster {
  public:
+  // `default_slots` (>= 1) count for a host that does not say; with `slots_are_gpus` only until its
+  // agent has told how many GPUs it has, if any.
+  explicit Roster(int default_slots = 1, bool slots_are_gpus = false)
+      : default_slots_(default_slots), slots_are_gpus_(slots_are_gpus) {}
+
   // Instead of those that were given before.
   void give(const std::vector<launcher::Host>& hosts);
   // The number of one that wants to join. An error when there is a given one of that name, or its
   // greeting makes no sense.
   Result<HostId> number_of(const wire::Hello& hello);
-  // Its agent is there; true: it has joined, and the hosts are others now.
-  bool up(HostId host, const wire::Hello& hello);
+  // Its agent is there. What is news: it has joined; or it was given, and there are other slots
+  // now.
+  enum class News { none, joined, slots };
+  News up(HostId host, const wire::Hello& hello);
   // Its agent has gone; true: it had joined, and the hosts are others now.
   bool down(HostId host) { return joined_.erase(host) > 0; }
 
   // Those there are, in rank order: who joined comes last.
-  launcher::Plan plan(int default_slots);
+  launcher::Plan plan();
+  // The slots of some are guessed until their agents are there.
+  bool guesses() const;
+  // What the host's slots 0, 1, ... stand for, as CUDA names it; fewer than slots: the others are
+  // no GPUs.
+  std::vector<std::string> gpus(HostId host) const;
   bool contains(HostId host) const { return met_.contains(host); }
   const launcher::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
@@ -46,13 +58,19 @@ class Roster {
 
  private:
   bool is_given(const launcher::Host& host) const;
+  int slots_of(HostId id, const launcher::Host& host) const;
 
+  const int default_slots_;
+  const bool slots_are_gpus_;
   launcher::HostBook book_;
   std::vector<launcher::Host> given_;
   std::map<HostId, launcher::Host> expected_;  // numbered, and not up yet
   std::map<HostId, launcher::Host> joined_;
   std::map<HostId, launcher::Host> met_;
   std::map<HostId, Meeting> meetings_;
+  std::map<HostId, std::vector<std::string>> gpus_;  // of all whose agents have been there
+  // Who was not heard yet is thought to be like the last who was: a cluster has one kind of hosts.
+  int guess_ = default_slots_;
 };
 
 }  // namespace elasticrun::job

@@ -34,6 +34,8 @@ struct JobSpec {
   launcher::HostFilter host_filter;   // chooses among hosts that are read again
   std::string join_key;               // file that lets hosts join by themselves; empty: none may
   int default_slots = 1;              // of a host that does not say
+  bool slots_are_gpus = false;        // such a host has as many as GPUs, if it has any
+  bool one_gpu_visible = false;       // to a worker; else all of the job's on its host
   launcher::Limits limits;            // min <= slots, unless they are discovered; max 0: all
   int start = 0;                      // size to begin with; 0: all that the limits allow
   launcher::Unit unit = launcher::Unit::host;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 
+#include "base/error.hpp"
 #include "job/advice.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/name_ranges.hpp"
@@ -51,6 +52,11 @@ std::string Supervisor::too_few(const std::vector<SlotId>& slots) const {
   return {};
 }
 
+// Nobody can bring more.
+bool Supervisor::hosts_are_final() const {
+  return spec_.hosts_file.empty() && spec_.host_discovery.empty() && spec_.join_key.empty();
+}
+
 void Supervisor::wait_for_more(const std::string& what, Time now) {
   if (short_since_ != never) return;
   short_since_ = now;
@@ -59,9 +65,11 @@ void Supervisor::wait_for_more(const std::string& what, Time now) {
                               to_text(spec_.deadlines.minimum_timeout)));
 }
 
-// Before the first world: with too few slots (hosts are still being found) nothing is started.
-void Supervisor::begin(Time now) {
-  if (const std::string few = too_few(pool_.slots()); !few.empty()) return wait_for_more(few, now);
+// Before the first world: with too few slots (hosts are still being found) nothing is started, but
+// hosts must be up to tell how many they have.
+void Supervisor::begin(bool guessed, Time now) {
+  const std::string few = guessed || first_ ? "" : too_few(pool_.slots());
+  if (!few.empty()) return wait_for_more(few, now);
   const auto wanted = pool_.wanted(target_, now);
   first_.emplace(wanted.begin(), wanted.end());
 }
@@ -105,7 +113,12 @@ bool Supervisor::gathered(const std::vector<SlotId>& wanted, Time now) {
     return false;
   }
   if (const std::string few = too_few(here); !few.empty()) {
-    wait_for_more(few, now);
+    if (failed_hosts_.empty() && hosts_are_final())
+      end(exit_code::usage,
+          fmt::format("{} are there; add hosts, or say how many slots they have, as in a:8", few),
+          now);
+    else
+      wait_for_more(few, now);
     return false;
   }
   tell_troubles(now, true);
@@ -128,8 +141,7 @@ void Supervisor::start_wanted(const std::vector<SlotId>& wanted, Time now) {
     // Hosts come up in any order; the ranks of the first workers follow the host file's.
     const auto& order = first_->erase(slot) > 0 ? first_ranks_ : wanted;
     const Rank rank(static_cast<std::int32_t>(std::ranges::find(order, slot) - order.begin()));
-    const auto size = static_cast<int>(order.size());
-    out_.push_back(Order{slot.host, wiring_.start_order(id, slot, rank, size)});
+    out_.push_back(Order{slot.host, wiring_.start_order(id, order, rank)});
     if (!membership_.ever_formed()) {
       ranks_[id] = rank.value;
       out_.push_back(Ranked{id, rank.value});

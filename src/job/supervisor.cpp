@@ -126,7 +126,7 @@ void Supervisor::on(const SlotsChanged& changed, Time now) {
                            {"policy", spec_.policy},
                            {"slots", static_cast<std::int64_t>(changed.slots.size())}});
   target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
-  if (gathering_) begin(now);
+  if (gathering_) begin(changed.guessed, now);
 }
 
 void Supervisor::on(const HostUp& up, Time now) {

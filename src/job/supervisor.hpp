@@ -38,6 +38,7 @@ struct SlotsChanged {
   std::vector<SlotId> slots;
   std::vector<int> slots_by_host;
   std::vector<double> prices;  // of the slots, per hour; 0, or none at all: not said
+  bool guessed = false;        // some hosts tell how many they have when they are up
 };
 struct HostUp {
   HostId host;
@@ -117,8 +118,9 @@ using SupervisorAction =
 
 // What the supervisor needs from its surroundings; pure functions.
 struct Wiring {
-  // The complete order to start a worker; rank and size as they would be if all goes well.
-  std::function<wire::StartWorker(WorkerId, SlotId, Rank, int size)> start_order;
+  // The complete order to start the worker with this rank in a world of these slots, which is the
+  // one that there will be if all goes well.
+  std::function<wire::StartWorker(WorkerId, const std::vector<SlotId>&, Rank)> start_order;
   std::function<std::string(HostId)> host_name;
   // What kind of machine it is, where somebody has said so; else empty, or no function at all.
   std::function<std::string(HostId)> host_type;
@@ -184,8 +186,9 @@ class Supervisor {
   // staffing.cpp: who is started, stopped, proposed
   void staff(Time now);
   std::string too_few(const std::vector<SlotId>& slots) const;
+  bool hosts_are_final() const;
   void wait_for_more(const std::string& what, Time now);
-  void begin(Time now);
+  void begin(bool guessed, Time now);
   std::vector<SlotId> first_choice(Time now) const;
   void ask_for_hosts(const std::vector<SlotId>& wanted);
   bool gathered(const std::vector<SlotId>& wanted, Time now);

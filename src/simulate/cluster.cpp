@@ -24,8 +24,9 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min),
       stage_{scene_, queue_, rng_, plane_, invariants_, {}} {
   job::Wiring wiring;
-  wiring.start_order = [this](WorkerId id, job::SlotId slot, Rank, int) {
-    return wire::StartWorker{id, slot.index, scene_.spec.argv, {}, {}};
+  wiring.start_order = [this](WorkerId id, const std::vector<job::SlotId>& order, Rank rank) {
+    const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
+    return wire::StartWorker{id, slot, scene_.spec.argv, {}, {}};
   };
   wiring.host_name = [](HostId host) { return fmt::format("host{}", host.value); };
   supervisor_ = std::move(*job::Supervisor::make(scene_.spec, std::move(wiring)));

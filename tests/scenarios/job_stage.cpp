@@ -14,9 +14,10 @@ class JobStage final : public Stage {
   explicit JobStage(const job::JobSpec& spec) {
     job::Wiring wiring;
     wiring.host_name = [](HostId host) { return fmt::format("n{}", host.value); };
-    wiring.start_order = [](WorkerId worker, job::SlotId slot, Rank rank, int size) {
-      const std::string place = fmt::format("rank {} of {}", rank.value, size);
-      return wire::StartWorker{.worker = worker, .slot = slot.index, .argv = {place}};
+    wiring.start_order = [](WorkerId worker, const std::vector<job::SlotId>& order, Rank rank) {
+      const std::string place = fmt::format("rank {} of {}", rank.value, order.size());
+      const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
+      return wire::StartWorker{.worker = worker, .slot = slot, .argv = {place}};
     };
     auto made = job::Supervisor::make(spec, std::move(wiring));
     ER_CHECK(made.has_value());
@@ -74,9 +75,10 @@ class JobStage final : public Stage {
     if (words.accept("not")) return {Error{words.reason()}};
     return {{boost::system::in_place_value, words.reason()}};
   }
-  // "slots 4 2": so many on host 0, on host 1, ...
+  // "slots 4 2": so many on host 0, on host 1, ... "slots guessed 1 1": they will tell
   static job::SlotsChanged slots(Words& words) {
     job::SlotsChanged changed;
+    changed.guessed = words.accept("guessed");
     for (std::uint32_t host = 0; words.at_number(); ++host) {
       const int count = number(words);
       if (count > 0) changed.slots_by_host.push_back(count);

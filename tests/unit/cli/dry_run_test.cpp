@@ -47,4 +47,6 @@ TEST_CASE("without a batch the program decides, and the limits cut what is there
         "rank 0: localhost slot 0\n"
         "rank 1: localhost slot 1\n"
         "size 2: global batch as the program says\n");
+  spec.slots_are_gpus = true;
+  CHECK(cli::describe(spec).find("as many as GPUs there; 4 is a guess\n") != std::string::npos);
 }

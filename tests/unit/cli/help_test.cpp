@@ -56,6 +56,7 @@ Hosts
       --port N|A-B                likewise [any]
       --network CIDR|NIC          where workers of several hosts meet
       --backend NAME              auto; gloo: CPUs; nccl: GPUs [auto]
+      --one-gpu-visible           each worker sees its own GPU alone
       --wrap COMMAND              agents start inside it: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)

@@ -194,7 +194,7 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--min-np 4 --max-np 2 ./t", "--min-np: the fewest workers (4) are more than the most (2)"},
       {"-H a:4 --np 5 ./t",
        "--np: 5 workers are needed, but the hosts have 4 slots; add hosts, or --slots"},
-      {"-H a --min-np 2 ./t",
+      {"-H a:1 --min-np 2 ./t",
        "--min-np: 2 workers are needed, but the hosts have 1 slot; add hosts, or --slots"},
       {"-H a:4 --np 2:4 --start 1 ./t",
        "--start: cannot begin with 1 workers; from 2 to 4 are possible (the hosts have 4 slots)"},
@@ -266,6 +266,8 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"-x NOT_THERE ./t",
        "-x NOT_THERE: NOT_THERE is not set here; set it, or write -x NOT_THERE=VALUE"},
       {"-H a ./t --unknown --np", "a:0 np 1:0 slot fixed | ./t --unknown --np"},
+      // How many GPUs it has is known when it is up.
+      {"-H a --min-np 2 ./t", "a:0 np 2:0 slot fit | ./t"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.line);

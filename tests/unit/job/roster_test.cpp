@@ -23,7 +23,7 @@ wire::Hello hello(const char* name, int slots) {
 }
 std::vector<std::string> names(Roster& roster) {
   std::vector<std::string> names;
-  for (const auto& slot : roster.plan(1).slots) names.push_back(slot.host_name);
+  for (const auto& slot : roster.plan().slots) names.push_back(slot.host_name);
   return names;
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
   REQUIRE(number.has_value());
   CHECK(*number == HostId(2));
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
-  CHECK(roster.up(*number, hello("c", 2)));
+  CHECK(roster.up(*number, hello("c", 2)) == Roster::News::joined);
   CHECK(roster.number_of(hello("c", 2)).has_error());
   CHECK(names(roster) == std::vector<std::string>{"a", "b", "c", "c"});
   CHECK(roster.down(*number));
@@ -49,7 +49,7 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
 TEST_CASE("a given host neither joins nor parts") {
   Roster roster;
   roster.give({host("a", 1)});
-  CHECK_FALSE(roster.up(HostId(0), wire::Hello{}));
+  CHECK(roster.up(HostId(0), wire::Hello{}) == Roster::News::none);
   CHECK_FALSE(roster.down(HostId(0)));
   CHECK(names(roster) == std::vector<std::string>{"a"});
   roster.give({host("b", 1)});
@@ -84,4 +84,49 @@ TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own ho
   named.address = "10.9.9.9";
   roster.give({named, host("b", 1)});
   CHECK(roster.meeting_of({a, b}).address == "10.9.9.9");
+}
+
+namespace {
+
+wire::Hello with_gpus(std::vector<std::string> gpus) {
+  wire::Hello hello;
+  hello.gpus = std::move(gpus);
+  return hello;
+}
+
+std::vector<int> sizes(Roster& roster) { return roster.plan().slots_by_host; }
+
+}  // namespace
+
+TEST_CASE("a host that does not say has a slot for each of its GPUs") {
+  using News = Roster::News;
+  using Sizes = std::vector<int>;
+  Roster roster(1, true);
+  roster.give({host("a", 0), host("b", 0), host("c", 3), host("d", 0)});
+  CHECK(roster.guesses());
+  CHECK(sizes(roster) == Sizes{1, 1, 3, 1});
+  CHECK(roster.up(HostId(0), with_gpus({"0", "1"})) == News::slots);
+  CHECK(sizes(roster) == Sizes{2, 2, 3, 2});  // the others are thought to be alike
+  CHECK(roster.up(HostId(1), with_gpus({"0", "1"})) == News::none);
+  CHECK(roster.up(HostId(2), with_gpus({"0", "1", "2", "3"})) == News::none);
+  CHECK(sizes(roster) == Sizes{2, 2, 3, 2});
+  CHECK(roster.guesses());
+  CHECK(roster.up(HostId(3), with_gpus({})) == News::slots);
+  CHECK(sizes(roster) == Sizes{2, 2, 3, 1});
+  CHECK_FALSE(roster.guesses());
+  // Only the GPUs of slots are the job's.
+  CHECK(roster.gpus(HostId(2)) == std::vector<std::string>{"0", "1", "2"});
+  CHECK(roster.gpus(HostId(3)).empty());
+  CHECK(roster.gpus(HostId(9)).empty());
+}
+
+TEST_CASE("a number of slots that was said counts, whatever the GPUs") {
+  Roster roster(4, false);
+  roster.give({host("a", 0), host("b", 1)});
+  CHECK_FALSE(roster.guesses());
+  CHECK(roster.up(HostId(0), with_gpus({"0", "1"})) == Roster::News::none);
+  CHECK(roster.up(HostId(1), with_gpus({"0", "1"})) == Roster::News::none);
+  CHECK(sizes(roster) == std::vector<int>{4, 1});
+  CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "1"});
+  CHECK(roster.gpus(HostId(1)) == std::vector<std::string>{"0"});
 }

@@ -173,3 +173,20 @@ TEST_CASE("a variable to pass that is not there") {
 TEST_CASE("every denied name has a reason") {
   for (const auto& one : denied_on_other_machines()) CHECK(one.reason.size() > 5);
 }
+
+TEST_CASE("visible GPUs are those of the host, unless the caller names them with -x") {
+  const Entries passed{"CUDA_VISIBLE_DEVICES=7"};
+  JobFacts told = facts();
+  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=7"));
+  told.visible_gpus = "GPU-a,GPU-b";
+  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EnvironmentRules rules;
+  rules.extra = {"CUDA=1", "CUDA_VISIBLE_DEVICES=2,3"};
+  CHECK(names(rules, "CUDA_VISIBLE_DEVICES"));
+  CHECK_FALSE(names(rules, "CUDA_VISIBLE"));
+  rules.extra = {"CUDA_VISIBLE_DEVICES"};
+  CHECK(names(rules, "CUDA_VISIBLE_DEVICES"));
+  // What is hidden there stays hidden.
+  CHECK(with_account({"A=1"}, Entries{"CUDA_VISIBLE_DEVICES="}) ==
+        Entries{"A=1", "CUDA_VISIBLE_DEVICES="});
+}

@@ -95,19 +95,6 @@ TEST_CASE("what a host file that was read again has changed") {
   CHECK(compare_hosts(hosts_of("a,b"), hosts_of("b,a"), 1).empty());
 }
 
-TEST_CASE("GPUs that count as slots") {
-  const std::vector<std::string> dev{"null",       "nvidia0", "nvidia1", "nvidiactl",
-                                     "nvidia-uvm", "nvidia",  "nvidia10"};
-  CHECK(count_gpus(dev, nullptr) == 3);
-  CHECK(count_gpus(dev, "") == 0);
-  CHECK(count_gpus(dev, "-1") == 0);
-  CHECK(count_gpus(dev, "1") == 1);
-  CHECK(count_gpus(dev, "0,1,-1,2") == 2);
-  CHECK(count_gpus(dev, "GPU-1234,GPU-5678") == 2);
-  CHECK(count_gpus(dev, "0,1,2,3,4,5") == 3);
-  CHECK(count_gpus({"null"}, nullptr) == 0);
-}
-
 TEST_CASE("this machine knows its names and where it stands") {
   const Machine machine = this_machine();
   CHECK_FALSE(machine.cwd.empty());

@@ -35,7 +35,7 @@ void check_text(const char* text) {
 
 TEST_CASE("greetings") {
   check_text<wire::Hello>(
-      R"({"Hello":{"protocol":1,"version":"0.1.0","role":"agent","job":"j","term":2,"host":3,"worker":4,"pid":5,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6}})");
+      R"({"Hello":{"protocol":1,"version":"0.1.0","role":"agent","job":"j","term":2,"host":3,"worker":4,"pid":5,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"]}})");
   check_text<wire::Welcome>(
       R"({"Welcome":{"protocol":1,"version":"0.1.0","term":2,"refused":"no","host":3,"lease_ms":4,"beat_ms":5,"orphan_grace_ms":6}})");
 }
