@@ -68,7 +68,21 @@ std::vector<Gpu> own_gpus(const std::string& root) {
     informations.emplace_back(std::istreambuf_iterator<char>(file),
                               std::istreambuf_iterator<char>());
   }
-  return find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
+  auto gpus = find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
+  std::erase_if(gpus, [&](const Gpu& gpu) { return !answers(gpu, root); });
+  return gpus;
+}
+
+// Every device on the bus begins with its maker's number; reading it where nobody is gives ones.
+bool answers(const Gpu& gpu, const std::string& root) {
+  if (gpu.location.empty()) return true;
+  std::error_code error;
+  const bool known =
+      std::filesystem::exists(root + "/proc/driver/nvidia/gpus/" + gpu.location, error);
+  if (!known && !error) return false;
+  std::ifstream file(root + "/sys/bus/pci/devices/" + gpu.location + "/config", std::ios::binary);
+  char maker[2] = {};
+  return !file.read(maker, sizeof maker) || maker[0] != '\xff' || maker[1] != '\xff';
 }
 
 std::vector<std::string> own_environment() {

@@ -42,6 +42,15 @@ Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book
   return plan;
 }
 
+std::vector<int> count_by_host(const std::vector<Slot>& slots) {
+  std::vector<int> counts;
+  for (auto slot = slots.begin(); slot != slots.end(); ++slot) {
+    if (slot == slots.begin() || slot->host != std::prev(slot)->host) counts.push_back(0);
+    ++counts.back();
+  }
+  return counts;
+}
+
 int slots_within(const std::vector<int>& slots_by_host, int max_hosts) {
   const auto hosts = max_hosts > 0 ? std::min<std::ptrdiff_t>(max_hosts, std::ssize(slots_by_host))
                                    : std::ssize(slots_by_host);

@@ -44,6 +44,9 @@ struct Plan {
 // `default_slots` (>= 1) counts for hosts that do not say.
 Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book);
 
+// Of slots in rank order: how many each host has, in the order of the hosts.
+std::vector<int> count_by_host(const std::vector<Slot>& slots);
+
 enum class Unit { host, slot };
 
 struct Limits {

@@ -3,7 +3,6 @@
 #include "launcher/agent/agent.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,9 +16,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "launcher/agent/agent_core.hpp"
+#include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/parcels.hpp"
 #include "launcher/agent/processes.hpp"
@@ -105,6 +106,7 @@ class Agent {
   std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
   std::optional<AgentCore> core_;  // when we have reached the controller
+  std::optional<GpuWatch> gpus_;   // likewise
   int exit_code_ = 1;
   bool ending_ = false;
   bool held_ = false;  // output waits
@@ -170,16 +172,10 @@ void Agent::watch_input() {
   });
 }
 
-// Orphans come to the agent only when a keeper was killed; nobody but us will end them.
 void Agent::sweep() {
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
-  for (const pid_t child : children_of(::getpid())) {
-    const bool keeper = std::any_of(workers_.begin(), workers_.end(), [&](const auto& worker) {
-      return worker.second->keeper() == child;
-    });
-    if (!keeper) kill_tree(child);
-  }
+  std::set<pid_t> keepers;
+  for (const auto& [id, worker] : workers_) keepers.insert(worker->keeper());
+  end_strays(keepers);
 }
 
 // ---------------------------------------------------------------- the controller
@@ -198,6 +194,7 @@ void Agent::connected(Result<Reached> reached) {
       {.on_frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
        .on_close = [this](const std::string& reason) { controller_lost(reason); },
        .on_bulk_drained = [this] { resume_output(); }});
+  gpus_.emplace(io_, own_gpus(), [this](const wire::GpuLost& lost) { act(Report{lost}); });
   wake();
 }
 
@@ -322,6 +319,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
            },
        .on_exited =
            [this, id](std::int32_t code, std::int32_t signal) {
+             gpus_->look();  // its end may be theirs
              step(ProcessExited{id, code, signal});
            },
        .output_full = [this] { return controller_ && (held_ || controller_->bulk_full()); },

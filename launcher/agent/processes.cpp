@@ -87,6 +87,13 @@ void signal_who_catches(pid_t pid, int signal) {
     if (catches(each, signal)) ::kill(each, signal);
 }
 
+void end_strays(const std::set<pid_t>& keepers) {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  for (const pid_t child : children_of(::getpid()))
+    if (!keepers.contains(child)) kill_tree(child);
+}
+
 // Every process that was born behind the back of one walk becomes our child when its parent, which
 // was killed in that walk, dies; then a SIGCHLD is pending and the next walk finds it.
 bool end_descendants(Duration limit) {

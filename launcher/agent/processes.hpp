@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <vector>
 
 #include "base/time.hpp"
@@ -24,6 +25,9 @@ void kill_tree(pid_t pid);
 // The signal to the process and everything below it, but only to those that have a handler: for
 // whom USR1 means nothing it would be the end.
 void signal_who_catches(pid_t pid, int signal);
+// Ends and reaps children that are none of these keepers. Orphans become children of the agent only
+// when a keeper was killed; nobody else will end them.
+void end_strays(const std::set<pid_t>& keepers);
 // SIGKILL to everything below this process, again whenever one of them has gone, until there is
 // none; reaps them. False: some are still there after `limit` (stuck in the kernel).
 bool end_descendants(Duration limit);

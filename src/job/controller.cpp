@@ -90,7 +90,7 @@ class Run {
   Result<void> listen();
   launcher::AgentStart agents_are_told() const;
   Result<void> let_join(const launcher::AgentStart& told);
-  void hosts_changed();
+  void hosts_changed(const char* why = "the hosts were changed");
   wire::StartWorker start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank);
 
   void feed(const SupervisorEvent& event);
@@ -149,7 +149,6 @@ class Run {
 
   std::string job_id_ = hex(random_bytes(6));
   std::string key_ = random_bytes(32);
-  std::vector<launcher::Slot> slots_;
   std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
   std::map<WorkerId, Speaker> speakers_;
   std::optional<Finish> finish_;
@@ -237,15 +236,16 @@ Result<void> Run::let_join(const launcher::AgentStart& told) {
   return {};
 }
 
-void Run::hosts_changed() {
+void Run::hosts_changed(const char* why) {
   if (finish_) return;
   const launcher::Plan plan = roster_.plan();
-  slots_ = plan.slots;
+  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why};
   // Those of spare hosts count for no size: they take the places of others.
-  slots_.insert(slots_.end(), plan.spares.begin(), plan.spares.end());
-  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses()};
-  for (const auto& slot : slots_) changed.slots.push_back({slot.host, slot.slot});
-  for (const auto& slot : slots_) changed.prices.push_back(slot.price);
+  for (const auto* slots : {&plan.slots, &plan.spares})
+    for (const auto& slot : *slots) {
+      changed.slots.push_back({slot.host, slot.slot});
+      changed.prices.push_back(slot.price);
+    }
   feed(changed);
 }
 
@@ -332,7 +332,11 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return post_.asked(host, *wanted, std::chrono::steady_clock::now());
   if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
     post_.advise(*failed);
+  const auto* const lost = std::get_if<wire::GpuLost>(&*report);
+  if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
+  const bool fewer_slots = lost;
   feed(FromHost{host, std::move(*report)});
+  if (fewer_slots) hosts_changed("a GPU was lost");
 }
 
 HostId Run::number_of(const wire::Hello& hello) {

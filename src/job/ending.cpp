@@ -67,6 +67,24 @@ void Supervisor::failure(SlotId slot, bool member, const std::string& what, Tone
       now);
 }
 
+// Its slot is left out from now on, its host goes on. The worker there computes no more, and may
+// hang for good instead of dying.
+void Supervisor::hear(HostId host, const wire::GpuLost& lost, Time now) {
+  const std::string name = wiring_.host_name(host);
+  record("gpu_lost", {{"host", name},
+                      {"slot", static_cast<std::int64_t>(lost.slot)},
+                      {"gpu", lost.gpu},
+                      {"xid", static_cast<std::int64_t>(lost.xid)},
+                      {"reason", lost.reason}});
+  say(Tone::error,
+      fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot, lost.gpu, lost.reason));
+  const auto id = pool_.worker_in({host, lost.slot});
+  if (!id || ending()) return;
+  rendezvous::Fence fence{*id, "lost its GPU"};
+  on(fence, now);
+  tell(rendezvous::WorkerGone{*id, "lost its GPU", never}, now);
+}
+
 void Supervisor::stop_worker(WorkerId id, std::int32_t signal, Duration grace) {
   if (const Worker* worker = pool_.find(id))
     out_.push_back(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});

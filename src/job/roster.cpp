@@ -47,10 +47,11 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   const auto known = met_.find(host);
   if (known == met_.end()) return News::none;
   const int before = slots_of(host, known->second);
+  const bool all_back = lost(host) > 0;
   gpus_[host] = hello.gpus;
   const int now = slots_of(host, known->second);
   const bool guessed_well = known->second.slots > 0 || std::exchange(guess_, now) == now;
-  return before == now && guessed_well ? News::none : News::slots;
+  return before == now && guessed_well && !all_back ? News::none : News::slots;
 }
 
 int Roster::slots_of(HostId id, const launcher::Host& host) const {
@@ -76,12 +77,29 @@ std::vector<std::string> Roster::gpus(HostId host) const {
   return names;
 }
 
+bool Roster::lose(HostId host, std::int32_t slot) {
+  if (slot < 0 || slot >= std::ssize(gpus(host))) return false;
+  return !std::exchange(gpus_.at(host)[static_cast<std::size_t>(slot)], {}).empty();
+}
+
+std::ptrdiff_t Roster::lost(HostId id) const { return std::ranges::count(gpus(id), ""); }
+
+bool Roster::is_lost(const launcher::Slot& slot) const {
+  const auto heard = gpus_.find(slot.host);
+  return heard != gpus_.end() && slot.slot < std::ssize(heard->second) &&
+         heard->second[static_cast<std::size_t>(slot.slot)].empty();
+}
+
 launcher::Plan Roster::plan() {
   std::vector<launcher::Host> hosts = given_;
   for (const auto& [id, host] : joined_)
     if (!is_given(host)) hosts.push_back(host);
   for (launcher::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
-  return launcher::make_plan(hosts, default_slots_, book_);
+  launcher::Plan plan = launcher::make_plan(hosts, default_slots_, book_);
+  const auto lost = [&](const launcher::Slot& slot) { return is_lost(slot); };
+  if (std::erase_if(plan.slots, lost) > 0) plan.slots_by_host = launcher::count_by_host(plan.slots);
+  std::erase_if(plan.spares, lost);
+  return plan;
 }
 
 std::string Roster::name(HostId host) const {

@@ -37,12 +37,16 @@ class Roster {
   // Its agent has gone; true: it had joined, and the hosts are others now.
   bool down(HostId host) { return joined_.erase(host) > 0; }
 
+  // A GPU there is lost, and the slot with it until the host is up again; true: the slots are
+  // others now.
+  bool lose(HostId host, std::int32_t slot);
+
   // Those there are, in rank order: who joined comes last.
   launcher::Plan plan();
   // The slots of some are guessed until their agents are there.
   bool guesses() const;
-  // What the host's slots 0, 1, ... stand for, as CUDA names it; fewer than slots: the others are
-  // no GPUs.
+  // What the host's slots 0, 1, ... stand for, as CUDA names it; empty: it is lost. Fewer than
+  // slots: the others are no GPUs.
   std::vector<std::string> gpus(HostId host) const;
   bool contains(HostId host) const { return met_.contains(host); }
   const launcher::Host& at(HostId host) const { return met_.at(host); }
@@ -59,6 +63,8 @@ class Roster {
  private:
   bool is_given(const launcher::Host& host) const;
   int slots_of(HostId id, const launcher::Host& host) const;
+  std::ptrdiff_t lost(HostId id) const;
+  bool is_lost(const launcher::Slot& slot) const;
 
   const int default_slots_;
   const bool slots_are_gpus_;

@@ -118,7 +118,7 @@ void Supervisor::on(const SlotsChanged& changed, Time now) {
   if (membership_.ever_formed()) {
     // A person edited the hosts; who chose no size wants them all.
     if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
-    move_reason_ = "the hosts were changed";
+    move_reason_ = changed.why;
     return;
   }
   if (!first_ && short_since_ == never)

@@ -39,6 +39,7 @@ struct SlotsChanged {
   std::vector<int> slots_by_host;
   std::vector<double> prices;  // of the slots, per hour; 0, or none at all: not said
   bool guessed = false;        // some hosts tell how many they have when they are up
+  std::string why = "the hosts were changed";
 };
 struct HostUp {
   HostId host;
@@ -162,6 +163,7 @@ class Supervisor {
   void hear(HostId, const wire::Output&, Time now);
   void hear(HostId, const wire::ParcelWanted&, Time) {}
   void hear(HostId, const wire::Beat&, Time now);
+  void hear(HostId, const wire::GpuLost&, Time now);
   void check_liveness(Time now);
   bool watches_stragglers() const;
   void check_stragglers(Time now);

@@ -276,6 +276,13 @@ struct ParcelWanted {
   std::string parcel;
   std::int64_t taken = 0;  // bytes; 0: from the beginning
 };
+// A GPU there is of no use before somebody has done something about it. Its slot goes with it.
+struct GpuLost {
+  std::int32_t slot = 0;
+  std::string gpu;       // name and place, for a person
+  std::int32_t xid = 0;  // the driver's number for the trouble; 0: none was seen
+  std::string reason;    // with what to try
+};
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
@@ -283,7 +290,7 @@ using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, A
 using ToAgent =
     std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
 using FromAgent =
-    std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted>;
+    std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted, GpuLost>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -332,5 +339,6 @@ BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken))
+BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
 
 }  // namespace elasticrun::wire

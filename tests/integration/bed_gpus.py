@@ -53,6 +53,7 @@ touch /dev/nvidia{number}
 mkdir /proc/driver/nvidia/gpus/{location} /sys/bus/pci/devices/{location}
 printf %s {shlex.quote(text)} > /proc/driver/nvidia/gpus/{location}/information
 printf '\\336\\020' > /sys/bus/pci/devices/{location}/config
+echo 0x030200 > /sys/bus/pci/devices/{location}/class
 """
         self.shell(script)
 

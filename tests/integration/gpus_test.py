@@ -7,6 +7,7 @@ import bed as beds
 from bed import Bed
 from bed_gpus import Gpus
 from bed_job import Away
+from job import until
 
 PATIENCE = 60
 SHOW = ["sh", "-c", 'echo "see $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE'
@@ -54,6 +55,69 @@ class Visible(unittest.TestCase):
             self.see(["node1"], ["--wrap", "env CUDA_VISIBLE_DEVICES=2,0"]),
             ["0 0 2 2,0", "1 1 2 2,0"])
         self.assertEqual(self.see(["node1"], ["--wrap", "env CUDA_VISIBLE_DEVICES="]), ["0 0 1 "])
+
+
+class Lost(unittest.TestCase):
+    """One of three GPUs of node1; node2 has none, and one slot."""
+
+    def setUp(self) -> None:
+        self.bed = Bed(2)
+        self.addCleanup(self.bed.close)
+        self.gpus = Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"])
+
+    def lost(self, job: Away, xid: int) -> None:
+        """Slot 1 of node1 goes, and nothing else; the others train on."""
+        before = job.workers()
+        victim = next(event["worker"] for event in job.find("worker_started", host="node1", slot=1))
+        said = job.wait_for("gpu_lost", host="node1", slot=1, xid=xid)
+        self.assertEqual(said["gpu"], "GPU-b (0000:11:00.0)")
+        world = job.wait_for("world_formed", size=3, planned=False)
+        job.wait_for("sample", generation=world["generation"])
+        job.wait_for("worker_exited", worker=victim)
+        del before[victim]
+        self.assertEqual(job.workers(), before)
+        self.assertIn("node1: slot 1 is left out: GPU GPU-b (0000:11:00.0) ", job.err())
+        self.assertEqual(job.find("host_down"), [])
+
+    def test_one_that_falls_off_the_bus_takes_its_slot_along(self) -> None:
+        with Away(self.bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            self.gpus.fall_off_the_bus(1)
+            self.lost(job, xid=0)
+
+    def test_the_driver_has_let_it_go_and_its_worker_is_dead(self) -> None:
+        with Away(self.bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            pid = job.find("worker_started", host="node1", slot=1)[0]["pid"]
+            self.gpus.vanish(1)
+            self.bed["node1"].run("kill", "-9", str(pid))
+            self.lost(job, xid=0)
+
+    def test_xids(self) -> None:
+        with Away(self.bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            # A fault of the program, one of a GPU on no bus that we know, then the real one.
+            self.gpus.xid(0, 31, "pid=77, name=train, Ch 00000008, MMU Fault")
+            self.gpus.xid(9, 79, "GPU has fallen off the bus.")
+            self.gpus.xid(1, 79, "pid=77, name=train, GPU has fallen off the bus.")
+            self.lost(job, xid=79)
+            self.assertIn("has fallen off the bus (Xid 79); switch the host off", job.err())
+            self.assertEqual(len(job.find("gpu_lost")), 1)
+
+    def test_a_free_slot_takes_over(self) -> None:
+        with Away(self.bed, ["node1", "node2"], options=["--np", "1:3"]) as job:
+            job.wait_for("world_formed", size=3, hosts=["node1"])
+            self.gpus.fall_off_the_bus(0)
+            world = job.wait_for("world_formed", size=3, hosts=lambda names: "node2" in names)
+            self.assertTrue(world["planned"])
+            self.assertEqual(world["reason"], "a GPU was lost")
+
+    def test_a_plain_program_that_hangs_ends(self) -> None:
+        with Away(self.bed, ["node1"], ["sleep", "1000"]) as job:
+            until("three workers", lambda: len(job.workers()) == 3, PATIENCE)
+            self.gpus.fall_off_the_bus(2)
+            self.assertEqual(job.wait(PATIENCE), 137)
+            self.assertIn("node1 slot 2) lost its GPU", job.last_line())
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ class JobStage final : public Stage {
   static job::SlotsChanged slots(Words& words) {
     job::SlotsChanged changed;
     changed.guessed = words.accept("guessed");
+    if (words.accept("lost")) changed.why = "a GPU was lost";
     for (std::uint32_t host = 0; words.at_number(); ++host) {
       const int count = number(words);
       if (count > 0) changed.slots_by_host.push_back(count);
@@ -89,6 +90,13 @@ class JobStage final : public Stage {
   static wire::FromAgent report(Words& words) {
     const std::string what = words.word();
     if (what == "beat") return wire::Beat{};
+    if (what == "lost") {
+      words.expect("gpu");
+      const std::int32_t slot = number(words);
+      words.expect("xid");
+      const std::int32_t xid = number(words);
+      return wire::GpuLost{slot, "GPU-x", xid, words.reason()};
+    }
     const WorkerId worker = words.worker();
     if (what == "started")
       return wire::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};

@@ -21,6 +21,7 @@ std::string text(const wire::WorkerExited& m) {
 }
 std::string text(const wire::Output&) { return "output"; }
 std::string text(const wire::ParcelWanted&) { return "wanted"; }
+std::string text(const wire::GpuLost&) { return "lost"; }
 std::string text(const wire::Beat& m) { return fmt::format("beat {}", m.term.value); }
 std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
 std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }

@@ -130,3 +130,28 @@ TEST_CASE("a number of slots that was said counts, whatever the GPUs") {
   CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "1"});
   CHECK(roster.gpus(HostId(1)) == std::vector<std::string>{"0"});
 }
+
+TEST_CASE("a slot goes with its GPU, until the host is up again") {
+  using News = Roster::News;
+  using Sizes = std::vector<int>;
+  Roster roster(1, true);
+  roster.give({host("a", 0), host("b", 2)});
+  roster.up(HostId(0), with_gpus({"0", "1", "2"}));
+  roster.up(HostId(1), with_gpus({"0"}));
+  CHECK(roster.lose(HostId(0), 1));
+  CHECK_FALSE(roster.lose(HostId(0), 1));
+  CHECK_FALSE(roster.lose(HostId(0), 3));
+  CHECK_FALSE(roster.lose(HostId(0), -1));
+  CHECK_FALSE(roster.lose(HostId(1), 1));  // a slot that is no GPU
+  CHECK_FALSE(roster.lose(HostId(9), 0));
+  CHECK(sizes(roster) == Sizes{2, 2});
+  CHECK(roster.plan().slots[1].slot == 2);
+  CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "", "2"});
+  CHECK(roster.lose(HostId(1), 0));
+  CHECK(sizes(roster) == Sizes{2, 1});
+  CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == News::slots);
+  CHECK(sizes(roster) == Sizes{3, 1});
+  CHECK(roster.lose(HostId(1), 0) == false);
+  for (const int slot : {0, 1, 2}) CHECK(roster.lose(HostId(0), slot));
+  CHECK(sizes(roster) == Sizes{1});
+}

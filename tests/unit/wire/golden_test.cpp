@@ -86,5 +86,6 @@ TEST_CASE("orders and reports") {
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
       R"({"Beat":{"term":2,"clock_ns":5}})",
       R"({"ParcelWanted":{"parcel":"00ff","taken":1048576}})",
+      R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });
 }
