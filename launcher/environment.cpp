@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "launcher/gpus.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -197,7 +198,11 @@ std::vector<std::string> worker_environment(std::span<const Slot> world, Rank ra
   set("ELASTICRUN_GENERATION", facts.generation.value);
   if (!facts.backend.empty()) set("ELASTICRUN_BACKEND", facts.backend);
   if (facts.max_batch > 0) set("ELASTICRUN_MAX_BATCH", facts.max_batch);
-  if (facts.visible_gpus) set("CUDA_VISIBLE_DEVICES", *facts.visible_gpus);
+  if (const auto visible = visible_gpus(world, self, facts.gpus, facts.one_gpu_visible))
+    set("CUDA_VISIBLE_DEVICES", *visible);
+  if (const std::string own = visible_gpus(world, self, facts.gpus, true).value_or("");
+      !own.empty())
+    set("ELASTICRUN_GPU", own);
   return to_entries(all);
 }
 

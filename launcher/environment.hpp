@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,10 +64,11 @@ struct JobFacts {
   int master_port = 0;
   int restart_count = 0;  // of a plain program
   int max_restarts = 0;
-  Generation generation;                         // of the world described
-  std::int64_t max_batch = 0;                    // 0: not said
-  std::optional<std::string> visible_gpus = {};  // of its host; none: as `passed` has it
-  std::string backend = {};                      // of the data plane
+  Generation generation;          // of the world described
+  std::int64_t max_batch = 0;     // 0: not said
+  std::vector<std::string> gpus;  // of its host, as visible_gpus() takes them
+  bool one_gpu_visible = false;
+  std::string backend = {};  // of the data plane
 };
 
 // The complete environment of the worker with this rank in `world` (slots in rank order): `passed`,

@@ -68,9 +68,7 @@ std::vector<Gpu> own_gpus(const std::string& root) {
     informations.emplace_back(std::istreambuf_iterator<char>(file),
                               std::istreambuf_iterator<char>());
   }
-  auto gpus = find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
-  std::erase_if(gpus, [&](const Gpu& gpu) { return !answers(gpu, root); });
-  return gpus;
+  return find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
 // Every device on the bus begins with its maker's number; reading it where nobody is gives ones.

@@ -22,7 +22,7 @@ Machine this_machine();
 // NAME=VALUE, as this program was started.
 std::vector<std::string> own_environment();
 
-// The GPUs here that a job may use and that answer; `root` is where the kernel's files are.
+// The GPUs here that a job may use, by slot; `root` is where the kernel's files are.
 std::vector<Gpu> own_gpus(const std::string& root = "/");
 
 // The driver has it, and the bus does not answer for it as for nobody. True where we cannot know.

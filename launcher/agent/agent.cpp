@@ -195,6 +195,7 @@ void Agent::connected(Result<Reached> reached) {
        .on_close = [this](const std::string& reason) { controller_lost(reason); },
        .on_bulk_drained = [this] { resume_output(); }});
   gpus_.emplace(io_, own_gpus(), [this](const wire::GpuLost& lost) { act(Report{lost}); });
+  gpus_->look();
   wake();
 }
 

@@ -140,7 +140,7 @@ wire::Hello Reach::hello_from(const std::string& address) const {
   hello.slots = start_.slots;
   hello.address = address;
   hello.free_port = free_port(address);
-  for (const Gpu& gpu : own_gpus()) hello.gpus.push_back(gpu.name);
+  for (const Gpu& gpu : own_gpus()) hello.gpus.push_back(answers(gpu) ? gpu.name : "");
   return hello;
 }
 

@@ -24,7 +24,6 @@
 #include "job/signals.hpp"
 #include "job/supervisor.hpp"
 #include "launcher/environment.hpp"
-#include "launcher/gpus.hpp"
 #include "launcher/join_key.hpp"
 #include "launcher/leashed_program.hpp"
 #include "rendezvous/server.hpp"
@@ -262,9 +261,8 @@ wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order
   facts.generation = supervisor_->membership().generation();
   facts.max_batch = spec_.batch.max_batch;
   facts.backend = spec_.backend;
-  if (!names(spec_.environment, "CUDA_VISIBLE_DEVICES"))
-    facts.visible_gpus =
-        launcher::visible_gpus(world, own, roster_.gpus(own.host), spec_.one_gpu_visible);
+  if (!names(spec_.environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster_.gpus(own.host);
+  facts.one_gpu_visible = spec_.one_gpu_visible;
   speakers_[id] = Speaker{id, own.host_name, own.slot, -1};
   const auto& passed = agents_.is_here(own.host) ? passed_here_ : passed_elsewhere_;
   wire::StartWorker start{id, own.slot, spec_.argv,

@@ -47,11 +47,12 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   const auto known = met_.find(host);
   if (known == met_.end()) return News::none;
   const int before = slots_of(host, known->second);
-  const bool all_back = lost(host) > 0;
+  const bool had_lost = some_lost(host);
   gpus_[host] = hello.gpus;
   const int now = slots_of(host, known->second);
   const bool guessed_well = known->second.slots > 0 || std::exchange(guess_, now) == now;
-  return before == now && guessed_well && !all_back ? News::none : News::slots;
+  const bool others = had_lost || some_lost(host) || before != now || !guessed_well;
+  return others ? News::slots : News::none;
 }
 
 int Roster::slots_of(HostId id, const launcher::Host& host) const {
@@ -79,10 +80,11 @@ std::vector<std::string> Roster::gpus(HostId host) const {
 
 bool Roster::lose(HostId host, std::int32_t slot) {
   if (slot < 0 || slot >= std::ssize(gpus(host))) return false;
-  return !std::exchange(gpus_.at(host)[static_cast<std::size_t>(slot)], {}).empty();
+  gpus_.at(host)[static_cast<std::size_t>(slot)].clear();
+  return true;
 }
 
-std::ptrdiff_t Roster::lost(HostId id) const { return std::ranges::count(gpus(id), ""); }
+bool Roster::some_lost(HostId id) const { return std::ranges::count(gpus(id), "") > 0; }
 
 bool Roster::is_lost(const launcher::Slot& slot) const {
   const auto heard = gpus_.find(slot.host);

@@ -37,8 +37,8 @@ class Roster {
   // Its agent has gone; true: it had joined, and the hosts are others now.
   bool down(HostId host) { return joined_.erase(host) > 0; }
 
-  // A GPU there is lost, and the slot with it until the host is up again; true: the slots are
-  // others now.
+  // A GPU there is lost, and the slot with it until the host is up again. False: it was none of the
+  // job's.
   bool lose(HostId host, std::int32_t slot);
 
   // Those there are, in rank order: who joined comes last.
@@ -63,7 +63,7 @@ class Roster {
  private:
   bool is_given(const launcher::Host& host) const;
   int slots_of(HostId id, const launcher::Host& host) const;
-  std::ptrdiff_t lost(HostId id) const;
+  bool some_lost(HostId id) const;
   bool is_lost(const launcher::Slot& slot) const;
 
   const int default_slots_;

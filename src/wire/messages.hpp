@@ -32,11 +32,12 @@ struct Hello {
   HostId host;      // agents: which host this is; no_host: one that joins by itself
   WorkerId worker;  // workers: which worker this is
   std::int32_t pid = 0;
-  std::string name;               // agents that join by themselves: what people call the host
-  std::int32_t slots = 0;         // likewise: workers it takes
-  std::string address;            // agents: where workers of other hosts reach the ones here
-  std::uint16_t free_port = 0;    // agents: one there that nobody uses, for programs that want it
-  std::vector<std::string> gpus;  // agents: what slots 0, 1, ... there stand for, as CUDA names it
+  std::string name;             // agents that join by themselves: what people call the host
+  std::int32_t slots = 0;       // likewise: workers it takes
+  std::string address;          // agents: where workers of other hosts reach the ones here
+  std::uint16_t free_port = 0;  // agents: one there that nobody uses, for programs that want it
+  // Agents: what slots 0, 1, ... there stand for, as CUDA names it; empty: one that is lost.
+  std::vector<std::string> gpus;
 };
 struct Welcome {
   std::uint32_t protocol = 0;

@@ -49,6 +49,14 @@ class Visible(unittest.TestCase):
         self.assertEqual(self.see(["node1 slots=1"], ["-x", "CUDA_VISIBLE_DEVICES=7"]),
                          ["0 0 1 7"])
 
+    def test_one_that_is_lost_before_the_job_begins(self) -> None:
+        Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"]).fall_off_the_bus(1)
+        for line in ("node1", "node1 slots=3"):
+            with Away(self.bed, [line], SHOW) as job:
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertEqual(seen(job), ["0 0 2 GPU-a,GPU-c", "1 1 2 GPU-a,GPU-c"])
+                self.assertEqual([event["slot"] for event in job.find("gpu_lost")], [1])
+
     def test_a_list_that_is_set_on_the_host(self) -> None:
         Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"])
         self.assertEqual(

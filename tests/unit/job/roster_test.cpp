@@ -139,7 +139,7 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   roster.up(HostId(0), with_gpus({"0", "1", "2"}));
   roster.up(HostId(1), with_gpus({"0"}));
   CHECK(roster.lose(HostId(0), 1));
-  CHECK_FALSE(roster.lose(HostId(0), 1));
+  CHECK(roster.lose(HostId(0), 1));
   CHECK_FALSE(roster.lose(HostId(0), 3));
   CHECK_FALSE(roster.lose(HostId(0), -1));
   CHECK_FALSE(roster.lose(HostId(1), 1));  // a slot that is no GPU
@@ -151,7 +151,8 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   CHECK(sizes(roster) == Sizes{2, 1});
   CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == News::slots);
   CHECK(sizes(roster) == Sizes{3, 1});
-  CHECK(roster.lose(HostId(1), 0) == false);
+  CHECK(roster.up(HostId(0), with_gpus({"", "1", "2"})) == News::slots);  // it was lost before
+  CHECK(sizes(roster) == Sizes{2, 1});
   for (const int slot : {0, 1, 2}) CHECK(roster.lose(HostId(0), slot));
   CHECK(sizes(roster) == Sizes{1});
 }

@@ -178,8 +178,18 @@ TEST_CASE("visible GPUs are those of the host, unless the caller names them with
   const Entries passed{"CUDA_VISIBLE_DEVICES=7"};
   JobFacts told = facts();
   CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=7"));
-  told.visible_gpus = "GPU-a,GPU-b";
-  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  CHECK(names(worker_environment(world, Rank(0), told, {})).find("GPU") == std::string::npos);
+  told.gpus = {"GPU-a"};
+  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a"));
+  CHECK(has(worker_environment(world, Rank(0), told, passed), "ELASTICRUN_GPU=GPU-a"));
+  // The slot of rank 1 is no GPU.
+  const Entries without = worker_environment(world, Rank(1), told, {});
+  CHECK(has(without, "CUDA_VISIBLE_DEVICES=GPU-a"));
+  CHECK(names(without).find("ELASTICRUN_GPU") == std::string::npos);
+  told.one_gpu_visible = true;
+  CHECK(has(worker_environment(world, Rank(1), told, {}), "CUDA_VISIBLE_DEVICES="));
+  told.gpus = {"GPU-a", "GPU-b"};
+  CHECK(has(worker_environment(world, Rank(1), told, {}), "CUDA_VISIBLE_DEVICES=GPU-b"));
   EnvironmentRules rules;
   rules.extra = {"CUDA=1", "CUDA_VISIBLE_DEVICES=2,3"};
   CHECK(names(rules, "CUDA_VISIBLE_DEVICES"));

@@ -127,5 +127,17 @@ TEST_CASE("the kernel's files are read where they are, and may be missing") {
   std::ofstream(root / "proc/driver/nvidia/gpus/0000:1b:00.0/information")
       << information("0000:1b:00.0", 1, "GPU-a");
   CHECK(text(own_gpus(root)) == "GPU-a@0000:1b:00.0 ");
+  const Gpu gpu = own_gpus(root).front();
+  CHECK(answers(gpu, root));  // for all we know
+  const fs::path bus = root / "sys/bus/pci/devices/0000:1b:00.0";
+  fs::create_directories(bus);
+  std::ofstream(bus / "config") << "\xde\x10";
+  CHECK(answers(gpu, root));
+  std::ofstream(bus / "config") << "\xff\xff";
+  CHECK_FALSE(answers(gpu, root));
+  std::ofstream(bus / "config") << "\xde\x10";
+  fs::remove_all(root / "proc/driver/nvidia/gpus/0000:1b:00.0");
+  CHECK_FALSE(answers(gpu, root));
+  CHECK(answers({"0", ""}, root));
   fs::remove_all(root);
 }
