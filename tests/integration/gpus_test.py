@@ -75,15 +75,17 @@ class Lost(unittest.TestCase):
 
     def lost(self, job: Away, xid: int) -> None:
         """Slot 1 of node1 goes, and nothing else; the others train on."""
-        before = job.workers()
-        victim = next(event["worker"] for event in job.find("worker_started", host="node1", slot=1))
+        started = job.find("worker_started")
+        others = {event["worker"]: event["pid"] for event in started}
+        victim = next(event["worker"] for event in started
+                      if (event["host"], event["slot"]) == ("node1", 1))
+        del others[victim]
         said = job.wait_for("gpu_lost", host="node1", slot=1, xid=xid)
         self.assertEqual(said["gpu"], "GPU-b (0000:11:00.0)")
         world = job.wait_for("world_formed", size=3, planned=False)
         job.wait_for("sample", generation=world["generation"])
         job.wait_for("worker_exited", worker=victim)
-        del before[victim]
-        self.assertEqual(job.workers(), before)
+        self.assertEqual(job.workers(), others)
         self.assertIn("node1: slot 1 is left out: GPU GPU-b (0000:11:00.0) ", job.err())
         self.assertEqual(job.find("host_down"), [])
 
