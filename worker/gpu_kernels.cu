@@ -5,7 +5,8 @@
 // Any grid is right for all but dot, whose order of summing is its grid: blocks of 256 threads, and
 // a sum for each block.
 
-namespace {
+// A named one: the names of an unnamed one follow from the path of this file, and the PTX is compared.
+namespace elasticrun_kernels {
 
 using Count = unsigned long long;
 
@@ -36,7 +37,9 @@ __device__ void dot(double* sums, const T* a, const T* b, Count count) {
   if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
 }
 
-}  // namespace
+}  // namespace elasticrun_kernels
+
+using namespace elasticrun_kernels;
 
 extern "C" {
 

@@ -28,6 +28,7 @@ Scene draw(std::uint64_t seed) {
 
   job::JobSpec& spec = scene.spec;
   spec.argv = {"train"};
+  spec.hosts_file = "hosts.txt";  // which a person edits
   spec.limits.min = rng.chance(0.3) ? between(1, slots) : 1;
   if (rng.chance(0.5)) spec.start = between(spec.limits.min, slots);
   spec.unit = launcher::Unit::slot;
