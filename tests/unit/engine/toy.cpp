@@ -197,8 +197,8 @@ void own_loop(elasticrun::Job& job, Model& model) {
 int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) options.given[argv[i]] = argv[i + 1];
   if (std::getenv("TOY_GPU")) gpu.emplace();
-  void* const memory = gpu ? gpu->allocate(sizeof(Model)) : ::operator new(sizeof(Model));
-  Model& model = *new (memory) Model;
+  Model own;
+  Model& model = gpu ? *new (gpu->allocate(sizeof(Model))) Model : own;
   // Whose fresh weights count must show: rank 0's are sent to all.
   model.weights[0] = static_cast<double>(options.number("--first-weight", 0));
   try {
