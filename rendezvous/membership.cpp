@@ -192,6 +192,7 @@ void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
   if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
   forming_->prepared.insert(worker);
+  if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all
   const auto all = participants();
   if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
   forming_->going = true;

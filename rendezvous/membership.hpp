@@ -84,6 +84,7 @@ struct WorldFormed {
   std::int64_t transfer_ns = 0;  // longest
   std::uint64_t transfer_bytes = 0;
   Duration prepare{};  // Prepare to Go
+  std::string way;     // what carries the group and how it was formed
 };
 struct ChangeEnded {
   ChangeId id;

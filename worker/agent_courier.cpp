@@ -8,17 +8,24 @@
 namespace elasticrun::worker {
 
 AgentCourier::AgentCourier(std::unique_ptr<DataPlane> plane, Gate& gate)
-    : former_(std::move(plane),
-              {.published =
-                   [&gate](Generation generation, std::string addresses) {
-                     gate.update([&](Member& member) {
-                       member.published(generation, std::move(addresses));
-                     });
-                   },
-               .formed =
-                   [&gate](Generation generation, const Result<void>& outcome) {
-                     gate.update([&](Member& member) { member.formed(generation, outcome); });
-                   }}) {}
+    : former_(std::move(plane), {.published =
+                                     [&gate](Generation generation, std::string addresses) {
+                                       gate.update([&](Member& member) {
+                                         member.published(generation, std::move(addresses));
+                                       });
+                                     },
+                                 .formed =
+                                     [&gate](Generation generation, std::string way) {
+                                       gate.update([&](Member& member) {
+                                         member.formed(generation, std::move(way));
+                                       });
+                                     },
+                                 .failed =
+                                     [&gate](Generation generation, std::string reason) {
+                                       gate.update([&](Member& member) {
+                                         member.form_failed(generation, std::move(reason));
+                                       });
+                                     }}) {}
 
 // The background thread uses the connection, and the control thread the queue of the former: first
 // the one ends, then the other.

@@ -45,6 +45,7 @@ class AutoGroup final : public Group {
     if (all) gloo_->close();
     chosen_ = chosen;
   }
+  std::string way() const override { return chosen().way(); }
   void abort() noexcept override {
     gloo_->abort();
     if (nccl_) nccl_->abort();

@@ -124,7 +124,7 @@ void Former::do_form(Generation generation, int rank, int size, bool one_host) {
     }
     handlers_.published(generation, group->publish());
   } catch (const std::exception& error) {
-    handlers_.formed(generation, Error{error.what()});
+    handlers_.failed(generation, error.what());
   }
 }
 
@@ -137,9 +137,9 @@ void Former::do_connect(Generation generation, const std::vector<std::string>& a
       const std::lock_guard lock(mutex_);
       groups_.at(generation).connected = true;
     }
-    handlers_.formed(generation, {});
+    handlers_.formed(generation, group->way());
   } catch (const std::exception& error) {
-    handlers_.formed(generation, Error{error.what()});
+    handlers_.failed(generation, error.what());
   }
 }
 

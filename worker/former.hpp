@@ -25,7 +25,8 @@ class Former {
   // Called on the background thread.
   struct Handlers {
     std::function<void(Generation, std::string addresses)> published;
-    std::function<void(Generation, const Result<void>& outcome)> formed;
+    std::function<void(Generation, std::string way)> formed;
+    std::function<void(Generation, std::string reason)> failed;
   };
 
   Former(std::unique_ptr<DataPlane> plane, Handlers handlers);
@@ -34,7 +35,7 @@ class Former {
   Former& operator=(const Former&) = delete;
 
   // Any thread, without blocking. A generation's group is formed once; its answers are published
-  // and formed, or formed with an error alone, or nothing when it is dropped meanwhile.
+  // and formed, or failed at either point, or nothing when it is dropped meanwhile.
   void form(Generation generation, int rank, int size, bool one_host);
   void connect(Generation generation, std::vector<std::string> addresses);
   // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses

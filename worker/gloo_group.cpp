@@ -95,6 +95,7 @@ class GlooGroup final : public Group {
   int size() const override { return size_; }
   std::string publish() override;
   void connect(const std::vector<std::string>& published) override;
+  std::string way() const override { return "gloo"; }
   void abort() noexcept override;
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;

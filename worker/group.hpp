@@ -51,6 +51,9 @@ class Group {
   virtual std::string publish() = 0;
   // Takes what each rank published, in rank order, and blocks until all are connected. Once.
   virtual void connect(const std::vector<std::string>& published) = 0;
+  // What carries this group and, where there are several, by which way it was formed and why so,
+  // for a person: "gloo", "nccl shrink: 1 of 4 ranks went and none came". Once connected.
+  virtual std::string way() const = 0;
   // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time,
   // any number of times. Peers that are connected to this rank fail as well; one that still waits
   // for it to dial does not learn of it, and needs an abort of its own.

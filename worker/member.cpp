@@ -21,7 +21,7 @@ void Member::on(const wire::Prepare& prepare) {
   const auto me = std::ranges::find(world.members, self_, &wire::Member::worker);
   next_ = Place{.world = world};
   if (me == world.members.end()) {  // a leaver has no group to form, but it votes
-    send(wire::Prepared{world.generation});
+    send(wire::Prepared{world.generation, {}});
     return;
   }
   next_->rank = Rank(static_cast<std::int32_t>(me - world.members.begin()));
@@ -40,12 +40,12 @@ void Member::on(const wire::Gathered& gathered) {
     outbox_.push_back(ConnectGroup{gathered.generation, gathered.values});
 }
 
-void Member::formed(Generation generation, const Result<void>& outcome) {
-  if (!expects(generation)) return;
-  if (outcome.has_value())
-    send(wire::Prepared{generation});
-  else
-    send(wire::PrepareFailed{generation, outcome.error().text});
+void Member::formed(Generation generation, std::string way) {
+  if (expects(generation)) send(wire::Prepared{generation, std::move(way)});
+}
+
+void Member::form_failed(Generation generation, std::string reason) {
+  if (expects(generation)) send(wire::PrepareFailed{generation, std::move(reason)});
 }
 
 void Member::on(const wire::Cancel& cancel) {

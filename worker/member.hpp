@@ -33,7 +33,7 @@ struct FormGroup {
   int size = 0;
   bool one_host = false;  // all members are on this machine
 };
-// Connect it to the others and answer with formed().
+// Connect it to the others and answer with formed() or, any time from FormGroup on, form_failed().
 struct ConnectGroup {
   Generation generation;
   std::vector<std::string> addresses;  // by rank
@@ -63,7 +63,9 @@ class Member {
   // ---- control thread
   void receive(const wire::ToWorker& letter);
   void published(Generation generation, std::string addresses);
-  void formed(Generation generation, const Result<void>& outcome);
+  // `way`: see Group.
+  void formed(Generation generation, std::string way);
+  void form_failed(Generation generation, std::string reason);
 
   // ---- training thread
   // The program is in train (or start): this worker can become a member, or goes on as one.

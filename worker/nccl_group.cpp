@@ -52,6 +52,7 @@ class NcclGroup final : public Group {
   int size() const override { return size_; }
   std::string publish() override;
   void connect(const std::vector<std::string>& published) override;
+  std::string way() const override { return way_; }
   void abort() noexcept override { communicator_->halt(); }
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
@@ -87,6 +88,7 @@ class NcclGroup final : public Group {
   const int size_;
   const std::shared_ptr<Communicator> communicator_;
   std::optional<nccl::UniqueId> lent_;
+  std::string way_;
   bool connected_ = false;
   bool stepped_ = false;
   GpuBuffer staging_;
@@ -138,10 +140,11 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
   }
   const Result<NcclPath> path = choose_path(offers, gpu_.features());
   if (!path) throw GroupBroken(path.error().text);
+  way_ = fmt::format("nccl {}: {}", name_of(path->way), path->reason);
   try {
     form(*path, offers);
   } catch (const GroupBroken& error) {
-    throw GroupBroken(fmt::format("{} ({}: {}{}{})", error.what(), name_of(path->way), path->reason,
+    throw GroupBroken(fmt::format("{} ({}{}{})", error.what(), way_,
                                   path->doubt.empty() ? "" : "; ", path->doubt));
   }
   connected_ = true;

@@ -50,21 +50,14 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   if (story_.size() > story_max) story_.pop_front();
 
   ranks_.clear();
-  std::vector<std::string> hosts;
-  for (std::size_t rank = 0; rank < formed.world.members.size(); ++rank) {
-    const auto& member = formed.world.members[rank];
-    ranks_[member.worker] = static_cast<std::int32_t>(rank);
-    out_.push_back(Ranked{member.worker, static_cast<std::int32_t>(rank)});
-    const std::string host = wiring_.host_name(member.host);
-    if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
-  }
-  constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
-  const auto& plan = formed.world.plan;
-  const double idle_ms = formed.idle_ns < 0 ? not_known  // no step before
-                                            : static_cast<double>(formed.idle_ns) / 1e6;
-  const double lr_factor = plan.adascale ? not_known : plan.lr_factor;
   std::vector<WorkerId> workers;
-  for (const auto& member : formed.world.members) workers.push_back(member.worker);
+  for (const auto& member : formed.world.members) {
+    const auto rank = static_cast<std::int32_t>(workers.size());
+    workers.push_back(member.worker);
+    ranks_[member.worker] = rank;
+    out_.push_back(Ranked{member.worker, rank});
+  }
+  const auto& plan = formed.world.plan;
   stragglers_.world_changed(formed.world.generation, workers);
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
   if (shares_.world_changed(formed.world.generation, with_types(formed.world.members),
@@ -72,31 +65,54 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
     scaler_.shares_changed();
   work_.world_changed(formed.step, plan.global_batch);
   progress(formed.step);
+  record_world(formed);
+  say_world(formed, now);
+}
 
+void Supervisor::record_world(const rendezvous::WorldFormed& formed) {
+  constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+  const auto& plan = formed.world.plan;
+  std::vector<std::string> hosts;
+  for (const auto& member : formed.world.members) {
+    const std::string host = wiring_.host_name(member.host);
+    if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+  }
   std::vector<std::pair<std::string, Value>> fields{
       {"generation", static_cast<std::int64_t>(formed.world.generation.value)},
-      {"size", static_cast<std::int64_t>(size)},
+      {"size", static_cast<std::int64_t>(formed.world.members.size())},
       {"hosts", hosts},
       {"reason", formed.world.reason},
       {"planned", formed.planned},
       {"step", formed.step.value},
-      {"idle_ms", idle_ms},
+      {"idle_ms", formed.idle_ns < 0 ? not_known : static_cast<double>(formed.idle_ns) / 1e6},
       {"prepare_ms", milliseconds(formed.prepare)},
       {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
       {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
       {"global_batch", plan.global_batch},
-      {"lr_factor", lr_factor}};
+      {"lr_factor", plan.adascale ? not_known : plan.lr_factor}};
+  if (!formed.way.empty()) fields.emplace_back("group", formed.way);
   if (!plan.weights.empty())
     fields.emplace_back("shares",
                         std::vector<std::int64_t>(plan.weights.begin(), plan.weights.end()));
   record("world_formed", std::move(fields));
-  const std::string idle = formed.idle_ns < 0 ? "" : fmt::format(", idle {:.0f} ms", idle_ms);
-  // A reason that was said when the decision was taken is not said twice.
+}
+
+void Supervisor::say_world(const rendezvous::WorldFormed& formed, Time now) {
+  // What was said before, with the decision or the last world, is not said again.
   const std::string why = formed.world.reason == told_ ? "" : ": " + formed.world.reason;
+  const std::string backend = formed.way.substr(0, formed.way.find(' '));
+  const bool other = !backend.empty() && backend != std::exchange(backend_, backend);
+  const std::string over = other ? " over " + backend : "";
+  // There is none before the first step.
+  const std::string idle =
+      formed.idle_ns < 0
+          ? ""
+          : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
+  const std::size_t size = formed.world.members.size();
   tell_troubles(now, true);  // the cause first
-  say(Tone::info,
-      fmt::format("world {}: {} worker{}, global batch {}, from step {}{}{}", worlds_, size,
-                  size == 1 ? "" : "s", plan.global_batch, formed.step.value, idle, why));
+  say(Tone::info, fmt::format("world {}: {} worker{}{}, global batch {}, from step {}{}{}", worlds_,
+                              size, size == 1 ? "" : "s", over, formed.world.plan.global_batch,
+                              formed.step.value, idle, why));
 }
 
 void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {

@@ -176,6 +176,8 @@ class Supervisor {
   void on(rendezvous::Fence&, Time now);
   void on(rendezvous::BecameReady&, Time now);
   void on(rendezvous::WorldFormed&, Time now);
+  void record_world(const rendezvous::WorldFormed&);
+  void say_world(const rendezvous::WorldFormed&, Time now);
   void on(rendezvous::ChangeEnded&, Time now);
   void on(rendezvous::WorldCommitted&, Time now);
   void on(rendezvous::Trained&, Time now);
@@ -304,8 +306,9 @@ class Supervisor {
   Time counted_{};  // up to here worker time is summed
   double worker_s_ = 0;
   int worlds_ = 0, planned_ = 0, forced_ = 0;
-  std::deque<Chapter> story_;  // the last worlds, in order
-  std::string told_;           // the last decision that a person was told
+  std::deque<Chapter> story_;     // the last worlds, in order
+  std::string told_;              // the last decision that a person was told
+  std::string backend_ = "gloo";  // what carries the group, as a person thinks
 
   std::vector<SupervisorAction> out_;
 };

@@ -86,9 +86,9 @@ void Process::do_outbox() {
                               [this, g, self = shared_from_this()](auto sum) {
                                 now_or_thawed([this, g, ok = sum.has_value()] {
                                   if (ok)
-                                    member_.formed(g, {});
+                                    member_.formed(g, "simulated");
                                   else
-                                    member_.formed(g, Error{"a peer went away"});
+                                    member_.form_failed(g, "a peer went away");
                                   do_outbox();
                                 });
                               });

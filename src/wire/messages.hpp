@@ -141,6 +141,7 @@ struct Publish {
 };
 struct Prepared {
   Generation generation;
+  std::string way;  // what carries its group and how that was formed; of leavers: empty
 };
 struct PrepareFailed {
   Generation generation;
@@ -316,7 +317,7 @@ BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
 BOOST_DESCRIBE_STRUCT(Join, (), (protocol, version))
 BOOST_DESCRIBE_STRUCT(Ready, (), (train))
 BOOST_DESCRIBE_STRUCT(Publish, (), (generation, value))
-BOOST_DESCRIBE_STRUCT(Prepared, (), (generation))
+BOOST_DESCRIBE_STRUCT(Prepared, (), (generation, way))
 BOOST_DESCRIBE_STRUCT(PrepareFailed, (), (generation, reason))
 BOOST_DESCRIBE_STRUCT(Answer, (), (generation, committed))
 BOOST_DESCRIBE_STRUCT(Entered, (), (generation, step, idle_ns, transfer_ns, transfer_bytes))

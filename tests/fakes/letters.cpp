@@ -204,7 +204,7 @@ wire::FromWorker from_worker(Words& words) {
   }
   const auto generation = words.generation();
   if (name == "publish") return wire::Publish{generation, words.word()};
-  if (name == "prepared") return wire::Prepared{generation};
+  if (name == "prepared") return wire::Prepared{generation, words.reason()};
   if (name == "prepare-failed") return wire::PrepareFailed{generation, words.reason()};
   if (name == "answer") return wire::Answer{generation, words.step()};
   if (name == "committed") return wire::Committed{generation, words.step()};

@@ -62,6 +62,8 @@ class Nccl(unittest.TestCase):
                 calls = job.calls(pid)
                 shrinks = [call for call in calls if call.startswith("ncclCommShrink")]
                 self.assertEqual(len(shrinks), 2, calls)
+            for world in job.find("world_formed", planned=False, size=3):
+                self.assertRegex(world["group"], "^nccl shrink.*: 1 of 4 ranks went and none came$")
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertEqual(job.unexpected_ends(), sorted(killed))
             self.assertRegex(job.lineage(), "80 steps in 4 epochs of 2560 samples, each used once")
@@ -97,7 +99,8 @@ class Nccl(unittest.TestCase):
                 job.set_hosts(f"localhost slots={size}\n")
                 job.world(size, after)
                 if size > 1:
-                    self.assertTrue(job.find("world_formed", after, planned=True, size=size))
+                    world = job.find("world_formed", after, planned=True, size=size)[0]
+                    self.assertRegex(world["group"], "^nccl init: ")
             self.assertTrue(first & set(job.workers().values()), "one stayed all the time")
             for pid in first & set(job.workers().values()):
                 self.assertFalse([call for call in job.calls(pid) if "Shrink" in call])

@@ -49,7 +49,7 @@ class WorkerStage final : public Stage {
     if (words.accept("formed")) return member_.formed(words.generation(), {}), Lines{};
     if (words.accept("unformed")) {
       const auto generation = words.generation();
-      return member_.formed(generation, Error{words.reason()}), Lines{};
+      return member_.form_failed(generation, words.reason()), Lines{};
     }
     return step(words);
   }

@@ -51,6 +51,7 @@ class FakeGroup final : public Group {
       throw GroupBroken("aborted");
     }
   }
+  std::string way() const override { return "by hand"; }
   void abort() noexcept override { diary_.note("aborted " + std::to_string(rank_)); }
   void close() noexcept override { diary_.note("closed " + std::to_string(rank_)); }
   void all_reduce(void*, DataType, std::size_t) override {}
@@ -89,9 +90,12 @@ struct Scene {
                        diary.note("published " + std::to_string(generation.value) + " " + address);
                      },
                  .formed =
-                     [this](Generation generation, const Result<void>& outcome) {
-                       diary.note("formed " + std::to_string(generation.value) +
-                                  (outcome ? "" : ": " + outcome.error().text));
+                     [this](Generation generation, const std::string& way) {
+                       diary.note("formed " + std::to_string(generation.value) + " " + way);
+                     },
+                 .failed =
+                     [this](Generation generation, const std::string& reason) {
+                       diary.note("failed " + std::to_string(generation.value) + ": " + reason);
                      }}};
 
   // The generation's number is the rank, too.
@@ -105,15 +109,15 @@ struct Scene {
 TEST_CASE("a group is formed, lent, and closed when it is not wanted and not lent") {
   Scene scene;
   scene.form(1);
-  scene.diary.until("formed 1");
+  scene.diary.until("formed 1 by hand");
   Group* const group = scene.former.borrow(Generation(1));
   REQUIRE(group != nullptr);
   CHECK(group->rank() == 1);
   scene.form(2);
-  scene.diary.until("formed 2");
+  scene.diary.until("formed 2 by hand");
   scene.former.close(Generation(2));
   scene.form(3);  // goes through the same queue, behind the closing
-  scene.diary.until("formed 3");
+  scene.diary.until("formed 3 by hand");
   CHECK_FALSE(scene.diary.has("closed 1"));
   scene.former.give_back(Generation(1));
   scene.diary.until("gone 1");
@@ -131,7 +135,7 @@ TEST_CASE("an abort wakes a connect that blocks the thread") {
   scene.diary.until("connecting 2");
   SUBCASE("abort") { scene.former.abort(Generation(2)); }
   SUBCASE("drop") { scene.former.drop(Generation(2)); }
-  scene.diary.until("formed 2: aborted");
+  scene.diary.until("failed 2: aborted");
   scene.diary.until("gone 2");
   CHECK(scene.former.borrow(Generation(2)) == nullptr);
 }
@@ -144,19 +148,19 @@ TEST_CASE("what is dropped before its turn is never made") {
   scene.former.drop(Generation(2));
   scene.former.abort(Generation(1));
   scene.form(3);
-  scene.diary.until("formed 3");
+  scene.diary.until("formed 3 by hand");
   CHECK_FALSE(scene.diary.has("published 2 address"));
 }
 
 TEST_CASE("an abort reaches a group that is lent") {
   Scene scene;
   scene.form(1);
-  scene.diary.until("formed 1");
+  scene.diary.until("formed 1 by hand");
   REQUIRE(scene.former.borrow(Generation(1)) != nullptr);
   scene.former.abort(Generation(7));
   CHECK(scene.diary.has("aborted 1"));
   scene.form(8);
-  scene.diary.until("formed 8");
+  scene.diary.until("formed 8 by hand");
   CHECK_FALSE(scene.diary.has("gone 1"));
   scene.former.give_back(Generation(1));
   scene.diary.until("gone 1");
@@ -165,7 +169,7 @@ TEST_CASE("an abort reaches a group that is lent") {
 TEST_CASE("a machine that cannot offer a group says why") {
   Scene scene;
   scene.former.form(Generation(1), 0, 0, true);
-  scene.diary.until("formed 1: no such group");
+  scene.diary.until("failed 1: no such group");
   CHECK(scene.former.borrow(Generation(1)) == nullptr);
 }
 
@@ -174,7 +178,8 @@ TEST_CASE("the end wakes a connect that blocks") {
   {
     Former former(std::make_unique<FakePlane>(diary),
                   {.published = [](Generation, const std::string&) {},
-                   .formed = [](Generation, const Result<void>&) {}});
+                   .formed = [](Generation, const std::string&) {},
+                   .failed = [](Generation, const std::string&) {}});
     former.form(Generation(1), 1, 1, true);
     former.connect(Generation(1), {"nobody"});
     diary.until("connecting 1");

@@ -64,7 +64,7 @@ TEST_CASE("each failure and each hang ends with a reason") {
   const std::vector<Row> rows = {
       {"ncclGetUniqueId", 1, Trouble::fail, "NCCL gave no unique id: fake words"},
       {"ncclCommInitRankConfig", 1, Trouble::fail,
-       "forming with 2 members: NCCL failed internally (fake words) (init: a rank has no "
+       "forming with 2 members: NCCL failed internally (fake words) (nccl init: a rank has no "
        "communicator to shrink)"},
       {"ncclCommInitRankConfig", 2, Trouble::late,
        "forming with 2 members: the peers did not come in time"},
@@ -214,7 +214,7 @@ TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world i
             offers.pop_back();
             if (part && !well)
               CHECK_THROWS_WITH_AS(part->connect(offers),
-                                   doctest::Contains("(shrink: 1 of 3 ranks went and none came)"),
+                                   doctest::Contains("(nccl shrink: 1 of 3 ranks went"),
                                    GroupBroken);
             if (part && well) {
               part->connect(offers);

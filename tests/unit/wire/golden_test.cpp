@@ -57,7 +57,7 @@ TEST_CASE("letters from a worker") {
       R"({"Join":{"protocol":1,"version":"0.1.0"}})",
       R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
       R"({"Publish":{"generation":3,"value":"addr"}})",
-      R"({"Prepared":{"generation":3}})",
+      R"({"Prepared":{"generation":3,"way":"gloo"}})",
       R"({"PrepareFailed":{"generation":3,"reason":"no route"}})",
       R"({"Answer":{"generation":3,"committed":-1}})",
       R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",

@@ -53,12 +53,12 @@ Member in_world() {
   Member member{WorkerId(1)};
   member.ready({.call = 1});
   member.receive(wire::Prepare{world(1, true)});
-  member.formed(Generation(1), {});
+  member.formed(Generation(1), "gloo");
   member.receive(wire::Go{Generation(1), true});
   member.begin_transfer();
   member.entered({.step = Step(0)});
   member.receive(wire::Prepare{world(2, true)});
-  member.formed(Generation(2), {});
+  member.formed(Generation(2), "gloo");
   member.receive(wire::Go{Generation(2)});
   member.take_outbox();
   return member;
@@ -118,7 +118,7 @@ TEST_CASE("one that is behind answers with its old step until the new state is i
     Member member = in_world();
     member.receive(wire::Abort{Generation(2), "test"});
     member.receive(wire::Prepare{world(3, false)});
-    member.formed(Generation(3), {});
+    member.formed(Generation(3), "gloo");
     member.receive(wire::Go{Generation(3), true});
     member.begin_transfer();
     CHECK_FALSE(member.holds_state());
