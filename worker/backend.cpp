@@ -11,7 +11,7 @@ namespace elasticrun::worker {
 Result<std::unique_ptr<DataPlane>> make_plane(const BackendOptions& options,
                                               std::shared_ptr<Gpu>& gpu) {
   std::unique_ptr<DataPlane> nccl;
-  if (options.backend == "nccl" || options.backend == "auto") {
+  if (options.backend == "nccl" || (options.backend == "auto" && options.has_gpu)) {
     auto opened = Gpu::open(options.host, options.local_rank);
     const std::string trouble = opened ? (*opened)->nccl_trouble() : opened.error().text;
     if (!trouble.empty() && options.backend == "nccl") return Error{trouble};

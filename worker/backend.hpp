@@ -15,6 +15,7 @@ struct BackendOptions {
   std::string host;     // for messages to people
   std::string address;  // of this machine for others; empty: not said
   int local_rank = 0;
+  bool has_gpu = false;  // the slot stands for one: then auto may take nccl
 };
 
 // An error says what nccl lacks here. `gpu` outlives the plane: the GPU that nccl or auto will use,

@@ -46,7 +46,8 @@ std::unique_ptr<DataPlane> plane_of(const std::string& backend, std::shared_ptr<
       {.backend = backend,
        .host = own_host(),
        .address = text_of("ELASTICRUN_ADDRESS"),
-       .local_rank = static_cast<int>(std::max<std::int64_t>(number_of("LOCAL_RANK"), 0))},
+       .local_rank = static_cast<int>(std::max<std::int64_t>(number_of("LOCAL_RANK"), 0)),
+       .has_gpu = !text_of("ELASTICRUN_GPU").empty()},
       gpu);
   if (!plane) throw Stop(ELASTICRUN_FAILED, plane.error().text);
   return std::move(*plane);

@@ -109,12 +109,14 @@ class Nccl(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_auto_takes_nccl_where_all_can(self) -> None:
-        with OverNccl("localhost slots=2\\n", backend=None, epochs=1) as job:
-            job.world(2)
-            pids = list(job.workers().values())
-            self.assertEqual(job.wait(60), 0, job.err())
-            for pid in pids:
-                self.assertIn("ncclAllReduce", job.calls(pid))
+        """The fake is a GPU without the files of its driver: its slots are told to be one."""
+        for told, group in (["-x", "ELASTICRUN_GPU=0"], "nccl init: "), ([], "gloo"):
+            with OverNccl("localhost slots=2\\n", backend=None, epochs=1, options=told) as job:
+                self.assertTrue(job.world(2)["group"].startswith(group))
+                pids = list(job.workers().values())
+                self.assertEqual(job.wait(60), 0, job.err())
+                for pid in pids:
+                    self.assertEqual("ncclAllReduce" in job.calls(pid), group != "gloo")
 
     def test_a_host_without_a_driver_is_named(self) -> None:
         options = ["--backend", "nccl", "--np", "2", "--max-batch", "128"]
