@@ -149,6 +149,7 @@ worker::DataType type_of(elasticrun_type type, const char* what) {
 worker::OwnLoop& started(elasticrun_job& job, const char* what) {
   check_usable(job, what);
   if (!job.loop) misuse(fmt::format("{}: call start first", what));
+  if (job.loop->finished()) misuse(fmt::format("{}: the loop has finished", what));
   return *job.loop;
 }
 
@@ -331,6 +332,10 @@ elasticrun_status elasticrun_barrier(elasticrun_job* job) {
 
 elasticrun_status elasticrun_commit(elasticrun_job* job) {
   return guarded(job, [&] { started(*job, "commit").commit(); });
+}
+
+elasticrun_status elasticrun_finish(elasticrun_job* job) {
+  return guarded(job, [&] { started(*job, "finish").finish(); });
 }
 
 elasticrun_status elasticrun_stream(elasticrun_job* job, void* stream) {

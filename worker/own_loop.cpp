@@ -7,13 +7,16 @@ namespace {
 constexpr const char* begin_again =
     "the world has changed: this step did not happen; undo what apply did and begin it again";
 
+// The whole loop is one call of train.
+constexpr std::int64_t only_call = 1;
+
 Time now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
 void OwnLoop::start() {
-  if (presence_.progress.train_call == 0) presence_.progress.train_call = 1;
-  presence_.ready({.call = 1});
+  if (presence_.progress.train_call == 0) presence_.progress.train_call = only_call;
+  presence_.ready({.call = only_call});
   enter_next();
 }
 
@@ -97,6 +100,18 @@ void OwnLoop::commit() {
   reduce_ += end - begun;
   presence_.meter().committed({.wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
   enter_next();
+}
+
+// A member that has missed the last step gets it with the state, in a world that all enter here.
+void OwnLoop::finish() {
+  if (commit_failed_) {
+    enter_next();
+    throw Stop(ELASTICRUN_WORLD_CHANGED, begin_again);
+  }
+  presence_.meter().enter(Meter::Phase::idle, now());
+  while (presence_.await()) presence_.gate().update([](Member& member) { member.done(only_call); });
+  presence_.gate().update([](Member& member) { member.outside(); });
+  finished_ = true;
 }
 
 }  // namespace elasticrun::worker

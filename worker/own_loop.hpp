@@ -1,5 +1,5 @@
 // The lower-level calls, for a program with a loop of its own: start, then for each step its own
-// compute, all_reduce, its own apply, commit.
+// compute, all_reduce, its own apply, commit; finish after the last one.
 //
 // The library cannot repeat the program's step, so it says WORLD_CHANGED. A collective that failed
 // enters the next world before it says so. A commit that failed does not: the program may have
@@ -24,6 +24,9 @@ class OwnLoop {
   void broadcast(void* data, std::size_t bytes, int root);
   void barrier();
   void commit();
+  // Until all members have finished; until then this one may be the only source of the last step.
+  void finish();
+  bool finished() const { return finished_; }
 
  private:
   void collective(const std::function<void(Group&)>& operation);
@@ -33,6 +36,7 @@ class OwnLoop {
 
   Presence& presence_;
   bool commit_failed_ = false;  // and no collective has been called since
+  bool finished_ = false;
   Time last_commit_{};
   Duration reduce_{};  // since the last commit
 };

@@ -275,6 +275,14 @@ class Quitters(unittest.TestCase):
             self.assertFalse(job.find("worker_exited", expected=False))
             self.assertEqual(job.leftovers(), [])
 
+    def test_a_loop_of_a_fixed_number_ends(self) -> None:
+        """Nobody is left behind in the last step, and nobody is replaced for having ended."""
+        with Job(["-H", "localhost:3", "--np", "3", "--max-batch", "12"],
+                 [QUITTER, "finish"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(len(job.find("worker_started")), 3)
+            self.assertEqual(len(job.find("world_formed")), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,10 +1,11 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave
+//     quitter once|always|leave|finish
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
-// The rest train. Training itself is nothing: a world's reduction is all that is needed here.
+// finish: nobody goes before that loop has ended. The rest train. Training itself is nothing: a
+// world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -42,14 +43,15 @@ void train(std::string_view how) {
       });
 }
 
-void loop() {
+void loop(bool leaves) {
   constexpr std::int64_t steps = 40;
   double sum = 0;
   elasticrun::Job job;
   job.state("sum", std::span(&sum, 1));
   job.start();
   while (job.committed() < steps) {
-    if (job.committed() == quits_in_step && job.world().size() == 3 && job.world().rank() == 1)
+    if (leaves && job.committed() == quits_in_step && job.world().size() == 3 &&
+        job.world().rank() == 1)
       return job.leave();
     try {
       double one = 1;
@@ -63,18 +65,20 @@ void loop() {
     } catch (const elasticrun::WorldChanged&) {
     }
   }
+  job.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  if (how != "once" && how != "always" && how != "leave") {
-    std::fputs("quitter once|always|leave\n", stderr);
+  if (how != "once" && how != "always" && how != "leave" && how != "finish") {
+    std::fputs("quitter once|always|leave|finish\n", stderr);
     return 2;
   }
   try {
-    how == "leave" ? loop() : train(how);
+    const bool leaves = how == "leave";
+    leaves || how == "finish" ? loop(leaves) : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

@@ -128,6 +128,9 @@ TEST_CASE("train and a loop of one's own are not mixed") {
         ELASTICRUN_OK);
   CHECK(elasticrun_commit(loops.job) == ELASTICRUN_OK);
   CHECK(elasticrun_committed(loops.job) == 1);
+  CHECK(elasticrun_finish(loops.job) == ELASTICRUN_OK);
+  CHECK(elasticrun_commit(loops.job) == ELASTICRUN_MISUSE);
+  CHECK(contains(loops.error(), "commit: the loop has finished"));
 }
 
 TEST_CASE("a callback that fails ends training") {

@@ -55,14 +55,11 @@ TEST_CASE("the world of an own loop grows and shrinks inside commit") {
   CHECK(job.has_line(workers[0], "applied 2 6 3"));
   CHECK(job.has_line(workers[0], "evicted "));
   CHECK(job.has_line(workers[1], "applied 3 13 2"));
-  // Who is first through the last step leaves the others, perhaps in the middle of it.
-  for (const WorkerId worker : workers)
-    for (const std::string& line : job.lines(worker))
-      if (line.starts_with("changed ")) CHECK(line == "changed 19");
+  for (const WorkerId worker : workers) CHECK(!job.has_line(worker, "changed"));
 }
 
 TEST_CASE("a member of an own loop dies") {
-  for (const char* place : {"compute:7", "apply:7", "applied:7"}) {
+  for (const char* place : {"compute:7", "apply:7", "applied:7", "apply:19", "applied:19"}) {
     CAPTURE(std::string(place));
     Job job(none);
     const std::vector<WorkerId> workers{job.start(loop_with({"--die", place})), job.start(loop),

@@ -189,6 +189,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
       return;
     }
   }
+  job.finish();
   model.say_final(1, job.world().rank());
 }
 

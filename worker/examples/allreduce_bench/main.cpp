@@ -5,7 +5,6 @@
 //     elasticrun --np 1:4 ./allreduce_bench                          memory of the host
 //     elasticrun --np 1:4 --backend nccl ./allreduce_bench --gpu     of the GPUs
 //
-// Each worker ends by itself, so the least size is 1: the last ones must not wait for the first.
 // It is also the shortest program with a loop of its own: a size is a step, and what is measured
 // next follows from the number of steps that are committed, so newcomers need no state.
 #include <CLI/CLI.hpp>
@@ -104,6 +103,7 @@ void run(const Options& options) {
       // The size is measured again.
     }
   }
+  job.finish();
 }
 
 }  // namespace

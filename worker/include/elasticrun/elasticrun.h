@@ -119,11 +119,11 @@ ELASTICRUN_API int32_t elasticrun_rank(const elasticrun_job*);
 ELASTICRUN_API int32_t elasticrun_size(const elasticrun_job*);
 ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
 
-/* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit. When a
- * call returns WORLD_CHANGED the step did not happen and nothing of it was committed: undo what
- * apply may have done, and begin the same step again (rank and size may differ). commit enters a
- * newer world when all members agreed to. Not to be mixed with train on one job, nor called from
- * its callbacks. ---- */
+/* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit; at the
+ * end finish. When a call returns WORLD_CHANGED the step did not happen and nothing of it was
+ * committed: undo what apply may have done, and begin the same step again (rank and size may
+ * differ). commit enters a newer world when all members agreed to. Not to be mixed with train on
+ * one job, nor called from its callbacks. ---- */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
 /* Sum over the world, in place. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
@@ -132,6 +132,9 @@ ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* dat
                                                       int32_t root);
 ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
+/* After the last step: returns when every member has called it, so that none is left in the middle
+ * of that step. Nothing but close follows. */
+ELASTICRUN_API elasticrun_status elasticrun_finish(elasticrun_job*);
 /* Committed steps of the state this worker holds. */
 ELASTICRUN_API int64_t elasticrun_committed(const elasticrun_job*);
 /* Leaves the world for good; the others go on. Ending with exit code 0 is then no failure. */

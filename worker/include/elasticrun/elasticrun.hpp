@@ -219,6 +219,7 @@ class Job {
   }
   void barrier() { check(elasticrun_barrier(job_)); }
   void commit() { check(elasticrun_commit(job_)); }
+  void finish() { check(elasticrun_finish(job_)); }
   std::int64_t committed() const { return elasticrun_committed(job_); }
   void leave() { check(elasticrun_leave(job_)); }
 
