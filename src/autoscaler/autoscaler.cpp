@@ -165,7 +165,7 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
                                Time now) {
   ER_CHECK(size > 0 && global_batch >= 0);
   count_money(now);
-  batch_ = batch_of_choice(size);
+  batch_ = chosen_batch(size);
   size_ = size;
   global_batch_ = global_batch;
   if (first_batch_ == 0) first_batch_ = global_batch;
@@ -298,7 +298,7 @@ BatchRule Autoscaler::rule() const {
 }
 
 // What was chosen holds until something else is, in worlds that nobody has chosen, too.
-std::int64_t Autoscaler::batch_of_choice(int size) const {
+std::int64_t Autoscaler::chosen_batch(int size) const {
   const bool chosen = size == (changing_ ? wanted_ : decision_.target);
   const std::int64_t with_it = changing_ ? wanted_batch_ : decision_.global_batch;
   return chosen && with_it > 0 ? with_it : batch_;
@@ -306,7 +306,7 @@ std::int64_t Autoscaler::batch_of_choice(int size) const {
 
 BatchPlan Autoscaler::plan(int size, std::vector<double> weights) const {
   BatchRule bounded = rule();
-  if (const std::int64_t most = batch_of_choice(size); most > 0)
+  if (const std::int64_t most = chosen_batch(size); most > 0)
     bounded.max_batch = bounded.max_batch > 0 ? std::min(bounded.max_batch, most) : most;
   return autoscaler::plan(bounded, size, std::move(weights));
 }

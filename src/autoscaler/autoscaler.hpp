@@ -93,7 +93,7 @@ class Autoscaler {
   Decision veto(Decision wanted, Time now) const;
   Snapshot snapshot(Time now) const;
   BatchRule rule() const;
-  std::int64_t batch_of_choice(int size) const;
+  std::int64_t chosen_batch(int size) const;
   void count_money(Time now);
   void hear(const std::optional<Noise>& noise);
 
