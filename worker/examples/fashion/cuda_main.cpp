@@ -13,6 +13,7 @@
 
 #include "cuda_network.hpp"
 #include "elasticrun/elasticrun.hpp"
+#include "epoch_loss.hpp"
 #include "network.hpp"
 #include "options.hpp"
 #include "pretend.hpp"
@@ -23,12 +24,6 @@ namespace {
 constexpr double momentum = 0.9;
 constexpr std::int64_t tuned_for = 32;
 
-struct EpochLoss {
-  std::int64_t epoch = 0;
-  double sum = 0;
-  double samples = 0;
-};
-
 template <class T>
 void train(const fashion::Options& options) {
   // (1) The GPU of this worker is the one that the library takes as well.
@@ -38,7 +33,7 @@ void train(const fashion::Options& options) {
   const fashion_cuda::Images test(fashion::read_dataset(options.data, "t10k"));
   fashion_cuda::Network<T> network(options.hidden,
                                    fashion::Network<T>(options.hidden, options.seed).weights());
-  EpochLoss loss;
+  fashion::EpochLoss loss;
   fashion::PretendDevice device(options);
   fashion::Record record(options.record);
 
@@ -52,11 +47,7 @@ void train(const fashion::Options& options) {
 
   job.on_epoch([&](const elasticrun::World& world) {
     if (world.rank() != 0) return;
-    const double accuracy = network.evaluate(test).hits / static_cast<double>(test.size());
-    std::printf("epoch %lld: loss %.3f, test accuracy %.1f %%, %d worker%s\n",
-                static_cast<long long>(loss.epoch + 1), loss.sum / loss.samples, 100 * accuracy,
-                world.size(), world.size() == 1 ? "" : "s");
-    std::fflush(stdout);
+    loss.print(network.evaluate(test).hits / static_cast<double>(test.size()), world.size());
     if (options.save.empty()) return;
     const std::vector<T> weights = network.copy_of_weights();
     fashion::write_file(options.save, std::as_bytes(std::span(weights)));
@@ -71,9 +62,7 @@ void train(const fashion::Options& options) {
   };
   const auto apply = [&](elasticrun::Step& step) {
     network.descend(options.learning_rate * step.lr_factor(), momentum);
-    if (step.epoch() != loss.epoch) loss = {.epoch = step.epoch()};
-    loss.sum += step.total("loss");
-    loss.samples += static_cast<double>(step.global_batch());
+    loss.add(step);
     record.applied(job.world(), step);
   };
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "elasticrun/elasticrun.hpp"
+#include "epoch_loss.hpp"
 #include "idx.hpp"
 #include "network.hpp"
 #include "options.hpp"
@@ -31,24 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double momentum = 0.9;
 constexpr std::int64_t tuned_for = 32;  // the global batch that --lr is meant for
 
-// The training loss of the epoch so far. Apply adds to it, so it is state like the weights: whoever
-// is rank 0 at the end of the epoch has the whole sum.
-struct EpochLoss {
-  std::int64_t epoch = 0;
-  double sum = 0;
-  double samples = 0;
-};
-
-template <class T>
-void report(const EpochLoss& loss, fashion::Network<T>& network, const fashion::Dataset& test,
-            int size) {
-  const double accuracy = network.evaluate(test).hits / static_cast<double>(test.size());
-  std::printf("epoch %lld: loss %.3f, test accuracy %.1f %%, %d worker%s\n",
-              static_cast<long long>(loss.epoch + 1), loss.sum / loss.samples, 100 * accuracy, size,
-              size == 1 ? "" : "s");
-  std::fflush(stdout);
-}
-
 template <class T>
 void train(const fashion::Options& options) {
   const auto images = fashion::read_dataset(options.data, "train", options.samples);
@@ -56,7 +39,7 @@ void train(const fashion::Options& options) {
   fashion::Network<T> network(options.hidden, options.seed);
   std::vector<T>& weights = network.weights();
   std::vector<T> velocity(weights.size()), gradients(weights.size());
-  EpochLoss loss;
+  fashion::EpochLoss loss;
   std::vector<char> ballast(options.state_mb << 20, 1);  // ones: memory that is really there
   fashion::PretendDevice device(options);
   fashion::Record record(options.record);
@@ -72,7 +55,7 @@ void train(const fashion::Options& options) {
   // (2) Between two steps, after the last one of each epoch, on every member of the world.
   job.on_epoch([&](const elasticrun::World& world) {
     if (world.rank() != 0) return;
-    report(loss, network, test, world.size());
+    loss.print(network.evaluate(test).hits / static_cast<double>(test.size()), world.size());
     if (!options.save.empty()) fashion::write_file(options.save, std::as_bytes(std::span(weights)));
   });
 
@@ -92,9 +75,7 @@ void train(const fashion::Options& options) {
     // (5) The batch grows and shrinks with the world, and the learning rate with the batch.
     const double rate = options.learning_rate * step.lr_factor();
     fashion::descend(weights, velocity, gradients, rate, momentum);
-    if (step.epoch() != loss.epoch) loss = {.epoch = step.epoch()};
-    loss.sum += step.total("loss");
-    loss.samples += static_cast<double>(step.global_batch());
+    loss.add(step);
     record.applied(job.world(), step);
   };
 
