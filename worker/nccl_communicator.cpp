@@ -86,6 +86,8 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded, bool 
   nccl::Status status =
       gpu_->nccl().shrink(parent.comm_, excluded.data(), static_cast<int>(excluded.size()), &comm_,
                           &config, work_was_stopped ? nccl::shrink_abort : nccl::shrink_default);
+  // NCCL 2.27 to 2.30 says "success" at once, while the parent is at work: only asking it tells.
+  if (status == nccl::success) status = nccl::in_progress;
   const Deadline deadline = in(limits_.form);
   status = settled(parent.comm_, status, deadline);
   if (status == nccl::success && comm_) status = settled(comm_, status, deadline);
