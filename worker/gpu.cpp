@@ -73,6 +73,13 @@ bool Gpu::enter_to_free() const noexcept {
   return broken().empty() && cuda().set_context(context_) == cuda::success;
 }
 
+// A thread's own default stream is another one to the threads of NCCL that enqueue; the default
+// stream of the device is one to all, and the two wait for each other.
+void Gpu::use_stream(cuda::Stream stream) {
+  const bool of_thread = reinterpret_cast<std::uintptr_t>(stream) == cuda::stream_of_thread;
+  stream_ = of_thread ? nullptr : stream;
+}
+
 int Gpu::ordinal_of(const void* memory) const { return ordinal_of_memory(cuda(), memory); }
 
 void Gpu::copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const {

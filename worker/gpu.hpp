@@ -43,7 +43,7 @@ class Gpu {
   cuda::Context context() const { return context_; }
 
   // The stream that the program enqueues on; null is the default stream. Training thread.
-  void use_stream(cuda::Stream stream) { stream_ = stream; }
+  void use_stream(cuda::Stream stream);
   cuda::Stream stream() const { return stream_; }
 
   int ordinal() const { return ordinal_; }

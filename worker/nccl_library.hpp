@@ -9,6 +9,7 @@
 
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -36,11 +37,12 @@ using Stream = CUstream_st*;
 using Event = CUevent_st*;
 using Module = CUmod_st*;
 using Function = CUfunc_st*;
-inline constexpr int attribute_memory_type = 2;     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-inline constexpr int attribute_ordinal = 9;         // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-inline constexpr unsigned memory_type_device = 2;   // CU_MEMORYTYPE_DEVICE
-inline constexpr unsigned stream_non_blocking = 1;  // CU_STREAM_NON_BLOCKING
-inline constexpr unsigned event_no_timing = 2;      // CU_EVENT_DISABLE_TIMING
+inline constexpr int attribute_memory_type = 2;        // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr int attribute_ordinal = 9;            // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+inline constexpr unsigned memory_type_device = 2;      // CU_MEMORYTYPE_DEVICE
+inline constexpr unsigned stream_non_blocking = 1;     // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned event_no_timing = 2;         // CU_EVENT_DISABLE_TIMING
+inline constexpr std::uintptr_t stream_of_thread = 2;  // CU_STREAM_PER_THREAD
 
 // Functions of libcuda.so.1, in the versions that its header means by the plain names.
 struct Driver {
@@ -96,8 +98,9 @@ inline constexpr int shrink_default = 0;
 inline constexpr int shrink_abort = 1;
 inline constexpr int revoke_default = 0;
 
-// ncclConfig_t as it was in 2.17, which every later library takes: it reads `size` bytes and what
-// `version` knew, and has its own defaults for the rest.
+// ncclConfig_t as it was in 2.26, which every other library takes: it reads `size` bytes, or as
+// many as it knows, and has its own defaults for what came after `version`. Without a gap at the
+// end: 2.26 reads whatever is there.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
@@ -108,6 +111,7 @@ struct Config {
   int max_ctas = INT_MIN;
   const char* net_name = nullptr;
   int split_share = INT_MIN;
+  int traffic_class = INT_MIN;
 };
 
 // Functions of libnccl.so.2; those that came late are null in an older one.

@@ -74,7 +74,9 @@ static_assert(offsetof(ncclConfig_t, version) == offsetof(nccl::Config, version)
 static_assert(offsetof(ncclConfig_t, blocking) == offsetof(nccl::Config, blocking));
 static_assert(offsetof(ncclConfig_t, netName) == offsetof(nccl::Config, net_name));
 static_assert(offsetof(ncclConfig_t, splitShare) == offsetof(nccl::Config, split_share));
+static_assert(offsetof(ncclConfig_t, trafficClass) == offsetof(nccl::Config, traffic_class));
 static_assert(sizeof(nccl::Config) <= sizeof(ncclConfig_t));
+static_assert(std::has_unique_object_representations_v<nccl::Config>, "what NCCL reads is said");
 static_assert(NCCL_CONFIG_UNDEF_INT == INT_MIN);
 
 using cuda::Driver;
@@ -105,6 +107,10 @@ static_assert(static_cast<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) == cuda::att
 static_assert(static_cast<unsigned>(CU_MEMORYTYPE_DEVICE) == cuda::memory_type_device);
 static_assert(static_cast<unsigned>(CU_STREAM_NON_BLOCKING) == cuda::stream_non_blocking);
 static_assert(static_cast<unsigned>(CU_EVENT_DISABLE_TIMING) == cuda::event_no_timing);
+
+TEST_CASE("the handle of a thread's own stream is that of the header") {
+  CHECK(reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD) == cuda::stream_of_thread);
+}
 
 TEST_CASE("a version is coded as the header codes it") {
   CHECK(nccl_version_text(NCCL_VERSION_CODE) == std::to_string(NCCL_MAJOR) + "." +
