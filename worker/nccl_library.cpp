@@ -10,6 +10,10 @@
 namespace elasticrun::worker {
 namespace {
 
+// Before it, an abort waits for nothing but what its own thread began (ncclGroupJobMainPtr in
+// group.cc was the thread's, now it is the communicator's), and frees what an init still uses.
+constexpr int oldest_nccl = 21900;
+
 // A function of a library, and where its address goes.
 struct Symbol {
   const char* name;
@@ -110,12 +114,15 @@ Result<void> load_driver(const std::string& host, const std::string& name, GpuLi
 }
 
 Result<void> load_nccl(const std::string& host, const std::string& name, GpuLibraries& loaded) {
+  const std::string remedy = "install NCCL 2.19 or newer";
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return missing(host, "NCCL", reason_of(name), "install NCCL 2.17 or newer");
+  if (!library) return missing(host, "NCCL", reason_of(name), remedy);
   if (const std::string lacks = resolve(library, loaded.nccl); !lacks.empty())
-    return missing(host, "usable NCCL", fmt::format("{} lacks {}", name, lacks),
-                   "install NCCL 2.17 or newer");
+    return missing(host, "usable NCCL", fmt::format("{} lacks {}", name, lacks), remedy);
   loaded.nccl.version(&loaded.nccl_version);
+  if (loaded.nccl_version < oldest_nccl)
+    return missing(host, "usable NCCL",
+                   fmt::format("{} is {}", name, nccl_version_text(loaded.nccl_version)), remedy);
   return {};
 }
 

@@ -19,14 +19,20 @@ TEST_CASE("what a host lacks is named, with what to do") {
         "--backend nccl: no CUDA driver on n3: libno-such-cuda.so.1 not found; install the driver "
         "or use --backend gloo");
   CHECK(trouble({.cuda = FAKE_GPU, .nccl = "libno-such-nccl.so.2"}) ==
-        "--backend nccl: no NCCL on n3: libno-such-nccl.so.2 not found; install NCCL 2.17 or newer "
+        "--backend nccl: no NCCL on n3: libno-such-nccl.so.2 not found; install NCCL 2.19 or newer "
         "or use --backend gloo");
   CHECK(trouble({.cuda = "libm.so.6", .nccl = FAKE_GPU}) ==
         "--backend nccl: no usable CUDA driver on n3: libm.so.6 lacks cuInit; install a newer "
         "driver or use --backend gloo");
   CHECK(trouble({.cuda = FAKE_GPU, .nccl = "libm.so.6"}) ==
-        "--backend nccl: no usable NCCL on n3: libm.so.6 lacks ncclGetVersion; install NCCL 2.17 "
+        "--backend nccl: no usable NCCL on n3: libm.so.6 lacks ncclGetVersion; install NCCL 2.19 "
         "or newer or use --backend gloo");
+  fake_gpu::set_version(21806);
+  CHECK(trouble({.cuda = FAKE_GPU, .nccl = FAKE_GPU}) ==
+        "--backend nccl: no usable NCCL on n3: " FAKE_GPU
+        " is 2.18.6; install NCCL 2.19 or newer "
+        "or use --backend gloo");
+  fake_gpu::set_version(22809);
   fake_gpu::set_devices(0);
   CHECK(trouble({.cuda = FAKE_GPU, .nccl = FAKE_GPU}) ==
         "--backend nccl: no usable GPU on n3: cuInit: no CUDA-capable device is detected; look at "
@@ -61,6 +67,16 @@ TEST_CASE("a worker without a GPU of its own says so") {
   fake_gpu::set_devices(1);
   CHECK(Gpu::open("n3", 5, fakes).has_value());  // narrowed to its own
   fake_gpu::set_devices(8);
+}
+
+TEST_CASE("the stream of a thread is replaced by one that NCCL's threads know") {
+  const auto gpu = Gpu::open("n3", 0, {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
+  REQUIRE(gpu.has_value());
+  for (const std::uintptr_t handle : {0u, 1u, 2u, 4096u}) {
+    const auto stream = reinterpret_cast<cuda::Stream>(handle);
+    (*gpu)->use_stream(stream);
+    CHECK((*gpu)->stream() == (handle == cuda::stream_of_thread ? nullptr : stream));
+  }
 }
 
 TEST_CASE("versions are told as people write them") {
