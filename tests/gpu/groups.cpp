@@ -1,8 +1,9 @@
 // What NCCL groups cost on a GPU, and whether they leave anything behind: several ranks on one GPU.
 //
-//     gpu_groups [RANKS [REFORMS [STATE_MB]]]         4 100 4096
+//     gpu_groups [RANKS [FORMS [REFORMS [STATE_MB]]]]         4 6 100 4096; 0 leaves a part out
 //
-// Prints a table; ends with 1 when something is wrong: a sum, a state, memory that grows.
+// Prints each figure when it is known, for the GPU may be taken away, and a table; ends with 1 when
+// something is wrong: a sum, a state, memory that grows.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ using namespace elasticrun::worker;
 using namespace elasticrun::worker::testing;
 using Clock = std::chrono::steady_clock;
 
-constexpr NcclLimits limits{.form = std::chrono::seconds(60), .stop = std::chrono::seconds(10)};
+constexpr NcclLimits limits{.form = std::chrono::seconds(30), .stop = std::chrono::seconds(10)};
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -61,6 +62,7 @@ double mib_used_on_host() {
 struct Row {
   std::vector<double> values;
   void add(double value) { values.push_back(value); }
+  double last() const { return values.empty() ? 0 : values.back(); }
   std::string text() {
     std::sort(values.begin(), values.end());
     return fmt::format("{:10.1f} {:10.1f}", values[values.size() / 2], values.back());
@@ -71,6 +73,7 @@ struct Row {
 
 struct Forming {
   Row init, warm_up, abort, shrink, warm_up_after, init_smaller;
+  bool can_shrink = false;
 };
 
 nccl::UniqueId shared_id(NcclShelf& shelf, int rank, PipeExchange& exchange) {
@@ -112,16 +115,26 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& s
     controller.join();
     times.abort.add(ms_since(begin));
   }
-  const bool can_shrink = gpu->features().shrink && gpu->features().revoke;
-  exchange("");
-  if (stays && can_shrink) {
+  // All or none of those who stay: one that had to give its communicator up has none to shrink.
+  const auto all_say = [&](bool good) {
+    const std::vector<std::string> said = exchange(good || !stays ? "yes" : "no");
+    return std::ranges::count(said, "yes") == size;
+  };
+  const bool stopped = all_say(all.health() == ParentHealth::stopped);
+  bool shrunk = true;
+  if (stays && stopped && times.can_shrink) {
     Communicator fewer(gpu, limits);
     begin = Clock::now();
-    fewer.shrink(all, {size - 1}, true);
-    times.shrink.add(ms_since(begin));
-    times.warm_up_after.add(first_sum(fewer, *gpu));
+    try {
+      fewer.shrink(all, {size - 1}, true);
+      times.shrink.add(ms_since(begin));
+      times.warm_up_after.add(first_sum(fewer, *gpu));
+    } catch (const GroupBroken& error) {
+      shrunk = false;
+      fmt::print("rank {}: {}\n", rank, error.what());
+    }
   }
-  exchange("");
+  if (!all_say(shrunk)) times.can_shrink = false;
   all.release();
   const nccl::UniqueId next = shared_id(shelf, rank, exchange);
   if (!stays) return;
@@ -132,21 +145,30 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& s
   first_sum(again, *gpu);
 }
 
-void measure_forming(int rank, int size, PipeExchange& exchange) {
+void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
   const auto gpu = open_gpu();
   NcclShelf shelf(gpu, limits);
   Forming times;
-  for (int i = 0; i < 6; ++i) form_once(rank, size, gpu, shelf, exchange, times);
+  times.can_shrink = gpu->features().shrink && gpu->features().revoke;
+  if (rank == 0)
+    fmt::print("NCCL {}, driver {}, {} ranks on one GPU\n",
+               nccl_version_text(gpu->libraries().nccl_version),
+               driver_version_text(gpu->libraries().driver_version), size);
+  for (int i = 0; i < forms; ++i) {
+    form_once(rank, size, gpu, shelf, exchange, times);
+    if (rank == 0)
+      fmt::print("  {}: init {:.1f}, sum {:.1f}, stop {:.1f}, shrink {:.1f}, sum {:.1f} ms\n",
+                 i + 1, times.init.last(), times.warm_up.last(), times.abort.last(),
+                 times.shrink.last(), times.warm_up_after.last());
+  }
   if (rank != 0) return;
-  fmt::print("NCCL {}, driver {}, {} ranks on one GPU; ms: median, most\n",
-             nccl_version_text(gpu->libraries().nccl_version),
-             driver_version_text(gpu->libraries().driver_version), size);
+  fmt::print("forming, ms: median, most\n");
   fmt::print("  full init, {} ranks        {}\n", size, times.init.text());
   fmt::print("  first sum after it         {}\n", times.warm_up.text());
   fmt::print("  stopping a sum under way   {}\n", times.abort.text());
   fmt::print("  full init, {} ranks        {}\n", size - 1, times.init_smaller.text());
   if (times.shrink.values.empty())
-    fmt::print("  shrink to {} ranks         not offered by this version\n", size - 1);
+    fmt::print("  shrink to {} ranks         never done\n", size - 1);
   else
     fmt::print("  shrink to {} ranks         {}\n  first sum after it         {}\n", size - 1,
                times.shrink.text(), times.warm_up_after.text());
@@ -170,6 +192,9 @@ void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
     if (i % 2 == 1) group->abort();
     group->close();
     exchange("");
+    if (rank == 0 && (i + 1) % 20 == 0)
+      fmt::print("  {} groups: {:.0f} MiB on the GPU, {:.0f} MiB on the host\n", i + 1,
+                 mib_used_on_gpu(), mib_used_on_host());
     if (i + 1 == settled) {
       device = mib_used_on_gpu();
       host = mib_used_on_host();
@@ -210,7 +235,7 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
   std::vector<bool> holds(static_cast<std::size_t>(size), true);
   holds.back() = false;
   Row broadcast, transfer;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 3; ++i) {
     fill(*gpu, state, bytes, newcomer ? 0 : 7);
     exchange("");
     auto begin = Clock::now();
@@ -224,6 +249,9 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
     one.exchange(progress, false);
     one.commit(progress);
     if (i > 0) transfer.add(ms_since(begin));
+    if (newcomer && i > 0)
+      fmt::print("  {}: broadcast {:.0f} ms, state {:.0f} ms\n", i, broadcast.last(),
+                 transfer.last());
     std::array<unsigned char, 2> ends{};
     gpu->copy_and_wait(&ends[0], state, 1, gpu->stream());
     gpu->copy_and_wait(&ends[1], state + bytes - 1, 1, gpu->stream());
@@ -243,17 +271,24 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const auto number = [&](int i, int otherwise) {
     return argc > i ? std::atoi(argv[i]) : otherwise;
   };
-  const int ranks = number(1, 4), reforms = number(2, 100), state_mb = number(3, 4096);
+  const int ranks = number(1, 4), forms = number(2, 6), reforms = number(3, 100),
+            state_mb = number(4, 4096);
+  bool well = true;
   // Each part in processes of its own: a part that fails leaves the others a GPU that is well.
-  bool well = run_processes(
-      ranks, [&](int rank, PipeExchange& exchange) { measure_forming(rank, ranks, exchange); });
-  well &= run_processes(ranks, [&](int rank, PipeExchange& exchange) {
-    check_leaks(rank, ranks, reforms, exchange);
-  });
-  well &= run_processes(ranks, [&](int rank, PipeExchange& exchange) {
+  const auto part = [&](int amount, const auto& measure) {
+    if (amount == 0) return;
+    well &=
+        run_processes(ranks, [&](int rank, PipeExchange& exchange) { measure(rank, exchange); });
+  };
+  part(forms,
+       [&](int rank, PipeExchange& exchange) { measure_forming(rank, ranks, forms, exchange); });
+  part(reforms,
+       [&](int rank, PipeExchange& exchange) { check_leaks(rank, ranks, reforms, exchange); });
+  part(state_mb, [&](int rank, PipeExchange& exchange) {
     measure_transfer(rank, ranks, static_cast<std::size_t>(state_mb) << 20, exchange);
   });
   fmt::print("{}\n", well ? "all well" : "NOT WELL: see above");
