@@ -130,16 +130,17 @@ void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status st
       if (!reached) halt_.rest(looks);
     }
     if (reached && status == nccl::success) return;
-    stop(behind);
+    // An error of NCCL's own outlives a revoke, and then it refuses to shrink.
+    stop(behind, status == nccl::success || status == nccl::in_progress);
   }
   fail(what, status);
 }
 
-// Ends the work under way without losing the communicator, where this NCCL can.
-void Communicator::stop(GpuEvent& behind) noexcept {
+// Ends the work under way, and keeps the communicator when told so and where this NCCL can.
+void Communicator::stop(GpuEvent& behind, bool keep) noexcept {
   const nccl::Functions& nccl = gpu_->nccl();
   const Deadline deadline = in(limits_.stop);
-  if (gpu_->features().revoke) {
+  if (keep && gpu_->features().revoke) {
     nccl::Status status = nccl.revoke(comm_, nccl::revoke_default);
     int looks = 0;
     while (status == nccl::in_progress && Clock::now() < deadline) {

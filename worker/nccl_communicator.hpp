@@ -87,7 +87,7 @@ class Communicator {
   void begin() const;
   void finish(const char* what, cuda::Stream stream, nccl::Status status, Deadline deadline);
   nccl::Status settled(nccl::Comm asked, nccl::Status status, Deadline deadline) const;
-  void stop(GpuEvent& behind) noexcept;
+  void stop(GpuEvent& behind, bool keep) noexcept;
   void give_up() noexcept;  // in_use_ held
   [[noreturn]] void fail(const char* what, nccl::Status status);
 

@@ -305,14 +305,15 @@ int ncclCommRevoke(ncclComm* comm, int) {
   const auto trouble = note("ncclCommRevoke");
   if (trouble == Trouble::fail || comm->revoked) return internal_error;
   comm->revoked = true;
+  const int before = comm->state;  // an error stays
   comm->state = in_progress;
   comm->aborted = trouble != Trouble::late;
-  comm->run_in_background([comm, trouble] {
+  comm->run_in_background([comm, trouble, before] {
     while (trouble == Trouble::late && !comm->aborted) rest();
     comm->wait_for_work();
     if (trouble == Trouble::late) return;
     comm->aborted = false;
-    comm->state = success;
+    comm->state = before;
   });
   return in_progress;
 }

@@ -14,6 +14,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
@@ -88,21 +89,32 @@ def table(job: Training) -> None:
               f"{statistics.median(state):7.0f} {statistics.median(forming):8.0f}")
 
 
+def make_changes(job: OnGpu) -> None:
+    """All of them, until training is through."""
+    job.world(4, seconds=90)
+    pids = dict(job.workers())
+    for turn in range(CHANGES):
+        begin, steps = time.monotonic(), job.newest_step()
+        job.change(PATTERN[turn % len(PATTERN)], turn)
+        print(f"  change {turn + 1}, to {job.size} ranks: {time.monotonic() - begin:.1f} s, "
+              f"{job.newest_step() - steps} steps", flush=True)
+        for worker, pid in job.workers().items():
+            assert pids.setdefault(worker, pid) == pid, f"worker {worker} has another pid"
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("changes.py: told to end; so far:"))
     before = gpu_memory()
     with OnGpu(1) as calm:
         assert calm.wait(240) == 0, calm.err()
         expected = weights(calm)
     with OnGpu(4) as job:
-        job.world(4, seconds=90)
-        pids = dict(job.workers())
-        for turn in range(CHANGES):
-            job.change(PATTERN[turn % len(PATTERN)], turn)
-            for worker, pid in job.workers().items():
-                assert pids.setdefault(worker, pid) == pid, f"worker {worker} has another pid"
-        assert job.wait(300) == 0, job.err()
+        try:
+            make_changes(job)
+            assert job.wait(300) == 0, job.err()
+        finally:
+            table(job)
         print(job.lineage(), end="")
-        table(job)
         found = weights(job)
         assert job.leftovers() == [], job.leftovers()
     away = math.dist(found, expected) / math.hypot(*expected)

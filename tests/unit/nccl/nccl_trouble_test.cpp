@@ -192,6 +192,7 @@ TEST_CASE("a peer's asynchronous error ends a sum, and the group with it") {
   fake_gpu::plan("ncclAllReduce", 3, Trouble::broken);
   const Ended ended = halted_sum(short_limits, [](Group&) {});
   CHECK(ended.said == "all-reduce with 2 members: a peer is gone");
+  CHECK(fake_gpu::count_of("ncclCommRevoke") == 0);  // which would be in vain
 }
 
 TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world is made anew") {
