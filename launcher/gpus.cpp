@@ -39,20 +39,22 @@ bool has_uuid(const Gpu& gpu) {
   return gpu.name.starts_with("GPU-") && gpu.name.find('?') == gpu.name.npos;
 }
 
-// By place on the bus; those that the driver's files leave out come last.
+// By place on the bus. Where the driver's files tell of some, they tell of all: the nodes of others
+// are left over.
 std::vector<Gpu> all_gpus(const std::vector<std::string>& device_names,
                           const std::vector<std::string>& informations) {
-  std::set<std::int64_t> untold = minors(device_names);
+  const std::set<std::int64_t> nodes = minors(device_names);
   std::map<std::string, std::string> uuids;  // by location
+  bool told = false;
   for (const std::string_view text : informations) {
     const auto minor = whole_number(value_of(text, "Device Minor:"));
-    if (!minor || untold.erase(*minor) == 0) continue;
-    if (value_of(text, "GPU Excluded:") == "Yes") continue;
+    told = told || minor;
+    if (!minor || !nodes.contains(*minor) || value_of(text, "GPU Excluded:") == "Yes") continue;
     uuids.emplace(value_of(text, "Bus Location:"), value_of(text, "GPU UUID:"));
   }
   std::vector<Gpu> gpus;
   for (const auto& [location, uuid] : uuids) gpus.push_back({uuid, location});
-  gpus.resize(gpus.size() + untold.size());
+  if (!told) gpus.resize(nodes.size());
   if (!std::ranges::all_of(gpus, has_uuid))
     for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i].name = fmt::format("{}", i);
   return gpus;

@@ -55,7 +55,11 @@ TEST_CASE("GPUs of a host, in the order of its slots") {
       {{"null"}, told, nullptr, ""},  // a container that was given none
       {{"nvidia2"}, told, nullptr, "GPU-bb@0000:3b:00.0 "},
       {three, {}, nullptr, "0@ 1@ 2@ "},
-      {three, asleep, nullptr, "0@0000:1b:00.0 1@0000:62:00.0 2@ "},
+      {three, asleep, nullptr, "0@0000:1b:00.0 1@0000:62:00.0 "},
+      {three,
+       {told[0], told[2]},
+       nullptr,
+       "GPU-bb@0000:3b:00.0 GPU-c@0000:62:00.0 "},  // a lost one
       {{"nvidia0"}, {information("0000:62:00.0", 0, "GPU-c", "Yes")}, nullptr, ""},
       {three, told, "", ""},
       {three, told, "-1", ""},
