@@ -105,8 +105,9 @@ class Agent {
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
   std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
-  std::optional<AgentCore> core_;  // when we have reached the controller
-  std::optional<GpuWatch> gpus_;   // likewise
+  std::optional<AgentCore> core_;             // when we have reached the controller
+  const std::vector<Gpu> gpus_ = own_gpus();  // by slot, as they were when we came
+  std::optional<GpuWatch> gpu_watch_;         // when we have reached the controller
   int exit_code_ = 1;
   bool ending_ = false;
   bool held_ = false;  // output waits
@@ -132,7 +133,7 @@ int Agent::run() {
     log("--network: " + for_others.error().text);
     return 1;
   }
-  reach_ = std::make_unique<Reach>(io_, start_, std::move(*for_others));
+  reach_ = std::make_unique<Reach>(io_, start_, std::move(*for_others), gpus_);
   reach_->begin([this](Result<Reached> reached) { connected(std::move(reached)); });
   io_.run();
   return joins_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
@@ -194,8 +195,8 @@ void Agent::connected(Result<Reached> reached) {
       {.on_frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
        .on_close = [this](const std::string& reason) { controller_lost(reason); },
        .on_bulk_drained = [this] { resume_output(); }});
-  gpus_.emplace(io_, own_gpus(), [this](const wire::GpuLost& lost) { act(Report{lost}); });
-  gpus_->look();
+  gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
+  gpu_watch_->look();
   wake();
 }
 
@@ -320,7 +321,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
            },
        .on_exited =
            [this, id](std::int32_t code, std::int32_t signal) {
-             gpus_->look();  // its end may be theirs
+             gpu_watch_->look();  // its end may be theirs
              step(ProcessExited{id, code, signal});
            },
        .output_full = [this] { return controller_ && (held_ || controller_->bulk_full()); },

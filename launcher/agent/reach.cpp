@@ -41,10 +41,12 @@ std::uint16_t free_port(const std::string& address) {
 
 }  // namespace
 
-Reach::Reach(asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others)
+Reach::Reach(asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
+             std::vector<Gpu> gpus)
     : io_(io),
       start_(start),
       for_others_(std::move(for_others)),
+      gpus_(std::move(gpus)),
       key_(key_of(start)),
       order_(start.addresses.size(), !start.stream.empty()),
       timer_(io),
@@ -140,7 +142,7 @@ wire::Hello Reach::hello_from(const std::string& address) const {
   hello.slots = start_.slots;
   hello.address = address;
   hello.free_port = free_port(address);
-  for (const Gpu& gpu : own_gpus()) hello.gpus.push_back(answers(gpu) ? gpu.name : "");
+  for (const Gpu& gpu : gpus_) hello.gpus.push_back(answers(gpu) ? gpu.name : "");
   return hello;
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/agent/dial_order.hpp"
 #include "launcher/agent/relay.hpp"
 #include "launcher/agent_start.hpp"
+#include "launcher/gpus.hpp"
 #include "net/dial.hpp"
 #include "net/tls.hpp"
 
@@ -27,8 +28,9 @@ struct Reached {
 
 class Reach {
  public:
-  // `for_others`: addresses of this host that may be given to others, best first.
-  Reach(boost::asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others);
+  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot.
+  Reach(boost::asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
+        std::vector<Gpu> gpus);
   Reach(const Reach&) = delete;
   Reach& operator=(const Reach&) = delete;
 
@@ -53,6 +55,7 @@ class Reach {
   boost::asio::io_context& io_;
   const AgentStart start_;
   const std::vector<std::string> for_others_;
+  const std::vector<Gpu> gpus_;
   const net::TlsKey key_;
   std::function<void(Result<Reached>)> done_;  // empty once called, or stopped
   DialOrder order_;
