@@ -98,7 +98,8 @@ class Run {
   void act(KillAgent& action) {
     server_->drop(action.host);
     agents_.kill(action.host);
-    if (roster_.down(action.host)) asio::post(io_, [this] { hosts_changed(); });
+    if (roster_.down(action.host) != Roster::News::none)
+      asio::post(io_, [this] { hosts_changed(); });
   }
   void act(Order& action) {
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
@@ -347,16 +348,17 @@ HostId Run::number_of(const wire::Hello& hello) {
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
   const Roster::News news = roster_.up(host, hello);
-  if (news == Roster::News::slots)
-    hosts_changed();  // first: the first workers start with this host
+  if (news == Roster::News::slots) hosts_changed();  // first: the first workers start with it
   feed(HostUp{host});
   if (news == Roster::News::joined) hosts_changed();
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {
   post_.gone(host);
-  if (roster_.down(host)) hosts_changed();
+  const Roster::News news = roster_.down(host);
+  if (news == Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
+  if (news == Roster::News::slots) hosts_changed();  // after: nothing may start there now
   maybe_end();
 }
 

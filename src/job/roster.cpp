@@ -40,19 +40,30 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   meetings_[host] = {hello.address, hello.free_port};
   const auto expected = expected_.find(host);
   if (expected != expected_.end() && expected->second.name == hello.name) {
-    gpus_[host] = hello.gpus;
+    heard(host, hello);
     met_[host] = joined_[host] = expected->second;
     return News::joined;
   }
   const auto known = met_.find(host);
   if (known == met_.end()) return News::none;
   const int before = slots_of(host, known->second);
-  const bool had_lost = some_lost(host);
-  gpus_[host] = hello.gpus;
+  heard(host, hello);
   const int now = slots_of(host, known->second);
   const bool guessed_well = known->second.slots > 0 || std::exchange(guess_, now) == now;
-  const bool others = had_lost || some_lost(host) || before != now || !guessed_well;
+  const bool others = lost_.contains(host) || before != now || !guessed_well;
   return others ? News::slots : News::none;
+}
+
+void Roster::heard(HostId host, const wire::Hello& hello) {
+  gpus_[host] = hello.gpus;
+  for (std::size_t slot = 0; slot < hello.gpus.size(); ++slot)
+    if (hello.gpus[slot].empty()) lost_[host].insert(static_cast<std::int32_t>(slot));
+}
+
+Roster::News Roster::down(HostId host) {
+  const bool some_lost = lost_.erase(host) > 0;
+  if (joined_.erase(host) > 0) return News::joined;
+  return some_lost ? News::slots : News::none;
 }
 
 int Roster::slots_of(HostId id, const launcher::Host& host) const {
@@ -75,21 +86,20 @@ std::vector<std::string> Roster::gpus(HostId host) const {
   std::vector<std::string> names = heard->second;
   const auto slots = static_cast<std::size_t>(slots_of(host, known->second));
   names.resize(std::min(names.size(), slots));
+  for (std::size_t slot = 0; slot < names.size(); ++slot)
+    if (is_lost(host, static_cast<std::int32_t>(slot))) names[slot].clear();
   return names;
 }
 
 bool Roster::lose(HostId host, std::int32_t slot) {
   if (slot < 0 || slot >= std::ssize(gpus(host))) return false;
-  gpus_.at(host)[static_cast<std::size_t>(slot)].clear();
+  lost_[host].insert(slot);
   return true;
 }
 
-bool Roster::some_lost(HostId id) const { return std::ranges::count(gpus(id), "") > 0; }
-
-bool Roster::is_lost(const launcher::Slot& slot) const {
-  const auto heard = gpus_.find(slot.host);
-  return heard != gpus_.end() && slot.slot < std::ssize(heard->second) &&
-         heard->second[static_cast<std::size_t>(slot.slot)].empty();
+bool Roster::is_lost(HostId host, std::int32_t slot) const {
+  const auto found = lost_.find(host);
+  return found != lost_.end() && found->second.contains(slot);
 }
 
 launcher::Plan Roster::plan() {
@@ -98,7 +108,7 @@ launcher::Plan Roster::plan() {
     if (!is_given(host)) hosts.push_back(host);
   for (launcher::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
   launcher::Plan plan = launcher::make_plan(hosts, default_slots_, book_);
-  const auto lost = [&](const launcher::Slot& slot) { return is_lost(slot); };
+  const auto lost = [&](const launcher::Slot& slot) { return is_lost(slot.host, slot.slot); };
   if (std::erase_if(plan.slots, lost) > 0) plan.slots_by_host = launcher::count_by_host(plan.slots);
   std::erase_if(plan.spares, lost);
   return plan;

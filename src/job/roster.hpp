@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,11 @@ class Roster {
   // now.
   enum class News { none, joined, slots };
   News up(HostId host, const wire::Hello& hello);
-  // Its agent has gone; true: it had joined, and the hosts are others now.
-  bool down(HostId host) { return joined_.erase(host) > 0; }
+  // Its agent has gone. What is news: it had joined; or slots had been lost, which it may have
+  // again when it comes back.
+  News down(HostId host);
 
-  // A GPU there is lost, and the slot with it until the host is up again. False: it was none of the
-  // job's.
+  // A GPU there is lost, and the slot with it until the host goes. False: it was none of the job's.
   bool lose(HostId host, std::int32_t slot);
 
   // Those there are, in rank order: who joined comes last.
@@ -63,8 +64,8 @@ class Roster {
  private:
   bool is_given(const launcher::Host& host) const;
   int slots_of(HostId id, const launcher::Host& host) const;
-  bool some_lost(HostId id) const;
-  bool is_lost(const launcher::Slot& slot) const;
+  void heard(HostId host, const wire::Hello& hello);
+  bool is_lost(HostId host, std::int32_t slot) const;
 
   const int default_slots_;
   const bool slots_are_gpus_;
@@ -75,6 +76,7 @@ class Roster {
   std::map<HostId, launcher::Host> met_;
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of all whose agents have been there
+  std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; never empty sets
   // Who was not heard yet is thought to be like the last who was: a cluster has one kind of hosts.
   int guess_ = default_slots_;
 };

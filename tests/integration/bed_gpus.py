@@ -70,6 +70,10 @@ echo 0x030200 > /sys/bus/pci/devices/{location}/class
         """The bus answers for it with ones, as it does for whoever is not there."""
         self.shell(f"printf '\\377\\377' > /sys/bus/pci/devices/{self.location(number)}/config")
 
+    def answer(self, number: int) -> None:
+        """Its host has been switched off and on."""
+        self.shell(f"printf '\\336\\020' > /sys/bus/pci/devices/{self.location(number)}/config")
+
     def vanish(self, number: int) -> None:
         """The driver has let it go."""
         self.shell(f"rm -r /proc/driver/nvidia/gpus/{self.location(number)}")

@@ -39,8 +39,8 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
   CHECK(roster.up(*number, hello("c", 2)) == Roster::News::joined);
   CHECK(roster.number_of(hello("c", 2)).has_error());
   CHECK(names(roster) == std::vector<std::string>{"a", "b", "c", "c"});
-  CHECK(roster.down(*number));
-  CHECK_FALSE(roster.down(*number));
+  CHECK(roster.down(*number) == Roster::News::joined);
+  CHECK(roster.down(*number) == Roster::News::none);
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
   CHECK(roster.name(*number) == "c");
   CHECK(*roster.number_of(hello("c", 2)) == *number);
@@ -50,7 +50,7 @@ TEST_CASE("a given host neither joins nor parts") {
   Roster roster;
   roster.give({host("a", 1)});
   CHECK(roster.up(HostId(0), wire::Hello{}) == Roster::News::none);
-  CHECK_FALSE(roster.down(HostId(0)));
+  CHECK(roster.down(HostId(0)) == Roster::News::none);
   CHECK(names(roster) == std::vector<std::string>{"a"});
   roster.give({host("b", 1)});
   CHECK(names(roster) == std::vector<std::string>{"b"});
@@ -149,7 +149,10 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "", "2"});
   CHECK(roster.lose(HostId(1), 0));
   CHECK(sizes(roster) == Sizes{2, 1});
-  CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == News::slots);
+  CHECK(roster.down(HostId(0)) == News::slots);
+  CHECK(sizes(roster) == Sizes{3, 1});  // else nobody would ask for a host that has lost them all
+  CHECK(roster.down(HostId(0)) == News::none);
+  CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == News::none);
   CHECK(sizes(roster) == Sizes{3, 1});
   CHECK(roster.up(HostId(0), with_gpus({"", "1", "2"})) == News::slots);  // it was lost before
   CHECK(sizes(roster) == Sizes{2, 1});
