@@ -26,6 +26,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
                            {"signal", static_cast<std::int64_t>(signal)},
                            {"expected", expected || (clean && !training)},
                            {"reason", why}});
+  const bool waited_for = is_waited_for(id);
   pool_.erase(id);
   const bool member = ranks_.erase(id) > 0;
   liveness_.worker_gone(id);
@@ -35,7 +36,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
     const bool own_doing = !given_up && !with_host;
     if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && own_doing)) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
-      if (!clean) this->end(shell_code, fmt::format("{} {}", name, why), now);
+      if (!clean && waited_for) this->end(shell_code, fmt::format("{} {}", name, why), now);
       pool_.retire(worker.slot);  // it has done what it had to do
     } else if (clean && !training && worker.ready) {
       pool_.retire(worker.slot);
@@ -78,6 +79,7 @@ void Supervisor::hear(HostId host, const wire::GpuLost& lost, Time now) {
                       {"reason", lost.reason}});
   say(Tone::error,
       fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot, lost.gpu, lost.reason));
+  pool_.drop({host, lost.slot});
   const auto id = pool_.worker_in({host, lost.slot});
   if (!id || ending()) return;
   rendezvous::Fence fence{*id, "lost its GPU"};
@@ -112,6 +114,13 @@ void Supervisor::tell_troubles(Time now, bool all) {
   for (std::string& line : troubles_.tell(now, all)) say(Tone::error, std::move(line));
 }
 
+// What was killed before the last world formed has no part in how the job ends; it may hang in the
+// kernel for good.
+bool Supervisor::is_waited_for(WorkerId id) const {
+  const bool given_up = !pool_.workers().at(id).trouble.empty();
+  return phase_ != Phase::trained || !given_up || ranks_.contains(id);
+}
+
 // What is due by time, and what follows when the last worker or the last agent has gone.
 void Supervisor::wind_up(Time now) {
   for (const auto& [id, worker] : pool_.workers())
@@ -136,8 +145,12 @@ void Supervisor::wind_up(Time now) {
     for (const auto& [host, state] : hosts_) out_.push_back(KillAgent{host});
     while (!pool_.workers().empty()) pool_.erase(pool_.workers().begin()->first);
   }
-  const bool all_started = first_ && (first_->empty() || ending() || phase_ == Phase::trained);
-  const bool all_gone = all_started && pool_.workers().empty();
+  const bool all_started =
+      first_ && ((first_->empty() && !gathering_) || ending() || phase_ == Phase::trained);
+  const bool all_gone =
+      all_started && std::ranges::none_of(pool_.workers(), [&](const auto& worker) {
+        return is_waited_for(worker.first);
+      });
   const bool more_to_come = library_ && !pool_.all_retired();
   if (all_gone && library_ && !more_to_come && phase_ != Phase::short_of) happen(Happening::stop);
   if (all_gone && !(phase_ == Phase::starting && more_to_come) && phase_ < Phase::closing) {

@@ -36,6 +36,8 @@ class Pool {
   // The slots that may be used, in rank order. Workers of slots that went are not touched here.
   void set_slots(std::vector<SlotId> slots);
   const std::vector<SlotId>& slots() const { return slots_; }
+  // One of them may not be used any more.
+  void drop(SlotId slot) { std::erase(slots_, slot); }
 
   WorkerId start(SlotId slot, Time now);
   Worker* find(WorkerId id);
@@ -50,7 +52,6 @@ class Pool {
   // Beyond those that so many workers take there is a slot: free, or with a spare in it. Slots that
   // have a slow worker do not count.
   bool has_substitute(int size, Time now) const;
-  // How many slots could have a worker now.
 
   // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
   // minutes.

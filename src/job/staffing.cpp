@@ -113,12 +113,12 @@ bool Supervisor::gathered(const std::vector<SlotId>& wanted, Time now) {
     return false;
   }
   if (const std::string few = too_few(here); !few.empty()) {
-    if (failed_hosts_.empty() && hosts_are_final())
+    if (!failed_hosts_.empty() || !hosts_are_final())
+      wait_for_more(few, now);
+    else if (std::ranges::all_of(hosts_, [](const auto& host) { return host.second.up; }))
       end(exit_code::usage,
           fmt::format("{} are there; add hosts, or say how many slots they have, as in a:8", few),
           now);
-    else
-      wait_for_more(few, now);
     return false;
   }
   tell_troubles(now, true);
@@ -170,7 +170,8 @@ void Supervisor::give_up_late_starters(Time now) {
 void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
   if (!library_ || change_ || !membership_.quiet()) return;
   for (const auto& [id, worker] : pool_.workers()) {
-    if (worker.expected || membership_.is_member(id) || membership_.is_leaving(id)) continue;
+    if (worker.expected || !worker.trouble.empty()) continue;  // told already, or killed
+    if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (std::ranges::count(wanted, worker.slot) > 0) continue;
     pool_.find(id)->expected = true;
     stop_worker(id, SIGTERM, spec_.deadlines.grace);
@@ -209,6 +210,7 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
   }
   if (change.add.empty() && change.remove.empty()) {
     const auto why = better_plan(now);
+    if (!why && !unsettled_) move_reason_.clear();  // nothing came of it
     if (!why) return;
     move_reason_ = *why;
   }

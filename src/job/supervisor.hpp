@@ -224,6 +224,7 @@ class Supervisor {
   void end(int code, std::string words, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
   Time patience_ends() const;
+  bool is_waited_for(WorkerId id) const;
   void wind_up(Time now);
   void close(Time now);
   std::string last_words(Time now) const;

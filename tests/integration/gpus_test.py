@@ -57,6 +57,19 @@ class Visible(unittest.TestCase):
                 self.assertEqual(seen(job), ["0 0 2 GPU-a,GPU-c", "1 1 2 GPU-a,GPU-c"])
                 self.assertEqual([event["slot"] for event in job.find("gpu_lost")], [1])
 
+    def test_all_are_lost_before_the_job_begins(self) -> None:
+        gpus = Gpus(self.bed["node1"], ["GPU-a", "GPU-b"])
+        gpus.fall_off_the_bus(0)
+        gpus.fall_off_the_bus(1)
+        with Away(self.bed, ["node1"], SHOW, ["--minimum-timeout", "1s"]) as job:
+            self.assertEqual(job.wait(PATIENCE), 122, job.err())
+            self.assertEqual(len(job.find("gpu_lost")), 2)
+            self.assertEqual(seen(job), [])
+
+    def test_one_that_the_driver_let_go_before_the_job_began(self) -> None:
+        Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"]).vanish(1)
+        self.assertEqual(self.see(["node1"]), ["0 0 2 GPU-a,GPU-c", "1 1 2 GPU-a,GPU-c"])
+
     def test_a_list_that_is_set_on_the_host(self) -> None:
         Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"])
         self.assertEqual(
@@ -121,6 +134,19 @@ class Lost(unittest.TestCase):
             world = job.wait_for("world_formed", size=3, hosts=lambda names: "node2" in names)
             self.assertTrue(world["planned"])
             self.assertEqual(world["reason"], "a GPU was lost")
+
+    def test_a_host_that_has_lost_all_is_back_when_it_comes_up_again(self) -> None:
+        with Away(self.bed, ["node1", "node2"]) as job:
+            job.wait_for("world_formed", size=4)
+            for number in range(3):
+                self.gpus.fall_off_the_bus(number)
+            job.wait_for("world_formed", size=1, hosts=["node2"])
+            for number in range(3):
+                self.gpus.answer(number)
+            guardian = next(one for one in self.bed["node1"].programs()
+                            if one.name == "er-guardian")
+            self.bed["node1"].run("kill", "-9", str(guardian.inner))
+            job.wait_for("world_formed", size=4, planned=True)
 
     def test_a_plain_program_that_hangs_ends(self) -> None:
         with Away(self.bed, ["node1"], ["sleep", "1000"]) as job:
