@@ -123,15 +123,14 @@ const Host* first_unknown(const std::vector<Host>& list, const std::vector<Host>
   return nullptr;
 }
 
-std::vector<Host> chosen(std::vector<Host> hosts, const HostFilter& filter, int default_slots) {
+std::vector<Host> chosen(std::vector<Host> hosts, const HostFilter& filter) {
   const auto include = by_name(filter.include);
   const auto exclude = by_name(filter.exclude);
   std::vector<Host> left;
   for (Host& host : hosts) {
     const Host* const wanted = find(include, host);
     if ((!include.empty() && !wanted) || find(exclude, host)) continue;
-    if (wanted && wanted->slots > 0)
-      host.slots = std::min(host.slots > 0 ? host.slots : default_slots, wanted->slots);
+    if (wanted) host.slots_max = wanted->slots;
     left.push_back(std::move(host));
   }
   return left;

@@ -27,7 +27,7 @@ Result<std::vector<Host>> parse_exclude(std::string_view list, std::string_view 
 // The first of a list that is none of the hosts; null when all are.
 const Host* first_unknown(const std::vector<Host>& list, const std::vector<Host>& hosts);
 
-// What is left of the hosts, perhaps none. `default_slots` count for a host that does not say.
-std::vector<Host> chosen(std::vector<Host> hosts, const HostFilter& filter, int default_slots);
+// What is left of the hosts, perhaps none.
+std::vector<Host> chosen(std::vector<Host> hosts, const HostFilter& filter);
 
 }  // namespace elasticrun::launcher

@@ -31,6 +31,7 @@ struct Host {
   std::string rack;        // hosts of one rack fail together
   double price = 0;        // per hour, in whatever currency; 0: not said
   int slots = 0;           // workers it takes; 0: not said
+  int slots_max = 0;       // of them the job takes so many at most; 0: all
   std::uint16_t port = 0;  // of ssh; 0: not said
   bool spare = false;      // held ready, not in the first world
   int line = 0;            // where it was said: line of the file, or item of the list, from 1

@@ -11,10 +11,6 @@
 namespace elasticrun::launcher {
 namespace {
 
-int slots_of(const Host& host, int default_slots) {
-  return host.slots > 0 ? host.slots : default_slots;
-}
-
 std::map<std::string, const Host*> by_key(const std::vector<Host>& hosts) {
   std::map<std::string, const Host*> found;
   for (const Host& host : hosts) found.emplace(key_of(host), &host);
@@ -22,6 +18,11 @@ std::map<std::string, const Host*> by_key(const std::vector<Host>& hosts) {
 }
 
 }  // namespace
+
+int slots_of(const Host& host, int default_slots) {
+  const int slots = host.slots > 0 ? host.slots : default_slots;
+  return host.slots_max > 0 ? std::min(slots, host.slots_max) : slots;
+}
 
 HostId HostBook::meet(const Host& host) {
   const HostId fresh(static_cast<HostId::rep>(ids_.size()));

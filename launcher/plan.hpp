@@ -41,7 +41,8 @@ struct Plan {
   std::vector<Slot> spares;        // of hosts marked spare, in the file's order
   std::vector<int> slots_by_host;  // of the hosts in `slots`, in order
 };
-// `default_slots` (>= 1) counts for hosts that do not say.
+// How many the job has there; `default_slots` (>= 1) counts for hosts that do not say.
+int slots_of(const Host& host, int default_slots);
 Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book);
 
 // Of slots in rank order: how many each host has, in the order of the hosts.

@@ -104,7 +104,7 @@ Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
       return Error{fmt::format("{}: {} is not among the hosts{}", find(settings, name)->place,
                                launcher::key_of(*unknown), near_name(unknown->name, spec.hosts))};
   }
-  spec.hosts = launcher::chosen(std::move(spec.hosts), filter, spec.default_slots);
+  spec.hosts = launcher::chosen(std::move(spec.hosts), filter);
   if (!spec.hosts.empty()) return {};
   const Setting* const last = find(settings, filter.exclude.empty() ? "include" : "exclude");
   return Error{fmt::format("{}: no host is left", last->place)};

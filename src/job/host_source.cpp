@@ -143,7 +143,7 @@ void HostSource::say_words(const std::string& words) {
 
 void HostSource::take(Result<std::vector<launcher::Host>> hosts) {
   if (hosts) {
-    *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter, spec_.default_slots);
+    *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter);
     if (std::ranges::count(*hosts, false, &launcher::Host::spare) == 0)
       hosts = Error{fmt::format(
           "{}: {}", spec_.hosts_file.empty() ? "--host-discovery" : spec_.hosts_file,

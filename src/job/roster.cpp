@@ -67,10 +67,11 @@ Roster::News Roster::down(HostId host) {
 }
 
 int Roster::slots_of(HostId id, const launcher::Host& host) const {
-  if (host.slots > 0 || !slots_are_gpus_) return host.slots > 0 ? host.slots : default_slots_;
+  if (!slots_are_gpus_) return launcher::slots_of(host, default_slots_);
   const auto heard = gpus_.find(id);
-  if (heard == gpus_.end()) return guess_;
-  return std::clamp(static_cast<int>(heard->second.size()), 1, launcher::slots_per_host_max);
+  if (heard == gpus_.end()) return launcher::slots_of(host, guess_);
+  const auto count = static_cast<int>(heard->second.size());
+  return launcher::slots_of(host, std::clamp(count, 1, launcher::slots_per_host_max));
 }
 
 bool Roster::guesses() const {

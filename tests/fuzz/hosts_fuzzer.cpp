@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "launcher/host_filter.hpp"
 #include "launcher/hosts.hpp"
+#include "launcher/plan.hpp"
 
 namespace {
 
@@ -43,13 +44,13 @@ void choose(std::string_view text) {
   promises(exclude);
   if (!hosts || !include || !exclude) return;
   first_unknown(*include, *hosts);
-  const auto left = chosen(*hosts, {*include, *exclude}, default_slots);
+  const auto left = chosen(*hosts, {*include, *exclude});
   auto from = hosts->begin();
   for (const Host& host : left) {
     from =
         std::find_if(from, hosts->end(), [&](const Host& h) { return key_of(h) == key_of(host); });
     ER_CHECK(from != hosts->end());
-    ER_CHECK(host.slots <= (from->slots > 0 ? from->slots : default_slots));
+    ER_CHECK(slots_of(host, default_slots) <= slots_of(*from, default_slots));
     ++from;
   }
 }

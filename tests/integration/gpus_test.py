@@ -46,6 +46,8 @@ class Visible(unittest.TestCase):
         # Fewer workers than slots: the others' GPUs come last.
         self.assertEqual(self.see(["node1"], ["-np", "2"]),
                          ["0 0 2 GPU-a,GPU-b,GPU-c", "1 1 2 GPU-a,GPU-b,GPU-c"])
+        self.assertEqual(self.see(["node1", "node2"], ["--include", "node1:2"]),
+                         ["0 0 2 GPU-a,GPU-b", "1 1 2 GPU-a,GPU-b"])
         self.assertEqual(self.see(["node1 slots=1"], ["-x", "CUDA_VISIBLE_DEVICES=7"]),
                          ["0 0 1 7"])
 

@@ -33,7 +33,9 @@ Parsed parse_line(const std::string& line, const std::vector<const char*>& env =
 
 std::string text_of(const job::JobSpec& spec) {
   std::string hosts;
-  for (const auto& host : spec.hosts) hosts += fmt::format(" {}:{}", host.name, host.slots);
+  for (const auto& host : spec.hosts)
+    hosts += fmt::format(" {}:{}{}", host.name, host.slots,
+                         host.slots_max > 0 ? fmt::format("<={}", host.slots_max) : "");
   const auto& limits = spec.limits;
   std::string text = fmt::format("{} np {}:{}{}", hosts.substr(1), limits.min, limits.max,
                                  spec.start ? fmt::format(" start {}", spec.start) : "");
@@ -99,8 +101,8 @@ TEST_CASE("which workers, where, and what may change") {
       {"-H a:4,b:4 --np 2:100 ./t", "a:4 b:4 np 2:100 host fit | ./t"},
       {"-H n[1-4]:2 --include n[2-3] ./t", "n2:2 n3:2 np 1:0 host fixed | ./t"},
       {"-H n[1-4]:2 --exclude n[2-3] ./t", "n1:2 n4:2 np 1:0 host fixed | ./t"},
-      {"-H a:4,b:4 --include b,a:1 ./t", "a:1 b:4 np 1:0 host fixed | ./t"},
-      {"-H a,b --slots 4 --include a:3,b ./t", "a:3 b:0 np 1:0 host fixed | ./t"},
+      {"-H a:4,b:4 --include b,a:1 ./t", "a:4<=1 b:4 np 1:0 host fixed | ./t"},
+      {"-H a,b --slots 4 --include a:3,b ./t", "a:0<=3 b:0 np 1:0 host fixed | ./t"},
       {"-H a:4,b:4,c:4 --exclude c --nnodes 2 ./t", "a:4 b:4 np 1:0 nodes 2:2 host fixed | ./t"},
   };
   for (const Case& one : cases) {

@@ -120,6 +120,17 @@ TEST_CASE("a host that does not say has a slot for each of its GPUs") {
   CHECK(roster.gpus(HostId(9)).empty());
 }
 
+TEST_CASE("of a host whose GPUs are counted the job may take some alone") {
+  Roster roster(1, true);
+  launcher::Host a = host("a", 0);
+  a.slots_max = 2;
+  roster.give({a});
+  CHECK(sizes(roster) == std::vector<int>{1});
+  CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == Roster::News::slots);
+  CHECK(sizes(roster) == std::vector<int>{2});
+  CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "1"});
+}
+
 TEST_CASE("a number of slots that was said counts, whatever the GPUs") {
   Roster roster(4, false);
   roster.give({host("a", 0), host("b", 1)});

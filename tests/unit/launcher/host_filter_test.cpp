@@ -16,16 +16,17 @@ std::string text_of(const std::vector<Host>& hosts) {
   for (const Host& host : hosts) {
     text += (text.empty() ? "" : " ") + key_of(host);
     if (host.slots > 0) text += fmt::format(":{}", host.slots);
+    if (host.slots_max > 0) text += fmt::format("<={}", host.slots_max);
   }
   return text;
 }
 
-// Host list, --include, --exclude -> what is left, with 8 slots where a host does not say.
+// Host list, --include, --exclude -> what is left.
 std::string left(const char* hosts, const char* include, const char* exclude) {
   HostFilter filter;
   if (*include) filter.include = parse_include(include, "--include").value();
   if (*exclude) filter.exclude = parse_exclude(exclude, "--exclude").value();
-  return text_of(chosen(parse_host_list(hosts, "-H").value(), filter, 8));
+  return text_of(chosen(parse_host_list(hosts, "-H").value(), filter));
 }
 
 }  // namespace
@@ -49,10 +50,9 @@ TEST_CASE("what is left") {
       {"n[01-16]", "n[03-05]", "", "n03 n04 n05"},
       {"n[01-16]", "n[01-08]", "n[02-15]", "n01"},
       {"n1,n2", "n[01-02]", "", ""},  // zeros are part of a name
-      {"a:4,b:4", "a:2,b", "", "a:2 b:4"},
-      {"a:4,b:4", "a:6", "", "a:4"},
-      {"a,b", "a:2", "", "a:2"},
-      {"a,b", "a:9", "", "a:8"},
+      {"a:4,b:4", "a:2,b", "", "a:4<=2 b:4"},
+      {"a:4,b:4", "a:6", "", "a:4<=6"},
+      {"a,b", "a:2", "", "a<=2"},  // a may count its GPUs
       {"Node1,b", "node1", "", "Node1"},
       {"[::1]:2,b", "[::1]", "", "::1:2"},
       {"a port=1,a port=2,b", "a", "", "a port=1 a port=2"},
