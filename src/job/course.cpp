@@ -20,14 +20,14 @@ void Supervisor::on(rendezvous::ToMember& message, Time) {
     out_.push_back(Deliver{worker->slot.host, message.to, std::move(message.letter)});
 }
 
-void Supervisor::on(rendezvous::Fence& fence, Time) {
+void Supervisor::on(rendezvous::Fence& fence, Time now) {
   Worker* worker = pool_.find(fence.worker);
   if (!worker || !worker->trouble.empty()) return;
   worker->trouble = fence.reason;
   record("evicted", {{"worker", static_cast<std::int64_t>(fence.worker.value)},
                      {"host", wiring_.host_name(worker->slot.host)},
                      {"reason", fence.reason}});
-  stop_worker(fence.worker, SIGKILL, Duration::zero());
+  stop_worker(fence.worker, SIGKILL, Duration::zero(), now);
 }
 
 void Supervisor::on(rendezvous::BecameReady&, Time) {}  // staff() looks at who is ready

@@ -26,7 +26,6 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
                            {"signal", static_cast<std::int64_t>(signal)},
                            {"expected", expected || (clean && !training)},
                            {"reason", why}});
-  const bool waited_for = is_waited_for(id);
   pool_.erase(id);
   const bool member = ranks_.erase(id) > 0;
   liveness_.worker_gone(id);
@@ -36,7 +35,9 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
     const bool own_doing = !given_up && !with_host;
     if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && own_doing)) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
-      if (!clean && waited_for) this->end(shell_code, fmt::format("{} {}", name, why), now);
+      // Who was given up before the last world formed has no part in how the job ends.
+      const bool past = phase_ == Phase::trained && given_up && !member;
+      if (!clean && !past) this->end(shell_code, fmt::format("{} {}", name, why), now);
       pool_.retire(worker.slot);  // it has done what it had to do
     } else if (clean && !training && worker.ready) {
       pool_.retire(worker.slot);
@@ -87,9 +88,11 @@ void Supervisor::hear(HostId host, const wire::GpuLost& lost, Time now) {
   tell(rendezvous::WorkerGone{*id, "lost its GPU", never}, now);
 }
 
-void Supervisor::stop_worker(WorkerId id, std::int32_t signal, Duration grace) {
-  if (const Worker* worker = pool_.find(id))
-    out_.push_back(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
+void Supervisor::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now) {
+  Worker* const worker = pool_.find(id);
+  if (!worker) return;
+  worker->gone_by = std::min(worker->gone_by, now + grace + dying_time);
+  out_.push_back(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
 }
 
 void Supervisor::end(int code, std::string words, Time now) {
@@ -100,7 +103,7 @@ void Supervisor::end(int code, std::string words, Time now) {
   deadline_ = now + spec_.deadlines.grace + std::chrono::seconds(2);
   for (const auto& [id, worker] : pool_.workers()) {
     pool_.find(id)->expected = true;
-    stop_worker(id, SIGTERM, spec_.deadlines.grace);
+    stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
 }
 
@@ -114,19 +117,27 @@ void Supervisor::tell_troubles(Time now, bool all) {
   for (std::string& line : troubles_.tell(now, all)) say(Tone::error, std::move(line));
 }
 
-// What was killed before the last world formed has no part in how the job ends; it may hang in the
-// kernel for good.
-bool Supervisor::is_waited_for(WorkerId id) const {
-  const bool given_up = !pool_.workers().at(id).trouble.empty();
-  return phase_ != Phase::trained || !given_up || ranks_.contains(id);
+// A driver or a disk that does not answer keeps a process from dying. Nobody can do more about it
+// from here, and the job does not wait for it.
+void Supervisor::leave_unkillable(Time now) {
+  std::vector<WorkerId> stuck;
+  for (const auto& [id, worker] : pool_.workers())
+    if (worker.gone_by <= now) stuck.push_back(id);
+  for (const WorkerId id : stuck) {
+    say(Tone::error, name_of(id) +
+                         " was killed and is still there: it hangs in the kernel of its " +
+                         "host, and the job goes on without waiting for it");
+    worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);
+  }
 }
 
 // What is due by time, and what follows when the last worker or the last agent has gone.
 void Supervisor::wind_up(Time now) {
+  leave_unkillable(now);
   for (const auto& [id, worker] : pool_.workers())
     if (worker.stop_at <= now) {
       pool_.find(id)->stop_at = never;
-      stop_worker(id, SIGTERM, spec_.deadlines.grace);
+      stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
     }
   if (now >= patience_ends())
     end(exit_code::below_minimum,
@@ -138,7 +149,7 @@ void Supervisor::wind_up(Time now) {
     for (const auto& [id, worker] : pool_.workers())
       if (!worker.expected && worker.trouble.empty()) {
         pool_.find(id)->expected = true;
-        stop_worker(id, SIGTERM, spec_.deadlines.grace);
+        stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
       }
   if (phase_ == Phase::stopping && now >= deadline_) {
     // An agent that cannot kill its workers, or is silent: its host is given up.
@@ -147,10 +158,7 @@ void Supervisor::wind_up(Time now) {
   }
   const bool all_started =
       first_ && ((first_->empty() && !gathering_) || ending() || phase_ == Phase::trained);
-  const bool all_gone =
-      all_started && std::ranges::none_of(pool_.workers(), [&](const auto& worker) {
-        return is_waited_for(worker.first);
-      });
+  const bool all_gone = all_started && pool_.workers().empty();
   const bool more_to_come = library_ && !pool_.all_retired();
   if (all_gone && library_ && !more_to_come && phase_ != Phase::short_of) happen(Happening::stop);
   if (all_gone && !(phase_ == Phase::starting && more_to_come) && phase_ < Phase::closing) {

@@ -28,6 +28,7 @@ struct Worker {
   bool ready = false;     // in train, or was
   bool expected = false;  // its end is wanted: told to stop, dismissed, left
   Time stop_at = never;   // still there then: it is told to stop
+  Time gone_by = never;   // told to stop: still there then, it hangs in the kernel
   std::string trouble;    // why it was fenced; empty: it was not
 };
 

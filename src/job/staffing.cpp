@@ -160,21 +160,21 @@ void Supervisor::give_up_late_starters(Time now) {
     if (!must_become_ready(worker) || now < worker.since + spec_.deadlines.start_timeout) continue;
     pool_.find(id)->trouble =
         fmt::format("was not ready to train within {}", to_text(spec_.deadlines.start_timeout));
-    stop_worker(id, SIGKILL, Duration::zero());
+    stop_worker(id, SIGKILL, Duration::zero(), now);
   }
 }
 
 // Newcomers nobody wants any more. Members leave by a change, never by a signal; who has left by
 // one is kept until it is dismissed, for it may be the last to have the state. A plain program
 // keeps what it has begun with.
-void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time) {
+void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
   if (!library_ || change_ || !membership_.quiet()) return;
   for (const auto& [id, worker] : pool_.workers()) {
     if (worker.expected || !worker.trouble.empty()) continue;  // told already, or killed
     if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (std::ranges::count(wanted, worker.slot) > 0) continue;
     pool_.find(id)->expected = true;
-    stop_worker(id, SIGTERM, spec_.deadlines.grace);
+    stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
 }
 

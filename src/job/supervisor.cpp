@@ -99,7 +99,7 @@ Time Supervisor::wake_at(Time now) const {
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
   at = std::min({at, patience_ends(), troubles_.wake_at()});
   for (const auto& [id, worker] : pool_.workers()) {
-    at = std::min(at, worker.stop_at);
+    at = std::min({at, worker.stop_at, worker.gone_by});
     if (must_become_ready(worker)) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
   }
   return at;
@@ -321,7 +321,8 @@ void Supervisor::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
   if (interrupted_) {
     say(Tone::error, fmt::format("SIG{} again: stopping at once", name));
-    for (const auto& [id, worker] : pool_.workers()) stop_worker(id, SIGKILL, Duration::zero());
+    for (const auto& [id, worker] : pool_.workers())
+      stop_worker(id, SIGKILL, Duration::zero(), now);
     deadline_ = std::min(deadline_, now + std::chrono::seconds(1));
     return;
   }

@@ -222,9 +222,9 @@ class Supervisor {
   void worker_ended(WorkerId id, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
   void end(int code, std::string words, Time now);
-  void stop_worker(WorkerId id, std::int32_t signal, Duration grace);
+  void stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now);
+  void leave_unkillable(Time now);
   Time patience_ends() const;
-  bool is_waited_for(WorkerId id) const;
   void wind_up(Time now);
   void close(Time now);
   std::string last_words(Time now) const;
@@ -251,6 +251,8 @@ class Supervisor {
   };
   static constexpr std::size_t story_max = 12;
   static constexpr Duration silence = std::chrono::seconds(3);  // then a person wants to know why
+  // From SIGKILL to the end of a process, on a host that is well.
+  static constexpr Duration dying_time = std::chrono::seconds(10);
   static constexpr Duration closing_time =
       std::chrono::seconds(5);  // of an agent that says nothing
   struct PendingChange {
