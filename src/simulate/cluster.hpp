@@ -56,6 +56,7 @@ class Cluster {
   void person();
   void shrink_and_cut();
   void kill_one();
+  void lose_gpu();
   void heal_all();
   std::shared_ptr<Agent> some_agent();
   std::shared_ptr<Process> some_process();

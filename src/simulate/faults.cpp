@@ -48,8 +48,25 @@ void Cluster::kill_one() {
   signal ? process->die(0, SIGKILL) : process->die(1, 0);
 }
 
+// Its worker computes no more, and dies or hangs; its slot is there again when the hosts are told
+// anew.
+void Cluster::lose_gpu() {
+  const auto process = some_process();
+  if (!process) return;
+  const auto worker = supervisor_->pool().workers().find(process->id());
+  if (worker == supervisor_->pool().workers().end()) return;
+  const job::SlotId slot = worker->second.slot;
+  touched_.insert(process->id());
+  told(fmt::format("fault: worker {} loses its GPU", process->id().value));
+  if (rng_.chance(0.5)) process->hang();
+  feed(job::FromHost{slot.host, wire::GpuLost{slot.index, "GPU", 79, "is lost"}});
+  if (!controller_alive_) return;
+  set_slots(supervisor_->pool().slots());
+}
+
 void Cluster::one_fault() {
   const auto what = rng_.below(100);
+  if (what < 20) return lose_gpu();
   if (what < 40) return kill_one();
   const Duration time = std::chrono::milliseconds(5 + rng_.below(600));
   if (what < 60) {
