@@ -1,4 +1,4 @@
-// Slots, sizes and differences by counting along the host list; nothing here knows processes.
+// Slots and sizes by counting along the host list; nothing here knows processes.
 #include "launcher/plan.hpp"
 
 #include <algorithm>
@@ -9,15 +9,6 @@
 #include "base/check.hpp"
 
 namespace elasticrun::launcher {
-namespace {
-
-std::map<std::string, const Host*> by_key(const std::vector<Host>& hosts) {
-  std::map<std::string, const Host*> found;
-  for (const Host& host : hosts) found.emplace(key_of(host), &host);
-  return found;
-}
-
-}  // namespace
 
 int slots_of(const Host& host, int default_slots) {
   const int slots = host.slots > 0 ? host.slots : default_slots;
@@ -82,33 +73,6 @@ std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit uni
   std::ranges::copy_if(sizes, std::back_inserter(allowed),
                        [&](int size) { return size >= least && size <= most; });
   return allowed;
-}
-
-std::vector<HostChange> compare_hosts(const std::vector<Host>& before,
-                                      const std::vector<Host>& after, int default_slots) {
-  using Kind = HostChange::Kind;
-  const auto old_hosts = by_key(before);
-  const auto new_hosts = by_key(after);
-  std::vector<HostChange> changes;
-  for (const Host& host : before) {
-    const int from = slots_of(host, default_slots);
-    const auto found = new_hosts.find(key_of(host));
-    if (found == new_hosts.end()) {
-      changes.push_back({Kind::removed, host, from, 0});
-    } else if (const int to = slots_of(*found->second, default_slots); to < from) {
-      changes.push_back({Kind::lowered, *found->second, from, to});
-    }
-  }
-  for (const Host& host : after) {
-    const int to = slots_of(host, default_slots);
-    const auto found = old_hosts.find(key_of(host));
-    if (found == old_hosts.end()) {
-      changes.push_back({Kind::added, host, 0, to});
-    } else if (const int from = slots_of(*found->second, default_slots); to > from) {
-      changes.push_back({Kind::raised, host, from, to});
-    }
-  }
-  return changes;
 }
 
 }  // namespace elasticrun::launcher

@@ -69,16 +69,4 @@ int slots_within(const std::vector<int>& slots_by_host, int max_hosts);
 std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit unit,
                                  const Limits& limits, int start);
 
-// What a host file that was read again has changed.
-struct HostChange {
-  enum class Kind { added, removed, raised, lowered };
-  Kind kind = Kind::added;
-  Host host;     // as it is now; a removed one as it was
-  int from = 0;  // slots before; 0 for an added one
-  int to = 0;    // slots now; 0 for a removed one
-};
-// Removed and lowered ones in the old order, then added and raised ones in the new order.
-std::vector<HostChange> compare_hosts(const std::vector<Host>& before,
-                                      const std::vector<Host>& after, int default_slots);
-
 }  // namespace elasticrun::launcher

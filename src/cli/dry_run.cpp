@@ -13,17 +13,20 @@ namespace elasticrun::cli {
 std::string describe(const job::JobSpec& spec) {
   launcher::HostBook book;
   const launcher::Plan plan = launcher::make_plan(spec.hosts, spec.default_slots, book);
+  const bool guessed =
+      spec.slots_are_gpus && std::ranges::count(spec.hosts, 0, &launcher::Host::slots) > 0;
   const int slots = launcher::slots_within(plan.slots_by_host, spec.limits.max_hosts);
-  const int most = spec.limits.max > 0 ? std::min(spec.limits.max, slots) : slots;
+  const int found = spec.limits.max > 0 ? std::min(spec.limits.max, slots) : slots;
+  const int most = guessed ? std::max(found, spec.limits.min) : found;
   const int start = spec.start > 0 ? std::min(spec.start, most) : most;
   std::string text =
       fmt::format("command: {}\npolicy: {}, {} to {} workers, starting with {}\n",
                   fmt::join(spec.argv, " "), spec.policy, spec.limits.min, most, start);
-  for (int rank = 0; rank < start; ++rank) {
+  for (int rank = 0; rank < std::min(start, slots); ++rank) {
     const launcher::Slot& slot = plan.slots[static_cast<std::size_t>(rank)];
     text += fmt::format("rank {}: {} slot {}\n", rank, slot.host_name, slot.slot);
   }
-  if (spec.slots_are_gpus && std::ranges::count(spec.hosts, 0, &launcher::Host::slots) > 0)
+  if (guessed)
     text += fmt::format("where no slots are named: as many as GPUs there; {} is a guess\n",
                         spec.default_slots);
   for (const launcher::Slot& slot : plan.spares)

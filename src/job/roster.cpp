@@ -41,7 +41,8 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   const auto expected = expected_.find(host);
   if (expected != expected_.end() && expected->second.name == hello.name) {
     heard(host, hello);
-    met_[host] = joined_[host] = expected->second;
+    met_[host] = joined_[host] = std::move(expected->second);
+    expected_.erase(expected);
     return News::joined;
   }
   const auto known = met_.find(host);

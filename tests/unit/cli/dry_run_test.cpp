@@ -49,4 +49,6 @@ TEST_CASE("without a batch the program decides, and the limits cut what is there
         "size 2: global batch as the program says\n");
   spec.slots_are_gpus = true;
   CHECK(cli::describe(spec).find("as many as GPUs there; 4 is a guess\n") != std::string::npos);
+  spec.limits = {.min = 6, .max = 6};
+  CHECK(cli::describe(spec).find("6 to 6 workers, starting with 6\nrank 0: ") != std::string::npos);
 }

@@ -77,24 +77,6 @@ TEST_CASE("sizes that can be had") {
   }
 }
 
-TEST_CASE("what a host file that was read again has changed") {
-  using Kind = HostChange::Kind;
-  const auto changes = compare_hosts(hosts_of("a:4,b:4,c:4,d:2,e"), hosts_of("d:3,a:4,c:2,f,e"), 1);
-  REQUIRE(changes.size() == 4);
-  const auto is = [&](std::size_t i, Kind kind, const char* name, int from, int to) {
-    CAPTURE(i);
-    CHECK(changes[i].kind == kind);
-    CHECK(changes[i].host.name == name);
-    CHECK(changes[i].from == from);
-    CHECK(changes[i].to == to);
-  };
-  is(0, Kind::removed, "b", 4, 0);
-  is(1, Kind::lowered, "c", 4, 2);
-  is(2, Kind::raised, "d", 2, 3);
-  is(3, Kind::added, "f", 0, 1);
-  CHECK(compare_hosts(hosts_of("a,b"), hosts_of("b,a"), 1).empty());
-}
-
 TEST_CASE("this machine knows its names and where it stands") {
   const Machine machine = this_machine();
   CHECK_FALSE(machine.cwd.empty());
