@@ -160,6 +160,8 @@ void Supervisor::wind_up(Time now) {
       first_ && ((first_->empty() && !gathering_) || ending() || phase_ == Phase::trained);
   const bool all_gone = all_started && pool_.workers().empty();
   const bool more_to_come = library_ && !pool_.all_retired();
+  if (all_gone && phase_ == Phase::starting && pool_.slots().empty())
+    wait_for_more(too_few(pool_.slots()), now);
   if (all_gone && library_ && !more_to_come && phase_ != Phase::short_of) happen(Happening::stop);
   if (all_gone && !(phase_ == Phase::starting && more_to_come) && phase_ < Phase::closing) {
     happen(Happening::workers_gone);

@@ -37,7 +37,8 @@ bool Pool::usable(SlotId slot, Time now) const {
 }
 
 bool Pool::all_retired() const {
-  return std::ranges::all_of(slots_, [&](SlotId s) { return retired_.contains(s); });
+  return !slots_.empty() &&
+         std::ranges::all_of(slots_, [&](SlotId s) { return retired_.contains(s); });
 }
 
 bool Pool::has_substitute(int size, Time now) const {

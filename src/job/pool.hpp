@@ -67,7 +67,8 @@ class Pool {
   bool quarantined(SlotId slot, Time now) const;
   // Its worker left by itself: nobody takes its place.
   void retire(SlotId slot) { retired_.insert(slot); }
-  // No slot will ever have a worker again; one in its pause will.
+  // No slot will ever have a worker again; one in its pause will, and where there is none at
+  // present others may come.
   bool all_retired() const;
   // When the next slot comes out of its pause.
   Time wake_at(Time now) const;
