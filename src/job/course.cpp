@@ -109,10 +109,11 @@ void Supervisor::say_world(const rendezvous::WorldFormed& formed, Time now) {
           ? ""
           : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
   const std::size_t size = formed.world.members.size();
+  const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
+  const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
   tell_troubles(now, true);  // the cause first
-  say(Tone::info, fmt::format("world {}: {} worker{}{}, global batch {}, from step {}{}{}", worlds_,
-                              size, size == 1 ? "" : "s", over, formed.world.plan.global_batch,
-                              formed.step.value, idle, why));
+  say(Tone::info, fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", worlds_, size,
+                              size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));
 }
 
 void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
