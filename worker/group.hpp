@@ -55,8 +55,8 @@ class Group {
   // for a person: "gloo", "nccl shrink: 1 of 4 ranks went and none came". Once connected.
   virtual std::string way() const = 0;
   // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time,
-  // any number of times. Peers that are connected to this rank fail as well; one that still waits
-  // for it to dial does not learn of it, and needs an abort of its own.
+  // any number of times. Peers fail as well where the transport tells them, as sockets do; who
+  // still waits for this rank to dial, or shares memory with it, needs an abort of its own.
   virtual void abort() noexcept = 0;
   // Gives sockets and memory back; blocks for some milliseconds, so not on the training thread.
   // No other call but abort may be under way. The destructor does it too.
