@@ -72,20 +72,23 @@ def weights(job: Training) -> array.array:
 
 def table(job: Training) -> None:
     """By kind of change: idle time, as the survivors saw it, the part of it that the state took, and
-    forming the group with its first collective, in which nobody is idle when it was planned."""
+    forming the group with its first collective, in which nobody is idle when it was planned. A
+    forced change names the way in which its group was formed."""
     kinds: dict[str, list[tuple[float, ...]]] = {}
     size = 0
     for world in job.find("world_formed"):
-        kind = ("forced" if not world["planned"] else "grow" if world["size"] > size
-                else "shrink" if world["size"] < size else "replace")
+        kind = ("planned, grow" if world["size"] > size else "planned, shrink"
+                if world["size"] < size else "planned, replace")
+        if not world["planned"]:
+            kind = "forced, " + world["group"].partition(":")[0]
         size = world["size"]
         if world["idle_ms"] is not None:
             kinds.setdefault(kind, []).append(
                 (world["idle_ms"], world["state_ms"], world["prepare_ms"]))
-    print("changes, medians in ms      count    idle  (most)   state  forming")
+    print(f"{'changes, medians in ms':<34} count    idle  (most)   state  forming")
     for kind, values in sorted(kinds.items()):
         idle, state, forming = ([value[i] for value in values] for i in range(3))
-        print(f"  {kind:<25} {len(values):5d} {statistics.median(idle):7.0f} {max(idle):7.0f} "
+        print(f"  {kind:<32} {len(values):5d} {statistics.median(idle):7.0f} {max(idle):7.0f} "
               f"{statistics.median(state):7.0f} {statistics.median(forming):8.0f}")
 
 
