@@ -128,12 +128,10 @@ void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
   if (!error) asio::connect_pipe(run->output, output, error);
   if (!error) asio::connect_pipe(run->errors, errors, error);
   if (!error) {
-    process::default_process_launcher launcher;
     run->process =
-        launcher(io_.get_executor(), error, "/bin/sh",
-                 std::vector<std::string>{"-c", leashed, "sh", leash_.command,
-                                          fmt::to_string(run->input.size())},
-                 process::process_stdio{collar.native_handle(), output, errors}, OwnSession{});
+        start_process(io_, error, "/bin/sh",
+                      {"-c", leashed, "sh", leash_.command, fmt::to_string(run->input.size())},
+                      process::process_stdio{collar.native_handle(), output, errors}, OwnSession{});
   }
   run_ = run;
   // glibc 2.36 declares pidfd_open for C only.

@@ -24,6 +24,7 @@
 
 #include "base/check.hpp"
 #include "launcher/lines.hpp"
+#include "launcher/own_session.hpp"
 #include "launcher/wrap.hpp"
 #include "wire/limits.hpp"
 
@@ -115,15 +116,14 @@ void LocalExecutor::start(const AgentStart& start) {
   asio::connect_pipe(agent_input, child->input, error);
   if (!error) asio::connect_pipe(child->errors, agent_errors, error);
   if (!error) {
-    process::default_process_launcher launcher;
     std::string program = state_->agent;
     std::vector<std::string> arguments;
     if (!state_->wrap.empty()) {
       arguments = {"-c", "exec " + state_->wrap + " \"$0\"", std::exchange(program, "/bin/sh")};
     }
     child->process =
-        launcher(state_->io.get_executor(), error, program, arguments,
-                 process::process_stdio{agent_input, nullptr, agent_errors}, CloseOnExec{});
+        start_process(state_->io, error, program, arguments,
+                      process::process_stdio{agent_input, nullptr, agent_errors}, CloseOnExec{});
   }
   if (error) {
     asio::post(state_->io, [this, alive = state_->alive, child, error] {
@@ -151,10 +151,9 @@ void LocalExecutor::kill(HostId host) {
 void LocalExecutor::end_at_once(Child& child) {
   if (state_->wrap.empty()) return void(::kill(child.process.id(), SIGUSR1));
   ErrorCode ignored;  // the second call of kill does not need it
-  process::default_process_launcher launcher;
-  child.search = launcher(
-      state_->io.get_executor(), ignored, "/bin/sh",
-      std::vector<std::string>{"-c", end_guardian_script(child.process.id(), true)}, CloseOnExec{});
+  child.search =
+      start_process(state_->io, ignored, "/bin/sh",
+                    {"-c", end_guardian_script(child.process.id(), true)}, CloseOnExec{});
 }
 
 void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {

@@ -1,12 +1,16 @@
 // What a process of ours begins with when Boost.Process starts it: a session of its own, so that a
 // Ctrl-C at our terminal is ours alone, none of our descriptors, and the signals that programs
-// expect.
+// expect; and how Boost.Process is made to start one.
 #pragma once
 
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/process/v2/process.hpp>
 #include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace elasticrun::launcher {
 
@@ -21,5 +25,31 @@ struct OwnSession {
     return {};
   }
 };
+
+// GCC 12 sees the launcher's three descriptors copied beyond their end, where they are not.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wrestrict"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+
+// Boost's launcher makes the child put the descriptors of its context into a new epoll before it
+// runs the program. Where libssh has closed one of them that throws, in the child, which then went
+// on as a second controller over the same sockets. So the child has a context without descriptors.
+template <class... Initializers>
+boost::process::v2::process start_process(boost::asio::io_context& io,
+                                          boost::system::error_code& error,
+                                          const std::string& program,
+                                          const std::vector<std::string>& arguments,
+                                          Initializers&&... initializers) {
+  boost::asio::io_context bare;
+  boost::process::v2::default_process_launcher launcher;
+  boost::process::v2::process started = launcher(bare.get_executor(), error, program, arguments,
+                                                 std::forward<Initializers>(initializers)...);
+  if (error) return boost::process::v2::process(io.get_executor());
+  started = boost::process::v2::process(io.get_executor(), started.id());
+  return started;
+}
+
+#pragma GCC diagnostic pop
 
 }  // namespace elasticrun::launcher

@@ -63,9 +63,8 @@ asio::awaitable<Result<CommandResult>> run_command(asio::io_context& io, const s
   if (path.empty()) co_return Error{fmt::format("{} is not in PATH", program)};
   asio::readable_pipe out(io), err(io);
   ErrorCode error;
-  process::default_process_launcher launcher;
-  process::process child = launcher(io.get_executor(), error, path, args,
-                                    process::process_stdio{nullptr, out, err}, OwnSession{});
+  process::process child =
+      start_process(io, error, path, args, process::process_stdio{nullptr, out, err}, OwnSession{});
   if (error) co_return Error{fmt::format("{}: {}", path, error.message())};
   CommandResult result;
   co_await read_all(out, result.out);
@@ -124,10 +123,9 @@ Result<std::unique_ptr<Proxy>> Proxy::start(asio::io_context& io, const std::str
   // Their end waits in read and write as programs expect.
   ::fcntl(theirs.get(), F_SETFL, 0);
   ErrorCode error;
-  process::default_process_launcher launcher;
-  state->process = launcher(
-      io.get_executor(), error, "/bin/sh", std::vector<std::string>{"-c", "exec " + command},
-      process::process_stdio{theirs.get(), theirs.get(), state->errors}, OwnSession{});
+  state->process = start_process(io, error, "/bin/sh", {"-c", "exec " + command},
+                                 process::process_stdio{theirs.get(), theirs.get(), state->errors},
+                                 OwnSession{});
   if (error) return Error{fmt::format("the proxy cannot be started: {}", error.message())};
   read_words(state);
   return std::unique_ptr<Proxy>(new Proxy(std::move(state)));
