@@ -28,7 +28,7 @@
 
 #include "base/check.hpp"
 #include "launcher/host_line.hpp"
-#include "launcher/own_session.hpp"
+#include "launcher/start_process.hpp"
 
 namespace elasticrun::launcher {
 namespace {

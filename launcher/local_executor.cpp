@@ -24,7 +24,7 @@
 
 #include "base/check.hpp"
 #include "launcher/lines.hpp"
-#include "launcher/own_session.hpp"
+#include "launcher/start_process.hpp"
 #include "launcher/wrap.hpp"
 #include "wire/limits.hpp"
 
@@ -34,15 +34,6 @@ namespace {
 namespace asio = boost::asio;
 namespace process = boost::process::v2;
 using ErrorCode = boost::system::error_code;
-
-// Runs in the child between fork and exec.
-struct CloseOnExec {
-  template <class Launcher>
-  ErrorCode on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
-    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    return {};
-  }
-};
 
 std::string how_it_ended(int status, const std::string& wrap) {
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/own_session.hpp"
+#include "launcher/start_process.hpp"
 
 namespace elasticrun::launcher {
 namespace {

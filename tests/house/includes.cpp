@@ -47,7 +47,7 @@ const std::vector<ThirdParty>& third_party() {
   static const std::vector<ThirdParty> table = {
       {"boost/asio", drivers(), "Asio stays in drivers: decisions must run without a network"},
       {"boost/process",
-       {"launcher/*executor.cpp", "launcher/own_session.hpp", "launcher/leashed_program.cpp",
+       {"launcher/*executor.cpp", "launcher/start_process.hpp", "launcher/leashed_program.cpp",
         "launcher/ssh/child_process.cpp", "launcher/agent/"},
        "processes are started by executors, leashed programs and the agent only"},
       {"boost/json",

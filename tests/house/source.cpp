@@ -36,7 +36,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/parcel.*",
       "launcher/*executor.*",
       "launcher/leashed_program.*",
-      "launcher/own_session.hpp",
+      "launcher/start_process.hpp",
       "launcher/join_key.*",
       "launcher/ssh/child_process.*",
       "launcher/ssh/control_stream.*",

@@ -1,6 +1,5 @@
-// What a process of ours begins with when Boost.Process starts it: a session of its own, so that a
-// Ctrl-C at our terminal is ours alone, none of our descriptors, and the signals that programs
-// expect; and how Boost.Process is made to start one.
+// How Boost.Process starts a process of ours, and what that begins with: none of our descriptors
+// and, where it says so, a session of its own.
 #pragma once
 
 #include <unistd.h>
@@ -14,15 +13,24 @@
 
 namespace elasticrun::launcher {
 
-// Runs in the child between fork and exec.
-struct OwnSession {
+// These run in the child between fork and exec.
+struct CloseOnExec {
   template <class Launcher>
   boost::system::error_code on_exec_setup(Launcher&, const boost::process::v2::filesystem::path&,
                                           const char* const*&) {
-    ::setsid();
-    ::signal(SIGPIPE, SIG_DFL);
     ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
     return {};
+  }
+};
+// A Ctrl-C at our terminal is ours alone, and signals are as programs expect them.
+struct OwnSession : CloseOnExec {
+  template <class Launcher>
+  boost::system::error_code on_exec_setup(Launcher& launcher,
+                                          const boost::process::v2::filesystem::path& program,
+                                          const char* const*& arguments) {
+    ::setsid();
+    ::signal(SIGPIPE, SIG_DFL);
+    return CloseOnExec::on_exec_setup(launcher, program, arguments);
   }
 };
 
