@@ -7,25 +7,21 @@
 
 namespace elasticrun::worker {
 
+namespace {
+
+// Tells the member what has become of a group.
+auto told(Gate& gate, void (Member::*what)(Generation, std::string)) {
+  return [&gate, what](Generation generation, std::string text) {
+    gate.update([&](Member& member) { (member.*what)(generation, std::move(text)); });
+  };
+}
+
+}  // namespace
+
 AgentCourier::AgentCourier(std::unique_ptr<DataPlane> plane, Gate& gate)
-    : former_(std::move(plane), {.published =
-                                     [&gate](Generation generation, std::string addresses) {
-                                       gate.update([&](Member& member) {
-                                         member.published(generation, std::move(addresses));
-                                       });
-                                     },
-                                 .formed =
-                                     [&gate](Generation generation, std::string way) {
-                                       gate.update([&](Member& member) {
-                                         member.formed(generation, std::move(way));
-                                       });
-                                     },
-                                 .failed =
-                                     [&gate](Generation generation, std::string reason) {
-                                       gate.update([&](Member& member) {
-                                         member.form_failed(generation, std::move(reason));
-                                       });
-                                     }}) {}
+    : former_(std::move(plane), {.published = told(gate, &Member::published),
+                                 .formed = told(gate, &Member::formed),
+                                 .failed = told(gate, &Member::form_failed)}) {}
 
 // The background thread uses the connection, and the control thread the queue of the former: first
 // the one ends, then the other.
