@@ -90,7 +90,11 @@ bool is_key(std::string_view hex) {
   return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
 }
 
+// The identity's length is TLS's limit.
+bool is_identity(std::string_view name) { return !name.empty() && name.size() <= 128; }
+
 const char* what_is_wrong(const AgentStart& start) {
+  if (!is_identity(start.identity)) return "identity must have 1 to 128 characters";
   if (!is_key(start.key_hex)) return "key_hex must be 64 hexadecimal digits in lower case";
   if (start.port == 0 || (start.addresses.empty() && start.stream.empty()))
     return "addresses and port must be given";
@@ -122,7 +126,7 @@ Result<JobKey> decode_job_key(std::string_view line, std::string_view where) {
   const json::value value = parsed(line);
   JobKey key;
   if (!value.is_object() || !read_members(value.get_object(), key).empty() || key.job.empty() ||
-      !is_key(key.key_hex))
+      !is_identity(key.identity) || !is_key(key.key_hex))
     return Error{
         fmt::format("{}: not the key of a job; elasticrun writes it as one line of JSON", where)};
   return key;

@@ -1,6 +1,6 @@
 // What an agent is told on its standard input before anything else: one line of JSON.
 //
-// Standard input and not the command line or the environment, because the job's key is in it, and
+// Standard input and not the command line or the environment, because the host's key is in it, and
 // those two can be read by others on the host. One line, because the stream under it may be ssh's.
 #pragma once
 
@@ -19,8 +19,9 @@ namespace elasticrun::launcher {
 inline constexpr std::size_t agent_start_bytes_max = 64u << 10;
 
 struct AgentStart {
-  std::string job;      // job id
-  std::string key_hex;  // the job's pre-shared key: 32 bytes, 64 digits
+  std::string job;       // job id
+  std::string identity;  // names the host's key
+  std::string key_hex;   // the host's pre-shared key: 32 bytes, 64 digits
   Term term;
   HostId host;                         // which host this is
   std::string name;                    // its name, for messages to people
@@ -39,17 +40,18 @@ struct AgentStart {
   std::int32_t slots = 0;  // of an agent that joins by itself: workers it takes
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
-                      (job, key_hex, term, host, name, addresses, port, network, address, lease_ms,
-                       beat_ms, orphan_grace_ms, version, stream, slots))
+                      (job, identity, key_hex, term, host, name, addresses, port, network, address,
+                       lease_ms, beat_ms, orphan_grace_ms, version, stream, slots))
 
 // What a host that joins by itself has to know of the job: one line of JSON, in a file or on
 // standard input.
 struct JobKey {
   std::string job;
+  std::string identity;
   std::string key_hex;
   std::string version;
 };
-BOOST_DESCRIBE_STRUCT(JobKey, (), (job, key_hex, version))
+BOOST_DESCRIBE_STRUCT(JobKey, (), (job, identity, key_hex, version))
 
 // One line, newline included.
 std::string encode(const AgentStart& start);

@@ -56,6 +56,8 @@ Result<std::vector<std::string>> words_of(std::string_view line) {
   return words;
 }
 
+}  // namespace
+
 std::optional<std::string> name_mistake(std::string_view name) {
   if (name.empty()) return "there is no host name";
   if (name.size() > 253) return "the host name is longer than 253 characters";
@@ -86,6 +88,8 @@ std::optional<std::string> ipv6_mistake(std::string_view text) {
     return std::nullopt;
   return fmt::format("'[{}]' is no IPv6 address", shown(text));
 }
+
+namespace {
 
 std::optional<std::string> user_mistake(std::string_view user) {
   constexpr std::string_view also = "._-@+\\$";

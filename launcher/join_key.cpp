@@ -35,13 +35,13 @@ bool holds_key(const std::string& path) {
 
 // Beside it first, then renamed over: nobody reads half a key, and nobody else's rights to an older
 // file are left on it.
-Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const AgentStart& start) {
+Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const JobKey& key) {
   if (!holds_key(path))
     return Error{
         fmt::format("--join-key {}: that file is no key of a job; "
                     "name another, or remove it",
                     path)};
-  std::string line = encode(JobKey{start.job, start.key_hex, start.version});
+  std::string line = encode(key);
   std::string beside = path + ".XXXXXX";
   const net::Fd file(::mkostemp(beside.data(), O_CLOEXEC));  // mode 0600
   const auto fail = [&] {

@@ -1,5 +1,5 @@
-// What lets a host join a job by itself: a file with the job's name and key, readable by its owner
-// alone. Whoever has it can work for the job; it is gone when the job is over.
+// What lets a host join a job by itself: a file with the job's name and join key, readable by its
+// owner alone. Whoever has it can work for the job; it is gone when the job is over.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace elasticrun::launcher {
 class JoinKey {
  public:
   // Replaces an older one, and nothing else.
-  static Result<std::unique_ptr<JoinKey>> write(const std::string& path, const AgentStart& start);
+  static Result<std::unique_ptr<JoinKey>> write(const std::string& path, const JobKey& key);
   ~JoinKey();
   JoinKey(const JoinKey&) = delete;
   JoinKey& operator=(const JoinKey&) = delete;

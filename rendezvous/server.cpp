@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/check.hpp"
@@ -19,22 +20,43 @@ struct Server::Impl {
   std::map<HostId, std::unique_ptr<net::Session>> agents;
   std::uint64_t strangers = 0;
 
-  std::string decide(const wire::Hello& hello) const;
+  std::optional<net::Secret> find_key(std::string_view identity) const;
+  Result<void> admit(const wire::Hello& hello, const net::Peer& peer, wire::Welcome& welcome);
   void accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,
                 const net::Peer& peer);
   void down(HostId host, const std::string& reason);
 };
 
-std::string Server::Impl::decide(const wire::Hello& hello) const {
+std::optional<net::Secret> Server::Impl::find_key(std::string_view identity) const {
+  const auto owner = options.keys.owner(identity);
+  if (!owner) return std::nullopt;
+  const bool joins = *owner == no_host;
+  if (joins ? !options.hosts_may_join : !handlers.knows(*owner)) return std::nullopt;
+  return options.keys.secret(identity);
+}
+
+Result<void> Server::Impl::admit(const wire::Hello& hello, const net::Peer& peer,
+                                 wire::Welcome& welcome) {
   const wire::Welcome& ours = options.welcome;
+  if (options.keys.owner(peer.identity) != hello.host)
+    return Error{fmt::format("it claims to be host {}, which '{}' is not the key of",
+                             hello.host.value, peer.identity)};
   if (hello.version != ours.version)
-    return fmt::format("the controller has version {}, this agent {}; use one version",
-                       ours.version, hello.version);
+    return Error{fmt::format("the controller has version {}, this agent {}; use one version",
+                             ours.version, hello.version)};
   if (hello.term > ours.term)
-    return fmt::format("a newer controller (term {}) has taken over from this one (term {})",
-                       hello.term.value, ours.term.value);
-  if (agents.contains(hello.host))
-    return fmt::format("host {} is connected already", hello.host.value);
+    return Error{fmt::format("a newer controller (term {}) has taken over from this one (term {})",
+                             hello.term.value, ours.term.value)};
+  const Result<HostId> number = handlers.admit(hello);
+  if (!number) return number.error();
+  welcome.host = *number;
+  if (hello.host == no_host) {
+    HostKey own = options.keys.of_host(*number);
+    welcome.identity = std::move(own.identity);
+    welcome.key_hex = std::move(own.key_hex);
+  }
+  if (agents.contains(welcome.host))
+    return Error{fmt::format("host {} is connected already", welcome.host.value)};
   return {};
 }
 
@@ -61,20 +83,20 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, ServerOptions options,
                                                ServerHandlers handlers) {
-  ER_CHECK(handlers.agent_up && handlers.agent_frame && handlers.agent_down && handlers.stranger);
+  ER_CHECK(handlers.knows && handlers.admit && handlers.agent_up && handlers.agent_frame &&
+           handlers.agent_down && handlers.stranger);
   auto impl = std::make_unique<Impl>();
   Impl& self = *impl;
   self.options = std::move(options);
   self.handlers = std::move(handlers);
   const ServerOptions& o = self.options;
   const net::ListenerOptions listening{
-      .role = "agent", .job = o.key.job, .welcome = o.welcome, .greeting_time = o.greeting_time};
+      .role = "agent", .job = o.keys.job(), .welcome = o.welcome, .greeting_time = o.greeting_time};
   // The listener dies with Impl, and its handlers are not called after its death.
   net::ListenerHandlers hooks;
-  hooks.number = [&self](const wire::Hello& hello) {
-    return self.handlers.number ? self.handlers.number(hello) : no_host;
+  hooks.admit = [&self](const wire::Hello& hello, const net::Peer& peer, wire::Welcome& welcome) {
+    return self.admit(hello, peer, welcome);
   };
-  hooks.decide = [&self](const wire::Hello& hello, const net::Peer&) { return self.decide(hello); };
   hooks.accepted = [&self](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                            const net::Peer& peer) {
     self.accepted(std::move(session), hello, peer);
@@ -82,7 +104,9 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
   hooks.refused = [&self](const net::Peer& peer, const std::string& why) {
     self.handlers.stranger(++self.strangers, fmt::format("{}: {}", peer.name, why));
   };
-  auto listener = net::listen_tls(io, o.address, o.port, o.key, o.tcp, listening, std::move(hooks));
+  const auto find_key = [&self](std::string_view identity) { return self.find_key(identity); };
+  auto listener =
+      net::listen_tls(io, o.address, o.port, find_key, o.tcp, listening, std::move(hooks));
   if (!listener) return listener.error();
   self.listener = std::move(*listener);
   return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -1,9 +1,9 @@
 // The socket of the rendezvous: agents dial it, greet, and are known by their host from then on.
 //
 // A thin driver. It decides nothing but what needs no memory of the job: who does not speak our
-// protocol, version and job is a stranger, and a host that is connected is not connected twice (the
-// first one is the one that has our workers; a second is a mistake or a copy). All else goes up as
-// a call.
+// protocol, version and job is a stranger, so is a host that claims to be another one than its key
+// says, and a host that is connected is not connected twice (the first one is the one that has our
+// workers; a second is a mistake or a copy). All else goes up as a call.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "net/tls.hpp"
+#include "rendezvous/host_keys.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::rendezvous {
@@ -24,7 +25,8 @@ struct ServerOptions {
   std::string address = "0.0.0.0";  // numeric; "::" hears both families
   std::uint16_t port = 0;           // 0: the system chooses
   wire::Welcome welcome;            // agents must have the same protocol and version
-  net::TlsKey key;                  // its identity is the job
+  HostKeys keys;                    // of the job
+  bool hosts_may_join = false;      // the join key opens the door
   net::TcpOptions tcp;
   Duration greeting_time = net::greeting_time_default;
 };
@@ -32,8 +34,10 @@ struct ServerOptions {
 // Called on the io_context's thread, never inside a call of the server. They may call it, but not
 // destroy it.
 struct ServerHandlers {
-  // The number of a host that joins by itself; no_host: refused. May be left out: all are refused.
-  std::function<HostId(const wire::Hello&)> number = {};
+  // Whether the job has a host of that number. The key of any other one opens nothing.
+  std::function<bool(HostId)> knows;
+  // The number of the host that greets, a new one where it joins by itself; or why it is refused.
+  std::function<Result<HostId>(const wire::Hello&)> admit;
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
   // worker 0: a report of the agent itself (wire::FromAgent); else a letter (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;

@@ -231,9 +231,9 @@ Result<void> Agent::listen() {
       .welcome = {.protocol = wire::protocol, .version = start_.version, .term = start_.term}};
   auto listener = net::listen_unix(
       io_, directory_ + "/agent.sock", options,
-      {.decide = [this](const wire::Hello& hello, const net::Peer&) -> std::string {
-         if (!workers_.contains(hello.worker)) return "no such worker runs here";
-         if (letters_.contains(hello.worker)) return "this worker is connected already";
+      {.admit = [this](const wire::Hello& hello, const net::Peer&, wire::Welcome&) -> Result<void> {
+         if (!workers_.contains(hello.worker)) return Error{"no such worker runs here"};
+         if (letters_.contains(hello.worker)) return Error{"this worker is connected already"};
          return {};
        },
        .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,

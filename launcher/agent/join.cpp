@@ -83,8 +83,8 @@ Result<std::string> read_key_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return Error{fmt::format("--key: {} is not a file", path)};
   if ((status.st_mode & 077) != 0)
     return Error{
-        fmt::format("--key: others may read {}, and whoever knows the key can run "
-                    "programs here; chmod 600 it and use another key",
+        fmt::format("--key: others may read {}, and whoever knows the key can "
+                    "join the job; chmod 600 it and use another key",
                     path)};
   std::string line(agent_start_bytes_max, '\0');
   const ssize_t n = ::read(file.get(), line.data(), line.size());
@@ -103,6 +103,7 @@ Result<AgentStart> join_start(const JoinOptions& options, std::string_view key_l
                              where, version, key->version)};
   AgentStart start;
   start.job = key->job;
+  start.identity = key->identity;
   start.key_hex = key->key_hex;
   start.host = no_host;
   start.name = options.name.empty() ? own_name() : options.name;
@@ -115,6 +116,8 @@ Result<AgentStart> join_start(const JoinOptions& options, std::string_view key_l
 
 void learn(AgentStart& start, const wire::Welcome& welcome) {
   start.host = welcome.host;
+  start.identity = welcome.identity;
+  start.key_hex = welcome.key_hex;
   start.term = welcome.term;
   if (welcome.lease_ms <= 0 || welcome.beat_ms <= 0) return;  // of no use
   start.lease_ms = welcome.lease_ms;

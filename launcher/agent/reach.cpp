@@ -26,11 +26,7 @@ constexpr std::size_t reasons_max = 2000;                   // bytes
 Time now() { return std::chrono::steady_clock::now(); }
 
 net::TlsKey key_of(const AgentStart& start) {
-  net::TlsKey key{.job = start.job};
-  for (std::size_t i = 0; i < key.secret.size(); ++i)
-    key.secret[i] =
-        static_cast<unsigned char>(std::stoi(start.key_hex.substr(2 * i, 2), nullptr, 16));
-  return key;
+  return {start.identity, net::from_hex(start.key_hex).value_or(net::Secret{})};
 }
 
 // Nobody uses it at the moment; whoever wants it later must be quick, as with torchrun's.

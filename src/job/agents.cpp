@@ -17,8 +17,14 @@ constexpr const char* loopback = "127.0.0.1";
 }  // namespace
 
 Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
-               const launcher::Machine& machine, Handlers handlers)
-    : io_(io), spec_(spec), roster_(roster), machine_(machine), handlers_(std::move(handlers)) {}
+               const launcher::Machine& machine, const rendezvous::HostKeys& keys,
+               Handlers handlers)
+    : io_(io),
+      spec_(spec),
+      roster_(roster),
+      machine_(machine),
+      keys_(keys),
+      handlers_(std::move(handlers)) {}
 
 Agents::~Agents() = default;
 
@@ -86,6 +92,9 @@ void Agents::start(HostId host) {
 void Agents::start_now(HostId host) {
   launcher::AgentStart start = common_;
   start.host = host;
+  rendezvous::HostKey key = keys_.of_host(host);
+  start.identity = std::move(key.identity);
+  start.key_hex = std::move(key.key_hex);
   start.name = roster_.name(host);
   start.addresses = for_others_;
   if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};

@@ -14,6 +14,7 @@
 #include "job/spec.hpp"
 #include "launcher/executor.hpp"
 #include "launcher/machine.hpp"
+#include "rendezvous/host_keys.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -30,7 +31,7 @@ class Agents {
     std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
   };
   Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
-         const launcher::Machine& machine, Handlers handlers);
+         const launcher::Machine& machine, const rendezvous::HostKeys& keys, Handlers handlers);
   ~Agents();
 
   // An error when --bind or --network names nothing here, or the agent's program is missing.
@@ -62,6 +63,7 @@ class Agents {
   const JobSpec& spec_;
   const Roster& roster_;
   const launcher::Machine& machine_;
+  const rendezvous::HostKeys& keys_;
   Handlers handlers_;
   launcher::AgentStart common_;
   std::string listen_address_;

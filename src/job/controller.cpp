@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,17 +35,6 @@ namespace {
 
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-std::string random_bytes(std::size_t count) {
-  std::string bytes(count, '\0');
-  ER_CHECK(::getrandom(bytes.data(), count, 0) == static_cast<ssize_t>(count));
-  return bytes;
-}
-
-std::string hex(const std::string& bytes) {
-  const std::vector<unsigned char> numbers(bytes.begin(), bytes.end());
-  return fmt::format("{:02x}", fmt::join(numbers, ""));
-}
-
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
   const auto second = std::chrono::floor<std::chrono::seconds>(now);
@@ -64,7 +52,7 @@ class Run {
   Run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink)
       : spec_(spec),
         sink_(sink),
-        agents_(io_, spec_, roster_, machine,
+        agents_(io_, spec_, roster_, machine, keys_,
                 {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
                  .line =
                      [this](HostId host, const std::string& line) {
@@ -117,7 +105,7 @@ class Run {
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
-  HostId number_of(const wire::Hello& hello);
+  Result<HostId> admit(const wire::Hello& hello);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
   void signal(int number);
@@ -126,6 +114,8 @@ class Run {
   JobSpec spec_;
   Sink& sink_;
   asio::io_context io_{1};
+  const std::string job_id_ = net::to_hex(net::random_secret()).substr(0, 12);
+  const rendezvous::HostKeys keys_{job_id_, net::random_secret()};
   Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
@@ -147,8 +137,6 @@ class Run {
            }}};
   Signals signals_{io_, [this](int number) { signal(number); }};
 
-  std::string job_id_ = hex(random_bytes(6));
-  std::string key_ = random_bytes(32);
   std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
   std::map<WorkerId, Speaker> speakers_;
   std::optional<Finish> finish_;
@@ -175,7 +163,6 @@ Result<void> Run::prepare() {
 launcher::AgentStart Run::agents_are_told() const {
   launcher::AgentStart start;
   start.job = job_id_;
-  start.key_hex = hex(key_);
   start.term = Term(1);
   start.network = spec_.network;
   const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
@@ -197,10 +184,11 @@ Result<void> Run::listen() {
                      .lease_ms = told.lease_ms,
                      .beat_ms = told.beat_ms,
                      .orphan_grace_ms = told.orphan_grace_ms};
-  options.key.job = job_id_;
-  std::ranges::copy(key_, options.key.secret.begin());
+  options.keys = keys_;
+  options.hosts_may_join = !spec_.join_key.empty();
   rendezvous::ServerHandlers handlers;
-  handlers.number = std::bind_front(&Run::number_of, this);
+  handlers.knows = [this](HostId host) { return roster_.contains(host); };
+  handlers.admit = std::bind_front(&Run::admit, this);
   handlers.agent_up = [this](HostId host, const wire::Hello& hello, const std::string&) {
     agent_up(host, hello);
   };
@@ -227,9 +215,11 @@ Result<void> Run::listen() {
 // Hosts may come by themselves when a person has asked for the key that lets them.
 Result<void> Run::let_join(const launcher::AgentStart& told) {
   if (spec_.join_key.empty()) return {};
-  auto key = launcher::JoinKey::write(spec_.join_key, told);
-  if (!key) return key.error();
-  join_key_ = std::move(*key);
+  const rendezvous::HostKey key = keys_.to_join();
+  auto written =
+      launcher::JoinKey::write(spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
+  if (!written) return written.error();
+  join_key_ = std::move(*written);
   sink_.say(Tone::info,
             "hosts may join: " +
                 launcher::join_command(spec_.join_key, agents_.addresses_for_others(), told.port));
@@ -338,12 +328,11 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (fewer_slots) hosts_changed("a GPU was lost");
 }
 
-HostId Run::number_of(const wire::Hello& hello) {
-  if (spec_.join_key.empty() || finish_) return no_host;
-  const auto number = roster_.number_of(hello);
-  if (number) return *number;
-  sink_.say(Tone::error, "a host that would join was refused: " + number.error().text);
-  return no_host;
+Result<HostId> Run::admit(const wire::Hello& hello) {
+  if (finish_) return Error{"the job is over"};
+  const auto number = roster_.admit(hello);
+  if (!number) sink_.say(Tone::error, "a host was refused: " + number.error().text);
+  return number;
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {

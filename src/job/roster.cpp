@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "launcher/host_line.hpp"
@@ -18,13 +19,36 @@ bool Roster::is_given(const launcher::Host& host) const {
   return std::ranges::find(given_, launcher::key_of(host), launcher::key_of) != given_.end();
 }
 
-Result<HostId> Roster::number_of(const wire::Hello& hello) {
+namespace {
+
+// Goes into what workers and people read: a name or a number, and nothing that could mean more.
+std::optional<std::string> mistake_in(const wire::Hello& hello) {
+  const std::string& address = hello.address;
+  const bool v6 = address.find(':') != std::string::npos;
+  if (!address.empty())
+    if (auto mistake = v6 ? launcher::ipv6_mistake(address) : launcher::name_mistake(address))
+      return mistake;
+  // "GPU-3f...", "MIG-GPU-3f.../1/0", or a number.
+  constexpr auto in_gpu = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/";
+  if (hello.gpus.size() > launcher::slots_per_host_max) return "it names too many GPUs";
+  for (const std::string& gpu : hello.gpus)
+    if (gpu.find_first_not_of(in_gpu) != gpu.npos)
+      return fmt::format("'{}' is no name of a GPU", launcher::shown(gpu));
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<HostId> Roster::admit(const wire::Hello& hello) {
+  if (const auto mistake = mistake_in(hello)) return Error{*mistake};
+  return hello.host == no_host ? number_for_newcomer(hello) : hello.host;
+}
+
+Result<HostId> Roster::number_for_newcomer(const wire::Hello& hello) {
   launcher::Host host;
   host.name = hello.name;
   host.slots = hello.slots;
-  if (hello.name.empty() || hello.name != launcher::shown(hello.name) ||
-      hello.name.find_first_of(" \t") != std::string::npos)
-    return Error{fmt::format("'{}' is no name for a host", launcher::shown(hello.name))};
+  if (const auto mistake = launcher::name_mistake(hello.name)) return Error{*mistake};
   if (host.slots < 1 || host.slots > launcher::slots_per_host_max)
     return Error{fmt::format("a host has 1 to {} slots", launcher::slots_per_host_max)};
   if (is_given(host))

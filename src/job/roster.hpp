@@ -28,9 +28,9 @@ class Roster {
 
   // Instead of those that were given before.
   void give(const std::vector<launcher::Host>& hosts);
-  // The number of one that wants to join. An error when there is a given one of that name, or its
-  // greeting makes no sense.
-  Result<HostId> number_of(const wire::Hello& hello);
+  // The number of the host whose agent greets, a new one where it joins by itself. An error when
+  // there is a given one of that name, or what it says of itself makes no sense.
+  Result<HostId> admit(const wire::Hello& hello);
   // Its agent is there. What is news: it has joined; or it was given, and there are other slots
   // now.
   enum class News { none, joined, slots };
@@ -62,6 +62,7 @@ class Roster {
   Meeting meeting_of(const std::vector<launcher::Slot>& world) const;
 
  private:
+  Result<HostId> number_for_newcomer(const wire::Hello& hello);
   bool is_given(const launcher::Host& host) const;
   int slots_of(HostId id, const launcher::Host& host) const;
   void heard(HostId host, const wire::Hello& hello);

@@ -94,6 +94,7 @@ void Dial::connected() {
 void Dial::greet(const std::string& handshake_error) {
   if (!handshake_error.empty())
     return fail(fmt::format("{} does not share our key: {}", where_, handshake_error));
+  hello_.proof = session_->proof(Side::dialler);
   session_->send(WorkerId(), wire::encode(hello_));
   session_->start({.on_frame =
                        [weak = weak_from_this()](WorkerId worker, std::string_view payload) {
@@ -113,6 +114,8 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
   if (!welcome) return fail(fmt::format("{} did not greet: {}", where_, welcome.error().text));
   if (worker != WorkerId())
     return fail(fmt::format("{} did not greet: a letter came first", where_));
+  if (welcome->proof != session_->proof(Side::listener))
+    return fail(fmt::format("{} does not share our key: its greeting does not prove it", where_));
   if (!welcome->refused.empty())
     return fail(fmt::format("{} refused: {}", where_, welcome->refused));
   if (welcome->protocol != wire::protocol)

@@ -34,18 +34,18 @@ struct Guest {
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
-// Empty, or why a peer with this greeting can be no member of this conversation.
-std::string check_hello(const wire::Hello& hello, const ListenerOptions& options) {
+// An error: why a peer with this greeting can be no member of this conversation.
+Result<void> check_hello(const wire::Hello& hello, const ListenerOptions& options) {
   const wire::Welcome& ours = options.welcome;
   if (hello.protocol != ours.protocol)
-    return fmt::format(
-        "this is protocol {} (version {}), you speak protocol {} (version {}); "
-        "use one version on both sides",
-        ours.protocol, ours.version, hello.protocol, hello.version);
+    return Error{
+        fmt::format("this is protocol {} (version {}), you speak protocol {} (version {}); "
+                    "use one version on both sides",
+                    ours.protocol, ours.version, hello.protocol, hello.version)};
   if (hello.role != options.role)
-    return fmt::format("expected the role '{}', got '{}'", options.role, hello.role);
+    return Error{fmt::format("expected the role '{}', got '{}'", options.role, hello.role)};
   if (hello.job != options.job)
-    return fmt::format("this is job '{}', not '{}'", options.job, hello.job);
+    return Error{fmt::format("this is job '{}', not '{}'", options.job, hello.job)};
   return {};
 }
 
@@ -186,19 +186,21 @@ void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view
     return refuse(
         id, fmt::format("no greeting: {}", hello ? "a letter came first" : hello.error().text),
         true);
-  const Peer peer = found->second.peer;
-  std::string why = check_hello(*hello, options);
-  if (why.empty() && hello->host == no_host && handlers.number) {
-    hello->host = handlers.number(*hello);
-    if (hello->host == no_host) why = "nobody may join this job by itself; see --join-key";
-  }
-  if (why.empty()) why = handlers.decide(*hello, peer);
-  if (!why.empty()) return refuse(id, why, true);
-  std::unique_ptr<Session> session = std::move(found->second.session);
-  guests.erase(found);
-  session->hold();
+  Guest& guest = found->second;
+  guest.peer.identity = guest.session->identity();
   wire::Welcome welcome = options.welcome;
   welcome.host = hello->host;
+  Result<void> admitted = check_hello(*hello, options);
+  if (admitted && hello->proof != guest.session->proof(Side::dialler))
+    admitted = Error{"its greeting does not prove our key"};
+  if (admitted) admitted = handlers.admit(*hello, guest.peer, welcome);
+  if (!admitted) return refuse(id, admitted.error().text, true);
+  const Peer peer = guest.peer;
+  std::unique_ptr<Session> session = std::move(guest.session);
+  guests.erase(found);
+  session->hold();
+  hello->host = welcome.host;
+  welcome.proof = session->proof(Side::listener);
   session->send(WorkerId(), wire::encode(welcome));
   handlers.accepted(std::move(session), *hello, peer);
   wait();
@@ -211,6 +213,7 @@ void Listener::Impl::refuse(std::uint64_t id, const std::string& why, bool answe
   if (answer) {
     wire::Welcome refusal = options.welcome;
     refusal.refused = why;
+    refusal.proof = found->second.session->proof(Side::listener);
     found->second.session->send(WorkerId(), wire::encode(refusal));
     found->second.session->close(refusal_flush_time);
   }

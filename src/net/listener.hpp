@@ -23,12 +23,13 @@ namespace elasticrun::net {
 struct Peer {
   std::string name;       // "10.0.0.2:4711", or "pid 4711" on a Unix socket
   std::int32_t pid = -1;  // Unix sockets only
+  std::string identity;   // TLS only: names the key that the peer has shown
 };
 
 struct ListenerOptions {
   std::string role;       // the only role that is welcome: "agent" or "worker"
   std::string job;        // the only job
-  wire::Welcome welcome;  // our protocol, version and term; `refused` is filled in here
+  wire::Welcome welcome;  // our protocol, version and term; the rest is filled in here and by admit
   Duration greeting_time = greeting_time_default;
   // The same when all places are taken and somebody waits for one.
   Duration crowded_time = std::chrono::seconds(1);
@@ -36,12 +37,10 @@ struct ListenerOptions {
 };
 
 struct ListenerHandlers {
-  // The number that an agent gets which comes by itself; no_host: nobody may. May be left out.
-  // Protocol, role and job are right; decide is asked next, with this number.
-  std::function<HostId(const wire::Hello&)> number = {};
-  // Empty: welcome. Else the text that the peer is refused with. Protocol, role and job are right.
-  std::function<std::string(const wire::Hello&, const Peer&)> decide;
-  // Directly after an empty answer of decide. Frames come after the session's start.
+  // An error: why the peer is refused, for a person. Else the welcome is ours to complete, with the
+  // host's number where it is an agent's. Proof of the key, protocol, role and job are right.
+  std::function<Result<void>(const wire::Hello&, const Peer&, wire::Welcome&)> admit;
+  // Directly after admit; hello.host is the welcome's. Frames come after the session's start.
   std::function<void(std::unique_ptr<Session>, const wire::Hello&, const Peer&)> accepted;
   // A guest that did not become a session, and why.
   std::function<void(const Peer&, const std::string& why)> refused;

@@ -265,6 +265,9 @@ void Session::handshake(std::function<void(std::string error)> done) {
       });
 }
 
+std::string Session::identity() const { return impl_->stream->identity(); }
+std::string Session::proof(Side side) const { return impl_->stream->proof(side); }
+
 std::unique_ptr<Session> adopt(asio::io_context& io, int fd) {
   (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
   (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);

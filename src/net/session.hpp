@@ -31,6 +31,7 @@ class io_context;
 namespace elasticrun::net {
 
 class Stream;
+enum class Side;
 
 // A handler may do anything, also destroy the session that calls it.
 struct Handlers {
@@ -74,6 +75,9 @@ class Session {
   // Runs the stream's own handshake (TLS) before the first frame; `done` gets an empty text or why
   // not. For the dialling and the listening code.
   void handshake(std::function<void(std::string error)> done);
+  // Of the stream, after its handshake (stream.hpp).
+  std::string identity() const;
+  std::string proof(Side side) const;
 
  private:
   struct Impl;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace boost::asio {
@@ -13,6 +14,9 @@ class io_context;
 }
 
 namespace elasticrun::net {
+
+// Who of the two speaks: the one that dialled or the one that listened.
+enum class Side { dialler, listener };
 
 // One read and one write may be under way at a time. Who starts an operation keeps the stream alive
 // until its `done` has been called, also after close. `done` never runs inside the call that starts
@@ -32,6 +36,13 @@ class Stream {
   virtual void finish() = 0;
   // Now; what is under way ends with an error.
   virtual void close() = 0;
+
+  // After the handshake, where the stream has keys; a Unix socket has none, because the kernel
+  // knows who is at its other end. `identity` names the key that both ends have shown. `proof` is
+  // what this side or the other one writes into its greeting: a tag of that key over this
+  // connection.
+  virtual std::string identity() const { return {}; }
+  virtual std::string proof(Side) const { return {}; }
 };
 
 // Takes over a connected, non-blocking stream socket.

@@ -1,5 +1,6 @@
 // See tls.hpp. OpenSSL asks for the key by callback: the client's offers it, the server's finds it
-// by its identity. Both build the same artificial session around the 32 bytes.
+// by its identity. Both build the same artificial session around the 32 bytes, so a handshake that
+// used the key counts as one that resumed a session.
 #include "net/tls.hpp"
 
 #include <openssl/crypto.h>
@@ -25,37 +26,32 @@ namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
 constexpr std::size_t identity_bytes_max = 128;
+constexpr char exporter_label[] = "EXPORTER-elasticrun-greeting";  // RFC 5705
 
-// One per listener or dial, shared by its streams; the callbacks find the key through it.
-struct TlsContext {
-  TlsContext(const TlsKey& k, ssl::context::method method);
-  ~TlsContext() { OPENSSL_cleanse(key.secret.data(), key.secret.size()); }
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
-
+// The key of one connection: the dialler knows it from the start, the listener finds it by the name
+// that the dialler offers. OpenSSL's callbacks reach it through a slot of the connection.
+struct ConnectionKey {
   TlsKey key;
-  ssl::context context;
+  FindKey find;  // empty on the dialling side
 };
 
 // A slot of our own: the one that OpenSSL calls app data belongs to Asio.
-int context_slot() {
-  static const int slot = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+int key_slot() {
+  static const int slot = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return slot;
 }
 
-const TlsKey& key_of(const SSL* connection) {
-  return static_cast<TlsContext*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), context_slot()))
-      ->key;
+ConnectionKey& key_of(const SSL* connection) {
+  return *static_cast<ConnectionKey*>(SSL_get_ex_data(connection, key_slot()));
 }
 
 // Owned by OpenSSL afterwards. Null when memory is out.
-SSL_SESSION* make_session(SSL* connection) {
+SSL_SESSION* make_session(SSL* connection, const Secret& secret) {
   constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};  // RFC 8446, B.4
-  const TlsKey& key = key_of(connection);
   SSL_SESSION* session = SSL_SESSION_new();
   const SSL_CIPHER* cipher = SSL_CIPHER_find(connection, aes_128_gcm_sha256);
   if (session && cipher &&
-      SSL_SESSION_set1_master_key(session, key.secret.data(), key.secret.size()) == 1 &&
+      SSL_SESSION_set1_master_key(session, secret.data(), secret.size()) == 1 &&
       SSL_SESSION_set_cipher(session, cipher) == 1 &&
       SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
     return session;
@@ -65,46 +61,60 @@ SSL_SESSION* make_session(SSL* connection) {
 
 int offer_key(SSL* connection, const EVP_MD* hash, const unsigned char** id, std::size_t* id_size,
               SSL_SESSION** session) {
-  const TlsKey& key = key_of(connection);
+  const TlsKey& key = key_of(connection).key;
   *session = nullptr;
   // A server that asks for another hash (a retried hello) cannot be one of ours.
   if (hash && EVP_MD_get_type(hash) != NID_sha256) return 1;
-  *session = make_session(connection);
-  *id = reinterpret_cast<const unsigned char*>(key.job.data());
-  *id_size = key.job.size();
+  *session = make_session(connection, key.secret);
+  *id = reinterpret_cast<const unsigned char*>(key.identity.data());
+  *id_size = key.identity.size();
   return *session ? 1 : 0;
 }
 
 int find_key(SSL* connection, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
+  ConnectionKey& own = key_of(connection);
   const std::string_view identity(reinterpret_cast<const char*>(id), id_size);
   // No session is no error: the handshake then fails because there is no certificate either.
-  *session = identity == key_of(connection).job ? make_session(connection) : nullptr;
+  *session = nullptr;
+  const auto secret = id_size <= identity_bytes_max ? own.find(identity) : std::nullopt;
+  if (!secret) return 1;
+  own.key = {std::string(identity), *secret};
+  *session = make_session(connection, *secret);
   return 1;
 }
 
-TlsContext::TlsContext(const TlsKey& k, ssl::context::method method) : key(k), context(method) {
-  ER_CHECK(!key.job.empty() && key.job.size() <= identity_bytes_max);
-  SSL_CTX* handle = context.native_handle();
-  ER_CHECK(SSL_CTX_set_ex_data(handle, context_slot(), this) == 1);
+// One per listener or dial, shared by its streams.
+std::shared_ptr<ssl::context> make_context(ssl::context::method method) {
+  const auto context = std::make_shared<ssl::context>(method);
+  SSL_CTX* const handle = context->native_handle();
   ER_CHECK(SSL_CTX_set_ciphersuites(handle, "TLS_AES_128_GCM_SHA256") == 1);
   SSL_CTX_set_num_tickets(handle, 0);
   SSL_CTX_set_session_cache_mode(handle, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_psk_use_session_callback(handle, offer_key);
   SSL_CTX_set_psk_find_session_callback(handle, find_key);
+  // A server that shows a certificate instead of using the key: nobody is trusted to sign one.
+  if (method == ssl::context::tlsv13_client) context->set_verify_mode(ssl::verify_peer);
+  return context;
 }
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(asio::io_context& io, int fd, std::shared_ptr<TlsContext> context,
-            ssl::stream_base::handshake_type side)
-      : context_(std::move(context)),
-        side_(side),
+  TlsStream(asio::io_context& io, int fd, std::shared_ptr<ssl::context> context, ConnectionKey key)
+      : key_(std::move(key)),
+        context_(std::move(context)),
         stream_(asio::generic::stream_protocol::socket(
                     io, asio::generic::stream_protocol(socket_family(fd), 0), fd),
-                context_->context) {}
+                *context_) {
+    ER_CHECK(SSL_set_ex_data(stream_.native_handle(), key_slot(), &key_) == 1);
+  }
+  ~TlsStream() override { OPENSSL_cleanse(key_.key.secret.data(), key_.key.secret.size()); }
 
   void handshake(Done done) override {
-    stream_.async_handshake(side_, [done = std::move(done)](const error_code& ec) { done(ec, 0); });
+    const auto side = key_.find ? ssl::stream_base::server : ssl::stream_base::client;
+    stream_.async_handshake(side, [this, done = std::move(done)](const error_code& ec) {
+      const bool used = SSL_session_reused(stream_.native_handle()) == 1;
+      done(!ec && !used ? asio::error::make_error_code(asio::error::no_permission) : ec, 0);
+    });
   }
   void read_some(char* data, std::size_t size, Done done) override {
     stream_.async_read_some(asio::buffer(data, size), [done = std::move(done)](const error_code& ec,
@@ -124,12 +134,25 @@ class TlsStream final : public Stream {
     error_code ignored;
     stream_.next_layer().close(ignored);
   }
+  std::string identity() const override { return key_.key.identity; }
+  std::string proof(Side side) const override;
 
  private:
-  std::shared_ptr<TlsContext> context_;
-  ssl::stream_base::handshake_type side_;
-  ssl::stream<asio::generic::stream_protocol::socket> stream_;
+  ConnectionKey key_;
+  std::shared_ptr<ssl::context> context_;
+  mutable ssl::stream<asio::generic::stream_protocol::socket> stream_;
 };
+
+// A greeting that was recorded, or passed on from another connection, carries another tag.
+std::string TlsStream::proof(Side side) const {
+  Secret exported;
+  const std::string_view label = exporter_label;
+  ER_CHECK(SSL_export_keying_material(stream_.native_handle(), exported.data(), exported.size(),
+                                      label.data(), label.size(), nullptr, 0, 0) == 1);
+  std::string message = side == Side::dialler ? "dialler" : "listener";
+  message.append(exported.begin(), exported.end());
+  return to_hex(tag(key_.key.secret, message));
+}
 
 }  // namespace
 
@@ -140,10 +163,10 @@ void use_tls_alone() {
 }
 
 MakeStream tls_dialler(asio::io_context& io, const TlsKey& key, const TcpOptions& tcp) {
-  auto context = std::make_shared<TlsContext>(key, ssl::context::tlsv13_client);
-  return [&io, tcp, context](int fd) {
+  ER_CHECK(!key.identity.empty() && key.identity.size() <= identity_bytes_max);
+  return [&io, key, tcp, context = make_context(ssl::context::tlsv13_client)](int fd) {
     set_tcp_options(fd, tcp.user_timeout);
-    return std::make_unique<TlsStream>(io, fd, context, ssl::stream_base::client);
+    return std::make_unique<TlsStream>(io, fd, context, ConnectionKey{key, nullptr});
   };
 }
 
@@ -155,15 +178,16 @@ Operation dial_tls(asio::io_context& io, const std::string& address, std::uint16
 }
 
 Result<std::unique_ptr<Listener>> listen_tls(asio::io_context& io, const std::string& address,
-                                             std::uint16_t port, const TlsKey& key,
+                                             std::uint16_t port, FindKey find,
                                              const TcpOptions& tcp, ListenerOptions options,
                                              ListenerHandlers handlers) {
   const Result<int> fd = listen_tcp(address, port);
   if (!fd) return fd.error();
-  auto context = std::make_shared<TlsContext>(key, ssl::context::tlsv13_server);
-  const auto make_stream = [&io, tcp, context](int connected) {
+  ER_CHECK(find != nullptr);
+  const auto make_stream = [&io, find = std::move(find), tcp,
+                            context = make_context(ssl::context::tlsv13_server)](int connected) {
     set_tcp_options(connected, tcp.user_timeout);
-    return std::make_unique<TlsStream>(io, connected, context, ssl::stream_base::server);
+    return std::make_unique<TlsStream>(io, connected, context, ConnectionKey{{}, find});
   };
   return std::make_unique<Listener>(io, *fd, std::string(), make_stream, std::move(options),
                                     std::move(handlers));

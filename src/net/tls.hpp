@@ -1,5 +1,11 @@
-// TCP with TLS 1.3 and the job's pre-shared key, and nothing else: no certificate, no other
-// version, no session ticket. Who lacks the key gets no byte from us beyond a handshake alert.
+// TCP with TLS 1.3 and a pre-shared key, and nothing else: no certificate, no other version, no
+// session ticket. Whoever lacks the key gets no byte from us beyond a handshake alert, whichever
+// side he is on.
+//
+// TLS alone would not see to that: a server may ignore the key that a client offers and show a
+// certificate instead. So the dialling side demands a certificate that nobody can have (its store
+// of trusted authorities is empty), looks whether the key was used, and both greetings carry a tag
+// of the key over this very connection (RFC 5705), so that no default of a library decides it.
 //
 // A pre-shared key instead of certificates: both ends are started by one program that can hand over
 // 32 random bytes on standard input, so there is nobody to certify. The key exchange is ephemeral
@@ -8,23 +14,28 @@
 // Separate from the rest of net/ so that the library in the user's process does not link OpenSSL.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "net/dial.hpp"
+#include "net/keys.hpp"
 #include "net/listener.hpp"
 
 namespace elasticrun::net {
 
 struct TlsKey {
-  std::string job;  // the identity of the key, sent in clear; at most 128 bytes
-  std::array<unsigned char, 32> secret{};
+  std::string identity;  // names the key, sent in clear; 1 to 128 bytes
+  Secret secret{};
 };
+// The listening side's keys by their names; nothing: there is no such key. Called during
+// handshakes.
+using FindKey = std::function<std::optional<Secret>(std::string_view identity)>;
 
 // For a program that uses OpenSSL for nothing else, before anything of it is used. Takes a third of
 // the processor time out of the first handshake: nothing is read from the machine's openssl.cnf (a
@@ -50,7 +61,7 @@ MakeStream tls_dialler(boost::asio::io_context& io, const TlsKey& key, const Tcp
 // `port` 0 lets the system choose; Listener::port says which.
 Result<std::unique_ptr<Listener>> listen_tls(boost::asio::io_context& io,
                                              const std::string& address, std::uint16_t port,
-                                             const TlsKey& key, const TcpOptions& tcp,
+                                             FindKey find, const TcpOptions& tcp,
                                              ListenerOptions options, ListenerHandlers handlers);
 
 }  // namespace elasticrun::net

@@ -29,8 +29,9 @@ struct Hello {
   std::string role;     // "agent" or "worker"
   std::string job;      // job id
   Term term;
-  HostId host;      // agents: which host this is; no_host: one that joins by itself
-  WorkerId worker;  // workers: which worker this is
+  std::string proof;  // that the sender has the key of this connection; empty on a Unix socket
+  HostId host;        // agents: which host this is; no_host: one that joins by itself
+  WorkerId worker;    // workers: which worker this is
   std::int32_t pid = 0;
   std::string name;             // agents that join by themselves: what people call the host
   std::int32_t slots = 0;       // likewise: workers it takes
@@ -44,8 +45,11 @@ struct Welcome {
   std::string version;
   Term term;
   std::string refused;  // empty: welcome; else why not, for a person
+  std::string proof;    // as in Hello
   // For an agent that joined by itself; others were told by who started them.
-  HostId host;  // the number it has from now on
+  HostId host;           // the number it has from now on
+  std::string identity;  // with the key below: its own, in place of the one that let it join
+  std::string key_hex;
   std::int64_t lease_ms = 0;
   std::int64_t beat_ms = 0;
   std::int64_t orphan_grace_ms = 0;
@@ -297,10 +301,11 @@ using FromAgent =
 // ---------------------------------------------------------------- descriptions (the wire names)
 
 BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (protocol, version, role, job, term, host, worker, pid, name, slots, address,
-                       free_port, gpus))
+                      (protocol, version, role, job, term, proof, host, worker, pid, name, slots,
+                       address, free_port, gpus))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
-                      (protocol, version, term, refused, host, lease_ms, beat_ms, orphan_grace_ms))
+                      (protocol, version, term, refused, proof, host, identity, key_hex, lease_ms,
+                       beat_ms, orphan_grace_ms))
 BOOST_DESCRIBE_STRUCT(BatchPlan, (),
                       (global_batch, micro_batch, weights, lr_factor, noise_base, adascale))
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))

@@ -116,7 +116,7 @@ class Join(unittest.TestCase):
             self.assertEqual(len(job.find("world_formed")), 1)
 
     def test_nobody_listens(self) -> None:
-        key = '{"job":"x","key_hex":"' + "0" * 64 + '","version":"VERSION"}\n'
+        key = '{"job":"x","identity":"x/join","key_hex":"' + "0" * 64 + '","version":"VERSION"}\n'
         version = subprocess.run([AGENT, "--version"], capture_output=True, text=True).stdout
         done = subprocess.run([AGENT, "--join", "127.0.0.1:1"], text=True, capture_output=True,
                               input=key.replace("VERSION", version.split()[1]), timeout=PATIENCE)

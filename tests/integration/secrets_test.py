@@ -18,6 +18,7 @@ import subprocess
 import sys
 import unittest
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import bed as beds
 from bed import Bed, Spec
@@ -42,14 +43,21 @@ def bring_example(bed: Bed) -> list[str]:
     return [f"{TRAIN}/fashion", *example()[1:]]
 
 
-def told(bed: Bed, host: str) -> tuple[str, str]:
-    """Key and job that the agent of a host was told, as its record has them."""
-    def look() -> list[tuple[bytes, bytes]]:
-        # The agent, which came before, knows the word, too.
+class Told(NamedTuple):
+    """What the agent of a host was told about its key, as the host's record has it."""
+    job: str
+    identity: str
+    key: str
+
+
+def told(bed: Bed, host: str) -> Told:
+    def look() -> list[tuple[bytes, ...]]:
+        # The agent, which came before, knows the words, too.
         text = content(bed[host].path(RECORD))
-        return re.findall(rb'"job":"([0-9a-f]+)".*"key_hex":"([0-9a-f]{64})"', text)
-    name, key = until("the line that an agent is told", look, PATIENCE)[-1]
-    return key.decode(), name.decode()
+        return re.findall(rb'"job":"([0-9a-f]+)","identity":"([^"]+)","key_hex":"([0-9a-f]{64})"',
+                          text)
+    found = until("the line that an agent is told", look, PATIENCE)[-1]
+    return Told(*(word.decode() for word in found))
 
 
 def spellings(key: str) -> list[bytes]:
@@ -91,7 +99,7 @@ class Key(unittest.TestCase):
             with Away(bed, lines, bring_example(bed),
                       [*options, "--policy", "fixed", "--max-batch", "128"]) as job:
                 job.wait_for("world_formed", size=4)
-                key, _ = told(bed, "node2")
+                key = told(bed, "node2").key
                 self.look_into_processes(key)
                 self.look_into_files(bed, job, key)
                 kill(job.process.pid, signal.SIGTERM)
@@ -191,18 +199,22 @@ class Strangers(unittest.TestCase):
     def test_each_is_refused_and_counted(self) -> None:
         with self.training() as (bed, job):
             port = self.port(job)
-            key, name = told(bed, "node2")
+            name, identity, key = told(bed, "node2")
+            first = identity.replace("/host/1", "/host/0")
             hello = {"Hello": {"protocol": 0, "version": "0.0.1", "role": "agent", "job": name,
                                "term": 1, "host": 1}}
             cases = [
                 ("garbage", lambda: Stranger(port, os.urandom(4096)).answer(), b""),
                 ("a browser", lambda: Stranger(port, b"GET / HTTP/1.0\r\n\r\n").answer(), b""),
-                ("a wrong key", lambda: by_tls(port, "00" * 32, name, frame(hello)), b""),
+                ("a wrong key", lambda: by_tls(port, "00" * 32, identity, frame(hello)), b""),
                 ("a wrong job", lambda: by_tls(port, key, "another", frame(hello)), b""),
-                ("an old one", lambda: by_tls(port, key, name, frame(hello)),
+                ("another host", lambda: by_tls(port, key, first, frame(hello)), b""),
+                ("an unknown host", lambda: by_tls(port, key, identity + "7", frame(hello)), b""),
+                ("an old one", lambda: by_tls(port, key, identity, frame(hello)),
                  b"you speak protocol 0"),
-                ("no greeting", lambda: by_tls(port, key, name, frame({"a": [{}]})), b"refused"),
-                ("no frame", lambda: by_tls(port, key, name, b"\xff" * 64), b""),
+                ("no greeting", lambda: by_tls(port, key, identity, frame({"a": [{}]})),
+                 b"refused"),
+                ("no frame", lambda: by_tls(port, key, identity, b"\xff" * 64), b""),
                 ("silence", lambda: Stranger(port).answer(), b""),
             ]
             for number, (what, come, wanted) in enumerate(cases, 1):

@@ -84,6 +84,7 @@ class Driver {
   asio::io_context io_{1};
   asio::posix::stream_descriptor input_{io_, ::dup(STDIN_FILENO)};
   asio::streambuf commands_;
+  const rendezvous::HostKeys keys_{"test", net::random_secret()};
   std::map<HostId, launcher::Host> hosts_;
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::SshExecutor> executor_;
@@ -93,8 +94,10 @@ Driver::Driver(launcher::SshOptions options) {
   rendezvous::ServerOptions server;
   server.address = "127.0.0.1";
   server.welcome = {.protocol = wire::protocol, .version = ELASTICRUN_VERSION, .term = Term(1)};
-  server.key.job = "test";
+  server.keys = keys_;
   rendezvous::ServerHandlers handlers;
+  handlers.knows = [this](HostId host) { return hosts_.contains(host); };
+  handlers.admit = [](const wire::Hello& hello) -> Result<HostId> { return hello.host; };
   handlers.agent_up = [](HostId host, const wire::Hello&, const std::string&) {
     print(fmt::format("up {}", host.value));
   };
@@ -148,7 +151,9 @@ void Driver::start(HostId host, const std::string& item) {
   hosts_[host] = hosts.front();
   launcher::AgentStart start;
   start.job = "test";
-  start.key_hex = std::string(64, '0');
+  const rendezvous::HostKey key = keys_.of_host(host);
+  start.identity = key.identity;
+  start.key_hex = key.key_hex;
   start.term = Term(1);
   start.host = host;
   start.name = hosts.front().name;

@@ -9,6 +9,7 @@ namespace {
 AgentStart example() {
   AgentStart start;
   start.job = "j\"1";
+  start.identity = "j1/host/7";
   start.key_hex = std::string(64, 'a');
   start.term = Term{3};
   start.host = HostId{7};
@@ -32,7 +33,7 @@ TEST_CASE("what is encoded comes back, in one line") {
 }
 
 TEST_CASE("unknown members are ignored, missing ones keep their default") {
-  const std::string line = R"({"key_hex":")" + std::string(64, '0') +
+  const std::string line = R"({"identity":"j1/host/7","key_hex":")" + std::string(64, '0') +
                            R"(","addresses":["127.0.0.1"],"port":1,"colour":"red"})";
   const Result<AgentStart> start = decode_agent_start(line);
   REQUIRE(start.has_value());
@@ -49,12 +50,13 @@ TEST_CASE("who can ask for a stream needs no address") {
 }
 
 TEST_CASE("the key of a job") {
-  const JobKey key{"j1", std::string(64, 'b'), "1.2.3"};
+  const JobKey key{"j1", "j1/join", std::string(64, 'b'), "1.2.3"};
   const Result<JobKey> back = decode_job_key(encode(key), "a.key");
   REQUIRE(back.has_value());
   CHECK(encode(*back) == encode(key));
-  for (const char* line : {"", "hello", "[]", "{}", "{\"job\":\"j1\"}",
-                           "{\"job\":\"j1\",\"key_hex\":\"12\"}", "{\"job\":1}"}) {
+  for (const char* line :
+       {"", "hello", "[]", "{}", "{\"job\":\"j1\"}", "{\"job\":\"j1\",\"key_hex\":\"12\"}",
+        "{\"job\":1}", "{\"job\":\"j1\",\"identity\":\"\"}"}) {
     const Result<JobKey> wrong = decode_job_key(line, "a.key");
     REQUIRE_FALSE(wrong.has_value());
     CHECK(wrong.error().text.starts_with("a.key: not the key of a job"));
@@ -70,6 +72,9 @@ TEST_CASE("a wrong line is refused with the reason") {
   };
   CHECK(error_of([](AgentStart& s) { s.key_hex.pop_back(); }).find("key_hex") != std::string::npos);
   CHECK(error_of([](AgentStart& s) { s.key_hex[5] = 'g'; }).find("key_hex") != std::string::npos);
+  for (const std::size_t size : {0, 129})
+    CHECK(error_of([&](AgentStart& s) { s.identity.assign(size, 'i'); }).find("identity") !=
+          std::string::npos);
   CHECK(error_of([](AgentStart& s) { s.addresses.clear(); }).find("addresses") !=
         std::string::npos);
   CHECK(error_of([](AgentStart& s) { s.port = 0; }).find("port") != std::string::npos);

@@ -132,7 +132,7 @@ void Job::Impl::listen() {
       {.role = "worker",
        .job = "toys",
        .welcome = {.protocol = wire::protocol, .version = "0.1.0"}},
-      {.decide = [](const wire::Hello&, const net::Peer&) { return std::string(); },
+      {.admit = [](const wire::Hello&, const net::Peer&, wire::Welcome&) { return Result<void>(); },
        .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                           const net::Peer&) { accept(std::move(session), hello.worker); },
        .refused = [](const net::Peer&, const std::string& why) { FAIL_CHECK(why); }});

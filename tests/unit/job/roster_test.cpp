@@ -32,18 +32,18 @@ std::vector<std::string> names(Roster& roster) {
 TEST_CASE("who joins comes last, and only once its agent is there") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});
-  const auto number = roster.number_of(hello("c", 2));
+  const auto number = roster.admit(hello("c", 2));
   REQUIRE(number.has_value());
   CHECK(*number == HostId(2));
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
   CHECK(roster.up(*number, hello("c", 2)) == Roster::News::joined);
-  CHECK(roster.number_of(hello("c", 2)).has_error());
+  CHECK(roster.admit(hello("c", 2)).has_error());
   CHECK(names(roster) == std::vector<std::string>{"a", "b", "c", "c"});
   CHECK(roster.down(*number) == Roster::News::joined);
   CHECK(roster.down(*number) == Roster::News::none);
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
   CHECK(roster.name(*number) == "c");
-  CHECK(*roster.number_of(hello("c", 2)) == *number);
+  CHECK(*roster.admit(hello("c", 2)) == *number);
 }
 
 TEST_CASE("a given host neither joins nor parts") {
@@ -63,9 +63,9 @@ TEST_CASE("greetings that make no sense get no number") {
   roster.give({host("a", 1)});
   for (const wire::Hello& wrong :
        {hello("", 1), hello("a b", 1), hello("a\n", 1), hello("c", 0), hello("c", -1),
-        hello("c", 100'000), hello("a", 1), hello(std::string(200, 'x').c_str(), 1)}) {
+        hello("c", 100'000), hello("a", 1), hello(std::string(254, 'x').c_str(), 1)}) {
     CAPTURE(wrong.name);
-    CHECK(roster.number_of(wrong).has_error());
+    CHECK(roster.admit(wrong).has_error());
   }
 }
 
@@ -169,4 +169,35 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   CHECK(sizes(roster) == Sizes{2, 1});
   for (const int slot : {0, 1, 2}) CHECK(roster.lose(HostId(0), slot));
   CHECK(sizes(roster) == Sizes{1});
+}
+
+TEST_CASE("what a host says of itself obeys the grammar of host files") {
+  Roster roster;
+  roster.give({host("a", 1)});
+  for (const char* bad :
+       {"", "../../etc/x", "a/b", "..", "-oProxyCommand=x", "a b", "a\nb", "$(x)"}) {
+    CAPTURE(bad);
+    CHECK(roster.admit(hello(bad, 1)).has_error());
+  }
+  CHECK(roster.admit(hello("node-7.rack_2", 1)).has_value());
+  const auto error_of = [&](const wire::Hello& hello) {
+    const auto admitted = roster.admit(hello);
+    return admitted ? "" : admitted.error().text;
+  };
+  wire::Hello given;
+  given.host = HostId(0);
+  CHECK(error_of(given).empty());
+  for (const char* good : {"10.0.0.2", "fd00::2", "fe80::1%eth0"}) {
+    given.address = good;
+    CHECK(error_of(given).empty());
+  }
+  for (const char* bad : {"10.0.0.2;reboot", "10.0.0.256", "fd00::zz", "a=b"}) {
+    given.address = bad;
+    CHECK_FALSE(error_of(given).empty());
+  }
+  given.address.clear();
+  given.gpus = {"", "GPU-5ab0d1f2", "MIG-GPU-3f/1/0"};
+  CHECK(error_of(given).empty());
+  given.gpus = {"GPU-1,GPU-2"};
+  CHECK(error_of(given) == "'GPU-1,GPU-2' is no name of a GPU");
 }

@@ -22,7 +22,7 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
   net::ListenerOptions options{.role = "agent", .job = "job-1"};
   options.welcome.protocol = wire::protocol;
   net::ListenerHandlers handlers{
-      .decide = [](const wire::Hello&, const net::Peer&) { return std::string(); },
+      .admit = [](const wire::Hello&, const net::Peer&, wire::Welcome&) { return Result<void>(); },
       .accepted =
           [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                  const net::Peer&) {
@@ -32,8 +32,8 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
                           .on_close = [this](const std::string&) { agent.reset(); }});
           },
       .refused = [](const net::Peer&, const std::string&) {}};
-  auto listener =
-      net::listen_tls(io, "127.0.0.1", 0, {.job = "job-1", .secret = {}}, {}, options, handlers);
+  const auto any_key = [](std::string_view) { return net::Secret{}; };
+  auto listener = net::listen_tls(io, "127.0.0.1", 0, any_key, {}, options, handlers);
   REQUIRE(listener.has_value());
   listener_ = std::move(*listener);
   executor = std::make_unique<LocalExecutor>(
@@ -43,6 +43,7 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
           .on_line = [this](HostId, std::string line) { agent_lines += line + '\n'; }});
   AgentStart start;
   start.job = "job-1";
+  start.identity = "job-1/host/0";
   start.key_hex = std::string(64, '0');
   start.name = "n1";
   start.addresses = {"127.0.0.1"};

@@ -81,15 +81,24 @@ ListenerOptions options_of(const std::string& role, const std::string& job) {
   return options;
 }
 
-TlsKey key_of(const std::string& job, unsigned char filling) {
+TlsKey key_of(const std::string& identity, unsigned char filling) {
   TlsKey key;
-  key.job = job;
+  key.identity = identity;
   key.secret.fill(filling);
   return key;
 }
 
+FindKey only(const TlsKey& key) {
+  return [key](std::string_view identity) {
+    return identity == key.identity ? std::optional(key.secret) : std::nullopt;
+  };
+}
+
 ListenerHandlers Guestbook::handlers() {
-  return {.decide = [this](const wire::Hello&, const Peer&) { return answer; },
+  return {.admit =
+              [this](const wire::Hello&, const Peer&, wire::Welcome&) {
+                return answer.empty() ? Result<void>() : Result<void>(Error{answer});
+              },
           .accepted =
               [this](std::unique_ptr<Session> session, const wire::Hello& hello, const Peer& peer) {
                 sessions.push_back(std::move(session));

@@ -37,7 +37,9 @@ struct Log {
 
 wire::Hello hello_of(const std::string& role, const std::string& job);
 ListenerOptions options_of(const std::string& role, const std::string& job);
-TlsKey key_of(const std::string& job, unsigned char filling);
+TlsKey key_of(const std::string& identity, unsigned char filling);
+// For a listener that has that one key.
+FindKey only(const TlsKey& key);
 
 // A listener's sessions, greetings and refusals.
 struct Guestbook {
@@ -45,7 +47,7 @@ struct Guestbook {
   std::vector<wire::Hello> hellos;
   std::vector<Peer> peers;
   std::vector<std::string> refused;
-  std::string answer;  // of decide
+  std::string answer;  // of admit, where it refuses
 
   ListenerHandlers handlers();
 };

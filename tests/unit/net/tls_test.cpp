@@ -24,8 +24,8 @@ struct House {
   explicit House(ListenerOptions options = options_of("agent", "job-1"),
                  std::string at = "127.0.0.1")
       : address(std::move(at)) {
-    auto result =
-        listen_tls(io, address, 0, key, {.user_timeout = 10s}, std::move(options), book.handlers());
+    auto result = listen_tls(io, address, 0, only(key), {.user_timeout = 10s}, std::move(options),
+                             book.handlers());
     REQUIRE_MESSAGE(result.has_value(), result.error().text);
     listener = std::move(*result);
   }
@@ -155,13 +155,13 @@ TEST_CASE("a dial that cannot succeed says why") {
 TEST_CASE("a port in use and an address of another machine are errors for a person") {
   House house;
   const std::uint16_t port = house.listener->port();
-  auto second = listen_tls(house.io, "0.0.0.0", port, key, {}, options_of("agent", "job-1"),
+  auto second = listen_tls(house.io, "0.0.0.0", port, only(key), {}, options_of("agent", "job-1"),
                            house.book.handlers());
   REQUIRE(second.has_error());
   CHECK(second.error().text == "port " + std::to_string(port) +
                                    " is in use on 0.0.0.0; choose another with --port, or leave "
                                    "it out");
-  auto elsewhere = listen_tls(house.io, "192.0.2.1", 0, key, {}, options_of("agent", "job-1"),
+  auto elsewhere = listen_tls(house.io, "192.0.2.1", 0, only(key), {}, options_of("agent", "job-1"),
                               house.book.handlers());
   REQUIRE(elsewhere.has_error());
   CHECK(elsewhere.error().text == "this machine does not have the address 192.0.2.1; see --bind");
