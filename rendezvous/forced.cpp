@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "rendezvous/membership.hpp"
 
@@ -20,6 +21,10 @@ void Membership::on(const WorkerGone& gone, Time now) {
   const std::string reason = fmt::format("worker {} {}", gone.worker.value, gone.reason);
 
   if (aborting_) {
+    aborting_->somebody_died = true;
+    // Who only met a closed connection spoke first; this is why it was closed.
+    const bool asked = aborting_->waiting.contains(gone.worker);
+    if (asked && std::exchange(aborting_->hearsay, false)) abort_reason_ = reason;
     aborting_->waiting.erase(gone.worker);
     maybe_finish_abort(now);
   } else if (was_forming && !was_member && !forming_->going && !forming_->at_once) {
@@ -28,6 +33,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
     // After the last step nobody needs a group until somebody trains again.
     if (was_training || anybody_training()) {
       start_abort(reason, now);
+      aborting_->somebody_died = true;
       note_dead(gone);
       maybe_finish_abort(now);
     } else {
@@ -39,10 +45,18 @@ void Membership::on(const WorkerGone& gone, Time now) {
 }
 
 void Membership::hear(WorkerId worker, const wire::Broken& broken, Time now) {
+  note(worker, broken.generation, broken.complaints);
   const bool present = running_ && running_->world.generation == broken.generation;
   const bool coming = forming_ && forming_->world.generation == broken.generation;
   if (aborting_ || (!present && !coming)) return;
-  start_abort(fmt::format("worker {}: {}", worker.value, broken.reason), now);
+  if (coming) count_failure(now);
+  const auto& complaints = broken.complaints;
+  const bool hung_up = !complaints.empty() && complaints.front().hung_up;
+  start_abort(hung_up ? fmt::format("worker {} hung up, worker {} says",
+                                    complaints.front().about.value, worker.value)
+                      : fmt::format("worker {}: {}", worker.value, broken.reason),
+              now);
+  aborting_->hearsay = hung_up;
   maybe_finish_abort(now);
 }
 
@@ -57,10 +71,17 @@ void Membership::start_abort(const std::string& reason, Time now) {
   }
   std::erase_if(asked, [&](WorkerId w) { return !peers_.contains(w); });
   aborting_ = Aborting{.up_to = last_, .deadline = now + options_.abort_timeout};
+  if (forming_) {
+    aborting_->newcomers = newcomers_of(*forming_);
+    aborting_->leavers = forming_->leavers;
+  } else if (running_ && !running_->committed) {
+    aborting_->newcomers = newcomers_of(running_->world);
+  }
   if (running_) suspect(running_->world);
   if (forming_ && forming_->going) suspect(forming_->world);
   forming_.reset();
   running_.reset();
+  transfer_.end();
   abort_reason_ = reason;
   for (auto& [id, peer] : peers_) peer.done_call = 0;
   outbox_.push_back(WorldBroken{last_, reason});
@@ -91,6 +112,8 @@ Time Membership::safe_at() const {
 void Membership::hear(WorkerId worker, const wire::Answer& answer, Time now) {
   if (!aborting_ || answer.generation != aborting_->up_to) return;
   peers_.at(worker).committed = answer.committed;
+  // Who waits for whom means nothing where the group was broken for another reason.
+  if (aborting_->stood_still) note(worker, answer.generation, answer.complaints);
   newest_seen_ = std::max(newest_seen_, answer.committed);
   for (Suspect& suspect : aborting_->suspects) suspect.closed |= suspect.dead_by.contains(worker);
   aborting_->waiting.erase(worker);
@@ -101,8 +124,8 @@ void Membership::maybe_finish_abort(Time now) {
   if (!aborting_ || !aborting_->waiting.empty()) return;
   for (const Suspect& suspect : aborting_->suspects) closed_by_answer_ &= suspect.closed;
   if (now < safe_at() && !state_is_lost()) return;
-  aborting_.reset();
-  form_from_survivors(now);
+  const Aborting aborted = *std::exchange(aborting_, std::nullopt);
+  form_from_survivors(aborted, now);
 }
 
 // Asked while no world runs; leavers and newcomers may be the ones who have it. Members of the
@@ -115,25 +138,44 @@ bool Membership::state_is_lost() const {
   return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= Step(0));
 }
 
-void Membership::form_from_survivors(Time now) {
+// Who goes on. Survivors keep their seats, and those in reserve fill the world up to the size that
+// is wanted. Whoever holds a newer state than all of them is in it in any case: a leaver, or a
+// newcomer that has stepped in the new world. Then a survivor without it may have to make room, one
+// that was about to leave before others.
+Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const {
   Seats seats = seats_;
+  const auto committed = [&](WorkerId worker) { return peers_.at(worker).committed; };
+  const auto may_train = [&](WorkerId worker) {
+    const auto peer = peers_.find(worker);
+    return peer != peers_.end() && peer->second.training && !peer->second.left;
+  };
+  std::vector<WorkerId> order = seats.order();
+  const auto limit = std::max<std::size_t>(static_cast<std::size_t>(wanted_.size), order.size());
   Step newest = no_state;
-  for (const WorkerId worker : seats.order())
-    newest = std::max(newest, peers_.at(worker).committed);
-  // A leaver goes on when it alone has the newest state; else its time has come.
-  for (const WorkerId worker : leaving_)
-    if (peers_.at(worker).committed > newest) {
-      newest = peers_.at(worker).committed;
+  for (const WorkerId worker : order) newest = std::max(newest, committed(worker));
+  for (const auto& [worker, peer] : peers_)
+    if (may_train(worker) && peer.committed > newest) {
+      newest = peer.committed;
       seats.add(worker);
     }
+  std::erase_if(order, [&](WorkerId worker) { return committed(worker) == newest; });
+  std::ranges::stable_partition(
+      order, [&](WorkerId worker) { return std::ranges::count(aborted.leavers, worker) == 0; });
+  for (; !order.empty() && seats.order().size() > limit; order.pop_back())
+    seats.remove(order.back());
+  for (const WorkerId worker : wanted_.reserves)
+    if (may_train(worker) && !left_out.contains(worker) &&
+        std::ranges::count(seats.order(), worker) == 0 &&
+        seats.order().size() < static_cast<std::size_t>(wanted_.size))
+      seats.add(worker);
+  return seats;
+}
+
+void Membership::form_from_survivors(const Aborting& aborted, Time now) {
+  const std::set<WorkerId> left_out = settle_complaints(aborted, now);
+  Seats seats = survivors(aborted, left_out);
   std::erase_if(leaving_, [&](WorkerId w) { return std::ranges::count(seats.order(), w) > 0; });
   dismiss_leavers("left the world by decision");
-  // A newcomer that had entered before the abort holds state like any member.
-  for (const auto& [worker, peer] : peers_)
-    if (peer.training && !peer.left && std::ranges::count(seats.order(), worker) == 0) {
-      newest = std::max(newest, peer.committed);
-      seats.add(worker);
-    }
   seats_ = seats;
 
   if (state_is_lost()) {
@@ -141,8 +183,8 @@ void Membership::form_from_survivors(Time now) {
     return;
   }
   const int size = static_cast<int>(seats.order().size());
-  if (size < options_.minimum) {
-    outbox_.push_back(BelowMinimum{size, options_.minimum});
+  if (size < wanted_.minimum) {
+    outbox_.push_back(BelowMinimum{size, wanted_.minimum});
     return;
   }
   form(std::move(seats), {}, std::nullopt, abort_reason_, now);

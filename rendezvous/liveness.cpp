@@ -37,6 +37,14 @@ void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
   });
 }
 
+void Liveness::stood_still(Duration time, Time now) {
+  for (auto& [host, heard] : hosts_) heard = std::min(heard + time, now);
+  for (auto& [id, worker] : workers_) {
+    worker.heard = std::min(worker.heard + time, now);
+    worker.phase_since = std::min(worker.phase_since + time, now);
+  }
+}
+
 std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   check_hosts(now, verdicts);

@@ -55,6 +55,9 @@ class Liveness {
   void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
   void worker_gone(WorkerId worker) { workers_.erase(worker); }
 
+  // We stood still ourselves: what was not heard in that time says nothing of anybody.
+  void stood_still(Duration time, Time now);
+
   // Each verdict is given once: who is named is forgotten until heard again.
   std::vector<Verdict> check(Time now);
   Time wake_at() const;

@@ -8,6 +8,12 @@
 #include "base/check.hpp"
 
 namespace elasticrun::rendezvous {
+namespace {
+
+// Members give up connecting before they are given up: who cannot reach whom is better known there.
+constexpr double connect_share = 0.8;
+
+}  // namespace
 
 std::vector<Action> Membership::step(const Event& event, Time now) {
   std::visit([&](const auto& e) { on(e, now); }, event);
@@ -16,7 +22,7 @@ std::vector<Action> Membership::step(const Event& event, Time now) {
 
 Time Membership::wake_at() const {
   if (aborting_) return aborting_->waiting.empty() ? safe_at() : aborting_->deadline;
-  if (forming_ && !forming_->going) return forming_->deadline;
+  if (forming_) return forming_->going ? transfer_.deadline() : forming_->deadline;
   return never;
 }
 
@@ -82,43 +88,61 @@ void Membership::on(const Change& change, Time now) {
   const bool named = !change.add.empty() || !change.remove.empty();
   if (running_ && named && !added && leavers.empty())
     return refuse("it names nobody who could join or leave");
-  if (size < options_.minimum)
+  if (size < wanted_.minimum)
     return refuse(
-        fmt::format("{} workers would be fewer than the minimum {}", size, options_.minimum));
+        fmt::format("{} workers would be fewer than the minimum {}", size, wanted_.minimum));
   form(std::move(seats), std::move(leavers), change.id, change.reason, now);
+}
+
+void Membership::on(const StoodStill& stood, Time) {
+  if (forming_) forming_->deadline += stood.time;
+  if (aborting_) aborting_->deadline += stood.time;
+  transfer_.stood_still(stood.time);
 }
 
 void Membership::on(const Tick&, Time now) {
   if (now < wake_at()) return;
+  if (forming_ && forming_->going) return transfer_overdue(now);
   if (forming_) return preparation_overdue(now);
   if (aborting_->waiting.empty()) return maybe_finish_abort(now);
   give_up(std::vector(aborting_->waiting.begin(), aborting_->waiting.end()),
           fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
 }
 
-// Without everybody's address nobody can connect, so who has not published is to blame, and only
-// when all have, who has not connected.
+// Without everybody's address nobody can connect, so who has not published hangs, and is given up.
+// Who cannot be connected to is known to the others: they complain (connect_share), or say whom
+// they wait for when they are asked.
 void Membership::preparation_overdue(Time now) {
   const auto& members = forming_->world.members;
-  std::vector<WorkerId> late;
+  std::vector<WorkerId> silent;
   for (std::size_t rank = 0; rank < members.size(); ++rank)
     if (!forming_->exchange.has(Rank(static_cast<std::int32_t>(rank))))
-      late.push_back(members[rank].worker);
-  if (late.empty())
-    for (const WorkerId worker : participants())
-      if (!forming_->prepared.contains(worker)) late.push_back(worker);
+      silent.push_back(members[rank].worker);
   const std::string what =
       fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
   if (!forming_->at_once) {
-    // The present world is well: only newcomers are given up.
-    std::erase_if(late, [&](WorkerId w) { return is_member(w); });
-    cancel(late.empty() ? "a member " + what : fmt::format("worker {} {}", late[0].value, what));
-    return give_up(late, what, now);
+    // The present world is well: only newcomers are given up or left out.
+    std::erase_if(silent, [&](WorkerId w) { return is_member(w); });
+    if (silent.empty())
+      for (const WorkerId worker : newcomers_of(*forming_))
+        if (!forming_->prepared.contains(worker)) leave_out(worker, "it " + what);
+    cancel(silent.empty() ? "a worker " + what
+                          : fmt::format("worker {} {}", silent[0].value, what));
+    return give_up(silent, what, now);
   }
-  if (late.size() < members.size()) return give_up(late, what, now);
+  if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
   // All of them: one that hangs holds up the others. Whoever does not answer now is the one.
-  if (++failed_forms_ > failed_forms_max) return give_up({late.back()}, what, now);
-  start_abort(fmt::format("nobody was prepared within {}", to_text(options_.prepare_timeout)), now);
+  count_failure(now);
+  start_abort("a worker " + what, now);
+  aborting_->stood_still = true;
+  maybe_finish_abort(now);
+}
+
+void Membership::transfer_overdue(Time now) {
+  start_abort(
+      fmt::format("nothing of the state has moved for {}", to_text(options_.transfer_timeout)),
+      now);
+  aborting_->stood_still = true;
   maybe_finish_abort(now);
 }
 
@@ -134,6 +158,7 @@ void Membership::give_up(const std::vector<WorkerId>& workers, const std::string
 void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
                       std::string reason, Time now) {
   last_ = last_.next();
+  complaints_.clear();
   Forming forming;
   forming.world.generation = last_;
   forming.world.reason = std::move(reason);
@@ -141,8 +166,8 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
     const Peer& peer = peers_.at(worker);
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
-  forming.world.plan = options_.plan(forming.world.members);
   mark_holders(forming.world.members);
+  forming.world.plan = options_.plan(forming.world.members);
   forming.seats = std::move(seats);
   forming.leavers = std::move(leavers);
   forming.change = change;
@@ -152,7 +177,10 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   forming.deadline = now + options_.prepare_timeout;
   forming.report.planned = running_.has_value();
   forming_ = std::move(forming);
-  for (const WorkerId worker : participants()) send(worker, wire::Prepare{forming_->world});
+  const wire::Prepare prepare{.world = forming_->world,
+                              .connect_ms = static_cast<std::int64_t>(
+                                  connect_share * milliseconds(options_.prepare_timeout))};
+  for (const WorkerId worker : participants()) send(worker, prepare);
 }
 
 // Planned: every member of the running world is at the same step. Forced: who has the newest state.
@@ -192,6 +220,7 @@ void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
   if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
   forming_->prepared.insert(worker);
+  forming_->report.strangers += prepared.strangers;
   if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all
   const auto all = participants();
   if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
@@ -199,18 +228,41 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   forming_->report.prepare = now - forming_->since;
   state_born_ = true;
   if (forming_->at_once) seats_ = forming_->seats;
+  std::uint64_t state_bytes = 0;
+  for (const auto& member : forming_->world.members)
+    state_bytes = std::max(state_bytes, peers_.at(member.worker).train.state_bytes);
+  transfer_.begin(forming_->world.members, state_bytes, options_.transfer_timeout, now);
   for (const WorkerId w : all) send(w, wire::Go{prepared.generation, forming_->at_once});
 }
 
 void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time now) {
+  note(worker, failed.generation, failed.complaints);
   if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return;
   const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);
-  if (!forming_->at_once) return cancel(why);
-  // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
-  if (++failed_forms_ > failed_forms_max)
-    return give_up({worker}, "could not form a group: " + failed.reason, now);
-  start_abort(why, now);
-  maybe_finish_abort(now);
+  if (forming_->at_once) {
+    // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
+    count_failure(now);
+    start_abort(why, now);
+    return maybe_finish_abort(now);
+  }
+  // The present world is well: whoever is to blame among the newcomers waits, the others come.
+  const auto newcomers = newcomers_of(*forming_);
+  const auto members = seats_.order();
+  const auto blamed =
+      complaints_.verdict({newcomers.begin(), newcomers.end()}, {members.begin(), members.end()});
+  bool known = false;
+  for (const Blamed& one : blamed)
+    if (std::ranges::count(newcomers, one.worker) > 0) {
+      leave_out(one.worker, one.why);
+      known = true;
+    }
+  if (!known)
+    for (const WorkerId newcomer : newcomers) leave_out(newcomer, why);
+  cancel(why);
+}
+
+void Membership::hear(WorkerId worker, const wire::Sample& sample, Time now) {
+  transfer_.sample(worker, sample, now);
 }
 
 void Membership::cancel(const std::string& why) {
@@ -218,13 +270,15 @@ void Membership::cancel(const std::string& why) {
     send(worker, wire::Cancel{forming_->world.generation});
   if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, why});
   forming_.reset();
+  transfer_.end();
 }
 
 // ---------------------------------------------------------------- entering it
 
-void Membership::hear(WorkerId worker, const wire::Entered& entered, Time) {
+void Membership::hear(WorkerId worker, const wire::Entered& entered, Time now) {
   if (!forming_ || !forming_->going || forming_->world.generation != entered.generation) return;
   forming_->entered.insert(worker);
+  transfer_.entered(worker, now);
   newest_seen_ = std::max(newest_seen_, entered.step);
   WorldFormed& report = forming_->report;
   report.step = entered.step;
@@ -237,7 +291,7 @@ void Membership::hear(WorkerId worker, const wire::Entered& entered, Time) {
 void Membership::world_entered() {
   Forming done = std::move(*forming_);
   forming_.reset();
-  failed_forms_ = 0;
+  transfer_.end();
   incomplete_ = false;
   seats_ = done.seats;
   running_ = Running{done.world, false};
@@ -261,6 +315,10 @@ void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
 // The new world has its own state one step ahead: what the leavers kept is not needed any more.
 void Membership::first_commit(Step step) {
   running_->committed = true;
+  failed_forms_ = 0;
+  for (const auto& member : running_->world.members)
+    if (const auto peer = peers_.find(member.worker); peer != peers_.end())
+      peer->second.settled = true;
   outbox_.push_back(WorldCommitted{running_->world.generation, step, leaving_});
   dismiss_leavers("left the world by decision");
 }

@@ -11,6 +11,10 @@
 // safe: a world cannot complete a reduction without it. Where none answers, the next world waits
 // until all of them are certainly dead, so there are never two worlds.
 //
+// From Prepare to the first commit a failure is somebody's fault: members complain about each
+// other, and whoever is to blame (complaints.hpp) is left out of the next attempt, newcomers at
+// once and members when it has failed again and again.
+//
 // Why not a consensus protocol: there is one controller, and what must agree is in the data
 // already.
 #pragma once
@@ -26,8 +30,10 @@
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "rendezvous/complaints.hpp"
 #include "rendezvous/exchange.hpp"
 #include "rendezvous/seats.hpp"
+#include "rendezvous/transfer_watch.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::rendezvous {
@@ -58,8 +64,19 @@ struct Change {
   std::vector<WorkerId> remove;  // must be members
   std::string reason;
 };
+// How many workers a forced world may have, unless more survive, how many it needs, and who may
+// fill it up, in this order. Holds until the next one.
+struct Wanted {
+  int size = 0;
+  int minimum = 1;
+  std::vector<WorkerId> reserves;  // no members; those that are not ready do not count
+};
+// The controller stood still for that time: no deadline of others has run.
+struct StoodStill {
+  Duration time{};
+};
 struct Tick {};
-using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Tick>;
+using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, StoodStill, Tick>;
 
 // ---------------------------------------------------------------- what comes out
 
@@ -71,6 +88,11 @@ struct ToMember {
 struct Fence {
   WorkerId worker;
   std::string reason;
+};
+// A newcomer because of which a world could not be formed or entered. It stays ready.
+struct LeftOut {
+  WorkerId worker;
+  std::string reason;  // names the link
 };
 struct BecameReady {
   WorkerId worker;
@@ -85,6 +107,7 @@ struct WorldFormed {
   std::uint64_t transfer_bytes = 0;
   Duration prepare{};  // Prepare to Go
   std::string way;     // what carries the group and how it was formed
+  int strangers = 0;   // who tried to take a member's place while it was formed
 };
 struct ChangeEnded {
   ChangeId id;
@@ -119,20 +142,25 @@ struct BelowMinimum {
 struct StateLost {
   std::string reason;
 };
-using Action = std::variant<ToMember, Fence, BecameReady, WorldFormed, ChangeEnded, WorldCommitted,
-                            Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
+using Action =
+    std::variant<ToMember, Fence, LeftOut, BecameReady, WorldFormed, ChangeEnded, WorldCommitted,
+                 Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
 
 struct MembershipOptions {
-  int minimum = 1;
+  int minimum = 1;                                      // until Wanted says otherwise
   Duration abort_timeout = std::chrono::seconds(10);    // Abort to Answer
   Duration prepare_timeout = std::chrono::seconds(30);  // Prepare to Prepared
+  // Without a byte of the state moved, while all wait for it (transfer_watch.hpp).
+  Duration transfer_timeout = std::chrono::seconds(30);
   // The batch plan of a world of these members, in rank order. Pure.
   std::function<wire::BatchPlan(const std::vector<wire::Member>&)> plan;
 };
 
 class Membership {
  public:
-  explicit Membership(MembershipOptions options) : options_(std::move(options)) {}
+  explicit Membership(MembershipOptions options) : options_(std::move(options)) {
+    wanted_.minimum = options_.minimum;
+  }
 
   std::vector<Action> step(const Event& event, Time now);
   Time wake_at() const;
@@ -158,6 +186,7 @@ class Membership {
     std::int32_t slot = 0;
     bool training = false;  // between Ready and Release
     bool left = false;
+    bool settled = false;  // has been in a world that stepped; else it is a newcomer
     std::int64_t done_call = 0;
     wire::TrainSpec train;
     Step committed = no_state;  // as of its last Answer
@@ -182,6 +211,11 @@ class Membership {
   };
   struct Aborting {
     Generation up_to;
+    std::vector<WorkerId> newcomers;  // of a world that was never entered whole, or never stepped
+    std::vector<WorkerId> leavers;    // of that world
+    bool stood_still = false;         // a deadline has passed, and nobody has complained
+    bool somebody_died = false;
+    bool hearsay = false;  // what is known is a closed connection; the one who died is not heard of
     std::set<WorkerId> waiting;  // for their answers
     Time deadline{};             // of the answers
     std::vector<Suspect> suspects;
@@ -195,6 +229,8 @@ class Membership {
   void on(const WorkerGone&, Time now);
   void on(const Letter&, Time now);
   void on(const Change&, Time now);
+  void on(const Wanted& wanted, Time) { wanted_ = wanted; }
+  void on(const StoodStill& stood, Time);
   void on(const Tick&, Time now);
 
   void hear(WorkerId, const wire::Join&, Time) const {}
@@ -206,13 +242,15 @@ class Membership {
   void hear(WorkerId, const wire::Entered&, Time now);
   void hear(WorkerId, const wire::Committed&, Time now);
   void hear(WorkerId, const wire::Broken&, Time now);
-  void hear(WorkerId, const wire::Sample&, Time) const {}
+  void hear(WorkerId, const wire::Sample&, Time now);
+  void hear(WorkerId, const wire::StepSamples&, Time) const {}
   void hear(WorkerId, const wire::Done&, Time now);
   void hear(WorkerId, const wire::Leave&, Time now);
 
   void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
             std::string reason, Time now);
   void preparation_overdue(Time now);
+  void transfer_overdue(Time now);
   void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
@@ -221,7 +259,18 @@ class Membership {
   void note_dead(const WorkerGone& gone);
   Time safe_at() const;
   void maybe_finish_abort(Time now);
-  void form_from_survivors(Time now);
+  // blame.cpp
+  void note(WorkerId from, Generation generation, const std::vector<wire::Complaint>& complaints);
+  std::vector<WorkerId> newcomers_of(const wire::World& world) const;
+  std::vector<WorkerId> newcomers_of(const Forming& forming) const;
+  void count_failure(Time now);
+  bool failed_too_often(Time now) const;
+  WorkerId only_holder() const;
+  void leave_out(WorkerId worker, std::string why);
+  std::set<WorkerId> settle_complaints(const Aborting& aborted, Time now);
+
+  Seats survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
+  void form_from_survivors(const Aborting& aborted, Time now);
   bool state_is_lost() const;
   void world_entered();
   void first_commit(Step step);
@@ -250,7 +299,11 @@ class Membership {
   bool closed_by_answer_ = true;    // every world that ever stepped
   bool incomplete_ = false;         // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;  // of train, the newest
-  int failed_forms_ = 0;            // in a row, of worlds that were to form at once
+  int failed_forms_ = 0;            // in a row, of worlds that formed at once or were entered
+  Time failing_since_{};            // the first of them
+  Complaints complaints_;           // since the last world began to form
+  TransferWatch transfer_;          // into the world that was told to go
+  Wanted wanted_;
   std::vector<Action> outbox_;
 };
 

@@ -3,7 +3,8 @@
 // A thin driver. It decides nothing but what needs no memory of the job: who does not speak our
 // protocol, version and job is a stranger, so is a host that claims to be another one than its key
 // says, and a host that is connected is not connected twice (the first one is the one that has our
-// workers; a second is a mistake or a copy). All else goes up as a call.
+// workers; a second is a mistake or a copy). A connection that is lost may be resumed by the same
+// agent until its host is dropped. All else goes up as a call.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +35,20 @@ struct ServerOptions {
 // Called on the io_context's thread, never inside a call of the server. They may call it, but not
 // destroy it.
 struct ServerHandlers {
-  // Whether the job has a host of that number. The key of any other one opens nothing.
-  std::function<bool(HostId)> knows;
-  // The number of the host that greets, a new one where it joins by itself; or why it is refused.
-  std::function<Result<HostId>(const wire::Hello&)> admit;
+  // Whether the job has started, or admitted, an agent with that key. Any other one opens nothing.
+  std::function<bool(const KeyOwner&)> knows;
+  // Who the agent is that greets, a new one where its host joins by itself; or why it is refused.
+  std::function<Result<KeyOwner>(const wire::Hello&, const KeyOwner&)> admit;
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
   // worker 0: a report of the agent itself (wire::FromAgent); else a letter (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
-  // Once for each agent_up, unless the server is destroyed first. The host may dial again.
-  std::function<void(HostId, const std::string& reason)> agent_down;
+  // The connection of a host that is up is lost; agent_back may follow, or another agent_up after
+  // retire() or drop().
+  std::function<void(HostId, const std::string& reason)> agent_away;
+  // It has dialled again: nothing that was sent is lost.
+  std::function<void(HostId)> agent_back;
+  // Its guardian says that it is dead.
+  std::function<void(HostId, const std::string& reason)> agent_dead;
   // Who knocked and did not get in; `count` is their number so far.
   std::function<void(std::uint64_t count, const std::string& why)> stranger;
 };
@@ -56,15 +62,18 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  bool is_up(HostId host) const;
-  // To a host that is not up: nothing happens, its agent_down has been or is about to be called.
+  // What is sent to a host that is away waits for it; to one that is not up: nothing happens.
   void send(HostId host, WorkerId worker, std::string_view payload);
+  // To the agent itself, with how much of it was received; lost where there is no connection.
+  void send_beat(HostId host, wire::Beat beat);
+  // The agent has received so many of our frames.
+  void acknowledged(HostId host, std::uint64_t count);
   // To the agent itself, when nothing of the above waits.
   void send_bulk(HostId host, std::string_view payload);
   void send_to_all(std::string_view payload);
-  // Flushes what was sent to that host, then closes; agent_down follows.
-  void close(HostId host);
-  // Cuts a host off that is given up; nothing more comes of it, not even agent_down.
+  // Its agent is known to have ended: what it had sent still comes, and nothing else is called.
+  void retire(HostId host);
+  // Cuts a host off that is given up; nothing more comes of it.
   void drop(HostId host);
   // Stops listening and closes each host.
   void close();

@@ -10,9 +10,11 @@ namespace elasticrun::worker {
 namespace {
 
 // Tells the member what has become of a group.
-auto told(Gate& gate, void (Member::*what)(Generation, std::string)) {
-  return [&gate, what](Generation generation, std::string text) {
-    gate.update([&](Member& member) { (member.*what)(generation, std::move(text)); });
+template <class... Arguments>
+auto told(Gate& gate, void (Member::*what)(Generation, Arguments...)) {
+  return [&gate, what](Generation generation, Arguments... arguments) {
+    gate.update(
+        [&](Member& member) { (member.*what)(generation, std::forward<Arguments>(arguments)...); });
   };
 }
 
@@ -56,8 +58,7 @@ Result<std::unique_ptr<AgentCourier>> AgentCourier::open(const ConnectionOptions
 
 void AgentCourier::carry(Member&, MemberAction action) {
   if (auto* send = std::get_if<Send>(&action)) return connection_->send(std::move(send->letter));
-  if (const auto* form = std::get_if<FormGroup>(&action))
-    return former_.form(form->generation, form->rank.value, form->size, form->one_host);
+  if (const auto* form = std::get_if<FormGroup>(&action)) return former_.form(form->spec);
   if (auto* connect = std::get_if<ConnectGroup>(&action))
     return former_.connect(connect->generation, std::move(connect->addresses));
   if (const auto* abort = std::get_if<AbortGroups>(&action)) return former_.abort(abort->up_to);

@@ -46,6 +46,11 @@ class AutoGroup final : public Group {
     chosen_ = chosen;
   }
   std::string way() const override { return chosen().way(); }
+  std::vector<int> waits_for() const override {
+    Group* const one = chosen_;
+    return one ? one->waits_for() : gloo_->waits_for();
+  }
+  int strangers() const override { return gloo_->strangers(); }
   void abort() noexcept override {
     gloo_->abort();
     if (nccl_) nccl_->abort();
@@ -104,9 +109,8 @@ class AutoPlane final : public DataPlane {
   AutoPlane(std::unique_ptr<DataPlane> gloo, std::unique_ptr<DataPlane> nccl,
             const std::shared_ptr<Gpu>* gpu)
       : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(gpu) {}
-  std::unique_ptr<Group> create(int rank, int size, bool one_host) override {
-    return std::make_unique<AutoGroup>(gloo_->create(rank, size, one_host),
-                                       nccl_ ? nccl_->create(rank, size, one_host) : nullptr,
+  std::unique_ptr<Group> create(const GroupSpec& spec) override {
+    return std::make_unique<AutoGroup>(gloo_->create(spec), nccl_ ? nccl_->create(spec) : nullptr,
                                        *gpu_);
   }
 

@@ -5,6 +5,9 @@
 // under elasticrun.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "worker/group.hpp"
 #include "worker/member.hpp"
 
@@ -22,6 +25,9 @@ class Courier {
   // borrowed. Null when it has been dropped meanwhile.
   virtual Group* borrow(Generation generation) = 0;
   virtual void give_back(Generation generation) = 0;
+
+  // Any thread: the ranks that each group waits for at present, as far as that is known.
+  virtual std::vector<std::pair<Generation, std::vector<int>>> waits_for() const { return {}; }
 };
 
 }  // namespace elasticrun::worker

@@ -53,10 +53,10 @@ void Former::discard(Entry& entry) {
 
 // ---------------------------------------------------------------- orders
 
-void Former::form(Generation generation, int rank, int size, bool one_host) {
+void Former::form(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
-  groups_[generation];
-  post([this, generation, rank, size, one_host] { do_form(generation, rank, size, one_host); });
+  groups_[spec.generation];
+  post([this, spec] { do_form(spec); });
 }
 
 void Former::connect(Generation generation, std::vector<std::string> addresses) {
@@ -69,6 +69,16 @@ void Former::abort(Generation up_to) {
   for (auto& [generation, entry] : groups_)
     if (generation <= up_to) discard(entry);
   post([this] { sweep(); });
+}
+
+std::vector<std::pair<Generation, std::vector<int>>> Former::waits_for() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<Generation, std::vector<int>>> waits;
+  for (const auto& [generation, entry] : groups_)
+    if (entry.group && !entry.unwanted)
+      if (auto ranks = entry.group->waits_for(); !ranks.empty())
+        waits.emplace_back(generation, std::move(ranks));
+  return waits;
 }
 
 void Former::drop(Generation generation) {
@@ -111,9 +121,10 @@ Group* Former::wanted(Generation generation) {
   return found == groups_.end() || found->second.unwanted ? nullptr : found->second.group.get();
 }
 
-void Former::do_form(Generation generation, int rank, int size, bool one_host) {
+void Former::do_form(const GroupSpec& spec) {
+  const Generation generation = spec.generation;
   try {
-    std::unique_ptr<Group> made = plane_->create(rank, size, one_host);
+    std::unique_ptr<Group> made = plane_->create(spec);
     Group* group = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -123,8 +134,10 @@ void Former::do_form(Generation generation, int rank, int size, bool one_host) {
       found->second.group = std::move(made);
     }
     handlers_.published(generation, group->publish());
+  } catch (const GroupBroken& error) {
+    handlers_.failed(generation, error);
   } catch (const std::exception& error) {
-    handlers_.failed(generation, error.what());
+    handlers_.failed(generation, GroupBroken(error.what()));
   }
 }
 
@@ -137,9 +150,11 @@ void Former::do_connect(Generation generation, const std::vector<std::string>& a
       const std::lock_guard lock(mutex_);
       groups_.at(generation).connected = true;
     }
-    handlers_.formed(generation, group->way());
+    handlers_.formed(generation, group->way(), group->strangers());
+  } catch (const GroupBroken& error) {
+    handlers_.failed(generation, error);
   } catch (const std::exception& error) {
-    handlers_.failed(generation, error.what());
+    handlers_.failed(generation, GroupBroken(error.what()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -25,8 +26,8 @@ class Former {
   // Called on the background thread.
   struct Handlers {
     std::function<void(Generation, std::string addresses)> published;
-    std::function<void(Generation, std::string way)> formed;
-    std::function<void(Generation, std::string reason)> failed;
+    std::function<void(Generation, std::string way, int strangers)> formed;
+    std::function<void(Generation, const GroupBroken& error)> failed;
   };
 
   Former(std::unique_ptr<DataPlane> plane, Handlers handlers);
@@ -36,11 +37,13 @@ class Former {
 
   // Any thread, without blocking. A generation's group is formed once; its answers are published
   // and formed, or failed at either point, or nothing when it is dropped meanwhile.
-  void form(Generation generation, int rank, int size, bool one_host);
+  void form(const GroupSpec& spec);
   void connect(Generation generation, std::vector<std::string> addresses);
   // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses
   // them.
   void abort(Generation up_to);
+  // The ranks that each group waits for at present, of those that are known to wait.
+  std::vector<std::pair<Generation, std::vector<int>>> waits_for() const;
   void drop(Generation generation);
   // Not used any more: closed in peace.
   void close(Generation below);
@@ -64,13 +67,13 @@ class Former {
   void post(std::function<void()> work);  // lock held
   void discard(Entry& entry);             // lock held
   Group* wanted(Generation generation);
-  void do_form(Generation generation, int rank, int size, bool one_host);
+  void do_form(const GroupSpec& spec);
   void do_connect(Generation generation, const std::vector<std::string>& addresses);
   void sweep();
 
   const std::unique_ptr<DataPlane> plane_;
   const Handlers handlers_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> work_;
   std::map<Generation, Entry> groups_;

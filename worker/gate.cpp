@@ -2,6 +2,7 @@
 #include "worker/gate.hpp"
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace elasticrun::worker {
@@ -15,7 +16,12 @@ void Gate::carry_out() {
 }
 
 void Gate::receive(const wire::ToWorker& letter) {
-  update([&](Member& member) { member.receive(letter); });
+  update([&](Member& member) {
+    if (std::holds_alternative<wire::Abort>(letter))
+      for (const auto& [generation, ranks] : courier_->waits_for())
+        member.waits_for(generation, ranks);
+    member.receive(letter);
+  });
   changed_.notify_all();
 }
 

@@ -1,7 +1,6 @@
 // The data plane between CPUs: Gloo over TCP. No Gloo type shows here.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 
@@ -13,11 +12,10 @@ struct GlooOptions {
   // An IP address of this machine that members on other machines reach. A world on one machine
   // meets on its loopback, whatever this is.
   std::string address = "127.0.0.1";
-  // Longest wait for one peer while connecting. Collectives have no limit of their own: a hang is
-  // the controller's to find, and it aborts the group.
-  std::chrono::milliseconds connect_limit{30'000};
 };
 
+// Collectives have no limit of time of their own: a hang is the controller's to find, and it aborts
+// the group.
 std::unique_ptr<DataPlane> make_gloo_plane(const GlooOptions& options);
 
 }  // namespace elasticrun::worker

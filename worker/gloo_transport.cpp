@@ -1,7 +1,6 @@
 #include "worker/gloo_transport.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <gloo/common/error.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -23,19 +22,35 @@ namespace elasticrun::worker::gloo_transport {
 
 namespace tcp = gloo::transport::tcp;
 
+std::string cleaned(const std::string& text) {
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 namespace {
 
 // Short against the 10 ms it replaces, long against the cost of a turn (some microseconds).
 constexpr std::chrono::microseconds tick{200};
 
-// A child of the user's program must not hold our connections open.
-void close_on_exec(int fd) {
-  if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+// Numeric IPv4 or IPv6; names are resolved by whoever chose the address.
+std::optional<sockaddr_storage> parse_address(const std::string& text) {
+  sockaddr_storage storage{};
+  auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
+  if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    return storage;
+  }
+  if (::inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    return storage;
+  }
+  return std::nullopt;
 }
 
 // What Gloo looks up by itself goes through a name server, and leaks when the answer is no.
 tcp::attr attributes_of(const std::string& text) {
-  const auto address = parse_address(text, 0);
+  const auto address = parse_address(text);
   if (!address) throw GroupBroken("not an IP address for the data plane: '" + text + "'");
   tcp::attr attributes(text.c_str());
   attributes.ai_family = address->ss_family;
@@ -72,23 +87,6 @@ std::shared_ptr<tcp::Device> device_with_all_signals_blocked(const std::string& 
 }
 
 }  // namespace
-
-std::optional<sockaddr_storage> parse_address(const std::string& text, std::uint16_t port) {
-  sockaddr_storage storage{};
-  auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
-  if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    return storage;
-  }
-  if (::inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    return storage;
-  }
-  return std::nullopt;
-}
 
 Ticker::Ticker(std::shared_ptr<tcp::Device> device)
     : device_(std::move(device)),
@@ -171,7 +169,18 @@ class Buffer final : public tcp::UnboundBuffer {
 
 Pair::Pair(Transport* transport, tcp::Device* device, int rank, std::chrono::milliseconds timeout)
     : tcp::Pair(transport, device, rank, timeout) {
-  close_on_exec(fd_);
+  // Gloo has begun to listen on a port of its own, and would take whoever connects first for the
+  // peer. Closing the socket takes it out of the loop as well.
+  const std::lock_guard lock(m_);
+  ::close(fd_);
+  fd_ = -1;
+  state_ = INITIALIZING;
+}
+
+void Pair::adopt(net::Fd socket) {
+  const std::lock_guard lock(m_);
+  fd_ = socket.release();
+  handleConnected();
 }
 
 // A pair that the loop itself has closed is destroyed by Gloo at once, in mid-handler.
@@ -189,6 +198,7 @@ void Pair::handleEvents(int events) {
     std::this_thread::yield();
     return;
   }
+  if (state_ == INITIALIZING) return;  // somebody had dialled the port that is closed again
   try {
     tcp::Pair::handleEvents(events);
   } catch (const std::exception& error) {
@@ -210,11 +220,25 @@ void Pair::abort() noexcept {
 
 // Called with m_ held, on every way into a state but the constructor's and the destructor's.
 void Pair::changeState(state next) noexcept {
-  if (next == CLOSED) fail_messages_cut_in_the_middle();
+  if (next == CLOSED) {
+    note_loss();
+    fail_messages_cut_in_the_middle();
+  }
   tcp::Pair::changeState(next);
-  if (next != CONNECTING && next != CONNECTED) return;
-  close_on_exec(fd_);
-  if (aborted_) ::shutdown(fd_, SHUT_RDWR);
+  if (next == CONNECTED && aborted_) ::shutdown(fd_, SHUT_RDWR);
+}
+
+void Pair::note_loss() noexcept {
+  if (aborted_ || !ex_) return;
+  try {
+    std::rethrow_exception(ex_);
+  } catch (const std::exception& error) {
+    const std::string text = cleaned(error.what());
+    const bool hung_up = text.find("closed by peer") != text.npos ||
+                         text.find(std::strerror(ECONNRESET)) != text.npos ||
+                         text.find(std::strerror(EPIPE)) != text.npos;
+    static_cast<Transport*>(context_)->note({rank_, hung_up, text});
+  }
 }
 
 // Gloo tells the buffers whose message has not begun, and forgets the ones under way: their waits
@@ -239,6 +263,20 @@ std::unique_ptr<gloo::transport::Pair>& Transport::createPair(int peer) {
   pairs_[static_cast<std::size_t>(peer)] =
       std::make_unique<Pair>(this, device_.get(), peer, getTimeout());
   return pairs_[static_cast<std::size_t>(peer)];
+}
+
+void Transport::adopt(int peer, net::Fd socket) {
+  static_cast<Pair*>(createPair(peer).get())->adopt(std::move(socket));
+}
+
+void Transport::note(PeerTrouble trouble) noexcept {
+  const std::lock_guard lock(mutex_);
+  troubles_.push_back(std::move(trouble));
+}
+
+std::vector<PeerTrouble> Transport::troubles() const {
+  const std::lock_guard lock(mutex_);
+  return troubles_;
 }
 
 std::unique_ptr<gloo::transport::UnboundBuffer> Transport::createUnboundBuffer(void* data,

@@ -1,5 +1,6 @@
-// Gloo's TCP transport with the three things it lacks for a group that may be killed at any time:
-// an abort that wakes everybody, an end for messages cut in the middle, and a quick event loop.
+// Gloo's TCP transport with the things it lacks for a group that may be killed at any time: peers
+// that are known before they are taken (peer_connector.hpp), an abort that wakes everybody, an end
+// for messages cut in the middle, an answer to who was lost first, and a quick event loop.
 //
 // Each is done by overriding what Gloo declares virtual, so a descriptor is touched only by the
 // pair that owns it and under that pair's lock. Why not find the sockets by their addresses in
@@ -21,8 +22,15 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
+
+#include "net/sockets.hpp"
+#include "worker/group.hpp"
 
 namespace elasticrun::worker::gloo_transport {
+
+// A text of Gloo's without "[source file:line] " at its begin.
+std::string cleaned(const std::string& text);
 
 // Gloo's loop thread polls with a timeout of 10 ms, and taking a descriptor out of it waits for the
 // next turn: 10 ms per peer for forming and again for closing. While armed, a periodic timer makes
@@ -55,9 +63,6 @@ class Armed {
   Ticker& ticker_;
 };
 
-// Numeric IPv4 or IPv6 addresses; names are resolved by whoever chose the address.
-std::optional<sockaddr_storage> parse_address(const std::string& text, std::uint16_t port);
-
 // One for the life of the process: an address, a loop thread, its ticker.
 struct Device {
   explicit Device(const std::string& address);  // throws GroupBroken
@@ -85,6 +90,8 @@ class Pair final : public gloo::transport::tcp::Pair {
   Pair(Transport* transport, gloo::transport::tcp::Device* device, int rank,
        std::chrono::milliseconds timeout);
   ~Pair() override;
+  // Takes over a connected socket, once.
+  void adopt(net::Fd socket);
   void handleEvents(int events) override;
   // Shuts down whatever socket this pair has or is about to have.
   void abort() noexcept;
@@ -94,6 +101,7 @@ class Pair final : public gloo::transport::tcp::Pair {
 
  private:
   void fail_messages_cut_in_the_middle() noexcept;
+  void note_loss() noexcept;
 
   std::atomic<bool> aborted_{false};
   std::mutex busy_;  // held while the loop is in here
@@ -104,17 +112,23 @@ class Transport final : public gloo::transport::tcp::Context {
  public:
   using gloo::transport::tcp::Context::Context;
   ~Transport() override;
+  // A pair over that connection.
+  void adopt(int peer, net::Fd socket);
   std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override;
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data,
                                                                       size_t bytes) override;
   void abort() noexcept;
   void fail_all(const std::string& why) noexcept;
+  // What went wrong with which peer, in this order, as long as nobody here has called abort().
+  std::vector<PeerTrouble> troubles() const;
+  void note(PeerTrouble trouble) noexcept;
 
  private:
   friend class Buffer;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_set<class Buffer*> waiting_;
   std::exception_ptr failed_;
+  std::vector<PeerTrouble> troubles_;
 };
 
 // Gloo's own context, with our transport in it.

@@ -10,13 +10,17 @@
 // an address per peer or a timeout; this is what the two have in common and what training needs.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/ids.hpp"
 
 namespace elasticrun::worker {
 
@@ -24,9 +28,20 @@ enum class DataType : std::uint8_t { float32, float64 };
 
 inline constexpr std::size_t size_of(DataType type) { return type == DataType::float32 ? 4 : 8; }
 
+// What a rank has against another rank of its group, or against itself where the trouble is its own
+// (no memory, no descriptors).
+struct PeerTrouble {
+  int rank = 0;
+  // The peer closed the connection: it is dead, or it had trouble of its own.
+  bool hung_up = false;
+  std::string reason;  // with the peer's address and the system's error, for a person
+};
+
 // A peer died, the group was aborted, or a limit of time passed. The group is useless from now on.
 struct GroupBroken : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit GroupBroken(const std::string& text, std::vector<PeerTrouble> with = {})
+      : std::runtime_error(text), troubles(std::move(with)) {}
+  std::vector<PeerTrouble> troubles;  // as far as it is known who is to blame; the first come first
 };
 
 // A message under way. Dropped without wait(), the memory is not touched any more after the
@@ -54,6 +69,10 @@ class Group {
   // What carries this group and, where there are several, by which way it was formed and why so,
   // for a person: "gloo", "nccl shrink: 1 of 4 ranks went and none came". Once connected.
   virtual std::string way() const = 0;
+  // The ranks that a call under way waits for at present, as far as that is known. Any thread.
+  virtual std::vector<int> waits_for() const { return {}; }
+  // Connections to this rank by others than its peers, which were turned away. Any thread.
+  virtual int strangers() const { return 0; }
   // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time,
   // any number of times. Peers fail as well where the transport tells them, as sockets do; who
   // still waits for this rank to dial, or shares memory with it, needs an abort of its own.
@@ -93,13 +112,23 @@ class Group {
   }
 };
 
+// One rank's end of the group of one world.
+struct GroupSpec {
+  int rank = 0;
+  int size = 1;
+  bool one_host = false;  // no member is on another machine
+  Generation generation{};
+  std::string secret = {};  // of the world: 64 hexadecimal digits that only its members know
+  // Longest wait for all peers while connecting.
+  std::chrono::milliseconds connect_limit{30'000};
+};
+
 // Makes groups, and keeps between them what is dear to make. Outlives its groups. Any thread.
 class DataPlane {
  public:
   virtual ~DataPlane() = default;
   // Throws GroupBroken when this machine cannot offer what a group needs.
-  // `one_host`: no member is on another machine.
-  virtual std::unique_ptr<Group> create(int rank, int size, bool one_host = false) = 0;
+  virtual std::unique_ptr<Group> create(const GroupSpec& spec) = 0;
 };
 
 }  // namespace elasticrun::worker

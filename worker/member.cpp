@@ -6,6 +6,12 @@
 #include "base/check.hpp"
 
 namespace elasticrun::worker {
+namespace {
+
+// One trouble makes others; the first ones tell what there is to know.
+constexpr std::size_t complaints_max = 16;
+
+}  // namespace
 
 void Member::receive(const wire::ToWorker& letter) {
   if (evicted_) return;
@@ -25,10 +31,14 @@ void Member::on(const wire::Prepare& prepare) {
     return;
   }
   next_->rank = Rank(static_cast<std::int32_t>(me - world.members.begin()));
-  const bool one_host = std::ranges::all_of(
+  GroupSpec spec{.rank = next_->rank.value,
+                 .size = static_cast<int>(world.members.size()),
+                 .generation = world.generation,
+                 .secret = prepare.secret};
+  spec.one_host = std::ranges::all_of(
       world.members, [&](const wire::Member& member) { return member.host == me->host; });
-  outbox_.push_back(
-      FormGroup{world.generation, next_->rank, static_cast<int>(world.members.size()), one_host});
+  if (prepare.connect_ms > 0) spec.connect_limit = std::chrono::milliseconds(prepare.connect_ms);
+  outbox_.push_back(FormGroup{std::move(spec)});
 }
 
 void Member::published(Generation generation, std::string addresses) {
@@ -40,12 +50,36 @@ void Member::on(const wire::Gathered& gathered) {
     outbox_.push_back(ConnectGroup{gathered.generation, gathered.values});
 }
 
-void Member::formed(Generation generation, std::string way) {
-  if (expects(generation)) send(wire::Prepared{generation, std::move(way)});
+void Member::formed(Generation generation, std::string way, int strangers) {
+  if (expects(generation)) send(wire::Prepared{generation, std::move(way), strangers});
 }
 
-void Member::form_failed(Generation generation, std::string reason) {
-  if (expects(generation)) send(wire::PrepareFailed{generation, std::move(reason)});
+void Member::form_failed(Generation generation, const GroupBroken& error) {
+  if (!expects(generation)) return;
+  send(wire::PrepareFailed{generation, error.what(), complaints(next_->world, error.troubles)});
+}
+
+std::vector<wire::Complaint> Member::complaints(const wire::World& world,
+                                                const std::vector<PeerTrouble>& troubles) const {
+  std::vector<wire::Complaint> complaints;
+  for (const PeerTrouble& trouble : troubles) {
+    const auto rank = static_cast<std::size_t>(trouble.rank);
+    if (complaints.size() == complaints_max || rank >= world.members.size()) break;
+    complaints.push_back({.about = world.members[rank].worker,
+                          .hung_up = trouble.hung_up,
+                          .reason = trouble.reason});
+  }
+  return complaints;
+}
+
+void Member::waits_for(Generation generation, const std::vector<int>& ranks) {
+  const bool enters = running(generation) && !world_->entered;
+  const Place* const place = expects(generation) ? &*next_ : enters ? &*world_ : nullptr;
+  if (!place) return;
+  std::vector<PeerTrouble> troubles;
+  for (const int rank : ranks) troubles.push_back({rank, false, "it was waited for"});
+  waits_ = complaints(place->world, troubles);
+  for (wire::Complaint& complaint : waits_) complaint.waits = true;
 }
 
 void Member::on(const wire::Cancel& cancel) {
@@ -85,19 +119,19 @@ void Member::answer() {
   agreed_ = false;
   if (world_ && world_->world.generation <= aborted_) world_.reset();
   if (phase_ != Phase::outside) phase_ = Phase::waiting;
-  send(wire::Answer{aborted_, committed_});
+  send(wire::Answer{aborted_, committed_, std::exchange(waits_, {})});
   dismiss_if_due();
 }
 
 // The world may have gone since the training thread has looked.
-bool Member::begin_compute() {
-  if (task() != Task::step) return false;
+bool Member::begin_compute(Time now) {
+  if (!lease_holds(now) || task() != Task::step) return false;
   phase_ = Phase::compute;
   return true;
 }
 
-bool Member::may_apply(double votes) {
-  if (phase_ != Phase::compute || evicted_) return false;
+bool Member::may_apply(double votes, Time now) {
+  if (!lease_holds(now) || phase_ != Phase::compute || evicted_) return false;
   // Exact in a float up to 2^24 members.
   agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
   phase_ = Phase::apply;
@@ -127,11 +161,12 @@ bool Member::commit() {
   return true;
 }
 
-void Member::broken(const std::string& reason) {
+void Member::broken(const GroupBroken& error) {
   if (phase_ != Phase::compute && phase_ != Phase::transfer) return;  // aborted meanwhile
   phase_ = Phase::waiting;
   world_->broken = true;
-  send(wire::Broken{world_->world.generation, reason});
+  send(wire::Broken{world_->world.generation, error.what(),
+                    complaints(world_->world, error.troubles)});
   dismiss_if_due();
 }
 
@@ -183,8 +218,14 @@ void Member::ready(const wire::TrainSpec& train) {
 Task Member::task() const {
   if (evicted_) return Task::evicted;
   if (call_ > 0 && released_call_ >= call_) return Task::released;
-  if (!world_ || world_->broken || phase_ == Phase::done) return Task::wait;
+  if (!world_ || world_->broken || phase_ == Phase::done || lease_over_) return Task::wait;
   return world_->entered ? Task::step : Task::enter;
+}
+
+void Member::explain(wire::StepSamples samples) {
+  if (phase_ != Phase::compute) return;  // aborted meanwhile
+  samples.generation = world_->world.generation;
+  send(std::move(samples));
 }
 
 void Member::done(std::int64_t call) {
@@ -195,6 +236,13 @@ void Member::done(std::int64_t call) {
 
 void Member::on(const wire::Release& release) {
   released_call_ = std::max(released_call_, release.call);
+}
+
+void Member::on(const wire::Lease& lease) { lease_ends_ = Time(Duration(lease.ends_ns)); }
+
+bool Member::lease_holds(Time now) {
+  lease_over_ |= now >= lease_ends_;
+  return !lease_over_;
 }
 
 // The new world may have stepped before a slow leaver has applied the last step of the old one. All

@@ -6,6 +6,11 @@
 // when the commit is done. So the number in an Answer is final: nothing of an aborted generation
 // commits after it. A driver holds a lock around each call and does what the outbox says.
 //
+// The gate also keeps the lease of this host. The agent kills its workers when that has ended, but
+// it may be late: swapped out, stopped, or waiting for a file server. So no step is begun or
+// applied after the lease, and a world that the controller has given up cannot go on beside the
+// next one.
+//
 // Why not let each group's own failure decide: a collective that failed on one rank may have
 // succeeded on another. Only the step numbers that all survivors answer tell which state is newest.
 #pragma once
@@ -18,7 +23,9 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "wire/messages.hpp"
+#include "worker/group.hpp"
 
 namespace elasticrun::worker {
 
@@ -28,10 +35,7 @@ struct Send {
 };
 // Create this rank's end of a group and answer with published(), in the background.
 struct FormGroup {
-  Generation generation;
-  Rank rank;
-  int size = 0;
-  bool one_host = false;  // all members are on this machine
+  GroupSpec spec;
 };
 // Connect it to the others and answer with formed() or, any time from FormGroup on, form_failed().
 struct ConnectGroup {
@@ -63,9 +67,11 @@ class Member {
   // ---- control thread
   void receive(const wire::ToWorker& letter);
   void published(Generation generation, std::string addresses);
-  // `way`: see Group.
-  void formed(Generation generation, std::string way);
-  void form_failed(Generation generation, std::string reason);
+  // `way`, `strangers`: see Group.
+  void formed(Generation generation, std::string way, int strangers = 0);
+  void form_failed(Generation generation, const GroupBroken& error);
+  // Directly before an Abort: for which of its peers the group of that generation waits.
+  void waits_for(Generation generation, const std::vector<int>& ranks);
 
   // ---- training thread
   // The program is in train (or start): this worker can become a member, or goes on as one.
@@ -87,15 +93,17 @@ class Member {
   void entered(wire::Entered report);
 
   // Task::step. Each call returns false when the step is to be discarded.
-  bool begin_compute();
+  bool begin_compute(Time now);
   // 1 when this worker wants the switch to the prepared world; rides on the step's reduction.
   double vote() const { return next_ && next_->go ? 1 : 0; }
   // `votes` is the sum over the world: when it equals the size, everybody switches after this step.
-  bool may_apply(double votes);
+  bool may_apply(double votes, Time now);
   // False: the step counts, but the world was aborted meanwhile.
   bool commit();
-  // A collective of this world failed here.
-  void broken(const std::string& reason);
+  // A collective of this world, or the transfer into it, failed here.
+  void broken(const GroupBroken& error);
+  // Of the keeper of the state: who computes what in the step that begins.
+  void explain(wire::StepSamples samples);
   // The samples of this call of train are used.
   void done(std::int64_t call);
   // The program left train.
@@ -129,6 +137,8 @@ class Member {
     bool broken = false;
   };
 
+  std::vector<wire::Complaint> complaints(const wire::World& world,
+                                          const std::vector<PeerTrouble>& troubles) const;
   void on(const wire::Prepare&);
   void on(const wire::Gathered&);
   void on(const wire::Go&);
@@ -136,6 +146,8 @@ class Member {
   void on(const wire::Abort&);
   void on(const wire::Release&);
   void on(const wire::Dismiss&);
+  void on(const wire::Lease&);
+  bool lease_holds(Time now);
   void answer();
   void enter_next();
   void dismiss_if_due();
@@ -156,9 +168,12 @@ class Member {
   bool agreed_ = false;         // this step's reduction said: switch
   Generation aborted_;          // nothing up to here is used any more
   bool owes_answer_ = false;
+  std::vector<wire::Complaint> waits_;  // for its answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
   std::optional<std::string> due_;  // dismissed, at the end of this step
+  Time lease_ends_ = never;
+  bool lease_over_ = false;  // then the agent is late to kill us, and nothing is done any more
   bool evicted_ = false;
   std::string dismissed_;
   std::vector<MemberAction> outbox_;

@@ -4,6 +4,8 @@
 // moment.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -15,7 +17,11 @@ namespace elasticrun::worker {
 
 class Meter {
  public:
-  enum class Phase { idle, compute, reduce, apply, epoch };
+  // Bytes of the state that have come or gone in the transfer of the day; counted by who moves
+  // them.
+  std::atomic<std::uint64_t> transferred{0};
+
+  enum class Phase { idle, compute, reduce, apply, epoch, transfer };
 
   struct StepCost {
     std::int64_t samples = 0;  // of this worker
@@ -41,11 +47,13 @@ class Meter {
   }
   // A sample without its generation and step; the sums begin anew.
   wire::Sample take(Time now) {
-    static constexpr const char* names[] = {"idle", "compute", "reduce", "apply", "epoch"};
+    static constexpr const char* names[] = {"idle",  "compute", "reduce",
+                                            "apply", "epoch",   "transfer"};
     const std::lock_guard lock(mutex_);
     wire::Sample sample = std::exchange(sums_, {});
     sample.waiting_ns = (now - since_).count();
     sample.phase = names[static_cast<int>(phase_)];
+    sample.transfer_bytes = transferred;
     return sample;
   }
 

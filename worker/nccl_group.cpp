@@ -348,9 +348,9 @@ class NcclPlane final : public DataPlane {
   NcclPlane(std::shared_ptr<Gpu> gpu, const NcclLimits& limits)
       : shelf_(std::make_shared<NcclShelf>(std::move(gpu), limits)) {}
 
-  std::unique_ptr<Group> create(int rank, int size, bool) override {
-    ER_CHECK(rank >= 0 && rank < size);
-    return std::make_unique<NcclGroup>(shelf_, rank, size);
+  std::unique_ptr<Group> create(const GroupSpec& spec) override {
+    ER_CHECK(spec.rank >= 0 && spec.rank < spec.size);
+    return std::make_unique<NcclGroup>(shelf_, spec.rank, spec.size);
   }
 
  private:

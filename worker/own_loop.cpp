@@ -1,6 +1,8 @@
 // See own_loop.hpp.
 #include "worker/own_loop.hpp"
 
+#include "base/boot_clock.hpp"
+
 namespace elasticrun::worker {
 namespace {
 
@@ -31,7 +33,7 @@ void OwnLoop::enter_next() {
 
 // False: there is no world to step in at present.
 bool OwnLoop::begin() {
-  return presence_.gate().update([](Member& member) { return member.begin_compute(); });
+  return presence_.gate().update([](Member& member) { return member.begin_compute(boot_now()); });
 }
 
 void OwnLoop::collective(const std::function<void(Group&)>& operation) {
@@ -46,7 +48,7 @@ void OwnLoop::collective(const std::function<void(Group&)>& operation) {
       presence_.meter().enter(Meter::Phase::compute, end);
       return;
     } catch (const GroupBroken& error) {
-      presence_.broken(error.what());
+      presence_.broken(error);
     }
   }
   presence_.table().restore_buffers();
@@ -86,10 +88,10 @@ void OwnLoop::commit() {
     presence_.meter().enter(Meter::Phase::reduce, begun);
     presence_.group()->all_reduce(&votes, DataType::float64, 1);
   } catch (const GroupBroken& error) {
-    presence_.broken(error.what());
+    presence_.broken(error);
     commit_failed();
   }
-  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes); }))
+  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes, boot_now()); }))
     commit_failed();
   presence_.table().commit_buffers();
   ++presence_.progress.step;

@@ -2,11 +2,14 @@
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY NAMES libxxhash.a xxhash REQUIRED)
 find_path(GLOO_INCLUDE gloo/context.h REQUIRED)
+find_path(SODIUM_INCLUDE sodium.h REQUIRED)
+find_library(SODIUM_LIBRARY NAMES libsodium.a sodium REQUIRED)
 
 add_library(elasticrun_worker_plane STATIC
   auto_plane.cpp gloo_group.cpp gloo_transport.cpp gpu.cpp gpu_arithmetic.cpp host_arithmetic.cpp
-  nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
-  transfer_plan.cpp)
+  nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp
+  peer_connector.cpp peer_greeting.cpp quiet_thread.cpp reduction.cpp state.cpp state_image.cpp
+  state_transfer.cpp transfer_plan.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
   set_source_files_properties(host_arithmetic.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -22,8 +25,8 @@ if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
     ${CMAKE_CURRENT_LIST_DIR}/gloo_compat)
 endif()
 target_link_libraries(elasticrun_worker_plane
-  PUBLIC elasticrun_base
-  PRIVATE elasticrun_warnings gloo fmt::fmt ${XXHASH_LIBRARY} Threads::Threads
+  PUBLIC elasticrun_base elasticrun_net
+  PRIVATE elasticrun_warnings gloo fmt::fmt ${SODIUM_LIBRARY} ${XXHASH_LIBRARY} Threads::Threads
           ${CMAKE_DL_LIBS})
 set_target_properties(elasticrun_worker_plane PROPERTIES
   POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -63,9 +63,9 @@ void Presence::await_gpu() const {
   if (table_.gpu()) table_.gpu()->wait();
 }
 
-void Presence::broken(const std::string& why) {
-  if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, why);
-  gate_.update([&](Member& member) { member.broken(why); });
+void Presence::broken(const GroupBroken& error) {
+  if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, error.what());
+  gate_.update([&](Member& member) { member.broken(error); });
   let_go();
 }
 
@@ -88,7 +88,7 @@ void Presence::enter() {
   });
   if (!entry) return;
   let_go();
-  meter_.enter(Meter::Phase::idle, now());
+  meter_.enter(Meter::Phase::transfer, now());
   Group* const group = courier_.borrow(entry->world.generation);
   if (!group) return;  // dropped a moment ago: the member knows
   borrowed_ = entry->world.generation;
@@ -105,7 +105,7 @@ std::optional<wire::Entered> Presence::exchange(const Entry& entry, Group& group
   const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
   TransferResult result;
   try {
-    StateTransfer transfer(group, holders(entry.world), table_);
+    StateTransfer transfer(group, holders(entry.world), table_, &meter_.transferred);
     result = transfer.exchange(encode(progress), !entry.in_place);
     if (!holder) {
       if (!gate_.update([](Member& member) { return member.may_swap(); })) return std::nullopt;
@@ -114,12 +114,12 @@ std::optional<wire::Entered> Presence::exchange(const Entry& entry, Group& group
       install(entry, received);
     }
   } catch (const GroupBroken& error) {
-    broken(error.what());
+    broken(error);
     return std::nullopt;
   } catch (const StateMismatch& error) {
     // A world that has stepped goes on without the newcomer that does not fit.
     if (!holder || progress.step == 0) fail(ELASTICRUN_MISUSE, error.what());
-    broken(error.what());
+    broken(GroupBroken(error.what()));
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     fail(ELASTICRUN_FAILED,

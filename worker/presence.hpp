@@ -33,7 +33,7 @@ class Presence {
   bool await();
   // A collective of the world failed here: tells the controller, and lets the group go. Throws Stop
   // when the GPU is what failed, for this process cannot use it any more.
-  void broken(const std::string& why);
+  void broken(const GroupBroken& error);
   // Out of the world because of a failure of this program.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
   // Until the GPU, where one is used, has done what the program has enqueued. Throws GroupBroken.

@@ -56,8 +56,8 @@ void Solo::prepare(Member& member) {
 }
 
 void Solo::form(Member& member, const FormGroup& order) {
-  group_ = plane_->create(order.rank.value, order.size);
-  member.published(order.generation, group_->publish());
+  group_ = plane_->create(order.spec);
+  member.published(order.spec.generation, group_->publish());
 }
 
 }  // namespace elasticrun::worker

@@ -104,8 +104,9 @@ struct StateTransfer::Work {
   StagingMemory staging;                           // none: receive in place
 };
 
-StateTransfer::StateTransfer(Group& group, std::vector<bool> holds, StateTable& table)
-    : group_(group), holds_(std::move(holds)), table_(table) {
+StateTransfer::StateTransfer(Group& group, std::vector<bool> holds, StateTable& table,
+                             std::atomic<std::uint64_t>* moved)
+    : group_(group), holds_(std::move(holds)), table_(table), moved_(moved) {
   ER_CHECK(table_.sealed() && holds_.size() == static_cast<std::size_t>(group_.size()));
   const auto first = std::find(holds_.begin(), holds_.end(), true);
   ER_CHECK(first != holds_.end(), "a world without a holder of the state");
@@ -114,6 +115,14 @@ StateTransfer::StateTransfer(Group& group, std::vector<bool> holds, StateTable& 
 }
 
 StateTransfer::~StateTransfer() = default;
+
+// Ends what is under way, if anything is.
+void StateTransfer::await(std::unique_ptr<Pending>& pending, std::size_t bytes) {
+  if (!pending) return;
+  pending->wait();
+  pending.reset();
+  if (moved_) *moved_ += bytes;
+}
 
 TransferResult StateTransfer::exchange(const std::string& progress, bool keep_old_state) {
   const auto start = std::chrono::steady_clock::now();
@@ -190,7 +199,7 @@ void StateTransfer::send_part(std::size_t index) {
   std::array<InFlight, depth_of_part> slots;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     InFlight& slot = slots[i % slots.size()];
-    if (slot.going) slot.going->wait();
+    await(slot.going, slot.chunk.bytes);
     slot.chunk = chunks[i];
     slot.data = work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
     if (!slot.data) {
@@ -200,8 +209,7 @@ void StateTransfer::send_part(std::size_t index) {
     slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
     hashes[i] = work_->hash(slot.chunk, slot.data);
   }
-  for (InFlight& slot : slots)
-    if (slot.going) slot.going->wait();
+  for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
   verify(index);
 }
 
@@ -226,14 +234,13 @@ void StateTransfer::receive_parts() {
     if (i >= depth && i - depth < order.size()) take(slots[(i - depth) % slots.size()]);
     if (i < order.size()) {
       InFlight& slot = slots[i % slots.size()];
-      if (slot.going) slot.going->wait();
+      await(slot.going, slot.chunk.bytes);
       slot.part = order[i].second;
       slot.index = order[i].first;
       expect(slot);
     }
   }
-  for (InFlight& slot : slots)
-    if (slot.going) slot.going->wait();
+  for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
   for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
 }
 
@@ -258,7 +265,7 @@ std::byte* StateTransfer::place_of_chunk(InFlight& slot) const {
 }
 
 void StateTransfer::take(InFlight& slot) {
-  slot.coming->wait();
+  await(slot.coming, slot.chunk.bytes);
   const TransferPart& part = work_->plan[slot.part];
   const std::size_t next = place_of(part, group_.rank()) + 1;
   if (next < part.route.size())
@@ -281,18 +288,14 @@ void StateTransfer::move_in_rounds() {
   std::vector<InFlight> slots(2 * work_->plan.size());  // of each part what comes, and what goes
   for (std::size_t round = 0; round < rounds; ++round) {
     post_round(round, slots);
-    for (InFlight& slot : slots)
-      if (slot.going) slot.going->wait();
     for (InFlight& slot : slots) {
-      if (slot.coming) {
-        slot.coming->wait();
-        if (slot.data == slot.scratch.data())
-          work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
-      }
       const bool first_seen = slot.coming || (slot.going && !receiver_);
+      const bool came = slot.coming != nullptr;
+      await(slot.going, slot.chunk.bytes);
+      await(slot.coming, slot.chunk.bytes);
+      if (came && slot.data == slot.scratch.data())
+        work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
       if (first_seen) work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
-      slot.coming.reset();
-      slot.going.reset();
     }
   }
   for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
@@ -347,11 +350,12 @@ void StateTransfer::verify(std::size_t index) {
   const std::uint64_t at =
       work_->chunks[index][static_cast<std::size_t>(ours - own.begin())].offset;
   group_.abort();
-  throw GroupBroken(
-      fmt::format("the state of rank {} arrived damaged (hash {:016x} for {:016x} at byte {}); "
-                  "does its program "
-                  "change registered state outside apply?",
-                  part.route.front(), *ours, *theirs, at));
+  const std::string what = fmt::format(
+      "the state of rank {} arrived damaged (hash {:016x} for {:016x} at byte {}); does its "
+      "program "
+      "change registered state outside apply?",
+      part.route.front(), *ours, *theirs, at);
+  throw GroupBroken(what, {{part.route.front(), false, what}});
 }
 
 void StateTransfer::commit(std::string& progress) noexcept {

@@ -10,6 +10,7 @@
 // found as well.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -37,7 +38,9 @@ struct TransferResult {
 // least one holder); table sealed, its memory unchanged until exchange() returns.
 class StateTransfer {
  public:
-  StateTransfer(Group& group, std::vector<bool> holds, StateTable& table);
+  // `moved`, where it is given, counts the bytes that have come or gone.
+  StateTransfer(Group& group, std::vector<bool> holds, StateTable& table,
+                std::atomic<std::uint64_t>* moved = nullptr);
   ~StateTransfer();
 
   // Collective. `progress` is what travels with the state: given by holders, equal on all of
@@ -62,10 +65,12 @@ class StateTransfer {
   std::byte* place_of_chunk(InFlight& slot) const;
   void take(InFlight& slot);
   void verify(std::size_t part);
+  void await(std::unique_ptr<Pending>& pending, std::size_t bytes);
 
   Group& group_;
   const std::vector<bool> holds_;
   StateTable& table_;
+  std::atomic<std::uint64_t>* const moved_;
   int lead_ = -1;  // the first holder: its layout and progress count
   bool receiver_ = false;
   bool complete_ = false;

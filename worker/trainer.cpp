@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "base/rng.hpp"
 #include "worker/shares.hpp"
@@ -91,7 +92,8 @@ void Trainer::call_due_epochs() {
 // ---------------------------------------------------------------- one step
 
 void Trainer::step() {
-  if (!presence_.gate().update([](Member& member) { return member.begin_compute(); })) return;
+  if (!presence_.gate().update([](Member& member) { return member.begin_compute(boot_now()); }))
+    return;
   const wire::BatchPlan& plan = presence_.world().plan;
   if (plan.global_batch <= 0)
     presence_.fail(ELASTICRUN_MISUSE,
@@ -101,6 +103,7 @@ void Trainer::step() {
   const Progress& progress = presence_.progress;
   const Part part = part_of(progress);
   const Permutation& permutation = order(progress.epoch);
+  if (plan.keeper == presence_.rank() && explained_ != presence_.generation()) explain_step();
   samples_.resize(static_cast<std::size_t>(part.own.count()));
   for (std::size_t i = 0; i < samples_.size(); ++i)
     samples_[i] = permutation[static_cast<std::uint64_t>(part.own.first) + i];
@@ -116,7 +119,7 @@ void Trainer::step() {
     compute(part);
     committed = reduce_and_apply(part);
   } catch (const GroupBroken& error) {
-    presence_.broken(error.what());
+    presence_.broken(error);
   }
   in_step_ = false;
   if (!committed) {
@@ -148,6 +151,28 @@ const Permutation& Trainer::order(std::int64_t epoch) {
   return *order_;
 }
 
+// This step may kill whoever computes it, and then this worker is the one that can still say what
+// they had.
+void Trainer::explain_step() {
+  constexpr std::int64_t named_max = 64;
+  explained_ = presence_.generation();
+  const Progress& progress = presence_.progress;
+  const wire::BatchPlan& plan = presence_.world().plan;
+  const Permutation& permutation = order(progress.epoch);
+  const Range range = step_range(progress, plan.global_batch, options_.samples);
+  wire::StepSamples samples{.epoch = progress.epoch};
+  std::int64_t first = range.first;
+  for (const std::int64_t share : split(range.count(), presence_.size(), plan.weights)) {
+    std::string& text = samples.by_rank.emplace_back();
+    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : " ",
+                          permutation[static_cast<std::uint64_t>(first + i)]);
+    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
+    first += share;
+  }
+  presence_.gate().update([&](Member& member) { member.explain(std::move(samples)); });
+}
+
 void Trainer::compute(const Part& part) {
   reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
                         presence_.world().plan.noise_base > 0);
@@ -176,7 +201,7 @@ void Trainer::compute(const Part& part) {
 // False: the step is discarded.
 bool Trainer::reduce_and_apply(const Part& part) {
   const double votes = reduce();
-  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes); }))
+  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes, boot_now()); }))
     return false;
   weigh_noise(part);
   presence_.meter().enter(Meter::Phase::apply, now());

@@ -46,6 +46,7 @@ class Trainer {
   void step();
   Part part_of(const Progress& progress) const;
   const Permutation& order(std::int64_t epoch);
+  void explain_step();
   void compute(const Part& part);
   bool reduce_and_apply(const Part& part);
   double reduce();
@@ -65,6 +66,7 @@ class Trainer {
   bool training_ = false;
   bool in_step_ = false;            // progress is still that of the step before
   std::int64_t epochs_called_ = 0;  // on_epoch was called up to here
+  Generation explained_;            // world whose first step was explained
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call that were checked
   elasticrun_step step_;
   NoiseScale noise_;                    // the progress's, and from the reduction on with this step

@@ -19,13 +19,15 @@
 #include <set>
 #include <utility>
 
+#include "base/boot_clock.hpp"
 #include "launcher/agent/agent_core.hpp"
+#include "launcher/agent/controller_link.hpp"
+#include "launcher/agent/goodbye.hpp"
 #include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/parcels.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/program.hpp"
-#include "launcher/agent/reach.hpp"
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
 #include "launcher/descriptors.hpp"
@@ -40,8 +42,6 @@ namespace {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
-
-Time now() { return std::chrono::steady_clock::now(); }
 
 AgentLimits limits_of(const AgentStart& start) {
   using ms = std::chrono::milliseconds;
@@ -58,9 +58,10 @@ class Agent {
   void watch_guardian();
   void watch_input();
   Result<void> listen();
-  void connected(Result<Reached> reached);
+  ControllerLink::Handlers handlers_of_link();
+  void connected(const Result<Reached>& reached);
+  void controller_gone(const std::string& reason);
   void resume_output();
-  void controller_lost(const std::string& reason);
   void frame(WorkerId worker, std::string_view payload);
   void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
 
@@ -69,7 +70,13 @@ class Agent {
     held_ = order.hold;
     resume_output();
   }
+  void take(const wire::Beat& beat) {
+    controller_.acknowledged(beat.received);
+    step(beat);
+    for (auto& [worker, session] : letters_) tell_lease(worker, *session);
+  }
   void take(const auto& order) { step(order); }
+  void tell_lease(WorkerId worker, net::Session& library);
   void step(const AgentEvent& event);
   void wake();
   void act(const Spawn& action);
@@ -98,9 +105,8 @@ class Agent {
   asio::steady_timer timer_{io_};
   Time armed_ = never;
   asio::steady_timer good_bye_{io_};
-  std::unique_ptr<Reach> reach_;
+  ControllerLink controller_{io_, handlers_of_link()};
   std::string address_;  // of the data plane here
-  std::unique_ptr<net::Session> controller_;
   std::unique_ptr<net::Listener> listener_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
   std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
@@ -109,8 +115,9 @@ class Agent {
   const std::vector<Gpu> gpus_ = own_gpus();  // by slot, as they were when we came
   std::optional<GpuWatch> gpu_watch_;         // when we have reached the controller
   int exit_code_ = 1;
+  std::string end_reason_;
   bool ending_ = false;
-  bool held_ = false;  // output waits
+  bool held_ = false;  // output waits: the reader of all of it is slow
 };
 
 Agent::Agent(const AgentStart& start, const Guarded& guarded)
@@ -133,8 +140,7 @@ int Agent::run() {
     log("--network: " + for_others.error().text);
     return 1;
   }
-  reach_ = std::make_unique<Reach>(io_, start_, std::move(*for_others), gpus_);
-  reach_->begin([this](Result<Reached> reached) { connected(std::move(reached)); });
+  controller_.begin(start_, std::move(*for_others), gpus_);
   io_.run();
   return joins_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
 }
@@ -168,7 +174,7 @@ void Agent::watch_input() {
     if (failed) return;
     std::array<char, 256> ignored;
     if (::read(input_.native_handle(), ignored.data(), ignored.size()) > 0) return watch_input();
-    if (controller_ && !ending_) log("the channel of the launcher has closed; going on without it");
+    if (!ending_) log("the channel of the launcher has closed; going on without it");
     input_.close();
   });
 }
@@ -181,34 +187,53 @@ void Agent::sweep() {
 
 // ---------------------------------------------------------------- the controller
 
-void Agent::connected(Result<Reached> reached) {
+ControllerLink::Handlers Agent::handlers_of_link() {
+  return {.reached = [this](const Result<Reached>& reached) { connected(reached); },
+          .frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
+          .away = [this] { step(ConnectionLost{}); },
+          .back =
+              [this] {
+                parcels_.ask_again();
+                step(Reconnected{});
+                resume_output();
+              },
+          .controller_gone = [this](const std::string& reason) { controller_gone(reason); },
+          .given_up =
+              [this](const std::string& reason) {
+                controller_.end();
+                step(GivenUp{reason});
+                resume_output();
+              },
+          .bulk_drained = [this] { resume_output(); }};
+}
+
+void Agent::connected(const Result<Reached>& reached) {
   if (!reached) {
     log(reached.error().text);
     return io_.stop();
   }
-  address_ = std::move(reached->address);
+  address_ = reached->address;
   if (joins_) learn(start_, reached->greeted.welcome);
-  if (!reached->through_ssh) watch_input();
-  core_.emplace(limits_of(start_), now());
-  controller_ = std::move(reached->greeted.session);
-  controller_->start(
-      {.on_frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
-       .on_close = [this](const std::string& reason) { controller_lost(reason); },
-       .on_bulk_drained = [this] { resume_output(); }});
+  controller_.learned(start_);
+  if (!reached->through_ssh) {
+    watch_input();
+    tell_guardian(guardian_.native_handle(), start_, reached->controller);
+  }
+  core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
   wake();
 }
 
-void Agent::resume_output() {
-  for (auto& [id, worker] : workers_) worker->resume_output();
+// Output goes to nobody from here on; none may block.
+void Agent::controller_gone(const std::string& reason) {
+  controller_.end();
+  step(ControllerLost{reason});
+  resume_output();
 }
 
-void Agent::controller_lost(const std::string& reason) {
-  controller_.reset();
-  if (ending_) return io_.stop();
-  step(ControllerLost{reason});
-  resume_output();  // to nobody; none may block
+void Agent::resume_output() {
+  for (auto& [id, worker] : workers_) worker->resume_output();
 }
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
@@ -226,7 +251,7 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 
 Result<void> Agent::listen() {
   const net::ListenerOptions options{
-      .role = "worker",
+      .roles = {"worker"},
       .job = start_.job,
       .welcome = {.protocol = wire::protocol, .version = start_.version, .term = start_.term}};
   auto listener = net::listen_unix(
@@ -248,19 +273,26 @@ Result<void> Agent::listen() {
 }
 
 void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId worker) {
-  session->start({.on_frame =
-                      [this, worker](WorkerId, std::string_view payload) {
-                        if (controller_) controller_->send(worker, payload);
-                      },
-                  .on_close = [this, worker](const std::string&) { letters_.erase(worker); }});
+  session->start(
+      {.on_frame = [this, worker](WorkerId,
+                                  std::string_view payload) { controller_.send(worker, payload); },
+       .on_close = [this, worker](const std::string&) { letters_.erase(worker); }});
+  tell_lease(worker, *session);
   letters_[worker] = std::move(session);
+}
+
+void Agent::tell_lease(WorkerId worker, net::Session& library) {
+  const Time ends = core_->lease_ends();
+  if (ends == never) return;
+  const wire::ToWorker lease = wire::Lease{ends.time_since_epoch().count()};
+  library.send(worker, wire::encode(lease));
 }
 
 // ---------------------------------------------------------------- decisions and what follows
 
 void Agent::step(const AgentEvent& event) {
   if (!core_) return io_.stop();  // on the way to the controller: nothing has been started yet
-  for (const AgentAction& action : core_->step(event, now()))
+  for (const AgentAction& action : core_->step(event, boot_now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
   const std::size_t needed = descriptors_for_workers(workers_.size());
@@ -274,7 +306,7 @@ void Agent::wake() {
   armed_ = at;
   timer_.cancel();
   if (at == never) return;
-  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
+  timer_.expires_after(at - boot_now());
   timer_.async_wait([this](const ErrorCode& error) {
     if (error) return;
     armed_ = never;
@@ -324,11 +356,11 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
              gpu_watch_->look();  // its end may be theirs
              step(ProcessExited{id, code, signal});
            },
-       .output_full = [this] { return controller_ && (held_ || controller_->bulk_full()); },
+       .output_full = [this] { return held_ || controller_.bulk_full(); },
        .on_output =
            [this, id](std::int32_t stream, std::string lines) {
              const wire::FromAgent output = wire::Output{id, stream, std::move(lines)};
-             if (controller_) controller_->send_bulk(WorkerId{}, wire::encode(output));
+             controller_.send_bulk(wire::encode(output));
              if (ending_) await_output();
            },
        .on_done =
@@ -360,7 +392,9 @@ void Agent::act(const CallOff& action) {
 }
 
 void Agent::act(const Report& action) {
-  if (controller_) controller_->send(WorkerId{}, wire::encode(action.message));
+  if (const auto* beat = std::get_if<wire::Beat>(&action.message))
+    return controller_.send_beat(*beat);
+  controller_.send(WorkerId{}, wire::encode(action.message));
 }
 
 // Output that still lies in pipes and queues is handed over first, as long as it moves: a
@@ -368,8 +402,8 @@ void Agent::act(const Report& action) {
 void Agent::act(const EndAgent& action) {
   exit_code_ = action.exit_code;
   ending_ = true;
+  end_reason_ = action.reason;
   if (exit_code_ != 0) log(action.reason);
-  if (!controller_) return io_.stop();
   await_output();
   if (workers_.empty()) say_good_bye();
 }
@@ -381,10 +415,11 @@ void Agent::await_output() {
   });
 }
 
+// After all output: it is the last that is heard of us.
 void Agent::say_good_bye() {
   good_bye_.cancel();
-  if (!controller_) return io_.stop();
-  controller_->close(std::chrono::milliseconds(start_.lease_ms));
+  controller_.send_bulk(wire::encode(wire::FromAgent(wire::Goodbye{end_reason_})));
+  controller_.close(std::chrono::milliseconds(start_.lease_ms), [this] { io_.stop(); });
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
 Time AgentCore::wake_at() const {
   if (ended_) return never;
   Time at = std::min(lease_ends_, give_up_at_);
-  if (connected_) at = std::min(at, next_beat_);
+  if (controller_ == Controller::connected) at = std::min(at, next_beat_);
   for (const auto& [id, worker] : workers_)
     if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
   return at;
@@ -94,8 +94,19 @@ void AgentCore::on(const ProcessExited& event, Time) {
   finish(event.worker);
 }
 
+void AgentCore::on(const Reconnected&, Time now) {
+  controller_ = Controller::connected;
+  next_beat_ = now;
+}
+
+void AgentCore::on(const GivenUp& event, Time now) {
+  controller_ = Controller::gone;
+  host_ends(1, "the controller gave this host up: " + event.reason);
+  kill_all(now);
+}
+
 void AgentCore::on(const ControllerLost& event, Time now) {
-  connected_ = false;
+  controller_ = Controller::gone;
   end_with(1, "lost the controller: " + event.reason, limits_.orphan_grace, now);
 }
 
@@ -168,7 +179,7 @@ void AgentCore::finish(WorkerId worker) {
 }
 
 void AgentCore::report(wire::FromAgent message) {
-  if (connected_) actions_.emplace_back(Report{std::move(message)});
+  if (controller_ != Controller::gone) actions_.emplace_back(Report{std::move(message)});
 }
 
 void AgentCore::deadlines(Time now) {
@@ -188,7 +199,7 @@ void AgentCore::deadlines(Time now) {
     actions_.emplace_back(*ending_);
     return;
   }
-  if (connected_ && now >= next_beat_) {
+  if (controller_ == Controller::connected && now >= next_beat_) {
     report(wire::Beat{limits_.term, now.time_since_epoch().count()});
     next_beat_ = now + limits_.beat;
   }

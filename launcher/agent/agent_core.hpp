@@ -50,8 +50,15 @@ struct ProcessExited {
   std::int32_t code = 0;
   std::int32_t signal = 0;
 };
-// The control connection has ended.
+// The control connection is lost; another one is being made. The lease goes on.
+struct ConnectionLost {};
+struct Reconnected {};
+// The controller is gone for good.
 struct ControllerLost {
+  std::string reason;
+};
+// The controller has given this host up, and may have a world without it already.
+struct GivenUp {
   std::string reason;
 };
 // Somebody on this host asks the agent to end (SIGTERM).
@@ -60,9 +67,10 @@ struct Terminated {};
 struct GuardianLost {};
 struct Tick {};
 
-using AgentEvent = std::variant<wire::StartWorker, wire::StopWorker, wire::SignalWorker, wire::Beat,
-                                wire::Shutdown, ProcessStarted, ProcessFailed, ProcessExited,
-                                ControllerLost, Terminated, GuardianLost, Tick>;
+using AgentEvent =
+    std::variant<wire::StartWorker, wire::StopWorker, wire::SignalWorker, wire::Beat,
+                 wire::Shutdown, ProcessStarted, ProcessFailed, ProcessExited, ConnectionLost,
+                 Reconnected, ControllerLost, GivenUp, Terminated, GuardianLost, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -115,6 +123,8 @@ class AgentCore {
     std::vector<std::int32_t> waiting;  // signals for after its start, each once
   };
   using Workers = std::map<WorkerId, Worker>;
+  // To one that is away no beats are sent, and reports wait for the next connection.
+  enum class Controller { connected, away, gone };
 
   void on(const wire::StartWorker& order, Time now);
   void on(const wire::StopWorker& order, Time now);
@@ -124,7 +134,10 @@ class AgentCore {
   void on(const ProcessStarted& event, Time now);
   void on(const ProcessFailed& event, Time now);
   void on(const ProcessExited& event, Time now);
+  void on(const ConnectionLost&, Time) { controller_ = Controller::away; }
+  void on(const Reconnected&, Time now);
   void on(const ControllerLost& event, Time now);
+  void on(const GivenUp& event, Time now);
   void on(const Terminated& event, Time now);
   void on(const GuardianLost& event, Time now);
   void on(const Tick&, Time) {}
@@ -142,7 +155,7 @@ class AgentCore {
   AgentLimits limits_;
   Time lease_ends_;
   Time next_beat_;
-  bool connected_ = true;
+  Controller controller_ = Controller::connected;
   bool host_ends_ = false;          // by our decision, not by an order
   std::optional<EndAgent> ending_;  // what to end with once the workers are gone
   Time give_up_at_ = never;         // then it ends although a worker could not be killed

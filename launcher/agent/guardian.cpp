@@ -17,6 +17,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "launcher/agent/goodbye.hpp"
 #include "launcher/agent/parcel_store.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/say.hpp"
@@ -73,6 +74,7 @@ sigset_t guarded_signals() {
   return signals;
 }
 
+// How it has ended, as waitpid says it.
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
@@ -80,7 +82,7 @@ int wait_for(pid_t agent, const sigset_t& signals) {
     if (signal == SIGUSR1) ::kill(agent, SIGKILL);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
-      if (pid == agent) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      if (pid == agent) return status;
   }
 }
 
@@ -126,7 +128,11 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ::dup2(null, STDIN_FILENO);  // its end belongs to the agent proper
     ::close(null);
-    code = wait_for(child, signals);
+    const int status = wait_for(child, signals);
+    code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    for (const pid_t left : children_of(::getpid())) kill_tree(left);
+    if (WIFSIGNALED(status))
+      say_goodbye(sockets[0], fmt::format("its agent was killed by signal {}", WTERMSIG(status)));
     end_descendants(cleaning_time);
   } else {
     say(fmt::format("cannot start a process: {}", std::strerror(errno)));

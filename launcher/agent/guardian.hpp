@@ -15,7 +15,7 @@ namespace elasticrun::launcher {
 
 // What the guardian gives to the agent proper.
 struct Guarded {
-  int guardian_socket = -1;  // readable (end of file) when the guardian is gone
+  int guardian_socket = -1;  // readable (end of file) when the guardian is gone; see goodbye.hpp
   std::string directory;     // private, mode 0700; removed by whoever is last
 };
 

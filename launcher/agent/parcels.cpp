@@ -88,6 +88,15 @@ bool Parcels::call_off(WorkerId worker) {
   return false;
 }
 
+void Parcels::ask_again() {
+  for (auto& [parcel, copy] : std::exchange(copies_, {})) {
+    const std::vector<wire::StartWorker> orders = std::move(copy->waiting);
+    used_.erase(copy->files->folder());
+    copy.reset();
+    for (const wire::StartWorker& order : orders) start(order);
+  }
+}
+
 void Parcels::take(const wire::ParcelPart& part) {
   const auto found = copies_.find(part.parcel);
   if (found == copies_.end() || found->second->over) return;

@@ -41,6 +41,8 @@ class Parcels {
   // Whether it was waiting; it waits no more.
   bool call_off(WorkerId worker);
   void take(const wire::ParcelPart& part);
+  // Parts may be lost: what is not whole begins anew.
+  void ask_again();
 
  private:
   struct Copy;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "launcher/agent/tls_key.hpp"
 #include "launcher/machine.hpp"
 #include "launcher/network.hpp"
 #include "net/sockets.hpp"
@@ -25,8 +26,10 @@ constexpr std::size_t reasons_max = 2000;                   // bytes
 
 Time now() { return std::chrono::steady_clock::now(); }
 
-net::TlsKey key_of(const AgentStart& start) {
-  return {start.identity, net::from_hex(start.key_hex).value_or(net::Secret{})};
+// A path that swallows everything, as a firewall that has forgotten this connection does, must be
+// noticed early enough to dial again while the lease lasts.
+net::TcpOptions tcp_options_of(const AgentStart& start) {
+  return {.user_timeout = std::chrono::milliseconds(start.lease_ms) / 4};
 }
 
 // Nobody uses it at the moment; whoever wants it later must be quick, as with torchrun's.
@@ -38,11 +41,12 @@ std::uint16_t free_port(const std::string& address) {
 }  // namespace
 
 Reach::Reach(asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
-             std::vector<Gpu> gpus)
+             std::vector<Gpu> gpus, std::int64_t resumes)
     : io_(io),
       start_(start),
       for_others_(std::move(for_others)),
       gpus_(std::move(gpus)),
+      resumes_(resumes),
       key_(key_of(start)),
       order_(start.addresses.size(), !start.stream.empty()),
       timer_(io),
@@ -89,8 +93,8 @@ void Reach::act(const DialThroughSsh&) {
 }
 
 void Reach::act(const GiveUpDialling&) {
-  asio::post(io_, [this, text = "cannot reach the controller: " + what_was_tried()] {
-    if (auto done = std::exchange(done_, nullptr)) done(Error{text});
+  asio::post(io_, [this, error = what_went_wrong()] {
+    if (auto done = std::exchange(done_, nullptr)) done(error);
   });
 }
 
@@ -99,7 +103,8 @@ void Reach::dial(std::size_t way, Result<int> socket, const std::string& where,
                  const std::string& towards, Duration patience) {
   const wire::Hello hello = hello_from(address_towards(towards));
   // The stream is made when the call has been taken.
-  const auto make_stream = [this, way, tls = net::tls_dialler(io_, key_, {})](int fd) {
+  const auto make_stream = [this, way,
+                            tls = net::tls_dialler(io_, key_, tcp_options_of(start_))](int fd) {
     step(DialConnected{way});
     return tls(fd);
   };
@@ -113,7 +118,7 @@ void Reach::dial(std::size_t way, Result<int> socket, const std::string& where,
 void Reach::answered(std::size_t way, const std::string& address, Result<net::Greeted> result) {
   if (!done_) return;
   if (!result) {
-    errors_[way] = result.error().text;
+    errors_[way] = result.error();
     return step(DialFailed{way});
   }
   auto done = std::exchange(done_, nullptr);
@@ -121,6 +126,7 @@ void Reach::answered(std::size_t way, const std::string& address, Result<net::Gr
   Reached reached;
   reached.greeted = std::move(*result);
   reached.address = address;
+  if (way < start_.addresses.size()) reached.controller = start_.addresses[way];
   reached.through_ssh = way == start_.addresses.size();
   done(std::move(reached));
 }
@@ -134,6 +140,7 @@ wire::Hello Reach::hello_from(const std::string& address) const {
   hello.term = start_.term;
   hello.host = start_.host;
   hello.pid = ::getpid();
+  hello.resumes = resumes_;
   hello.name = start_.name;
   hello.slots = start_.slots;
   hello.address = address;
@@ -151,10 +158,17 @@ std::string Reach::address_towards(const std::string& controller) const {
   return data_address(source_towards(controller), ssh ? ssh : "", for_others_);
 }
 
+Error Reach::what_went_wrong() const {
+  Error error{"cannot reach the controller: " + what_was_tried(), errors_.front().number};
+  for (const Error& one : errors_)
+    if (!one.text.empty() && one.number != error.number) error.number = 0;
+  return error;
+}
+
 std::string Reach::what_was_tried() const {
   std::string text;
-  for (const std::string& error : errors_)
-    if (!error.empty()) text += (text.empty() ? "" : "; ") + error;
+  for (const Error& error : errors_)
+    if (!error.text.empty()) text += (text.empty() ? "" : "; ") + error.text;
   std::ranges::replace(text, '\n', ' ');
   return text.empty() ? "no address of it is known" : text;
 }

@@ -22,20 +22,22 @@ namespace elasticrun::launcher {
 
 struct Reached {
   net::Greeted greeted;
+  std::string controller;    // the address that was dialled; empty: through ssh
   std::string address;       // where workers of other hosts reach those here
   bool through_ssh = false;  // standard input and output are taken then
 };
 
 class Reach {
  public:
-  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot.
+  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot;
+  // `resumes`: as in wire::Hello.
   Reach(boost::asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
-        std::vector<Gpu> gpus);
+        std::vector<Gpu> gpus, std::int64_t resumes = -1);
   Reach(const Reach&) = delete;
   Reach& operator=(const Reach&) = delete;
 
   // `done` is called once, never inside the call. This object must live as long as the session that
-  // it gives.
+  // it gives. An error has a number where all ways failed alike, as net::DialDone says.
   void begin(std::function<void(Result<Reached>)> done);
   // Nothing is tried any more, and `done` is not called.
   void stop();
@@ -50,18 +52,20 @@ class Reach {
   void answered(std::size_t way, const std::string& address, Result<net::Greeted> result);
   wire::Hello hello_from(const std::string& address) const;
   std::string address_towards(const std::string& controller) const;
+  Error what_went_wrong() const;
   std::string what_was_tried() const;
 
   boost::asio::io_context& io_;
   const AgentStart start_;
   const std::vector<std::string> for_others_;
   const std::vector<Gpu> gpus_;
+  const std::int64_t resumes_;
   const net::TlsKey key_;
   std::function<void(Result<Reached>)> done_;  // empty once called, or stopped
   DialOrder order_;
   boost::asio::steady_timer timer_;
   std::vector<net::Operation> dialling_;  // by way, as all of these are
-  std::vector<std::string> errors_;
+  std::vector<Error> errors_;
   std::unique_ptr<Relay> relay_;
 };
 

@@ -11,6 +11,8 @@ namespace elasticrun {
 // One line for a person: what is wrong, where (file and line, host, flag), what to try.
 struct Error {
   std::string text;
+  // The system's error number, where a driver's caller may want to act by it; 0: not said.
+  int number = 0;
 };
 
 [[noreturn]] inline void throw_exception_from_error(const Error& error,

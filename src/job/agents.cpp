@@ -16,7 +16,7 @@ constexpr const char* loopback = "127.0.0.1";
 
 }  // namespace
 
-Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
+Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
                const launcher::Machine& machine, const rendezvous::HostKeys& keys,
                Handlers handlers)
     : io_(io),
@@ -92,7 +92,7 @@ void Agents::start(HostId host) {
 void Agents::start_now(HostId host) {
   launcher::AgentStart start = common_;
   start.host = host;
-  rendezvous::HostKey key = keys_.of_host(host);
+  rendezvous::HostKey key = keys_.of_agent(host, roster_.next_run(host));
   start.identity = std::move(key.identity);
   start.key_hex = std::move(key.key_hex);
   start.name = roster_.name(host);

@@ -30,7 +30,7 @@ class Agents {
     std::function<void(HostId, const std::string& line)> line;  // of its standard error
     std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
   };
-  Agents(boost::asio::io_context& io, const JobSpec& spec, const Roster& roster,
+  Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
          const launcher::Machine& machine, const rendezvous::HostKeys& keys, Handlers handlers);
   ~Agents();
 
@@ -61,7 +61,7 @@ class Agents {
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;
-  const Roster& roster_;
+  Roster& roster_;
   const launcher::Machine& machine_;
   const rendezvous::HostKeys& keys_;
   Handlers handlers_;

@@ -13,6 +13,7 @@
 #include <map>
 
 #include "autoscaler/exec.hpp"
+#include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "job/agents.hpp"
@@ -33,6 +34,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr Duration pulse = std::chrono::milliseconds(500);
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
 std::string utc_now() {
@@ -81,18 +83,25 @@ class Run {
   wire::StartWorker start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank);
 
   void feed(const SupervisorEvent& event);
+  void step(const SupervisorEvent& event, Time now);
+  void beat_pulse();
   void arm();
   void act(StartAgent& action) { agents_.start(action.host); }
   void act(KillAgent& action) {
     server_->drop(action.host);
+    post_.gone(action.host);
     agents_.kill(action.host);
     if (roster_.down(action.host) != Roster::News::none)
       asio::post(io_, [this] { hosts_changed(); });
   }
   void act(Order& action) {
+    if (const auto* beat = std::get_if<wire::Beat>(&action.order))
+      return server_->send_beat(action.host, *beat);
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
   }
   void act(Deliver& action) {
+    if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
+      prepare->secret = keys_.of_world(prepare->world.generation);
     server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
   }
   void act(Record& action) { sink_.event(to_json(action.event, utc_now())); }
@@ -105,7 +114,7 @@ class Run {
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
-  Result<HostId> admit(const wire::Hello& hello);
+  Result<rendezvous::KeyOwner> admit(const wire::Hello& hello, const rendezvous::KeyOwner& owner);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
   void signal(int number);
@@ -127,6 +136,8 @@ class Run {
                    }};
   std::unique_ptr<Supervisor> supervisor_;
   asio::steady_timer wake_{io_};
+  asio::steady_timer pulse_{io_};
+  Time last_run_ = boot_now();
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
       io_,
@@ -186,13 +197,20 @@ Result<void> Run::listen() {
                      .orphan_grace_ms = told.orphan_grace_ms};
   options.keys = keys_;
   options.hosts_may_join = !spec_.join_key.empty();
+  options.tcp.user_timeout = spec_.deadlines.agent_timeout / 2;  // then its agent dials again
   rendezvous::ServerHandlers handlers;
-  handlers.knows = [this](HostId host) { return roster_.contains(host); };
+  handlers.knows = [this](const rendezvous::KeyOwner& owner) {
+    return roster_.had_run(owner.host, owner.run);
+  };
   handlers.admit = std::bind_front(&Run::admit, this);
   handlers.agent_up = [this](HostId host, const wire::Hello& hello, const std::string&) {
     agent_up(host, hello);
   };
-  handlers.agent_down = std::bind_front(&Run::agent_gone, this);
+  handlers.agent_away = [this](HostId host, const std::string& reason) {
+    feed(HostAway{host, reason});
+  };
+  handlers.agent_back = [this](HostId host) { feed(HostBack{host}); };
+  handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
     sink_.say(Tone::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
@@ -265,16 +283,36 @@ wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order
 // ---------------------------------------------------------------- the supervisor
 
 void Run::feed(const SupervisorEvent& event) {
-  for (auto& action : supervisor_->step(event, std::chrono::steady_clock::now()))
-    std::visit([this](auto& a) { act(a); }, action);
+  const Time now = boot_now();
+  const Duration pause = now - std::exchange(last_run_, now);
+  if (pause > 2 * pulse) step(StoodStill{pause}, now);
+  step(event, now);
   arm();
 }
 
+void Run::step(const SupervisorEvent& event, Time now) {
+  for (auto& action : supervisor_->step(event, now))
+    std::visit([this](auto& a) { act(a); }, action);
+}
+
+// Runs when nothing else does, so that a longer pause is one of this whole program.
+void Run::beat_pulse() {
+  pulse_.expires_after(pulse);
+  pulse_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec || finish_) return;
+    if (boot_now() - last_run_ > 2 * pulse)
+      feed(Tick{});
+    else
+      last_run_ = boot_now();
+    beat_pulse();
+  });
+}
+
 void Run::arm() {
-  const Time now = std::chrono::steady_clock::now();
+  const Time now = boot_now();
   const Time at = supervisor_->wake_at(now);
   if (finish_ || at == never) return;
-  wake_.expires_at(std::max(at, now));
+  wake_.expires_after(std::max(at, now) - now);
   wake_.async_wait([this](const boost::system::error_code& ec) {
     if (!ec) feed(Tick{});
   });
@@ -286,6 +324,7 @@ void Run::act(Finish& action) {
   advisor_.reset();
   agents_.no_more();
   server_->close();
+  pulse_.cancel();
   last_exit_.expires_after(last_exit_limit);
   last_exit_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
@@ -318,9 +357,13 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (supervisor_->phase() != Phase::closing) return;
   }
   if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
-    return post_.asked(host, *wanted, std::chrono::steady_clock::now());
+    return post_.asked(host, *wanted, boot_now());
   if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
     post_.advise(*failed);
+  if (const auto* beat = std::get_if<wire::Beat>(&*report))
+    server_->acknowledged(host, beat->received);
+  if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
+    return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
   const bool fewer_slots = lost;
@@ -328,11 +371,16 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (fewer_slots) hosts_changed("a GPU was lost");
 }
 
-Result<HostId> Run::admit(const wire::Hello& hello) {
+Result<rendezvous::KeyOwner> Run::admit(const wire::Hello& hello,
+                                        const rendezvous::KeyOwner& owner) {
   if (finish_) return Error{"the job is over"};
-  const auto number = roster_.admit(hello);
-  if (!number) sink_.say(Tone::error, "a host was refused: " + number.error().text);
-  return number;
+  const auto host = roster_.admit(hello);
+  if (!host) {
+    sink_.say(Tone::error, "a host was refused: " + host.error().text);
+    return host.error();
+  }
+  const bool joins = owner.host == no_host;
+  return rendezvous::KeyOwner{*host, joins ? roster_.next_run(*host) : owner.run};
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
@@ -343,6 +391,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {
+  server_->retire(host);
   post_.gone(host);
   const Roster::News news = roster_.down(host);
   if (news == Roster::News::joined) hosts_changed();
@@ -354,10 +403,9 @@ void Run::agent_gone(HostId host, const std::string& reason) {
 // ---------------------------------------------------------------- people
 
 void Run::signal(int number) {
-  if (number == SIGUSR1 || number == SIGUSR2)
-    feed(PassSignal{number});
-  else
-    feed(Interrupt{number});
+  if (number == SIGTSTP) return feed(Suspend{});
+  if (number == SIGUSR1 || number == SIGUSR2) return feed(PassSignal{number});
+  feed(Interrupt{number});
 }
 
 int Run::run() {
@@ -370,6 +418,7 @@ int Run::run() {
     return exit_code::nothing_started;
   }
   signals_.start();
+  beat_pulse();
   roster_.give(spec_.hosts);
   hosts_changed();
   source_.start();

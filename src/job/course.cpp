@@ -30,6 +30,18 @@ void Supervisor::on(rendezvous::Fence& fence, Time now) {
   stop_worker(fence.worker, SIGKILL, Duration::zero(), now);
 }
 
+void Supervisor::on(rendezvous::LeftOut& left, Time now) {
+  const Worker* worker = pool_.find(left.worker);
+  if (!worker || ending()) return;
+  const Duration pause = pool_.leave_out(worker->slot, now);
+  record("left_out", {{"worker", static_cast<std::int64_t>(left.worker.value)},
+                      {"host", wiring_.host_name(worker->slot.host)},
+                      {"pause_s", seconds(pause)},
+                      {"reason", left.reason}});
+  say(Tone::error,
+      fmt::format("{} is left out for {}: {}", name_of(left.worker), to_text(pause), left.reason));
+}
+
 void Supervisor::on(rendezvous::BecameReady&, Time) {}  // staff() looks at who is ready
 
 void Supervisor::batch_said(const wire::TrainSpec& train) {
@@ -41,6 +53,7 @@ void Supervisor::batch_said(const wire::TrainSpec& train) {
 
 void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   happen(Happening::world_formed);
+  standstill_.clear();
   left_ = failed_ = counted_world_ = false;
   short_since_ = never;
   const int size = static_cast<int>(formed.world.members.size());
@@ -60,11 +73,15 @@ void Supervisor::on(rendezvous::WorldFormed& formed, Time now) {
   const auto& plan = formed.world.plan;
   stragglers_.world_changed(formed.world.generation, workers);
   scaler_.world_changed(formed.world.generation, size, plan.global_batch, now);
-  if (shares_.world_changed(formed.world.generation, with_types(formed.world.members),
+  // Shares of a world in which one computes nothing say nothing of its speed.
+  if (plan.keeper < 0 &&
+      shares_.world_changed(formed.world.generation, with_types(formed.world.members),
                             plan.global_batch, plan.weights))
     scaler_.shares_changed();
   work_.world_changed(formed.step, plan.global_batch);
   progress(formed.step);
+  poison_.world_formed(formed.step);
+  has_keeper_ = plan.keeper >= 0;
   record_world(formed);
   say_world(formed, now);
 }
@@ -110,6 +127,9 @@ void Supervisor::say_world(const rendezvous::WorldFormed& formed, Time now) {
           : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
   const std::size_t size = formed.world.members.size();
   const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
+  if (formed.strangers > 0)
+    say(Tone::detail,
+        fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
   tell_troubles(now, true);  // the cause first
   say(Tone::info, fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", worlds_, size,
@@ -171,8 +191,9 @@ void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {
   // A program with a loop of its own ends so: one after the other closes its job.
   if (left_ && !failed_) return happen(Happening::trained);
+  const std::string& why = standstill_.empty() ? lost.reason : standstill_;
   end(exit_code::below_minimum,
-      fmt::format("state lost: {}, and nobody is left who holds the state", lost.reason), now);
+      fmt::format("state lost: {}, and nobody is left who holds the state", why), now);
 }
 
 }  // namespace elasticrun::job

@@ -19,6 +19,7 @@ struct Deadlines {
   Duration lease = std::chrono::seconds(10);
   Duration abort_timeout = std::chrono::seconds(5);
   Duration prepare_timeout = std::chrono::seconds(30);
+  Duration transfer_timeout = std::chrono::seconds(30);
   Duration start_timeout = std::chrono::minutes(5);
   Duration hung = std::chrono::minutes(10);
   Duration grace = std::chrono::seconds(10);
@@ -50,6 +51,8 @@ inline constexpr DeadlineRow deadline_table[] = {
      "for a worker to answer that its step is closed"},
     {"prepare-timeout", "30s", &Deadlines::prepare_timeout, "hung",
      "for all workers to form the next group"},
+    {"transfer-timeout", "30s", &Deadlines::transfer_timeout, "hung",
+     "without a byte of the state moved while workers wait for it"},
     {"start-timeout", "5m", &Deadlines::start_timeout, "",
      "from starting a worker until it is ready to train"},
     {"hung", "10m", &Deadlines::hung, "", "without a committed step a worker has hung"},

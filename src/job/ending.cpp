@@ -46,11 +46,19 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
           clean && training ? "exited with 0 in mid-training without leave()" : why;
       const Tone tone = with_host ? Tone::detail : Tone::error;
       failure(worker.slot, member, fmt::format("{} {}", name, text), tone, now);
+      // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
+      if (own_doing && member && training && signal != SIGKILL)
+        step_killed(fmt::format("{} {}", name, text), now);
       // The next one there would be waited for as long; the others begin without it.
       if (given_up && !worker.ready) pool_.slot_failed(worker.slot, now);
     }
   }
   tell(rendezvous::WorkerGone{id, why, dead_by}, now);
+}
+
+void Supervisor::step_killed(const std::string& who, Time now) {
+  poison_.died(who);
+  if (poison_.certain()) end(exit_code::budget_spent, poison_.words(), now);
 }
 
 // A host that dies takes many members with it, and a kernel short of memory kills several: what one
@@ -156,8 +164,9 @@ void Supervisor::wind_up(Time now) {
     for (const auto& [host, state] : hosts_) out_.push_back(KillAgent{host});
     while (!pool_.workers().empty()) pool_.erase(pool_.workers().begin()->first);
   }
+  // Before the first workers were chosen there are none to wait for, but more may come.
   const bool all_started =
-      first_ && ((first_->empty() && !gathering_) || ending() || phase_ == Phase::trained);
+      ending() || phase_ == Phase::trained || (first_ && first_->empty() && !gathering_);
   const bool all_gone = all_started && pool_.workers().empty();
   const bool more_to_come = library_ && !pool_.all_retired();
   if (all_gone && phase_ == Phase::starting && pool_.slots().empty())

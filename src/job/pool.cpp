@@ -25,13 +25,21 @@ Worker* Pool::find(WorkerId id) {
   return it == workers_.end() ? nullptr : &it->second;
 }
 
+void Pool::stood_still(Duration time) {
+  for (auto& [id, worker] : workers_) {
+    worker.since += time;
+    if (worker.stop_at != never) worker.stop_at += time;
+    if (worker.gone_by != never) worker.gone_by += time;
+  }
+}
+
 std::optional<WorkerId> Pool::worker_in(SlotId slot) const {
   const auto found = in_slot_.find(slot);
   return found == in_slot_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Pool::usable(SlotId slot, Time now) const {
-  if (retired_.contains(slot) || quarantined(slot, now)) return false;
+  if (retired_.contains(slot) || quarantined(slot, now) || left_out(slot, now)) return false;
   const auto trouble = troubles_.find(slot);
   return trouble == troubles_.end() || trouble->second.not_before <= now;
 }
@@ -44,7 +52,8 @@ bool Pool::all_retired() const {
 bool Pool::has_substitute(int size, Time now) const {
   const auto sound = [&](SlotId slot) {
     const auto id = worker_in(slot);
-    return id ? !workers_.at(*id).expected && !quarantined(slot, now) : usable(slot, now);
+    if (!id) return usable(slot, now);
+    return !workers_.at(*id).expected && !quarantined(slot, now) && !left_out(slot, now);
   };
   return std::ranges::count_if(slots_, sound) > size;
 }
@@ -52,11 +61,11 @@ bool Pool::has_substitute(int size, Time now) const {
 std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>& members) const {
   std::vector<SlotId> wanted;
   std::vector<SlotId> free;
-  std::vector<SlotId> slow;
+  std::vector<SlotId> last;
   for (const SlotId slot : slots_) {
     const auto id = worker_in(slot);
     if (id && !workers_.at(*id).expected)
-      (quarantined(slot, now) ? slow : wanted).push_back(slot);
+      (quarantined(slot, now) || left_out(slot, now) ? last : wanted).push_back(slot);
     else if (!id && usable(slot, now))
       free.push_back(slot);
     // A slot whose worker is on its way out is neither: it is free when that one has gone.
@@ -73,18 +82,26 @@ std::vector<SlotId> Pool::wanted(int size, Time now, const std::vector<WorkerId>
   leave(starts);
   leave(waits);
   leave([](SlotId) { return true; });
-  for (const auto& more : {free, slow})
+  for (const auto& more : {free, last})
     for (const SlotId slot : more)
       if (wanted.size() < limit) wanted.push_back(slot);
   return wanted;
 }
 
+namespace {
+
+// 1 s, 2 s, 4 s, ... 5 m: after so many times before.
+Duration pause_after(int times) {
+  return std::min<Duration>(std::chrono::seconds(1 << std::min(times, 10)),
+                            std::chrono::minutes(5));
+}
+
+}  // namespace
+
 void Pool::slot_failed(SlotId slot, Time now) {
   Trouble& trouble = troubles_[slot];
-  const int doublings = std::min(trouble.failures++, 10);
-  const Duration pause =
-      doublings == 0 ? Duration::zero() : std::chrono::seconds(1 << (doublings - 1));
-  trouble.not_before = now + std::min<Duration>(pause, std::chrono::minutes(5));
+  const int before = trouble.failures++;
+  trouble.not_before = before == 0 ? now : now + pause_after(before - 1);
 }
 
 void Pool::host_failed(SlotId slot, Time now) {
@@ -101,6 +118,23 @@ Duration Pool::quarantine(SlotId slot, Time now) {
   return time;
 }
 
+Duration Pool::leave_out(SlotId slot, Time now) {
+  Trouble& trouble = left_out_[slot];
+  const Duration pause = pause_after(trouble.failures++);
+  trouble.not_before = now + pause;
+  return pause;
+}
+
+bool Pool::left_out(SlotId slot, Time now) const {
+  const auto found = left_out_.find(slot);
+  return found != left_out_.end() && now < found->second.not_before;
+}
+
+void Pool::slot_works(SlotId slot) {
+  troubles_.erase(slot);
+  left_out_.erase(slot);
+}
+
 bool Pool::quarantined(SlotId slot, Time now) const {
   const auto found = quarantines_.find(slot);
   return found != quarantines_.end() && now < found->second.until;
@@ -113,6 +147,7 @@ Time Pool::wake_at(Time now) const {
     if (trouble != troubles_.end() && trouble->second.not_before > now)
       at = std::min(at, trouble->second.not_before);
     if (quarantined(slot, now)) at = std::min(at, quarantines_.at(slot).until);
+    if (left_out(slot, now)) at = std::min(at, left_out_.at(slot).not_before);
   }
   return at;
 }

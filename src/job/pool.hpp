@@ -42,13 +42,15 @@ class Pool {
 
   WorkerId start(SlotId slot, Time now);
   Worker* find(WorkerId id);
+  // The controller stood still for that time: no deadline of a worker has run.
+  void stood_still(Duration time);
   const std::map<WorkerId, Worker>& workers() const { return workers_; }
   void erase(WorkerId id);
   std::optional<WorkerId> worker_in(SlotId slot) const;
 
   // The slots that should have a worker when `size` workers are wanted: those that have one first,
   // so that survivors stay (`members` before others, who is ready before who starts), then free
-  // ones in order, then those that have a slow one.
+  // ones in order, then those that have a slow one or one that is left out.
   std::vector<SlotId> wanted(int size, Time now, const std::vector<WorkerId>& members = {}) const;
   // Beyond those that so many workers take there is a slot: free, or with a spare in it. Slots that
   // have a slow worker do not count.
@@ -60,11 +62,15 @@ class Pool {
   // Its host has failed: there is a pause from the first time on.
   void host_failed(SlotId slot, Time now);
   // A worker there has committed a step: all is forgiven.
-  void slot_works(SlotId slot) { troubles_.erase(slot); }
+  void slot_works(SlotId slot);
   // Its worker is slower than others: it is replaced where another slot is free, and no other is
   // started there for a while, twice as long each time. Says for how long.
   Duration quarantine(SlotId slot, Time now);
   bool quarantined(SlotId slot, Time now) const;
+  // No world could be formed with its worker, which is well by itself: neither it nor another one
+  // there is tried for a while, twice as long each time. Says for how long.
+  Duration leave_out(SlotId slot, Time now);
+  bool left_out(SlotId slot, Time now) const;
   // Its worker left by itself: nobody takes its place.
   void retire(SlotId slot) { retired_.insert(slot); }
   // No slot will ever have a worker again; one in its pause will, and where there is none at
@@ -87,6 +93,7 @@ class Pool {
   std::vector<SlotId> slots_;
   std::map<SlotId, Quarantine> quarantines_;
   std::map<SlotId, Trouble> troubles_;
+  std::map<SlotId, Trouble> left_out_;
   std::set<SlotId> retired_;
   std::map<WorkerId, Worker> workers_;
   std::map<SlotId, WorkerId> in_slot_;  // the same, looked up the other way

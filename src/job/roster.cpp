@@ -44,6 +44,11 @@ Result<HostId> Roster::admit(const wire::Hello& hello) {
   return hello.host == no_host ? number_for_newcomer(hello) : hello.host;
 }
 
+bool Roster::had_run(HostId host, std::uint32_t run) const {
+  const auto found = runs_.find(host);
+  return found != runs_.end() && run >= 1 && run <= found->second;
+}
+
 Result<HostId> Roster::number_for_newcomer(const wire::Hello& hello) {
   launcher::Host host;
   host.name = hello.name;

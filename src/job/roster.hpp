@@ -31,6 +31,9 @@ class Roster {
   // The number of the host whose agent greets, a new one where it joins by itself. An error when
   // there is a given one of that name, or what it says of itself makes no sense.
   Result<HostId> admit(const wire::Hello& hello);
+  // An agent is about to be started there, or is there: its number, from 1.
+  std::uint32_t next_run(HostId host) { return ++runs_[host]; }
+  bool had_run(HostId host, std::uint32_t run) const;
   // Its agent is there. What is news: it has joined; or it was given, and there are other slots
   // now.
   enum class News { none, joined, slots };
@@ -75,6 +78,7 @@ class Roster {
   std::map<HostId, launcher::Host> expected_;  // numbered, and not up yet
   std::map<HostId, launcher::Host> joined_;
   std::map<HostId, launcher::Host> met_;
+  std::map<HostId, std::uint32_t> runs_;  // agents that were started there so far
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of all whose agents have been there
   std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; never empty sets

@@ -11,7 +11,7 @@ Signals::Signals(boost::asio::io_context& io, Heard heard) : set_(io), heard_(st
 
 void Signals::start() {
   ::signal(SIGPIPE, SIG_IGN);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) set_.add(number);
+  for (const int number : {SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2}) set_.add(number);
   struct sigaction hup {};
   ::sigaction(SIGHUP, nullptr, &hup);
   if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // nohup(1) stays in force

@@ -8,7 +8,7 @@ namespace elasticrun::job {
 
 class Signals {
  public:
-  // INT, TERM, HUP, USR1 or USR2.
+  // INT, TERM, HUP, TSTP, USR1 or USR2.
   using Heard = std::function<void(int signal)>;
   Signals(boost::asio::io_context& io, Heard heard);
 

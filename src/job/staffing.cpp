@@ -24,6 +24,7 @@ void Supervisor::staff(Time now) {
   const auto with_spares = spares > 0 ? pool_.wanted(target_ + spares, now, members) : wanted;
   start_wanted(with_spares, now);
   dismiss_unwanted(with_spares, now);
+  tell_wanted(with_spares, members, now);
   propose(wanted, now);
 
   // While processes start and groups form, steps are not what they would be.
@@ -178,6 +179,29 @@ void Supervisor::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
   }
 }
 
+// Ready, and nothing is known against it.
+bool Supervisor::may_join(WorkerId id, Time now) const {
+  const auto worker = pool_.workers().find(id);
+  return worker != pool_.workers().end() && worker->second.ready && !worker->second.expected &&
+         worker->second.trouble.empty() && !pool_.left_out(worker->second.slot, now);
+}
+
+// Should the world break, it is filled up by these.
+void Supervisor::tell_wanted(const std::vector<SlotId>& slots, const std::vector<WorkerId>& members,
+                             Time now) {
+  const std::set<WorkerId> in_world(members.begin(), members.end());
+  // One that keeps the state while another one computes, where there is a place for both.
+  const auto places = std::ranges::count_if(
+      pool_.slots(), [&](SlotId slot) { return !failed_hosts_.contains(slot.host); });
+  const int minimum =
+      needs_keeper() && places > 1 ? std::max(spec_.limits.min, 2) : spec_.limits.min;
+  rendezvous::Wanted wanted{.size = std::max(target_, minimum), .minimum = minimum};
+  for (const SlotId slot : slots)
+    if (const auto id = pool_.worker_in(slot); id && !in_world.contains(*id) && may_join(*id, now))
+      wanted.reserves.push_back(*id);
+  tell(wanted, now);
+}
+
 // One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
 // before its victim. It waits for newcomers that are still starting; their start has a deadline of
 // its own. Where nobody comes or goes, the same members may want another plan.
@@ -195,6 +219,7 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
     const Worker& worker = *pool_.find(*id);
     if (worker.ready && !worker.trouble.empty()) continue;  // killed; its exit will be reported
     if (!worker.ready || membership_.is_leaving(*id)) return;
+    if (pool_.left_out(slot, now)) continue;
     change.add.push_back(*id);
   }
   // Who is not wanted leaves, the newest rank first, as far as the minimum allows.

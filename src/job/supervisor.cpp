@@ -36,6 +36,7 @@ rendezvous::MembershipOptions membership_options(
   options.minimum = spec.limits.min;
   options.abort_timeout = spec.deadlines.abort_timeout;
   options.prepare_timeout = spec.deadlines.prepare_timeout;
+  options.transfer_timeout = spec.deadlines.transfer_timeout;
   return options;
 }
 
@@ -76,6 +77,7 @@ std::vector<SupervisorAction> Supervisor::step(const SupervisorEvent& event, Tim
   worker_s_ += seconds(now - counted_) * static_cast<double>(pool_.workers().size());
   counted_ = now;
   std::visit([&](const auto& e) { on(e, now); }, event);
+  check_suspects(now);
   if (phase_ < Phase::closing) check_liveness(now);
   if (!ending()) {
     check_stragglers(now);
@@ -97,130 +99,12 @@ Time Supervisor::wake_at(Time now) const {
     at = std::min(at, std::max(scaler_.wake_at(), now));
   if (gathering_ && !waiting_told_) at = std::min(at, std::max(began_ + silence, now));
   if (change_not_before_ > now) at = std::min(at, change_not_before_);
-  at = std::min({at, patience_ends(), troubles_.wake_at()});
+  at = std::min({at, patience_ends(), troubles_.wake_at(), suspects_.wake_at()});
   for (const auto& [id, worker] : pool_.workers()) {
     at = std::min({at, worker.stop_at, worker.gone_by});
     if (must_become_ready(worker)) at = std::min(at, worker.since + spec_.deadlines.start_timeout);
   }
   return at;
-}
-
-// ---------------------------------------------------------------- hosts
-
-void Supervisor::on(const SlotsChanged& changed, Time now) {
-  pool_.set_slots(changed.slots);
-  scaler_.offers_changed(offers(
-      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start),
-      changed.slots, changed.prices, spec_.price));
-  const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
-  int most = spec_.limits.max > 0 ? spec_.limits.max : within;
-  if (spec_.limits.max_hosts > 0) most = std::min(most, within);
-  if (membership_.ever_formed()) {
-    // A person edited the hosts; who chose no size wants them all.
-    if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
-    move_reason_ = changed.why;
-    return;
-  }
-  if (!first_ && short_since_ == never)
-    record("job_started", {{"program", spec_.argv},
-                           {"policy", spec_.policy},
-                           {"slots", static_cast<std::int64_t>(changed.slots.size())}});
-  target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
-  if (gathering_) begin(changed.guessed, now);
-}
-
-void Supervisor::on(const HostUp& up, Time now) {
-  Host& host = hosts_[up.host];
-  host.asked = host.up = true;
-  failed_hosts_.erase(up.host);
-  troubles_.over(wiring_.host_name(up.host));
-  host.leased_until = now + spec_.deadlines.lease;
-  liveness_.host_heard(up.host, now);
-  record("host_up", {{"host", wiring_.host_name(up.host)}});
-}
-
-void Supervisor::on(const HostDown& down, Time now) {
-  const auto host = hosts_.find(down.host);
-  if (host == hosts_.end() || !host->second.asked) return;
-  const bool was_up = host->second.up;
-  const Time dead_by = host->second.leased_until + spec_.deadlines.beat;  // and time for the kill
-  hosts_.erase(host);
-  liveness_.host_gone(down.host);
-  const std::string name = wiring_.host_name(down.host);
-  record("host_down",
-         {{"host", name}, {"reason", phase_ == Phase::closing ? "the job is over" : down.reason}});
-  std::vector<WorkerId> lost;
-  for (const auto& [id, worker] : pool_.workers())
-    if (worker.slot.host == down.host) lost.push_back(id);
-  failed_hosts_.insert(down.host);
-  const bool nothing = gathering_ && first_ && std::ranges::all_of(pool_.slots(), [&](SlotId slot) {
-                         return failed_hosts_.contains(slot.host);
-                       });
-  if (!ending()) {
-    const std::string with =
-        lost.empty() ? ""
-                     : fmt::format(" with {} worker{}", lost.size(), lost.size() == 1 ? "" : "s");
-    if (!nothing || failed_hosts_.size() > 1)
-      troubles_.add(name,
-                    was_up ? fmt::format("host lost{}: {}", with, down.reason)
-                           : "cannot be used: " + down.reason,
-                    now);
-    for (const SlotId slot : pool_.slots())
-      if (slot.host == down.host) pool_.host_failed(slot, now);
-  }
-  const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
-  for (const WorkerId id : lost)
-    worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
-  if (nothing)
-    end(exit_code::nothing_started,
-        fmt::format("nothing could be started{}: {}: {}",
-                    failed_hosts_.size() > 1 ? "; the last" : "", name, down.reason),
-        now);
-}
-
-void Supervisor::on(const FromHost& from, Time now) {
-  if (!hosts_.contains(from.host)) return;
-  liveness_.host_heard(from.host, now);
-  std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
-}
-
-void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
-  Worker* worker = pool_.find(started.worker);
-  if (!worker) return;
-  worker->running = true;
-  record("worker_started", {{"worker", static_cast<std::int64_t>(started.worker.value)},
-                            {"host", wiring_.host_name(host)},
-                            {"slot", static_cast<std::int64_t>(worker->slot.index)},
-                            {"pid", static_cast<std::int64_t>(started.pid)}});
-}
-
-void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
-  worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
-}
-
-void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
-  if (!exited.host_ends.empty())
-    return worker_ended(exited.worker,
-                        {exit_code::below_minimum, 0,
-                         fmt::format("was stopped with its host {} ({})", wiring_.host_name(host),
-                                     exited.host_ends),
-                         now},
-                        now);
-  std::string how = fmt::format("exited with code {}", exited.code);
-  if (exited.signal != 0)
-    how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
-                      ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
-  worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
-}
-
-// Only told while agents end: one that still hands over what its workers have printed is not late.
-void Supervisor::hear(HostId, const wire::Output&, Time now) {
-  if (phase_ == Phase::closing) deadline_ = now + closing_time;
-}
-
-void Supervisor::hear(HostId id, const wire::Beat& beat, Time now) {
-  hosts_.at(id).leased_until = now + spec_.deadlines.lease;
-  out_.push_back(Order{id, wire::Beat{Term(1), beat.clock_ns}});
 }
 
 // ---------------------------------------------------------------- workers
@@ -253,12 +137,26 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* done = std::get_if<wire::Done>(&from.letter)) {
     progress(done->step);
   }
+  if (const auto* broken = std::get_if<wire::Broken>(&from.letter))
+    hear_complaints(broken->complaints, now);
+  if (const auto* samples = std::get_if<wire::StepSamples>(&from.letter)) hear_samples(*samples);
+  if (const auto* failed = std::get_if<wire::PrepareFailed>(&from.letter))
+    hear_complaints(failed->complaints, now);
   tell(rendezvous::Letter{from.worker, from.letter}, now);
+}
+
+void Supervisor::hear_samples(const wire::StepSamples& samples) {
+  std::string text = fmt::format("in epoch {}", samples.epoch);
+  for (std::size_t rank = 0; rank < samples.by_rank.size(); ++rank)
+    if (!samples.by_rank[rank].empty())
+      text += fmt::format(", rank {} had samples {}", rank, samples.by_rank[rank]);
+  poison_.samples(std::move(text));
 }
 
 void Supervisor::progress(Step step) {
   if (step <= newest_) return;
   newest_ = step;
+  poison_.committed(step);
   failures_ = 0;
   work_.committed(step);
 }
@@ -332,6 +230,31 @@ void Supervisor::on(const Interrupt& interrupt, Time now) {
                               to_text(spec_.deadlines.grace)));
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
   end(exit_code::signal_base + number, fmt::format("stopped by SIG{}", name), now);
+}
+
+// Whatever has not been heard meanwhile blames nobody. Leases have run all the same: agents count
+// by clocks of their own.
+void Supervisor::on(const StoodStill& stood, Time now) {
+  if (stood.time < spec_.deadlines.agent_timeout / 2) return;
+  standstill_ = fmt::format("this program stood still for {} (stopped, or its machine was)",
+                            to_text(stood.time));
+  const bool longer = stood.time >= spec_.deadlines.lease;
+  say(Tone::error,
+      longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
+                           standstill_, to_text(spec_.deadlines.lease))
+             : standstill_);
+  if (!longer) standstill_.clear();
+  liveness_.stood_still(stood.time, now);
+  suspects_.stood_still(stood.time);
+  pool_.stood_still(stood.time);
+  tell(rendezvous::StoodStill{stood.time}, now);
+}
+
+void Supervisor::on(const Suspend&, Time) {
+  say(Tone::error,
+      "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; to "
+      "have "
+      "the terminal back, start it with & or in tmux");
 }
 
 void Supervisor::on(const PassSignal& pass, Time) {

@@ -21,6 +21,7 @@
 #include "autoscaler/stragglers.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
+#include "job/poison.hpp"
 #include "job/pool.hpp"
 #include "job/sink.hpp"
 #include "job/spec.hpp"
@@ -28,6 +29,7 @@
 #include "job/work.hpp"
 #include "rendezvous/liveness.hpp"
 #include "rendezvous/membership.hpp"
+#include "rendezvous/suspects.hpp"
 
 namespace elasticrun::job {
 
@@ -48,6 +50,14 @@ struct HostDown {
   HostId host;
   std::string reason;
 };
+// Its control connection is lost, and it may dial again; it has.
+struct HostAway {
+  HostId host;
+  std::string reason;
+};
+struct HostBack {
+  HostId host;
+};
 struct FromHost {
   HostId host;
   wire::FromAgent report;
@@ -64,6 +74,12 @@ struct Interrupt {
 struct PassSignal {
   std::int32_t signal = 0;
 };
+// The controller itself did not run for that time: stopped, suspended, or moved to another machine.
+struct StoodStill {
+  Duration time{};
+};
+// Ctrl-Z.
+struct Suspend {};
 // A person wants this size.
 struct Scale {
   int size = 0;
@@ -73,8 +89,9 @@ struct Advised {
   Result<std::string> output;
 };
 struct Tick {};
-using SupervisorEvent = std::variant<SlotsChanged, HostUp, HostDown, FromHost, FromWorker,
-                                     Interrupt, PassSignal, Scale, Advised, Tick>;
+using SupervisorEvent =
+    std::variant<SlotsChanged, HostUp, HostDown, HostAway, HostBack, FromHost, FromWorker,
+                 StoodStill, Suspend, Interrupt, PassSignal, Scale, Advised, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -146,12 +163,17 @@ class Supervisor {
  private:
   Supervisor(const JobSpec& spec, Wiring wiring, autoscaler::Autoscaler scaler);
 
-  // supervisor.cpp: events
+  // hosts.cpp
   void on(const SlotsChanged&, Time now);
   void on(const HostUp&, Time now);
   void on(const HostDown&, Time now);
+  void on(const HostAway&, Time now);
+  void on(const HostBack&, Time now);
   void on(const FromHost&, Time now);
+  // supervisor.cpp: workers and people
   void on(const FromWorker&, Time now);
+  void on(const StoodStill&, Time now);
+  void on(const Suspend&, Time);
   void on(const Interrupt&, Time now);
   void on(const PassSignal&, Time now);
   void on(const Scale&, Time now);
@@ -164,6 +186,10 @@ class Supervisor {
   void hear(HostId, const wire::ParcelWanted&, Time) {}
   void hear(HostId, const wire::Beat&, Time now);
   void hear(HostId, const wire::GpuLost&, Time now);
+  void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
+  void hear_samples(const wire::StepSamples& samples);
+  void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
+  void check_suspects(Time now);
   void check_liveness(Time now);
   bool watches_stragglers() const;
   void check_stragglers(Time now);
@@ -174,6 +200,7 @@ class Supervisor {
   void tell(const rendezvous::Event& event, Time now);
   void on(rendezvous::ToMember&, Time now);
   void on(rendezvous::Fence&, Time now);
+  void on(rendezvous::LeftOut&, Time now);
   void on(rendezvous::BecameReady&, Time now);
   void on(rendezvous::WorldFormed&, Time now);
   void record_world(const rendezvous::WorldFormed&);
@@ -200,13 +227,17 @@ class Supervisor {
   void start_wanted(const std::vector<SlotId>& wanted, Time now);
   void give_up_late_starters(Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
+  void tell_wanted(const std::vector<SlotId>& slots, const std::vector<WorkerId>& members,
+                   Time now);
   void propose(const std::vector<SlotId>& wanted, Time now);
   void decide_size(Time now);
   void tell_forecast(const autoscaler::Decision& decision);
   bool startable(SlotId slot) const;
   bool must_become_ready(const Worker& worker) const;
+  bool may_join(WorkerId id, Time now) const;
 
   // planning.cpp: which plan a world gets
+  bool needs_keeper() const;
   wire::BatchPlan plan_for(const std::vector<wire::Member>& members) const;
   std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
   std::optional<std::string> better_plan(Time now);
@@ -221,6 +252,7 @@ class Supervisor {
   };
   void worker_ended(WorkerId id, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
+  void step_killed(const std::string& who, Time now);
   void end(int code, std::string words, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now);
   void leave_unkillable(Time now);
@@ -266,6 +298,7 @@ class Supervisor {
   autoscaler::Shares shares_;
   rendezvous::Membership membership_;
   rendezvous::Liveness liveness_;
+  rendezvous::Suspects suspects_;
   autoscaler::Stragglers stragglers_;
   Pool pool_;
   Phase phase_ = Phase::starting;
@@ -283,6 +316,8 @@ class Supervisor {
   int target_ = 0;                         // workers wanted
   std::int64_t target_batch_ = 0;          // with it, where the policy says so
   int max_restarts_ = 10;
+  Poison poison_;
+  bool has_keeper_ = false;     // the present world has a member that computes nothing
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it
   Step newest_ = no_state;
@@ -300,6 +335,7 @@ class Supervisor {
   std::string move_reason_;           // why the size is about to change
   std::optional<bool> forecast_met_;  // as a person was last told
 
+  std::string standstill_;  // ours, long enough for hosts to stop their workers; empty: none
   int exit_code_ = 0;
   std::string words_;
   bool interrupted_ = false;

@@ -47,7 +47,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   void connected();
   void greet(const std::string& handshake_error);
   void welcomed(WorkerId worker, std::string_view payload);
-  void fail(std::string text);
+  void fail(std::string text, int number = 0);
 
   asio::io_context& io_;
   std::string where_;
@@ -84,7 +84,8 @@ void Dial::connected() {
   if (!done_) return;  // the deadline was first
   const int error_number = connect_error(socket_.native_handle());
   if (error_number != 0)
-    return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)));
+    return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)),
+                error_number);
   session_ = std::make_unique<Session>(io_, make_stream_(socket_.release()));
   session_->handshake([weak = weak_from_this()](const std::string& error) {
     if (const auto self = weak.lock()) self->greet(error);
@@ -117,7 +118,7 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
   if (welcome->proof != session_->proof(Side::listener))
     return fail(fmt::format("{} does not share our key: its greeting does not prove it", where_));
   if (!welcome->refused.empty())
-    return fail(fmt::format("{} refused: {}", where_, welcome->refused));
+    return fail(fmt::format("{} refused: {}", where_, welcome->refused), EACCES);
   if (welcome->protocol != wire::protocol)
     return fail(
         fmt::format("{} speaks protocol {} (version {}), not {}; use one version on both sides",
@@ -127,13 +128,13 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
   std::exchange(done_, nullptr)(Greeted{std::move(session_), std::move(*welcome)});
 }
 
-void Dial::fail(std::string text) {
+void Dial::fail(std::string text, int number) {
   if (!done_) return;
   deadline_.cancel();
   error_code ignored;  // it is closed already when a session has taken it over
   socket_.close(ignored);
   session_.reset();
-  std::exchange(done_, nullptr)(Error{std::move(text)});
+  std::exchange(done_, nullptr)(Error{std::move(text), number});
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ struct Greeted {
   std::unique_ptr<Session> session;  // held: frames come after its start
   wire::Welcome welcome;
 };
-// Called once, never inside the call of dial.
+// Called once, never inside the call of dial. An error has the number of the system where the
+// connection could not be made, and EACCES where the other side has refused us by word.
 using DialDone = std::function<void(Result<Greeted>)>;
 // Owns what is under way: letting go of it cancels, and the handler is not called any more.
 using Operation = std::shared_ptr<void>;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -42,8 +43,9 @@ Result<void> check_hello(const wire::Hello& hello, const ListenerOptions& option
         fmt::format("this is protocol {} (version {}), you speak protocol {} (version {}); "
                     "use one version on both sides",
                     ours.protocol, ours.version, hello.protocol, hello.version)};
-  if (hello.role != options.role)
-    return Error{fmt::format("expected the role '{}', got '{}'", options.role, hello.role)};
+  if (std::ranges::count(options.roles, hello.role) == 0)
+    return Error{
+        fmt::format("expected the role '{}', got '{}'", options.roles.front(), hello.role)};
   if (hello.job != options.job)
     return Error{fmt::format("this is job '{}', not '{}'", options.job, hello.job)};
   return {};

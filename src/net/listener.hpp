@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -27,8 +28,8 @@ struct Peer {
 };
 
 struct ListenerOptions {
-  std::string role;       // the only role that is welcome: "agent" or "worker"
-  std::string job;        // the only job
+  std::vector<std::string> roles;  // that are welcome: "agent", "guardian", "worker"
+  std::string job;                 // the only job
   wire::Welcome welcome;  // our protocol, version and term; the rest is filled in here and by admit
   Duration greeting_time = greeting_time_default;
   // The same when all places are taken and somebody waits for one.

@@ -48,7 +48,9 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
       : io(context), stream(std::move(s)), reader(wire::frame_bytes_max), deadline(context) {}
 
   void start(Handlers new_handlers, std::size_t payload_max);
-  void queue(WorkerId worker, std::string_view payload, bool is_bulk);
+  bool has_room_for(std::size_t bytes);
+  void queue_control(WorkerId worker, std::string_view payload, bool passing);
+  void queue_bulk(std::string frame);
   void close(Duration flush_time);
   void end(std::string why);
   void abandon();
@@ -77,6 +79,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   std::size_t bulk_bytes = 0;
   std::string writing;  // being written; empty: no write under way
   bool bulk_was_full = false;
+  std::uint64_t received = 0;  // frames that are not passing
 
   State state = State::open;
   bool reading = false, flush_posted = false, pump_posted = false, finished = false;
@@ -109,6 +112,7 @@ void Session::Impl::pump() {
     if (!next) return end(next.error().text);
     if (!*next) break;
     const std::shared_ptr<Handlers> keep = handlers;
+    received += !(*next)->passing;
     keep->on_frame((*next)->worker, (*next)->payload);
   }
   if (state == State::closed) return tell_close();
@@ -129,17 +133,24 @@ void Session::Impl::read() {
                     });
 }
 
-void Session::Impl::queue(WorkerId worker, std::string_view payload, bool is_bulk) {
-  if (state != State::open || write_failed) return;  // on_close tells
-  if (queued_bytes() + payload.size() > wire::control_queue_max)
-    return end(fmt::format("the other side does not read: {} bytes wait for it", queued_bytes()));
-  if (is_bulk) {
-    wire::append_frame(bulk.emplace_back(), worker, payload);
-    bulk_bytes += bulk.back().size();
-    bulk_was_full = bulk_was_full || bulk_bytes >= wire::bulk_queue_high;
-  } else {
-    wire::append_frame(control, worker, payload);
-  }
+bool Session::Impl::has_room_for(std::size_t bytes) {
+  if (state != State::open || write_failed) return false;  // on_close tells
+  if (queued_bytes() + bytes <= wire::control_queue_max) return true;
+  end(fmt::format("the other side does not read: {} bytes wait for it", queued_bytes()));
+  return false;
+}
+
+void Session::Impl::queue_control(WorkerId worker, std::string_view payload, bool passing) {
+  if (!has_room_for(payload.size())) return;
+  wire::append_frame(control, worker, payload, passing);
+  post_flush();
+}
+
+void Session::Impl::queue_bulk(std::string frame) {
+  if (!has_room_for(frame.size())) return;
+  bulk_bytes += frame.size();
+  bulk.push_back(std::move(frame));
+  bulk_was_full = bulk_was_full || bulk_bytes >= wire::bulk_queue_high;
   post_flush();
 }
 
@@ -223,7 +234,6 @@ void Session::Impl::end(std::string why) {
   deadline.cancel();
   stream->close();
   control.clear();
-  bulk.clear();
   bulk_bytes = 0;
   bulk_was_full = false;
   post_pump();
@@ -246,13 +256,24 @@ Session::~Session() { impl_->abandon(); }
 void Session::start(Handlers handlers, std::size_t payload_max) {
   impl_->start(std::move(handlers), payload_max);
 }
-void Session::hold() { impl_->handlers.reset(); }
+void Session::hold() {
+  impl_->handlers.reset();
+  impl_->received = 0;
+}
+std::uint64_t Session::received() const { return impl_->received; }
 void Session::send(WorkerId worker, std::string_view payload) {
-  impl_->queue(worker, payload, false);
+  impl_->queue_control(worker, payload, false);
+}
+void Session::send_passing(WorkerId worker, std::string_view payload) {
+  impl_->queue_control(worker, payload, true);
 }
 void Session::send_bulk(WorkerId worker, std::string_view payload) {
-  impl_->queue(worker, payload, true);
+  std::string frame;
+  wire::append_frame(frame, worker, payload, true);
+  impl_->queue_bulk(std::move(frame));
 }
+void Session::send_bulk_frame(std::string frame) { impl_->queue_bulk(std::move(frame)); }
+std::deque<std::string> Session::unwritten_bulk() { return std::exchange(impl_->bulk, {}); }
 bool Session::bulk_full() const { return impl_->bulk_was_full; }
 void Session::close(Duration flush_time) { impl_->close(flush_time); }
 void Session::abort() { impl_->end("aborted here"); }

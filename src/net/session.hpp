@@ -14,6 +14,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -60,11 +62,21 @@ class Session {
   // Drops the handlers and reads no further frame until start.
   void hold();
 
+  // Frames that handlers were given since hold(), or since the beginning; passing ones not counted.
+  std::uint64_t received() const;
+
   // Control. A peer that does not read until control_queue_max bytes wait for it loses the session.
   void send(WorkerId worker, std::string_view payload);
-  // Bulk: sent when no control waits. Look at bulk_full first and wait for on_bulk_drained.
+  // Likewise, but marked as one that is not counted.
+  void send_passing(WorkerId worker, std::string_view payload);
+  // Bulk: sent when no control waits, and not counted. Look at bulk_full first and wait for
+  // on_bulk_drained.
   void send_bulk(WorkerId worker, std::string_view payload);
   bool bulk_full() const;
+  // Whole frames of bulk that were not written, also when the session is closed; and one of them
+  // for another session.
+  std::deque<std::string> unwritten_bulk();
+  void send_bulk_frame(std::string frame);
 
   // Sends what is queued (control and bulk) and closes when the peer has taken it, or has taken
   // nothing for that time.

@@ -75,8 +75,8 @@ void Process::do_outbox() {
         stage_.invariants.answered(id_, answer->generation, answer->committed);
       handlers_.send(std::move(send->letter));
     } else if (const auto* form = std::get_if<worker::FormGroup>(&action)) {
-      stage_.plane.create(form->generation, id_, form->size);
-      later(stage_.between_us(10, 5000), [this, g = form->generation] {
+      stage_.plane.create(form->spec.generation, id_, form->spec.size);
+      later(stage_.between_us(10, 5000), [this, g = form->spec.generation] {
         member_.published(g, "address");
         do_outbox();
       });
@@ -88,7 +88,7 @@ void Process::do_outbox() {
                                   if (ok)
                                     member_.formed(g, "simulated");
                                   else
-                                    member_.form_failed(g, "a peer went away");
+                                    member_.form_failed(g, worker::GroupBroken("a peer went away"));
                                   do_outbox();
                                 });
                               });
@@ -178,7 +178,7 @@ void Process::enter() {
                             now_or_thawed([this, g, ok = sum.has_value()] {
                               if (!ok || stage_.holders[g].empty()) {
                                 busy_ = false;
-                                member_.broken("the transfer broke");
+                                member_.broken(worker::GroupBroken("the transfer broke"));
                                 do_outbox();
                                 return pump();
                               }
@@ -229,7 +229,7 @@ void Process::step() {
     phase("idle");
     return do_outbox();
   }
-  member_.begin_compute();
+  member_.begin_compute(stage_.queue.now());
   busy_ = true;
   phase("compute");
   if (hangs_) return;
@@ -257,11 +257,11 @@ void Process::step() {
 void Process::reduced(Generation generation, std::optional<double> votes) {
   if (!votes) {
     busy_ = false;
-    member_.broken("the reduction broke");
+    member_.broken(worker::GroupBroken("the reduction broke"));
     do_outbox();
     return pump();
   }
-  if (!member_.may_apply(*votes)) {
+  if (!member_.may_apply(*votes, stage_.queue.now())) {
     busy_ = false;
     return pump();
   }

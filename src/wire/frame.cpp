@@ -14,6 +14,8 @@ namespace {
 // A buffer that one big frame has blown up is given back.
 constexpr std::size_t keep_capacity = 1u << 20;
 
+constexpr std::uint32_t passing_bit = 1u << 31;
+
 void append_u32(std::string& out, std::uint32_t x) {
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(x >> shift & 255);
 }
@@ -26,9 +28,9 @@ std::uint32_t read_u32(const char* p) {
 
 }  // namespace
 
-void append_frame(std::string& out, WorkerId worker, std::string_view payload) {
+void append_frame(std::string& out, WorkerId worker, std::string_view payload, bool passing) {
   ER_CHECK(payload.size() <= frame_bytes_max);
-  append_u32(out, static_cast<std::uint32_t>(payload.size()));
+  append_u32(out, static_cast<std::uint32_t>(payload.size()) | (passing ? passing_bit : 0));
   append_u32(out, worker.value);
   out += payload;
 }
@@ -48,15 +50,17 @@ Result<std::optional<Frame>> FrameReader::next() {
   const std::size_t have = buffer_.size() - begin_;
   if (have < frame_header_bytes) return std::optional<Frame>();
   const char* header = buffer_.data() + begin_;
-  const std::size_t size = read_u32(header);
+  const std::uint32_t first = read_u32(header);
+  const std::size_t size = first & ~passing_bit;
   if (size > payload_max_)
     return Error{
         fmt::format("a frame of {} bytes came where at most {} are allowed; not elasticrun?", size,
                     payload_max_)};
   if (have - frame_header_bytes < size) return std::optional<Frame>();
   begin_ += frame_header_bytes + size;
-  return std::optional<Frame>(
-      Frame{WorkerId(read_u32(header + 4)), std::string_view(header + frame_header_bytes, size)});
+  return std::optional<Frame>(Frame{WorkerId(read_u32(header + 4)),
+                                    std::string_view(header + frame_header_bytes, size),
+                                    (first & passing_bit) != 0});
 }
 
 }  // namespace elasticrun::wire

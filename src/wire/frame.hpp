@@ -2,6 +2,9 @@
 //
 //   u32 payload length (big endian) | u32 worker id (big endian) | payload
 //
+// The highest bit of the length marks a passing frame: one that is not counted, and not sent again
+// over another connection (net/resumable.hpp).
+//
 // The worker id is the envelope: 0 is the peer itself, anything else is a letter for or from that
 // worker, which an agent relays without reading the payload. That is why it stands in the header
 // and not in the JSON text. A text protocol with line ends would be easier to watch, but then each
@@ -22,11 +25,13 @@ namespace elasticrun::wire {
 inline constexpr std::size_t frame_header_bytes = 8;
 
 // Appends one frame. payload.size() <= frame_bytes_max is the sender's duty (checked).
-void append_frame(std::string& out, WorkerId worker, std::string_view payload);
+void append_frame(std::string& out, WorkerId worker, std::string_view payload,
+                  bool passing = false);
 
 struct Frame {
   WorkerId worker;
   std::string_view payload;  // valid until the next call of feed
+  bool passing = false;
 };
 
 // Cuts a byte stream into frames. Pure: bytes in, frames out. Memory grows with the bytes that have

@@ -26,13 +26,15 @@ namespace elasticrun::wire {
 struct Hello {
   std::uint32_t protocol = 0;
   std::string version;  // of the program or library, for messages to people
-  std::string role;     // "agent" or "worker"
+  std::string role;     // "agent" or "worker"; "guardian": the agent of that host is dead
   std::string job;      // job id
   Term term;
   std::string proof;  // that the sender has the key of this connection; empty on a Unix socket
   HostId host;        // agents: which host this is; no_host: one that joins by itself
   WorkerId worker;    // workers: which worker this is
   std::int32_t pid = 0;
+  // Agents: -1, or this goes on with an earlier connection, over which so many counted frames came.
+  std::int64_t resumes = -1;
   std::string name;             // agents that join by themselves: what people call the host
   std::int32_t slots = 0;       // likewise: workers it takes
   std::string address;          // agents: where workers of other hosts reach the ones here
@@ -44,8 +46,9 @@ struct Welcome {
   std::uint32_t protocol = 0;
   std::string version;
   Term term;
-  std::string refused;  // empty: welcome; else why not, for a person
-  std::string proof;    // as in Hello
+  std::string refused;        // empty: welcome; else why not, for a person
+  std::string proof;          // as in Hello
+  std::int64_t received = 0;  // counted frames over earlier connections, where it resumes one
   // For an agent that joined by itself; others were told by who started them.
   HostId host;           // the number it has from now on
   std::string identity;  // with the key below: its own, in place of the one that let it join
@@ -62,9 +65,12 @@ struct BatchPlan {
   std::int64_t global_batch = 0;  // samples per step over all workers; 0: the program decides
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
   std::vector<double> weights;    // of the shares, per rank; empty: all equal
-  double lr_factor = 1;           // what the program is told to multiply its rate with
-  std::int64_t noise_base = 0;    // the base batch, where noise is measured; 0: it is not
-  bool adascale = false;          // the factor is AdaScale's gain instead, from that noise
+  // Rank that computes nothing, so that the state outlives a step that may kill the others, and
+  // that tells whose samples are which; -1: there is none.
+  std::int32_t keeper = -1;
+  double lr_factor = 1;         // what the program is told to multiply its rate with
+  std::int64_t noise_base = 0;  // the base batch, where noise is measured; 0: it is not
+  bool adascale = false;        // the factor is AdaScale's gain instead, from that noise
 };
 
 struct Member {
@@ -98,6 +104,8 @@ struct TrainSpec {
 // Form the group of this world in the background; the present world goes on.
 struct Prepare {
   World world;
+  std::string secret = {};      // of this world: by it its members know each other
+  std::int64_t connect_ms = 0;  // longest wait for the connections between them; 0: not said
 };
 // What all ranks of a generation published, in rank order.
 struct Gathered {
@@ -126,6 +134,11 @@ struct Release {
 struct Dismiss {
   std::string reason;
 };
+// Of the agent: from then on, by the clock that goes on while the machine sleeps (CLOCK_BOOTTIME),
+// this worker may be counted dead; it may not take a step any more.
+struct Lease {
+  std::int64_t ends_ns = 0;
+};
 
 // ---------------------------------------------------------------- letters: worker to controller
 
@@ -145,17 +158,27 @@ struct Publish {
 };
 struct Prepared {
   Generation generation;
-  std::string way;  // what carries its group and how that was formed; of leavers: empty
+  std::string way;             // what carries its group and how that was formed; of leavers: empty
+  std::int32_t strangers = 0;  // who tried to take a peer's place, and were turned away
+};
+// What a worker has against another one of the world that it is in or is about to enter.
+struct Complaint {
+  WorkerId about;        // itself: the trouble is its own (no memory, no descriptors)
+  bool hung_up = false;  // that one closed the connection, maybe because of trouble of its own
+  bool waits = false;    // it was waited for, and nothing worse is known
+  std::string reason;    // with its address and the system's error, for a person
 };
 struct PrepareFailed {
   Generation generation;
   std::string reason;
+  std::vector<Complaint> complaints = {};
 };
 // The answer to Abort: the gate is closed, nothing of any generation up to that one commits any
 // more.
 struct Answer {
   Generation generation;
   Step committed = no_state;
+  std::vector<Complaint> complaints = {};  // whom it waited for at that moment
 };
 // In the world of this generation, state complete, about to compute its next step.
 struct Entered {
@@ -175,6 +198,7 @@ struct Committed {
 struct Broken {
   Generation generation;
   std::string reason;
+  std::vector<Complaint> complaints = {};
 };
 // How noisy the gradients are (worker/noise_scale.hpp).
 struct Noise {
@@ -187,15 +211,22 @@ struct Noise {
 // Sent once an interval by each worker: a throughput sample and a sign of life.
 struct Sample {
   Generation generation;
-  Step step;                    // last committed
-  std::int64_t steps = 0;       // committed since the last sample; 0: only a sign of life
-  std::int64_t samples = 0;     // of this worker, in those steps
-  std::int64_t wall_ns = 0;     // of those steps
-  std::int64_t compute_ns = 0;  // of it, inside the program's compute
-  std::int64_t reduce_ns = 0;   // of it, inside collectives
-  std::int64_t waiting_ns = 0;  // since the thread entered the phase below
-  std::string phase;            // "compute", "reduce", "apply", "epoch", "idle"
-  std::vector<Noise> noise;     // the newest, of rank 0 where it is measured; else empty
+  Step step;                         // last committed
+  std::int64_t steps = 0;            // committed since the last sample; 0: only a sign of life
+  std::int64_t samples = 0;          // of this worker, in those steps
+  std::int64_t wall_ns = 0;          // of those steps
+  std::int64_t compute_ns = 0;       // of it, inside the program's compute
+  std::int64_t reduce_ns = 0;        // of it, inside collectives
+  std::int64_t waiting_ns = 0;       // since the thread entered the phase below
+  std::string phase;                 // "compute", "reduce", "apply", "epoch", "transfer", "idle"
+  std::uint64_t transfer_bytes = 0;  // moved in the transfer of the state that it is in
+  std::vector<Noise> noise;          // the newest, of rank 0 where it is measured; else empty
+};
+// Of the keeper of the state, before a step that may kill: who computes which samples.
+struct StepSamples {
+  Generation generation;
+  std::int64_t epoch = 0;
+  std::vector<std::string> by_rank;  // "17 4 301 and 29 more"
 };
 // The samples of this call of train are used up; the state stays as it is until Release.
 struct Done {
@@ -233,6 +264,7 @@ struct SignalWorker {
 struct Beat {
   Term term;
   std::int64_t clock_ns = 0;
+  std::uint64_t received = 0;  // counted frames of the other side, which need not be kept any more
 };
 // Our reader is slower than your workers print: let them wait, or no more.
 struct HoldOutput {
@@ -282,6 +314,10 @@ struct ParcelWanted {
   std::string parcel;
   std::int64_t taken = 0;  // bytes; 0: from the beginning
 };
+// The agent ends, for this reason; it is the last that is heard of it.
+struct Goodbye {
+  std::string reason;
+};
 // A GPU there is of no use before somebody has done something about it. Its slot goes with it.
 struct GpuLost {
   std::int32_t slot = 0;
@@ -290,54 +326,57 @@ struct GpuLost {
   std::string reason;    // with what to try
 };
 
-using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss>;
+using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss, Lease>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
-                                Committed, Broken, Sample, Done, Leave>;
+                                Committed, Broken, Sample, StepSamples, Done, Leave>;
 using ToAgent =
     std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
-using FromAgent =
-    std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted, GpuLost>;
+using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted,
+                               GpuLost, Goodbye>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
 BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (protocol, version, role, job, term, proof, host, worker, pid, name, slots,
-                       address, free_port, gpus))
+                      (protocol, version, role, job, term, proof, host, worker, pid, resumes, name,
+                       slots, address, free_port, gpus))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
-                      (protocol, version, term, refused, proof, host, identity, key_hex, lease_ms,
-                       beat_ms, orphan_grace_ms))
+                      (protocol, version, term, refused, proof, received, host, identity, key_hex,
+                       lease_ms, beat_ms, orphan_grace_ms))
 BOOST_DESCRIBE_STRUCT(BatchPlan, (),
-                      (global_batch, micro_batch, weights, lr_factor, noise_base, adascale))
+                      (global_batch, micro_batch, weights, keeper, lr_factor, noise_base, adascale))
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))
 BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason))
 BOOST_DESCRIBE_STRUCT(TrainSpec, (),
                       (call, samples, epochs, batch, base_batch, state_bytes, state_layout))
-BOOST_DESCRIBE_STRUCT(Prepare, (), (world))
+BOOST_DESCRIBE_STRUCT(Prepare, (), (world, secret, connect_ms))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
 BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason))
 BOOST_DESCRIBE_STRUCT(Release, (), (call))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
+BOOST_DESCRIBE_STRUCT(Lease, (), (ends_ns))
 BOOST_DESCRIBE_STRUCT(Join, (), (protocol, version))
 BOOST_DESCRIBE_STRUCT(Ready, (), (train))
 BOOST_DESCRIBE_STRUCT(Publish, (), (generation, value))
-BOOST_DESCRIBE_STRUCT(Prepared, (), (generation, way))
-BOOST_DESCRIBE_STRUCT(PrepareFailed, (), (generation, reason))
-BOOST_DESCRIBE_STRUCT(Answer, (), (generation, committed))
+BOOST_DESCRIBE_STRUCT(Prepared, (), (generation, way, strangers))
+BOOST_DESCRIBE_STRUCT(Complaint, (), (about, hung_up, waits, reason))
+BOOST_DESCRIBE_STRUCT(PrepareFailed, (), (generation, reason, complaints))
+BOOST_DESCRIBE_STRUCT(Answer, (), (generation, committed, complaints))
 BOOST_DESCRIBE_STRUCT(Entered, (), (generation, step, idle_ns, transfer_ns, transfer_bytes))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, step))
-BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason))
+BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason, complaints))
 BOOST_DESCRIBE_STRUCT(Noise, (), (square, variance, steps, biased, scale_invariant_steps))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
-                       phase, noise))
+                       phase, transfer_bytes, noise))
+BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
-BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns))
+BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns, received))
 BOOST_DESCRIBE_STRUCT(HoldOutput, (), (hold))
 BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
 BOOST_DESCRIBE_STRUCT(ParcelPart, (), (parcel, file, executable, last, bytes, trouble))
@@ -346,6 +385,7 @@ BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken))
+BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
 BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
 
 }  // namespace elasticrun::wire

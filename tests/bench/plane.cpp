@@ -78,7 +78,8 @@ void bench_abort_connect() {
   std::vector<double> took;
   const auto plane = make_gloo_plane({});
   for (int i = 0; i < 40; ++i) {
-    const auto group = plane->create(0, 3), a = plane->create(1, 3), b = plane->create(2, 3);
+    const auto group = plane->create({.rank = 0, .size = 3}),
+               a = plane->create({.rank = 1, .size = 3}), b = plane->create({.rank = 2, .size = 3});
     const std::vector<std::string> all{group->publish(), a->publish(), b->publish()};
     std::atomic<Clock::time_point> aborted;
     {

@@ -21,6 +21,9 @@ struct MembershipWriter {
   std::string operator()(const rendezvous::Fence& a) const {
     return fmt::format("fence {}: {}", a.worker.value, a.reason);
   }
+  std::string operator()(const rendezvous::LeftOut& a) const {
+    return fmt::format("leave out {}: {}", a.worker.value, a.reason);
+  }
   std::string operator()(const rendezvous::BecameReady& a) const {
     return fmt::format("ready {}", a.worker.value);
   }
@@ -61,7 +64,7 @@ struct MembershipWriter {
 struct MemberWriter {
   std::string operator()(const worker::Send& a) const { return "send " + to_text(a.letter); }
   std::string operator()(const worker::FormGroup& a) const {
-    return fmt::format("form g{} rank {} of {}", a.generation.value, a.rank.value, a.size);
+    return fmt::format("form g{} rank {} of {}", a.spec.generation.value, a.spec.rank, a.spec.size);
   }
   std::string operator()(const worker::ConnectGroup& a) const {
     return fmt::format("connect g{} {}", a.generation.value, fmt::join(a.addresses, " "));

@@ -14,10 +14,20 @@ std::string step(Step at) { return at == no_state ? "none" : fmt::format("step {
 std::string batch(const wire::BatchPlan& plan) {
   std::string text = fmt::format("batch {}", plan.global_batch);
   if (!plan.weights.empty()) text += fmt::format(" shares {}", fmt::join(plan.weights, ","));
+  if (plan.keeper >= 0) text += fmt::format(" keeper {}", plan.keeper);
   if (plan.micro_batch != 0) text += fmt::format(" at most {} at once", plan.micro_batch);
   if (plan.lr_factor != 1) text += fmt::format(" lr x{:g}", plan.lr_factor);
   if (plan.noise_base > 0) text += fmt::format(" noise against {}", plan.noise_base);
   if (plan.adascale) text += " lr by it";
+  return text;
+}
+
+// " about 3 hung-up": of each complaint.
+std::string about(const std::vector<wire::Complaint>& complaints) {
+  std::string text;
+  for (const wire::Complaint& one : complaints)
+    text += fmt::format(" about {}{}{}", one.about.value, one.hung_up ? " hung-up" : "",
+                        one.waits ? " waits" : "");
   return text;
 }
 
@@ -46,6 +56,9 @@ struct Writer {
     return fmt::format("release call {}", m.call);
   }
   std::string operator()(const wire::Dismiss& m) const { return "dismiss" + because(m.reason); }
+  std::string operator()(const wire::Lease& m) const {
+    return fmt::format("lease {}s", m.ends_ns / 1'000'000'000);
+  }
 
   std::string operator()(const wire::Join&) const { return "join"; }
   std::string operator()(const wire::Ready& m) const {
@@ -58,10 +71,12 @@ struct Writer {
     return fmt::format("prepared g{}", m.generation.value);
   }
   std::string operator()(const wire::PrepareFailed& m) const {
-    return fmt::format("prepare-failed g{}{}", m.generation.value, because(m.reason));
+    return fmt::format("prepare-failed g{}{}{}", m.generation.value, about(m.complaints),
+                       because(m.reason));
   }
   std::string operator()(const wire::Answer& m) const {
-    return fmt::format("answer g{} {}", m.generation.value, step(m.committed));
+    return fmt::format("answer g{} {}{}", m.generation.value, step(m.committed),
+                       about(m.complaints));
   }
   std::string operator()(const wire::Entered& m) const {
     return fmt::format("entered g{} {}{}", m.generation.value, step(m.step),
@@ -71,17 +86,23 @@ struct Writer {
     return fmt::format("committed g{} {}", m.generation.value, step(m.step));
   }
   std::string operator()(const wire::Broken& m) const {
-    return fmt::format("broken g{}{}", m.generation.value, because(m.reason));
+    return fmt::format("broken g{}{}{}", m.generation.value, about(m.complaints),
+                       because(m.reason));
   }
   std::string operator()(const wire::Sample& m) const {
     std::string text =
         fmt::format("sample g{} {} steps {} samples {} wall {}ms compute {}ms waiting {}ms in {}",
                     m.generation.value, step(m.step), m.steps, m.samples, m.wall_ns / 1'000'000,
                     m.compute_ns / 1'000'000, m.waiting_ns / 1'000'000, m.phase);
+    if (m.transfer_bytes > 0) text += fmt::format(" moved {}", m.transfer_bytes);
     for (const wire::Noise& noise : m.noise)
       text += fmt::format(" noise {:g} over {:g} from {} steps worth {:g}", noise.variance,
                           noise.square, noise.steps, noise.scale_invariant_steps);
     return text;
+  }
+  std::string operator()(const wire::StepSamples& m) const {
+    return fmt::format("samples g{} epoch {} {}", m.generation.value, m.epoch,
+                       fmt::join(m.by_rank, ","));
   }
   std::string operator()(const wire::Done& m) const {
     return fmt::format("done call {} {}", m.call, step(m.step));
@@ -127,6 +148,17 @@ wire::World world(Words& words) {
   return world;
 }
 
+std::vector<wire::Complaint> about(Words& words) {
+  std::vector<wire::Complaint> complaints;
+  while (words.accept("about")) {
+    wire::Complaint one{.about = words.worker(), .reason = "no route to host"};
+    one.hung_up = words.accept("hung-up");
+    one.waits = words.accept("waits");
+    complaints.push_back(one);
+  }
+  return complaints;
+}
+
 std::int64_t time(Words& words, std::string_view name) {
   words.expect(name);
   return words.duration().count();
@@ -157,6 +189,7 @@ wire::Sample sample(Words& words) {
   if (words.accept("waiting")) m.waiting_ns = words.duration().count();
   words.expect("in");
   m.phase = words.word();
+  if (words.accept("moved")) m.transfer_bytes = static_cast<std::uint64_t>(words.number());
   if (words.accept("noise")) m.noise = {noise(words)};
   return m;
 }
@@ -203,12 +236,28 @@ wire::FromWorker from_worker(Words& words) {
     return m;
   }
   const auto generation = words.generation();
+  if (name == "samples") {
+    wire::StepSamples m{.generation = generation};
+    words.expect("epoch");
+    m.epoch = words.number();
+    while (!words.empty()) m.by_rank.push_back(words.word());
+    return m;
+  }
   if (name == "publish") return wire::Publish{generation, words.word()};
   if (name == "prepared") return wire::Prepared{generation, words.reason()};
-  if (name == "prepare-failed") return wire::PrepareFailed{generation, words.reason()};
-  if (name == "answer") return wire::Answer{generation, words.step()};
+  if (name == "prepare-failed") {
+    const auto complaints = about(words);
+    return wire::PrepareFailed{generation, words.reason(), complaints};
+  }
+  if (name == "answer") {
+    const Step committed = words.step();
+    return wire::Answer{generation, committed, about(words)};
+  }
   if (name == "committed") return wire::Committed{generation, words.step()};
-  if (name == "broken") return wire::Broken{generation, words.reason()};
+  if (name == "broken") {
+    const auto complaints = about(words);
+    return wire::Broken{generation, words.reason(), complaints};
+  }
   if (name != "entered") words.fail("no letter from a worker");
   wire::Entered m{.generation = generation, .step = words.step()};
   if (words.accept("idle")) m.idle_ns = words.duration().count();

@@ -20,7 +20,7 @@ bool pop(wire::FrameReader& reader, std::string& out) {
     if (!frame) return false;
     if (!*frame) return true;
     ER_CHECK((*frame)->payload.size() <= payload_max);
-    wire::append_frame(out, (*frame)->worker, (*frame)->payload);
+    wire::append_frame(out, (*frame)->worker, (*frame)->payload, (*frame)->passing);
   }
 }
 

@@ -183,7 +183,7 @@ void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
   double device = 0, host = 0;
   const int settled = std::min(10, reforms / 2);
   for (int i = 0; i < reforms; ++i) {
-    const auto group = plane->create(rank, size);
+    const auto group = plane->create({.rank = rank, .size = size});
     group->connect(exchange(group->publish()));
     std::vector<float> ones(1000, 1);
     group->all_reduce(ones.data(), DataType::float32, ones.size());
@@ -223,7 +223,7 @@ void fill(const Gpu& gpu, std::byte* memory, std::size_t bytes, unsigned char va
 void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& exchange) {
   const auto gpu = open_gpu();
   const auto plane = make_nccl_plane(gpu, limits);
-  const auto group = plane->create(rank, size);
+  const auto group = plane->create({.rank = rank, .size = size});
   group->connect(exchange(group->publish()));
   GpuBuffer memory(*gpu);
   std::byte* const state = memory.reserve(bytes);

@@ -67,6 +67,7 @@ const std::vector<ThirdParty>& third_party() {
       {"nccl", {"worker/nccl_*"}, "each data plane lives in its own file"},
       {"cuda", {"worker/nccl_*"}, "each data plane lives in its own file"},
       {"libssh", {"launcher/ssh/ssh_session_state.hpp"}, "ssh is one executor among others"},
+      {"sodium", {"worker/peer_greeting.cpp"}, "what proves a peer stands in one file"},
       {"xxhash",
        {"worker/", "launcher/ssh/agent_image.cpp", "launcher/parcel_hash.cpp"},
        "hashes of state, and of what is copied to hosts"},

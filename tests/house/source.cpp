@@ -19,8 +19,9 @@ const std::vector<std::string_view>& drivers() {
       "src/ctl.*",
       "src/net/",
       "src/cli/",
-      "src/base/check.*",  // ends the process
-      "src/base/log.*",    // writes to the terminal
+      "src/base/check.*",       // ends the process
+      "src/base/boot_clock.*",  // asks for the time
+      "src/base/log.*",         // writes to the terminal
       "src/job/agents.*",
       "src/job/controller.*",
       "src/job/event_log.*",
@@ -57,6 +58,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/job.*",
       "worker/meter.*",
       "worker/own_loop.*",
+      "worker/peer_connector.*",
       "worker/presence.*",
       "worker/trainer.*",
       "worker/gloo_*",

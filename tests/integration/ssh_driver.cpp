@@ -86,6 +86,7 @@ class Driver {
   asio::streambuf commands_;
   const rendezvous::HostKeys keys_{"test", net::random_secret()};
   std::map<HostId, launcher::Host> hosts_;
+  std::map<HostId, std::uint32_t> runs_;
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::SshExecutor> executor_;
 };
@@ -96,15 +97,23 @@ Driver::Driver(launcher::SshOptions options) {
   server.welcome = {.protocol = wire::protocol, .version = ELASTICRUN_VERSION, .term = Term(1)};
   server.keys = keys_;
   rendezvous::ServerHandlers handlers;
-  handlers.knows = [this](HostId host) { return hosts_.contains(host); };
-  handlers.admit = [](const wire::Hello& hello) -> Result<HostId> { return hello.host; };
+  handlers.knows = [this](const rendezvous::KeyOwner& owner) {
+    return hosts_.contains(owner.host);
+  };
+  handlers.admit = [](const wire::Hello&,
+                      const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
+    return owner;
+  };
   handlers.agent_up = [](HostId host, const wire::Hello&, const std::string&) {
     print(fmt::format("up {}", host.value));
   };
   handlers.agent_frame = [](HostId, WorkerId, std::string_view) {};
-  handlers.agent_down = [](HostId host, const std::string&) {
+  handlers.agent_away = [this](HostId host, const std::string&) {
+    server_->drop(host);
     print(fmt::format("down {}", host.value));
   };
+  handlers.agent_back = [](HostId) {};
+  handlers.agent_dead = [](HostId, const std::string&) {};
   handlers.stranger = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
   server_ = value_of(rendezvous::Server::listen(io_, server, handlers));
   executor_ = value_of(launcher::SshExecutor::make(
@@ -151,7 +160,7 @@ void Driver::start(HostId host, const std::string& item) {
   hosts_[host] = hosts.front();
   launcher::AgentStart start;
   start.job = "test";
-  const rendezvous::HostKey key = keys_.of_host(host);
+  const rendezvous::HostKey key = keys_.of_agent(host, ++runs_[host]);
   start.identity = key.identity;
   start.key_hex = key.key_hex;
   start.term = Term(1);

@@ -51,6 +51,8 @@ class JobStage final : public Stage {
     const std::string what = words.word();
     if (what == "tick") return {job::Tick{}};
     if (what == "interrupt") return {job::Interrupt{number(words)}};
+    if (what == "suspend") return {job::Suspend{}};
+    if (what == "stood-still") return {job::StoodStill{words.duration()}};
     if (what == "pass") return {job::PassSignal{number(words)}};
     if (what == "scale") return {job::Scale{number(words)}};
     if (what == "advised") return {advised(words)};
@@ -58,6 +60,8 @@ class JobStage final : public Stage {
     if (what != "host") words.fail("no event of a job");
     const HostId host = words.host();
     if (words.accept("up")) return {job::HostUp{host}};
+    if (words.accept("away")) return {job::HostAway{host, words.reason()}};
+    if (words.accept("back")) return {job::HostBack{host}};
     if (words.accept("down")) return {job::HostDown{host, words.reason()}};
     words.expect("says");
     return {job::FromHost{host, report(words)}};
@@ -101,6 +105,8 @@ class JobStage final : public Stage {
     if (what == "started")
       return wire::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};
     if (what != "failed" && what != "exited") words.fail("no report of a host");
+    if (what == "exited" && words.accept("with-host"))
+      return wire::WorkerExited{worker, 0, 9, words.reason()};
     const bool by_signal = what == "exited" && words.accept("signal");
     if (!by_signal) words.expect("code");
     const int value = number(words);

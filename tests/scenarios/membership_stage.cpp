@@ -14,6 +14,7 @@ class MembershipStage final : public Stage {
     if (words.at_number()) return says(words, now);
     const std::string what = words.word();
     if (what == "change") return tell(change(words), now);
+    if (what == "want") return tell(wanted(words), now);
     if (what == "tick") return tell(rendezvous::Tick{}, now);
     if (what == "up") {
       const WorkerId worker = words.worker();
@@ -43,6 +44,13 @@ class MembershipStage final : public Stage {
     if (words.accept("remove")) change.remove = words.workers();
     change.reason = words.reason();
     return change;
+  }
+  // "want 3 reserves 4 5"
+  static rendezvous::Wanted wanted(Words& words) {
+    rendezvous::Wanted wanted{.size = static_cast<int>(words.number())};
+    if (words.accept("minimum")) wanted.minimum = static_cast<int>(words.number());
+    if (words.accept("reserves")) wanted.reserves = words.workers();
+    return wanted;
   }
   Lines tell(const rendezvous::Event& event, Time now) {
     Lines lines;

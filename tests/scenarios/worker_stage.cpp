@@ -9,7 +9,8 @@ class WorkerStage final : public Stage {
  public:
   explicit WorkerStage(WorkerId self) : member_(self) {}
 
-  Lines play(Words& words, Time) override {
+  Lines play(Words& words, Time now) override {
+    now_ = now;
     Lines lines = act(words);
     for (const auto& action : member_.take_outbox()) lines.push_back(fakes::to_text(action));
     if (const std::string task = name(member_.task()); task != task_) {
@@ -26,9 +27,31 @@ class WorkerStage final : public Stage {
   }
   static Lines answer(bool yes) { return {yes ? "yes" : "no"}; }
 
+  // "by rank 2 hung-up: connection reset"; without a rank nobody is named.
+  static worker::GroupBroken broken(Words& words) {
+    std::vector<worker::PeerTrouble> troubles;
+    while (words.accept("by")) {
+      words.expect("rank");
+      const int rank = static_cast<int>(words.number());
+      troubles.push_back({rank, words.accept("hung-up"), "its address"});
+    }
+    return worker::GroupBroken(words.reason(), troubles);
+  }
+
   Lines act(Words& words) {
+    if (words.accept("lease")) {  // "lease 10s": until second 10 of the scenario
+      const Time ends = scene_begin + words.duration();
+      return member_.receive(wire::Lease{ends.time_since_epoch().count()}), Lines{};
+    }
     if (words.accept("hears")) return member_.receive(fakes::to_worker(words)), Lines{};
     if (words.accept("ready")) return member_.ready({.call = words.number()}), Lines{};
+    if (words.accept("waits")) {
+      words.expect("in");
+      const auto generation = words.generation();
+      words.expect("for");
+      words.expect("rank");
+      return member_.waits_for(generation, {static_cast<int>(words.number())}), Lines{};
+    }
     if (words.accept("begins")) {
       words.expect("transfer");
       return member_.begin_transfer(), answer(member_.may_receive_in_place());
@@ -36,7 +59,7 @@ class WorkerStage final : public Stage {
     if (words.accept("entered")) return member_.entered({.step = words.step()}), Lines{};
     if (words.accept("done")) return member_.done(words.number()), Lines{};
     if (words.accept("outside")) return member_.outside(), Lines{};
-    if (words.accept("broken")) return member_.broken(words.reason()), Lines{};
+    if (words.accept("broken")) return member_.broken(broken(words)), Lines{};
     if (words.accept("leaves")) return member_.leave(words.reason()), Lines{};
     if (words.accept("fails")) return member_.fail(words.reason()), Lines{};
     return group(words);
@@ -49,22 +72,23 @@ class WorkerStage final : public Stage {
     if (words.accept("formed")) return member_.formed(words.generation(), {}), Lines{};
     if (words.accept("unformed")) {
       const auto generation = words.generation();
-      return member_.form_failed(generation, words.reason()), Lines{};
+      return member_.form_failed(generation, broken(words)), Lines{};
     }
     return step(words);
   }
   Lines step(Words& words) {
     if (words.accept("may-swap?")) return answer(member_.may_swap());
-    if (words.accept("begin-compute?")) return answer(member_.begin_compute());
+    if (words.accept("begin-compute?")) return answer(member_.begin_compute(now_));
     if (words.accept("vote?")) return answer(member_.vote() == 1);
     if (words.accept("commit?")) return answer(member_.commit());
     if (!words.accept("may-apply?")) words.fail("no event of a worker");
     words.expect("votes");
-    return answer(member_.may_apply(static_cast<double>(words.number())));
+    return answer(member_.may_apply(static_cast<double>(words.number()), now_));
   }
 
   worker::Member member_;
   std::string task_ = "wait";
+  Time now_{};
 };
 
 }  // namespace

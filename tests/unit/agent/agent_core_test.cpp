@@ -22,6 +22,7 @@ std::string text(const wire::WorkerExited& m) {
 std::string text(const wire::Output&) { return "output"; }
 std::string text(const wire::ParcelWanted&) { return "wanted"; }
 std::string text(const wire::GpuLost&) { return "lost"; }
+std::string text(const wire::Goodbye&) { return "goodbye"; }
 std::string text(const wire::Beat& m) { return fmt::format("beat {}", m.term.value); }
 std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
 std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }
@@ -224,6 +225,28 @@ TEST_CASE("controller lost: TERM, the orphan grace, kill, end; nothing is report
   CHECK(host.at(2s, Host::start(2)) == "");
   CHECK(host.at(4500ms, Tick{}) == "kill 1");
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
+}
+
+TEST_CASE("a lost connection stops nothing but the beats, and the lease runs on") {
+  Host host(1s);
+  host.runs(1);
+  CHECK(host.at(500ms, ConnectionLost{}) == "");
+  CHECK(host.at(1s, Tick{}) == "");  // no beat
+  CHECK(host.at(2s, Host::start(2)) == "spawn 2");
+  CHECK(host.at(2s, ProcessStarted{WorkerId{2}, 43}) == "started 2");  // waits for the next one
+  CHECK(host.at(3s, Reconnected{}) == "beat 5");
+  CHECK(host.at(3s, ConnectionLost{}) == "");
+  CHECK(host.wake() == 10s);
+  CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
+}
+
+TEST_CASE("an agent that was given up kills at once") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, ConnectionLost{}) == "");
+  CHECK(host.at(2s, GivenUp{"too late"}) == "kill 1");
+  CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
+  CHECK(Host().at(1s, GivenUp{"too late"}) == "end 1");
 }
 
 TEST_CASE("the lease caps the orphan grace") {

@@ -71,36 +71,36 @@ class FakeGroup final : public Group {
 
 struct FakePlane final : DataPlane {
   explicit FakePlane(Diary& d) : diary(d) {}
-  std::unique_ptr<Group> create(int rank, int size, bool) override {
-    if (size == 0) throw GroupBroken("no such group");
+  std::unique_ptr<Group> create(const GroupSpec& spec) override {
+    if (spec.size == 0) throw GroupBroken("no such group");
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     if (sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGTERM) == 1)
       diary.note("signals are blocked");
-    return std::make_unique<FakeGroup>(diary, rank);
+    return std::make_unique<FakeGroup>(diary, spec.rank);
   }
   Diary& diary;
 };
 
 struct Scene {
   Diary diary;
-  Former former{std::make_unique<FakePlane>(diary),
-                {.published =
-                     [this](Generation generation, const std::string& address) {
-                       diary.note("published " + std::to_string(generation.value) + " " + address);
-                     },
-                 .formed =
-                     [this](Generation generation, const std::string& way) {
-                       diary.note("formed " + std::to_string(generation.value) + " " + way);
-                     },
-                 .failed =
-                     [this](Generation generation, const std::string& reason) {
-                       diary.note("failed " + std::to_string(generation.value) + ": " + reason);
-                     }}};
+  Former former{
+      std::make_unique<FakePlane>(diary),
+      {.published =
+           [this](Generation generation, const std::string& address) {
+             diary.note("published " + std::to_string(generation.value) + " " + address);
+           },
+       .formed = [this](
+                     Generation generation, const std::string& way,
+                     int) { diary.note("formed " + std::to_string(generation.value) + " " + way); },
+       .failed =
+           [this](Generation generation, const GroupBroken& error) {
+             diary.note("failed " + std::to_string(generation.value) + ": " + error.what());
+           }}};
 
   // The generation's number is the rank, too.
   void form(std::uint64_t number, const std::string& peer = "somebody") {
-    former.form(Generation(number), static_cast<int>(number), 1, true);
+    former.form({.rank = static_cast<int>(number), .generation = Generation(number)});
     diary.until("published " + std::to_string(number) + " address");
     former.connect(Generation(number), {peer});
   }
@@ -144,7 +144,7 @@ TEST_CASE("what is dropped before its turn is never made") {
   Scene scene;
   scene.form(1, "nobody");
   scene.diary.until("connecting 1");
-  scene.former.form(Generation(2), 2, 1, true);
+  scene.former.form({.rank = 2, .generation = Generation(2)});
   scene.former.drop(Generation(2));
   scene.former.abort(Generation(1));
   scene.form(3);
@@ -168,7 +168,7 @@ TEST_CASE("an abort reaches a group that is lent") {
 
 TEST_CASE("a machine that cannot offer a group says why") {
   Scene scene;
-  scene.former.form(Generation(1), 0, 0, true);
+  scene.former.form({.size = 0, .generation = Generation(1)});
   scene.diary.until("failed 1: no such group");
   CHECK(scene.former.borrow(Generation(1)) == nullptr);
 }
@@ -178,9 +178,9 @@ TEST_CASE("the end wakes a connect that blocks") {
   {
     Former former(std::make_unique<FakePlane>(diary),
                   {.published = [](Generation, const std::string&) {},
-                   .formed = [](Generation, const std::string&) {},
-                   .failed = [](Generation, const std::string&) {}});
-    former.form(Generation(1), 1, 1, true);
+                   .formed = [](Generation, const std::string&, int) {},
+                   .failed = [](Generation, const GroupBroken&) {}});
+    former.form({.rank = 1, .generation = Generation(1)});
     former.connect(Generation(1), {"nobody"});
     diary.until("connecting 1");
   }

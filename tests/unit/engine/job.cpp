@@ -129,7 +129,7 @@ void Job::Impl::listen() {
   directory = path;
   auto made = net::listen_unix(
       io, directory + "/agent.sock",
-      {.role = "worker",
+      {.roles = {"worker"},
        .job = "toys",
        .welcome = {.protocol = wire::protocol, .version = "0.1.0"}},
       {.admit = [](const wire::Hello&, const net::Peer&, wire::Welcome&) { return Result<void>(); },
@@ -178,6 +178,10 @@ void Job::Impl::ended(WorkerId id) {
 }
 
 void Job::Impl::step(const rendezvous::Event& event) {
+  // Whoever is ready may fill a world up that has broken.
+  const rendezvous::Wanted all{.size = static_cast<int>(workers.size()),
+                               .reserves = {ready.begin(), ready.end()}};
+  membership.step(all, now());
   for (rendezvous::Action& action : membership.step(event, now())) act(std::move(action));
 }
 

@@ -114,10 +114,38 @@ TEST_CASE("the keeper of a worker is killed") {
   CHECK(c.finished(2).code == 5);
 }
 
-TEST_CASE("the controller's connection breaks") {
-  Controller c([](AgentStart& s) { s.orphan_grace_ms = 100; });
+TEST_CASE("the controller's connection breaks: it is dialled again, and no worker notices") {
+  Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
+  for (int i = 1; i <= 20; ++i) {
+    c.agent->abort();
+    CHECK(c.until([&] { return c.resumed == i && c.agent; }));
+  }
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  CHECK_FALSE(c.workers[1].exited);
+}
+
+TEST_CASE("the controller does not want the agent back") {
+  Controller c([](AgentStart& s) { s.lease_ms = 60'000; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.refuse = "host 0 was given up";
+  c.agent->abort();
+  CHECK(c.agent_ended());
+  CHECK(c.agent_lines.find("the controller gave this host up") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("the controller is gone: its port is closed") {
+  Controller c([](AgentStart& s) {
+    s.orphan_grace_ms = 100;
+    s.lease_ms = 60'000;
+  });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.stop_listening();
   c.agent->abort();
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent ended with exit code 1");

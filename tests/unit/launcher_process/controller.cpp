@@ -19,17 +19,25 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
   directory_ = std::filesystem::temp_directory_path() / "agent-test-XXXXXX";
   REQUIRE(::mkdtemp(directory_.data()) != nullptr);
   ::setenv("XDG_RUNTIME_DIR", directory_.c_str(), 1);
-  net::ListenerOptions options{.role = "agent", .job = "job-1"};
+  net::ListenerOptions options{.roles = {"agent", "guardian"}, .job = "job-1"};
   options.welcome.protocol = wire::protocol;
   net::ListenerHandlers handlers{
-      .admit = [](const wire::Hello&, const net::Peer&, wire::Welcome&) { return Result<void>(); },
+      .admit = [this](const wire::Hello& hello, const net::Peer&,
+                      wire::Welcome& welcome) -> Result<void> {
+        if (hello.resumes < 0) return {};
+        if (!refuse.empty()) return Error{refuse};
+        hung_up();
+        ++resumed;
+        welcome.received = static_cast<std::int64_t>(received_);
+        return {};
+      },
       .accepted =
           [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                  const net::Peer&) {
             agent_pid = hello.pid;
             agent = std::move(session);
             agent->start({.on_frame = [this](WorkerId w, std::string_view p) { frame(w, p); },
-                          .on_close = [this](const std::string&) { agent.reset(); }});
+                          .on_close = [this](const std::string&) { hung_up(); }});
           },
       .refused = [](const net::Peer&, const std::string&) {}};
   const auto any_key = [](std::string_view) { return net::Secret{}; };
@@ -64,6 +72,12 @@ Controller::~Controller() {
   }
   CHECK(directory_is_empty());
   std::filesystem::remove_all(directory_);
+}
+
+void Controller::hung_up() {
+  if (!agent) return;
+  received_ += agent->received();
+  agent.reset();
 }
 
 bool Controller::until(const std::function<bool()>& condition) {

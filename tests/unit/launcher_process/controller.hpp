@@ -55,6 +55,7 @@ class Controller {
   // Nothing of an agent is left in the directory where it keeps its socket.
   bool directory_is_empty() const;
   void remove_what_is_left();
+  void stop_listening() { listener_.reset(); }
 
   boost::asio::io_context io{1};
   std::map<std::uint32_t, WorkerView> workers;
@@ -66,6 +67,8 @@ class Controller {
   Duration up_after{};         // from the start of the program to the greeting
   Duration longest_silence{};  // between two beats
   bool beating = true;         // whether we send beats
+  int resumed = 0;             // how often the agent has dialled again
+  std::string refuse;          // what it is told then, if it is not wanted back
   std::unique_ptr<net::Session> agent;
   std::unique_ptr<LocalExecutor> executor;
 
@@ -74,7 +77,10 @@ class Controller {
   void take(const wire::FromAgent& message);
 
   std::string directory_;
+  void hung_up();
+
   std::unique_ptr<net::Listener> listener_;
+  std::uint64_t received_ = 0;  // counted frames, over earlier connections
   Time last_beat_{};
 };
 

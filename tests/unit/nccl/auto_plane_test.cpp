@@ -54,5 +54,5 @@ TEST_CASE("a rank without a GPU brings its world to Gloo") {
 TEST_CASE("a group of auto is of no use before it is connected") {
   const std::shared_ptr<Gpu> none;
   const auto plane = make_auto_plane(make_gloo_plane({}), nullptr, &none);
-  CHECK_THROWS_AS(plane->create(0, 2)->barrier(), GroupBroken);
+  CHECK_THROWS_AS(plane->create({.rank = 0, .size = 2})->barrier(), GroupBroken);
 }

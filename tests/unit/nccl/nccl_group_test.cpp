@@ -140,7 +140,8 @@ class ChangeTest {
   void one(int rank) {
     const auto plane = nccl_planes()();
     std::unique_ptr<Group> old;
-    auto addresses = exchange_(rank, rank == 4 ? "" : (old = plane->create(rank, 4))->publish());
+    auto addresses = exchange_(
+        rank, rank == 4 ? "" : (old = plane->create({.rank = rank, .size = 4}))->publish());
     if (old) {
       addresses.pop_back();
       old->connect(addresses);
@@ -156,8 +157,8 @@ class ChangeTest {
     const auto place = std::ranges::find(change_.next, rank == 4 ? -1 : rank);
     std::unique_ptr<Group> next;
     if (place != change_.next.end())
-      next = plane->create(static_cast<int>(place - change_.next.begin()),
-                           static_cast<int>(change_.next.size()));
+      next = plane->create({.rank = static_cast<int>(place - change_.next.begin()),
+                            .size = static_cast<int>(change_.next.size())});
     const auto published = exchange_(rank, next ? next->publish() : "");
     if (next) {
       std::vector<std::string> offers;
@@ -228,7 +229,8 @@ TEST_CASE("a hundred re-forms leave nothing behind") {
           exchange(rank, "");
           whole->abort();
           whole->close();
-          std::unique_ptr<Group> part = rank < 2 ? plane.create(rank, 2) : nullptr;
+          std::unique_ptr<Group> part =
+              rank < 2 ? plane.create({.rank = rank, .size = 2}) : nullptr;
           auto offers = exchange(rank, part ? part->publish() : "");
           offers.pop_back();
           if (part) {

@@ -29,7 +29,7 @@ std::vector<std::string> outcomes(NcclLimits limits = short_limits) {
         std::string& outcome = said[static_cast<std::size_t>(rank)];
         try {
           const auto plane = nccl_planes(limits)();
-          const auto group = plane->create(rank, 2);
+          const auto group = plane->create({.rank = rank, .size = 2});
           group->connect(exchange(rank, group->publish()));
           exchange(rank, "");
           std::vector<float> data(10, 1);
@@ -161,7 +161,7 @@ TEST_CASE(
       short_limits, [](Group& group) { group.abort(); },
       [&](DataPlane& plane) {
         try {
-          plane.create(0, 2)->publish();
+          plane.create({.rank = 0, .size = 2})->publish();
         } catch (const GroupBroken& error) {
           next = error.what();
         }
@@ -176,7 +176,8 @@ TEST_CASE(
 TEST_CASE("an abort ends a connect that waits for a peer") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
-  const auto group = plane->create(0, 2), peer = plane->create(1, 2);
+  const auto group = plane->create({.rank = 0, .size = 2}),
+             peer = plane->create({.rank = 1, .size = 2});
   const std::vector<std::string> offers{group->publish(), peer->publish()};
   std::jthread killer([&] {
     while (fake_gpu::count_of("ncclCommInitRankConfig") == 0) std::this_thread::yield();
@@ -210,7 +211,7 @@ TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world i
           whole->abort();
           whole->close();
           for (const bool well : {false, true}) {
-            const auto part = rank < 2 ? plane.create(rank, 2) : nullptr;
+            const auto part = rank < 2 ? plane.create({.rank = rank, .size = 2}) : nullptr;
             auto offers = exchange(rank, part ? part->publish() : "");
             offers.pop_back();
             if (part && !well)
@@ -232,7 +233,7 @@ TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world i
 TEST_CASE("hosts with another NCCL are named and nothing is formed") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
-  const auto group = plane->create(0, 2);
+  const auto group = plane->create({.rank = 0, .size = 2});
   const std::string own = group->publish();
   CHECK_THROWS_WITH_AS(group->connect({own, "nccl/22707/13000/n2/none/0/-1/0/"}),
                        "NCCL differs: 2.28.9 on n1; 2.27.7 on n2; install one version on all hosts",
@@ -243,6 +244,6 @@ TEST_CASE("hosts with another NCCL are named and nothing is formed") {
 TEST_CASE("what is no offer ends the forming") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
-  const auto group = plane->create(0, 2);
+  const auto group = plane->create({.rank = 0, .size = 2});
   CHECK_THROWS_AS(group->connect({group->publish(), "127.0.0.1/8f3a"}), GroupBroken);
 }

@@ -115,7 +115,7 @@ TEST_CASE("who does not fit is told why") {
   old.version = "0.0.1";
   const std::tuple<wire::Hello, std::string, std::string> cases[] = {
       {old, "",
-       "this is protocol 1 (version 9.9.9), you speak protocol 77 (version 0.0.1); use one version "
+       "this is protocol 2 (version 9.9.9), you speak protocol 77 (version 0.0.1); use one version "
        "on both sides"},
       {hello_of("agent", "job-1"), "", "expected the role 'worker', got 'agent'"},
       {hello_of("worker", "job-2"), "", "this is job 'job-1', not 'job-2'"},

@@ -23,7 +23,7 @@ const rendezvous::HostKeys keys("job-1", key_of("master", 1).secret);
 const rendezvous::HostKeys other_job("job-1", key_of("master", 2).secret);
 
 TlsKey to_tls(const rendezvous::HostKey& key) { return {key.identity, *from_hex(key.key_hex)}; }
-TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_host(HostId(host))); }
+TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_agent(HostId(host), 1)); }
 
 wire::Hello agent_hello(HostId host) {
   wire::Hello hello = hello_of("agent", "job-1");
@@ -70,7 +70,7 @@ TEST_CASE("a server that is not the controller gets no greeting and gives no ord
   const Case cases[] = {
       {"a certificate and no key", {.certificate = true}},
       {"a certificate and the key of another job",
-       {.key = to_tls(other_job.of_host(HostId(3))), .certificate = true}},
+       {.key = to_tls(other_job.of_agent(HostId(3), 1)), .certificate = true}},
       {"neither certificate nor key", {}},
       {"the key's name without the key", {.key = wrong_secret}},
       {"the key of another host", {.key = key_of_host(4)}},
@@ -173,13 +173,17 @@ struct Rendezvous {
     options.keys = keys;
     options.hosts_may_join = true;
     rendezvous::ServerHandlers handlers;
-    handlers.knows = [](HostId host) { return host.value < 10; };
-    handlers.admit = [](const wire::Hello& hello) -> Result<HostId> {
-      return hello.host == no_host ? HostId(7) : hello.host;
+    handlers.knows = [](const rendezvous::KeyOwner& owner) {
+      return owner.host.value < 10 && owner.run == 1;
+    };
+    handlers.admit = [](const wire::Hello&,
+                        const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
+      return owner.host == no_host ? rendezvous::KeyOwner{HostId(7), 1} : owner;
     };
     handlers.agent_up = [this](HostId, const wire::Hello&, const std::string&) { ++came_up; };
     handlers.agent_frame = [](HostId, WorkerId, std::string_view) {};
-    handlers.agent_down = [](HostId, const std::string&) {};
+    handlers.agent_away = handlers.agent_dead = [](HostId, const std::string&) {};
+    handlers.agent_back = [](HostId) {};
     handlers.stranger = [this](std::uint64_t, const std::string& why) { strangers.push_back(why); };
     server = std::move(*rendezvous::Server::listen(io, options, handlers));
   }
@@ -224,14 +228,14 @@ TEST_CASE("a client without the key of the host that it claims to be is a strang
   CHECK(claim(key_of_host(3), HostId(3)));
   CHECK(claim(to_tls(keys.to_join()), no_host));
   // All others.
-  CHECK_FALSE(claim(to_tls(other_job.of_host(HostId(4))), HostId(4)));
+  CHECK_FALSE(claim(to_tls(other_job.of_agent(HostId(4), 1)), HostId(4)));
   CHECK_FALSE(claim(to_tls(other_job.to_join()), no_host));
   CHECK_FALSE(claim(key_of_host(3), HostId(4)));
   CHECK(rendezvous.strangers.back().find("it claims to be host 4") != std::string::npos);
   CHECK_FALSE(claim(key_of_host(4), no_host));
   CHECK_FALSE(claim(to_tls(keys.to_join()), HostId(4)));
   CHECK_FALSE(claim(key_of_host(10), HostId(10)));  // no such host
-  CHECK_FALSE(claim({"job-1/host/04", key_of_host(4).secret}, HostId(4)));
+  CHECK_FALSE(claim({"job-1/host/04/1", key_of_host(4).secret}, HostId(4)));
   CHECK_FALSE(claim({"job-1", key_of("master", 1).secret}, HostId(4)));
 }
 

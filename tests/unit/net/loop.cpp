@@ -73,7 +73,7 @@ wire::Hello hello_of(const std::string& role, const std::string& job) {
 
 ListenerOptions options_of(const std::string& role, const std::string& job) {
   ListenerOptions options;
-  options.role = role;
+  options.roles = {role};
   options.job = job;
   options.welcome.protocol = wire::protocol;
   options.welcome.version = "9.9.9";

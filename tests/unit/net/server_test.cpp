@@ -16,7 +16,7 @@ namespace {
 const rendezvous::HostKeys keys("job-1", key_of("master", 1).secret);
 
 TlsKey to_tls(const rendezvous::HostKey& key) { return {key.identity, *from_hex(key.key_hex)}; }
-TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_host(HostId(host))); }
+TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_agent(HostId(host), 1)); }
 
 struct House {
   boost::asio::io_context io;
@@ -37,11 +37,12 @@ struct House {
   }
   rendezvous::ServerHandlers handlers() {
     const auto name = [](HostId host) { return std::to_string(host.value); };
-    return {.knows = [](HostId host) { return host.value < 10; },
-            .admit = [](const wire::Hello& hello) -> Result<HostId> {
-              if (hello.host != no_host) return hello.host;
+    return {.knows = [](const rendezvous::KeyOwner& owner) { return owner.host.value < 10; },
+            .admit = [](const wire::Hello& hello,
+                        const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
+              if (owner.host != no_host) return owner;
               if (hello.name != "n7") return Error{"it is not wanted"};
-              return HostId(7);
+              return rendezvous::KeyOwner{HostId(7), 1};
             },
             .agent_up =
                 [this, name](HostId host, const wire::Hello& hello, const std::string&) {
@@ -52,9 +53,14 @@ struct House {
                   events.push_back("frame " + name(host) + " " + std::to_string(worker.value) +
                                    " " + std::string(payload));
                 },
-            .agent_down =
+            .agent_away =
                 [this, name](HostId host, const std::string& reason) {
-                  events.push_back("down " + name(host) + ": " + reason);
+                  events.push_back("away " + name(host) + ": " + reason);
+                },
+            .agent_back = [this, name](HostId host) { events.push_back("back " + name(host)); },
+            .agent_dead =
+                [this, name](HostId host, const std::string& reason) {
+                  events.push_back("dead " + name(host) + ": " + reason);
                 },
             .stranger =
                 [this](std::uint64_t count, const std::string& why) {
@@ -85,12 +91,12 @@ struct House {
 
 }  // namespace
 
-TEST_CASE("an agent comes up, talks both ways, goes down, and may come back") {
+TEST_CASE(
+    "an agent comes up, talks both ways, is away, and another one comes when it was dropped") {
   House house;
   Outcome first;
   house.dial(House::hello(3), first);
   REQUIRE_MESSAGE(first.session, first.error);
-  CHECK(house.server->is_up(HostId(3)));
   Log log;
   first.session->start(log.handlers());
   first.session->send(WorkerId(), "report");
@@ -102,13 +108,105 @@ TEST_CASE("an agent comes up, talks both ways, goes down, and may come back") {
   CHECK(log.frames[0] == std::pair<std::uint32_t, std::string>(9, "answer"));
   first.session.reset();
   REQUIRE(house.wait(4));
-  CHECK_FALSE(house.server->is_up(HostId(3)));
+  Outcome too_early;
+  house.dial(House::hello(3), too_early);
+  CHECK(too_early.error.find("host 3 is connected already") != std::string::npos);
+  house.server->drop(HostId(3));
   Outcome second;
   house.dial(House::hello(3), second);
   CHECK(second.session);
   CHECK(house.events ==
         std::vector<std::string>{"up 3 pid 5", "frame 3 0 report", "frame 3 9 letter",
-                                 "down 3: the other side closed the connection", "up 3 pid 5"});
+                                 "away 3: the other side closed the connection",
+                                 "stranger host 3 is connected already", "up 3 pid 5"});
+}
+
+TEST_CASE("an agent that comes back goes on where it was") {
+  House house;
+  Outcome first, second;
+  house.dial(House::hello(3), first);
+  Log log;
+  first.session->start(log.handlers());
+  first.session->send(WorkerId(), "one");
+  REQUIRE(house.wait(2));
+  first.session.reset();
+  REQUIRE(house.wait(3));
+  house.server->send(HostId(3), WorkerId(9), "meanwhile");
+  house.server->send_beat(HostId(3), {});  // would say something wrong later
+  wire::Hello again = House::hello(3);
+  again.resumes = 0;
+  house.dial(again, second);
+  REQUIRE_MESSAGE(second.session, second.error);
+  CHECK(second.welcome.received == 1);
+  Log more;
+  second.session->start(more.handlers());
+  second.session->send(WorkerId(), "two");
+  REQUIRE(run_until(house.io, [&] { return !more.frames.empty(); }));
+  REQUIRE(house.wait(5));
+  CHECK(more.frames == std::vector<std::pair<std::uint32_t, std::string>>{{9, "meanwhile"}});
+  CHECK(house.events == std::vector<std::string>{"up 3 pid 5", "frame 3 0 one",
+                                                 "away 3: the other side closed the connection",
+                                                 "back 3", "frame 3 0 two"});
+}
+
+TEST_CASE("an agent that was given up, or was never there, cannot come back") {
+  House house;
+  Outcome good;
+  house.dial(House::hello(3), good);
+  wire::Hello again = House::hello(3);
+  again.resumes = 0;
+  const std::string given_up = "host 3 was given up; whatever runs there has to end";
+  SUBCASE("it was dropped") { house.server->drop(HostId(3)); }
+  SUBCASE("another agent was started there") {
+    house.server->drop(HostId(3));
+    Outcome other;
+    house.dial(House::hello(3), to_tls(keys.of_agent(HostId(3), 2)), other);
+    CHECK(other.session);
+  }
+  Outcome outcome;
+  house.dial(again, outcome);
+  CHECK(outcome.session == nullptr);
+  CHECK(outcome.error.ends_with(given_up));
+  wire::Hello nobody = House::hello(4);
+  nobody.resumes = 0;
+  Outcome never_there;
+  house.dial(nobody, never_there);
+  CHECK(never_there.error.ends_with("host 4 was given up; whatever runs there has to end"));
+}
+
+TEST_CASE("a guardian says that its agent is dead, and of no other one") {
+  House house;
+  Outcome agent;
+  house.dial(House::hello(3), agent);
+  wire::Hello word = House::hello(3);
+  word.role = "guardian";
+  word.name = "killed";
+  Outcome wrong_run, absent, right;
+  house.dial(word, to_tls(keys.of_agent(HostId(3), 2)), wrong_run);
+  CHECK(wrong_run.error.ends_with("host 3 is not up"));
+  house.dial(word, right);
+  REQUIRE(house.wait(3));
+  CHECK(house.events.back() == "dead 3: killed");
+  word.host = HostId(4);
+  house.dial(word, absent);
+  CHECK(absent.error.ends_with("host 4 is not up"));
+}
+
+TEST_CASE("an agent that has ended is heard to the end, and makes room for the next one") {
+  House house;
+  Outcome first, second;
+  house.dial(House::hello(3), first);
+  Log log;
+  first.session->start(log.handlers());
+  house.server->retire(HostId(3));
+  first.session->send_bulk(WorkerId(), "last words");
+  first.session->close();
+  REQUIRE(house.wait(2));
+  REQUIRE(run_until(house.io, [&] { return !log.ends.empty(); }));
+  house.dial(House::hello(3), second);
+  CHECK_MESSAGE(second.session, second.error);
+  CHECK(house.events ==
+        std::vector<std::string>{"up 3 pid 5", "frame 3 0 last words", "up 3 pid 5"});
 }
 
 TEST_CASE("a host that joins by itself gets its number and the deadlines") {
@@ -153,7 +251,6 @@ TEST_CASE("a second connection of a host, another version, a newer term: refused
     CHECK(house.events.back() == "stranger " + why);
     CHECK(house.strangers == ++count);
   }
-  CHECK(house.server->is_up(HostId(3)));
 }
 
 TEST_CASE("port scans are counted and disturb nobody") {
@@ -167,7 +264,6 @@ TEST_CASE("port scans are counted and disturb nobody") {
     REQUIRE(raw_write(house.io, *fd, "\r\n\r\n"));
   }
   REQUIRE(run_until(house.io, [&] { return house.strangers == 100; }));
-  CHECK(house.server->is_up(HostId(3)));
 }
 
 TEST_CASE("close flushes to every host and takes the port back") {
@@ -190,20 +286,8 @@ TEST_CASE("close flushes to every host and takes the port back") {
     CHECK(log.frames[0].second.size() == 1 << 20);
   }
   CHECK(std::set<std::string>(house.events.begin() + 2, house.events.end()) ==
-        std::set<std::string>{"down 0: closed here", "down 1: closed here"});
+        std::set<std::string>{"away 0: closed here", "away 1: closed here"});
   const Result<int> again = listen_tcp("127.0.0.1", port);
   REQUIRE(again.has_value());
   const Fd owner(*again);
-}
-
-TEST_CASE("one host can be closed alone") {
-  House house;
-  Outcome outcomes[2];
-  for (std::uint32_t i = 0; i < 2; ++i) house.dial(House::hello(i), outcomes[i]);
-  Log log;
-  outcomes[0].session->start(log.handlers());
-  house.server->close(HostId(0));
-  REQUIRE(house.wait(3));
-  CHECK(house.events.back() == "down 0: closed here");
-  CHECK(house.server->is_up(HostId(1)));
 }

@@ -36,7 +36,7 @@ TEST_CASE("a killed process breaks the group, and SIGPIPE does not end the other
     };
     if (child == 0) {
       const auto plane = make_gloo_plane({});
-      const auto group = plane->create(2, size);
+      const auto group = plane->create({.rank = 2, .size = size});
       tell(back[1], group->publish());
       const std::string first = line(pipes[0]), second = line(pipes[0]);
       group->connect({first, second, group->size() == 3 ? line(pipes[0]) : ""});
@@ -48,7 +48,8 @@ TEST_CASE("a killed process breaks the group, and SIGPIPE does not end the other
     }
     ::close(back[1]);
     const auto plane0 = make_gloo_plane({}), plane1 = make_gloo_plane({});
-    const auto group0 = plane0->create(0, size), group1 = plane1->create(1, size);
+    const auto group0 = plane0->create({.rank = 0, .size = size}),
+               group1 = plane1->create({.rank = 1, .size = size});
     const std::vector<std::string> all{group0->publish(), group1->publish(), line(back[0])};
     for (const std::string& text : all) tell(pipes[1], text);
     std::atomic<int> broken{0};

@@ -81,9 +81,7 @@ class Exchange {
 
 using PlaneMaker = std::function<std::unique_ptr<DataPlane>()>;
 // What is tested over Gloo can be tested over another plane.
-inline PlaneMaker usual_planes = [] {
-  return make_gloo_plane({.connect_limit = std::chrono::seconds(10)});
-};
+inline PlaneMaker usual_planes = [] { return make_gloo_plane({}); };
 
 // Calls body(rank, plane, exchange) on one thread per rank; throws what the first of them threw.
 inline void run_planes(int size, const std::function<void(int, DataPlane&, Exchange&)>& body,
@@ -108,7 +106,7 @@ inline void run_planes(int size, const std::function<void(int, DataPlane&, Excha
 }
 
 inline std::unique_ptr<Group> form(DataPlane& plane, Exchange& exchange, int rank, int size) {
-  auto group = plane.create(rank, size);
+  auto group = plane.create({.rank = rank, .size = size});
   group->connect(exchange(rank, group->publish()));
   return group;
 }

@@ -95,6 +95,7 @@ TEST_CASE("the newest committed state wins, and none is never 0") {
   for (const Case& c : cases) {
     CAPTURE(c.members);
     Scene scene = running();
+    scene.tell("want 4 reserves 4 5");
     scene.tell("gone 3: was killed");
     scene.tell(std::string("1 says answer g1 ") + c.first);
     const std::string said = scene.tell(std::string("2 says answer g1 ") + c.second);

@@ -35,35 +35,37 @@ void check_text(const char* text) {
 
 TEST_CASE("greetings") {
   check_text<wire::Hello>(
-      R"({"Hello":{"protocol":1,"version":"0.1.0","role":"agent","job":"j","term":2,"host":3,"worker":4,"pid":5,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"]}})");
+      R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"]}})");
   check_text<wire::Welcome>(
-      R"({"Welcome":{"protocol":1,"version":"0.1.0","term":2,"refused":"no","host":3,"lease_ms":4,"beat_ms":5,"orphan_grace_ms":6}})");
+      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"beat_ms":5,"orphan_grace_ms":6}})");
 }
 
 TEST_CASE("letters to a worker") {
   check_texts<wire::ToWorker>({
-      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"}}})",
+      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
       R"({"Abort":{"generation":3,"reason":"host n1 is silent"}})",
       R"({"Release":{"call":2}})",
       R"({"Dismiss":{"reason":"evicted"}})",
+      R"({"Lease":{"ends_ns":5}})",
   });
 }
 
 TEST_CASE("letters from a worker") {
   check_texts<wire::FromWorker>({
-      R"({"Join":{"protocol":1,"version":"0.1.0"}})",
+      R"({"Join":{"protocol":2,"version":"0.1.0"}})",
       R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
       R"({"Publish":{"generation":3,"value":"addr"}})",
-      R"({"Prepared":{"generation":3,"way":"gloo"}})",
-      R"({"PrepareFailed":{"generation":3,"reason":"no route"}})",
-      R"({"Answer":{"generation":3,"committed":-1}})",
+      R"({"Prepared":{"generation":3,"way":"gloo","strangers":2}})",
+      R"({"PrepareFailed":{"generation":3,"reason":"no route","complaints":[{"about":2,"hung_up":false,"waits":false,"reason":"10.0.0.2:4711: No route to host"}]}})",
+      R"({"Answer":{"generation":3,"committed":-1,"complaints":[{"about":2,"hung_up":false,"waits":true,"reason":"it was waited for"}]}})",
       R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",
       R"({"Committed":{"generation":3,"step":11}})",
-      R"({"Broken":{"generation":3,"reason":"peer"}})",
-      R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}]}})",
+      R"({"Broken":{"generation":3,"reason":"peer","complaints":[{"about":2,"hung_up":true,"waits":false,"reason":"10.0.0.2:4711: closed"}]}})",
+      R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","transfer_bytes":5,"noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}]}})",
+      R"({"StepSamples":{"generation":3,"epoch":2,"by_rank":["7 8",""]}})",
       R"({"Done":{"call":1,"step":99}})",
       R"({"Leave":{"reason":"bye"}})",
   });
@@ -74,7 +76,7 @@ TEST_CASE("orders and reports") {
       R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","parcel":"00ff","parcel_bytes":9}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
-      R"({"Beat":{"term":2,"clock_ns":5}})",
+      R"({"Beat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"Shutdown":{"grace_ns":5}})",
       R"({"HoldOutput":{"hold":true}})",
       R"({"ParcelPart":{"parcel":"00ff","file":"train","executable":true,"last":false,"bytes":{"b64":"f0VMRv8="},"trouble":""}})",
@@ -84,8 +86,9 @@ TEST_CASE("orders and reports") {
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
-      R"({"Beat":{"term":2,"clock_ns":5}})",
+      R"({"Beat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"ParcelWanted":{"parcel":"00ff","taken":1048576}})",
+      R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });
 }

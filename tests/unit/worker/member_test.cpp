@@ -12,6 +12,8 @@ namespace {
 
 using Call = std::function<void(Member&)>;
 
+const Time noon = Time{} + std::chrono::hours(12);
+
 // What a member has said, as far as it matters here.
 struct Said {
   std::vector<wire::Answer> answers;
@@ -37,9 +39,9 @@ wire::World world(std::uint64_t generation, bool holder) {
 
 // A training thread as the driver's: each call looks first, so it is right at any moment.
 std::vector<Call> two_steps_and_a_switch() {
-  const Call compute = [](Member& m) { m.begin_compute(); };
+  const Call compute = [](Member& m) { m.begin_compute(noon); };
   const Call commit = [](Member& m) { m.commit(); };
-  const auto apply = [](double votes) { return [votes](Member& m) { m.may_apply(votes); }; };
+  const auto apply = [](double votes) { return [votes](Member& m) { m.may_apply(votes, noon); }; };
   const Call enter = [](Member& m) {
     if (m.task() == Task::enter) m.begin_transfer();
   };
@@ -93,8 +95,8 @@ TEST_CASE("an abort at any moment is answered once, and nothing commits after th
     CHECK(said.answers[0].committed == member.committed());
     CHECK(member.committed().value == answered.value + (in_apply ? 1 : 0));
     CHECK(member.task() == Task::wait);
-    CHECK_FALSE(member.begin_compute());
-    CHECK_FALSE(member.may_apply(2));
+    CHECK_FALSE(member.begin_compute(noon));
+    CHECK_FALSE(member.may_apply(2, noon));
   }
 }
 
@@ -106,8 +108,8 @@ TEST_CASE("the switch needs the votes of all, and its own Go") {
   for (const Case& c : {Case{0, Task::step}, Case{1, Task::step}, Case{2, Task::enter}}) {
     Member member = in_world();
     CHECK(member.vote() == 1);
-    REQUIRE(member.begin_compute());
-    REQUIRE(member.may_apply(c.votes));
+    REQUIRE(member.begin_compute(noon));
+    REQUIRE(member.may_apply(c.votes, noon));
     REQUIRE(member.commit());
     CHECK(member.task() == c.task);
   }
@@ -139,8 +141,8 @@ TEST_CASE("only the first step of a generation is announced") {
   Member member = in_world();
   Said said;
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(member.begin_compute());
-    REQUIRE(member.may_apply(0));
+    REQUIRE(member.begin_compute(noon));
+    REQUIRE(member.may_apply(0, noon));
     REQUIRE(member.commit());
     said.listen(member);
   }

@@ -1,0 +1,95 @@
+// The half of membership.hpp that decides who is left out of the next attempt, when a world could
+// not be formed or broke before its first step.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rendezvous/membership.hpp"
+
+namespace elasticrun::rendezvous {
+
+void Membership::note(WorkerId from, Generation generation,
+                      const std::vector<wire::Complaint>& complaints) {
+  const bool present = running_ && running_->world.generation == generation;
+  const bool coming = forming_ && forming_->world.generation == generation;
+  const bool aborted = aborting_ && generation <= aborting_->up_to;
+  if (present || coming || aborted) complaints_.add(from, complaints, aborted);
+}
+
+std::vector<WorkerId> Membership::newcomers_of(const wire::World& world) const {
+  std::vector<WorkerId> newcomers;
+  for (const auto& member : world.members)
+    if (const auto peer = peers_.find(member.worker); peer != peers_.end() && !peer->second.settled)
+      newcomers.push_back(member.worker);
+  return newcomers;
+}
+
+// A member of the world that goes on while this one forms is none.
+std::vector<WorkerId> Membership::newcomers_of(const Forming& forming) const {
+  std::vector<WorkerId> newcomers = newcomers_of(forming.world);
+  if (!forming.at_once) std::erase_if(newcomers, [&](WorkerId w) { return is_member(w); });
+  return newcomers;
+}
+
+void Membership::count_failure(Time now) {
+  if (failed_forms_++ == 0) failing_since_ = now;
+}
+
+// A link that loses everything takes the whole time of forming; one that is refused, no time at
+// all.
+bool Membership::failed_too_often(Time now) const {
+  const bool for_long = failed_forms_ > 1 && now >= failing_since_ + options_.prepare_timeout;
+  return for_long || failed_forms_ > failed_forms_max;
+}
+
+// Of the newest state; 0: there are several, or none.
+WorkerId Membership::only_holder() const {
+  Step newest = no_state;
+  for (const auto& [worker, peer] : peers_)
+    if (!peer.left) newest = std::max(newest, peer.committed);
+  WorkerId holder;
+  for (const auto& [worker, peer] : peers_) {
+    if (peer.left || newest == no_state || peer.committed != newest) continue;
+    if (holder != WorkerId()) return {};
+    holder = worker;
+  }
+  return holder;
+}
+
+void Membership::leave_out(WorkerId worker, std::string why) {
+  outbox_.push_back(LeftOut{worker, std::move(why)});
+}
+
+// All who were asked have answered, or are gone. Newcomers that are to blame are left out of the
+// next world; members only when there is no world to be had with them.
+std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time now) {
+  std::set<WorkerId> newcomers, members, left_out;
+  for (const auto& [worker, peer] : peers_) {
+    const bool has_state = peer.settled || peer.committed != no_state;
+    if (peer.training && !peer.left) (has_state ? members : newcomers).insert(worker);
+  }
+  auto blamed = complaints_.verdict(newcomers, members, only_holder());
+  // Nobody is named and nobody died. A world that has stepped goes on without its newcomers; among
+  // those who have not, somebody has to go when it fails for ever.
+  if (blamed.empty() && !aborted.somebody_died && !aborted.newcomers.empty()) {
+    for (const WorkerId worker : newcomers)
+      if (!members.empty() && std::ranges::count(aborted.newcomers, worker) > 0)
+        blamed.push_back({worker, abort_reason_});
+    if (members.empty() && failed_too_often(now))
+      blamed.push_back({aborted.newcomers.back(), abort_reason_});
+  }
+  for (Blamed& one : blamed) {
+    if (newcomers.contains(one.worker)) {
+      left_out.insert(one.worker);
+      seats_.vacate(one.worker);
+      leave_out(one.worker, std::move(one.why));
+    } else if (failed_too_often(now)) {
+      give_up({one.worker}, one.why, now);
+    }
+  }
+  if (failed_too_often(now)) failed_forms_ = 0;
+  return left_out;
+}
+
+}  // namespace elasticrun::rendezvous

@@ -1,0 +1,77 @@
+// See complaints.hpp.
+#include "rendezvous/complaints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <tuple>
+
+namespace elasticrun::rendezvous {
+
+void Complaints::add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late) {
+  for (const wire::Complaint& complaint : complaints) edges_.push_back({from, complaint, late});
+}
+
+bool Complaints::has_complained(WorkerId worker) const {
+  return std::ranges::any_of(
+      edges_, [&](const Edge& edge) { return edge.from == worker && !edge.complaint.waits; });
+}
+
+std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
+                                        const std::set<WorkerId>& members, WorkerId needed) const {
+  const auto present = [&](WorkerId w) { return newcomers.contains(w) || members.contains(w); };
+  std::vector<Edge> open, waiting;
+  for (const Edge& edge : edges_) {
+    const auto& [about, hung_up, waits, reason] = edge.complaint;
+    if (!present(edge.from) || !present(about)) continue;
+    // Who hangs up because of trouble of its own, or because it was told to, is no trouble itself.
+    if (hung_up && (edge.late || has_complained(about))) continue;
+    (waits ? waiting : open).push_back(edge);
+  }
+  // That one waited for another says something only where nobody knows more, and only of the last
+  // one in a row, who waits for nobody.
+  const auto waits = [&](WorkerId worker) {
+    return std::ranges::any_of(waiting, [&](const Edge& edge) { return edge.from == worker; });
+  };
+  if (open.empty())
+    std::ranges::copy_if(waiting, std::back_inserter(open),
+                         [&](const Edge& edge) { return !waits(edge.complaint.about); });
+  if (open.empty()) open = waiting;
+
+  const auto accusers = [&](WorkerId worker) {
+    std::set<WorkerId> from;
+    for (const Edge& edge : open)
+      if (edge.complaint.about == worker) from.insert(edge.from);
+    return from.size();
+  };
+  const auto may_be_blamed = [&](WorkerId worker, const Edge& edge) {
+    return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about);
+  };
+  std::vector<Blamed> blamed;
+  while (!open.empty()) {
+    std::optional<std::tuple<bool, std::size_t, WorkerId>> worst;
+    for (const Edge& edge : open)
+      for (const WorkerId worker : {edge.from, edge.complaint.about})
+        if (may_be_blamed(worker, edge))
+          worst = std::max(worst, std::optional(std::tuple(newcomers.contains(worker),
+                                                           accusers(worker), worker)));
+    // What is left is about the one who is needed: then it is the other end that has to go.
+    const WorkerId guilty = worst ? std::get<WorkerId>(*worst) : open.front().from;
+    if (guilty == needed) break;
+    const auto touches = [&](const Edge& edge) {
+      return edge.from == guilty || edge.complaint.about == guilty;
+    };
+    const Edge& first = *std::ranges::find_if(open, touches);
+    blamed.push_back(
+        {guilty, first.from == first.complaint.about
+                     ? first.complaint.reason
+                     : fmt::format("worker {} has no connection to worker {}: {}", first.from.value,
+                                   first.complaint.about.value, first.complaint.reason)});
+    std::erase_if(open, touches);
+  }
+  return blamed;
+}
+
+}  // namespace elasticrun::rendezvous

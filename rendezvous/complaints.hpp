@@ -1,0 +1,48 @@
+// Who is to blame when a world could not be formed, or broke before its first step.
+//
+// A link between two workers may be bad while both of them are well, and the first who notices is
+// not the one at fault: a rank that fails closes its connections, and its neighbours complain about
+// that. So all members say whom they had trouble with, and the fewest whose absence settles every
+// complaint are to blame: newcomers before members, since nobody needs them yet, and then those
+// whom most complain about. A member is never blamed for its own words alone.
+//
+// Greedy and not exact: the smallest cover of a graph is hard to find, and one bad link or one bad
+// worker at a time is what happens. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::rendezvous {
+
+struct Blamed {
+  WorkerId worker;
+  std::string why;  // names the link, for a person
+};
+
+class Complaints {
+ public:
+  // `late`: when all had been told already to give the group up.
+  void add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late = false);
+  void clear() { edges_.clear(); }
+
+  // Among those who are still there. `needed` is never blamed: nobody else holds the state.
+  std::vector<Blamed> verdict(const std::set<WorkerId>& newcomers,
+                              const std::set<WorkerId>& members, WorkerId needed = {}) const;
+
+ private:
+  struct Edge {
+    WorkerId from;
+    wire::Complaint complaint;
+    bool late = false;
+  };
+  bool has_complained(WorkerId worker) const;
+
+  std::vector<Edge> edges_;  // in the order in which they came
+};
+
+}  // namespace elasticrun::rendezvous

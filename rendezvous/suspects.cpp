@@ -1,0 +1,48 @@
+// See suspects.hpp.
+#include "rendezvous/suspects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace elasticrun::rendezvous {
+
+void Suspects::away(HostId host, const std::string& reason, Time now) {
+  hosts_.insert_or_assign(host, Suspect{.since = now, .reason = reason});
+}
+
+void Suspects::accused(HostId host, const std::string& reason) {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) return;
+  found->second.accused = true;
+  found->second.reason += "; " + reason;
+}
+
+void Suspects::stood_still(Duration time) {
+  for (auto& [host, suspect] : hosts_) suspect.since += time;
+}
+
+Time Suspects::due(const Suspect& suspect) const {
+  return suspect.since + patience + patience_each * std::ssize(hosts_);
+}
+
+std::vector<Suspects::Lost> Suspects::check(std::size_t others, Time now) {
+  std::vector<Lost> lost;
+  for (const auto& [host, suspect] : hosts_) {
+    if (now >= due(suspect))
+      lost.push_back({host, fmt::format("{}, and it did not come back within {}", suspect.reason,
+                                        to_text(now - suspect.since))});
+    else if (suspect.accused && others > 0)
+      lost.push_back({host, suspect.reason});
+  }
+  for (const Lost& one : lost) hosts_.erase(one.host);
+  return lost;
+}
+
+Time Suspects::wake_at() const {
+  Time at = never;
+  for (const auto& [host, suspect] : hosts_) at = std::min(at, due(suspect));
+  return at;
+}
+
+}  // namespace elasticrun::rendezvous

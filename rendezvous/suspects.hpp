@@ -1,0 +1,56 @@
+// Hosts whose control connection is lost: dead, or about to dial again?
+//
+// A firewall that is reloaded resets every connection at once, and costs nothing when hosts are
+// given a moment to come back. A host that has lost its power never comes back, and its workers
+// should be replaced at once. What tells the two apart: the agent's guardian says that it is dead,
+// a worker of another host finds its peer there gone, or nobody dials for half a second. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::rendezvous {
+
+class Suspects {
+ public:
+  static constexpr Duration patience = std::chrono::milliseconds(500);
+  // More for each of them: one after the other is greeted.
+  static constexpr Duration patience_each = std::chrono::milliseconds(2);
+
+  struct Lost {
+    HostId host;
+    std::string reason;
+  };
+
+  // Its connection is lost.
+  void away(HostId host, const std::string& reason, Time now);
+  // It has dialled again, or is known to be gone.
+  void settled(HostId host) { hosts_.erase(host); }
+  bool suspected(HostId host) const { return hosts_.contains(host); }
+  // A worker of another host has lost its connection to one there.
+  void accused(HostId host, const std::string& reason);
+
+  // We stood still ourselves for that time.
+  void stood_still(Duration time);
+
+  // Who is given up, each once. `others`: hosts that are connected. Where there are none, accusers
+  // and accused have met with the same trouble, and a moment is granted to all.
+  std::vector<Lost> check(std::size_t others, Time now);
+  Time wake_at() const;
+
+ private:
+  struct Suspect {
+    Time since{};
+    std::string reason;
+    bool accused = false;
+  };
+  Time due(const Suspect& suspect) const;
+
+  std::map<HostId, Suspect> hosts_;
+};
+
+}  // namespace elasticrun::rendezvous

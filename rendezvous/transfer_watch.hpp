@@ -1,0 +1,46 @@
+// Whether the transfer of the state to the members of a new world stands still.
+//
+// Its time runs from the first member that is in the transfer, and not while any other one is in a
+// step or in code of the program (the end of an epoch, a loop of its own): that is waited for by
+// others. Every byte that moves begins it anew, and it grows with the size of the state, which has
+// to be hashed and copied as well. A limit for the whole transfer would have to know the network.
+// Pure.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::rendezvous {
+
+class TransferWatch {
+ public:
+  // The members of the new world were told to enter it. `patience`: at most so long without a byte,
+  // for a state of no size.
+  void begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes, Duration patience,
+             Time now);
+  void sample(WorkerId worker, const wire::Sample& sample, Time now);
+  // In the new world, with the state: its part is done.
+  void entered(WorkerId worker, Time now);
+  void end() { members_.clear(); }
+  // The controller stood still for that time.
+  void stood_still(Duration time) { last_sign_ += time; }
+
+  // Then it has stood still for too long; never: its time does not run.
+  Time deadline() const;
+
+ private:
+  struct Member {
+    bool busy = true;  // in the program, as far as it is known
+    bool moving = false;
+    std::uint64_t bytes = 0;
+  };
+  std::map<WorkerId, Member> members_;  // those that have not entered
+  Duration patience_{};
+  Time last_sign_{};  // of progress
+};
+
+}  // namespace elasticrun::rendezvous

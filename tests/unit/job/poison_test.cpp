@@ -1,0 +1,54 @@
+// When a step counts as one that kills.
+#include "job/poison.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+using job::Poison;
+
+TEST_CASE("three attempts at one step, whoever dies in them") {
+  Poison poison;
+  CHECK_FALSE(poison.suspected());
+  poison.world_formed(Step(5));
+  poison.committed(Step(6));
+  poison.died("worker 1 (rank 0) was killed by signal 11");
+  CHECK(poison.suspected());
+  poison.died("worker 2 (rank 1) was killed by signal 11");  // of the same attempt
+  poison.world_formed(Step(56));
+  CHECK(poison.suspected());
+  poison.committed(Step(56));  // a late report
+  poison.died("worker 3 (rank 0) exited with code 1");
+  CHECK_FALSE(poison.certain());
+  poison.world_formed(Step(56));
+  poison.samples("its samples: 1 2 3");
+  poison.died("worker 4 (rank 0) was killed by signal 11");
+  CHECK(poison.certain());
+  CHECK(poison.words() ==
+        "step 57 has killed its workers 3 times: worker 1 (rank 0) was killed by signal 11; "
+        "worker 2 (rank 1) was killed by signal 11; worker 3 (rank 0) exited with code 1; "
+        "worker 4 (rank 0) was killed by signal 11; its samples: 1 2 3");
+}
+
+TEST_CASE("a step that is committed in the end was none") {
+  Poison poison;
+  poison.died("worker 1");
+  poison.world_formed(Step(56));
+  poison.died("worker 2");
+  poison.world_formed(Step(56));
+  poison.committed(Step(57));
+  CHECK_FALSE(poison.suspected());
+  poison.died("worker 3");
+  poison.world_formed(Step(60));
+  CHECK(poison.suspected());
+  poison.world_formed(Step(61));  // another world, a step further
+  CHECK_FALSE(poison.suspected());
+}
+
+TEST_CASE("before the first world nothing is known of the step") {
+  Poison poison;
+  for (int i = 0; i < 3; ++i) {
+    poison.died("worker 1");
+    if (i < 2) poison.world_formed(Step(0));
+  }
+  CHECK(poison.words().starts_with("step 1 has killed"));
+}

@@ -1,0 +1,68 @@
+// Which hosts are given up when their connection is lost, and when.
+#include "rendezvous/suspects.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+using namespace elasticrun::rendezvous;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Time begin = Time{} + 1h;
+
+std::string lost(Suspects& suspects, std::size_t others, Duration at) {
+  std::string text;
+  for (const auto& one : suspects.check(others, begin + at))
+    text += std::to_string(one.host.value) + ": " + one.reason + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("who does not dial again in time is given up, once") {
+  Suspects suspects;
+  CHECK(suspects.wake_at() == never);
+  suspects.away(HostId(1), "reset", begin);
+  CHECK(suspects.suspected(HostId(1)));
+  CHECK(suspects.wake_at() == begin + 502ms);
+  CHECK(lost(suspects, 3, 501ms) == "");
+  CHECK(lost(suspects, 3, 502ms) == "1: reset, and it did not come back within 502 ms\n");
+  CHECK(lost(suspects, 3, 503ms) == "");
+  CHECK_FALSE(suspects.suspected(HostId(1)));
+}
+
+TEST_CASE("who dials again is settled") {
+  Suspects suspects;
+  suspects.away(HostId(1), "reset", begin);
+  suspects.settled(HostId(1));
+  CHECK(suspects.wake_at() == never);
+  CHECK(lost(suspects, 3, 10s) == "");
+}
+
+TEST_CASE("many that are away at once have more time") {
+  Suspects suspects;
+  for (std::uint32_t host = 0; host < 1000; ++host) suspects.away(HostId(host), "reset", begin);
+  CHECK(suspects.wake_at() == begin + 2500ms);
+  for (std::uint32_t host = 0; host < 900; ++host) suspects.settled(HostId(host));
+  CHECK(suspects.wake_at() == begin + 700ms);
+}
+
+TEST_CASE("a broken group that names it is as good as a word of its guardian") {
+  Suspects suspects;
+  suspects.accused(HostId(1), "closed by peer");  // of a host that is well: nothing
+  suspects.away(HostId(1), "reset", begin);
+  CHECK(lost(suspects, 3, 1ms) == "");
+  suspects.accused(HostId(1), "closed by peer");
+  CHECK(lost(suspects, 3, 1ms) == "1: reset; closed by peer\n");
+}
+
+TEST_CASE("where all are away nobody's word counts: it is one trouble for all") {
+  Suspects suspects;
+  suspects.away(HostId(1), "reset", begin);
+  suspects.away(HostId(2), "reset", begin);
+  suspects.accused(HostId(1), "closed by peer");
+  CHECK(lost(suspects, 0, 1ms) == "");
+  suspects.settled(HostId(2));
+  CHECK(lost(suspects, 1, 1ms) == "1: reset; closed by peer\n");
+}

@@ -1,0 +1,72 @@
+// When a transfer of the state stands still.
+#include "rendezvous/transfer_watch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+using namespace elasticrun::rendezvous;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Time begin = Time{} + 1h;
+
+struct Scene {
+  TransferWatch watch;
+
+  explicit Scene(std::uint64_t state_bytes = 0) {
+    watch.begin({{WorkerId(1), HostId(), 0, true}, {WorkerId(2), HostId(), 0, false}}, state_bytes,
+                30s, begin);
+  }
+  void says(std::uint32_t worker, const char* phase, std::uint64_t bytes, Duration at) {
+    wire::Sample sample;
+    sample.phase = phase;
+    sample.transfer_bytes = bytes;
+    watch.sample(WorkerId(worker), sample, begin + at);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("time runs when one is in the transfer and nobody is in the program") {
+  Scene scene;
+  CHECK(scene.watch.deadline() == never);
+  scene.says(2, "transfer", 0, 1s);
+  CHECK(scene.watch.deadline() == never);  // of 1 nothing is known
+  for (const char* busy : {"compute", "reduce", "apply", "epoch"}) {
+    scene.says(1, busy, 0, 2s);
+    CHECK(scene.watch.deadline() == never);
+  }
+  scene.says(1, "idle", 0, 3s);  // about to enter
+  CHECK(scene.watch.deadline() == begin + 33s);
+  scene.says(1, "transfer", 0, 4s);
+  CHECK(scene.watch.deadline() == begin + 34s);
+  scene.says(1, "transfer", 0, 20s);
+  scene.says(2, "transfer", 0, 20s);
+  CHECK(scene.watch.deadline() == begin + 34s);
+}
+
+TEST_CASE("bytes are signs of life, and so is one who has entered") {
+  Scene scene;
+  scene.says(1, "transfer", 0, 0s);
+  scene.says(2, "transfer", 0, 0s);
+  scene.says(1, "transfer", 100, 10s);
+  CHECK(scene.watch.deadline() == begin + 40s);
+  scene.says(2, "transfer", 100, 20s);
+  CHECK(scene.watch.deadline() == begin + 50s);
+  scene.watch.entered(WorkerId(1), begin + 25s);
+  CHECK(scene.watch.deadline() == begin + 55s);
+  scene.says(1, "compute", 0, 26s);  // in the new world: no member of the transfer any more
+  CHECK(scene.watch.deadline() == begin + 55s);
+  scene.watch.entered(WorkerId(2), begin + 27s);
+  CHECK(scene.watch.deadline() == never);
+}
+
+TEST_CASE("a large state has more time") {
+  Scene scene(100'000'000'000);
+  scene.says(1, "idle", 0, 0s);
+  scene.says(2, "transfer", 0, 0s);
+  CHECK(scene.watch.deadline() == begin + 530s);
+  scene.watch.end();
+  CHECK(scene.watch.deadline() == never);
+}

@@ -1,0 +1,45 @@
+// What the peer may lack, by number.
+#include "wire/resend_queue.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+
+namespace {
+
+std::string left(const wire::ResendQueue& queue) {
+  std::string text;
+  for (const auto& [worker, payload] : queue.entries()) text += payload;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("frames are kept until they are acknowledged") {
+  wire::ResendQueue queue(100);
+  for (const char* text : {"a", "b", "c", "d"}) CHECK(queue.push(WorkerId(1), text));
+  CHECK(left(queue) == "abcd");
+  CHECK(queue.acknowledge(0));
+  CHECK(queue.acknowledge(2));
+  CHECK(left(queue) == "cd");
+  CHECK(queue.acknowledge(2));
+  CHECK_FALSE(queue.acknowledge(1));  // it had two
+  CHECK_FALSE(queue.acknowledge(5));  // it was never sent so many
+  CHECK(left(queue) == "cd");
+  CHECK(queue.acknowledge(4));
+  CHECK(queue.push(WorkerId(1), "e"));
+  CHECK(left(queue) == "e");
+}
+
+TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
+  wire::ResendQueue queue(10);
+  CHECK(queue.push(WorkerId(1), "0123456789"));
+  CHECK(queue.acknowledge(1));
+  CHECK(queue.push(WorkerId(1), "01234"));
+  CHECK(queue.push(WorkerId(1), "56789"));
+  CHECK(queue.is_whole());
+  CHECK_FALSE(queue.push(WorkerId(1), "x"));
+  CHECK_FALSE(queue.is_whole());
+  CHECK(queue.entries().empty());
+  CHECK_FALSE(queue.push(WorkerId(1), "y"));
+}
