@@ -23,11 +23,13 @@
 #include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/parcels.hpp"
+#include "launcher/agent/private_directory.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/program.hpp"
 #include "launcher/agent/reach.hpp"
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
+#include "launcher/agent/worker_socket.hpp"
 #include "launcher/descriptors.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/machine.hpp"
@@ -57,7 +59,7 @@ class Agent {
   void watch_signals();
   void watch_guardian();
   void watch_input();
-  Result<void> listen();
+  net::ListenerHandlers handlers_of_socket();
   void connected(Result<Reached> reached);
   void resume_output();
   void controller_lost(const std::string& reason);
@@ -75,6 +77,7 @@ class Agent {
   void act(const Spawn& action);
   void spawn(wire::StartWorker order, const std::string& program);
   Parcels::Handlers handlers_of_parcels();
+  void not_started(WorkerId id, std::int32_t code, const std::string& reason);
   void act(const Signal& action);
   void act(const KillTree& action);
   void act(const CallOff& action);
@@ -101,9 +104,9 @@ class Agent {
   std::unique_ptr<Reach> reach_;
   std::string address_;  // of the data plane here
   std::unique_ptr<net::Session> controller_;
-  std::unique_ptr<net::Listener> listener_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
   std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
+  WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
   std::optional<AgentCore> core_;             // when we have reached the controller
   const std::vector<Gpu> gpus_ = own_gpus();  // by slot, as they were when we came
@@ -124,7 +127,7 @@ Agent::Agent(const AgentStart& start, const Guarded& guarded)
 int Agent::run() {
   watch_signals();
   watch_guardian();
-  if (const Result<void> listening = listen(); !listening) {
+  if (const Result<void> listening = socket_.ensure(); !listening) {
     log(listening.error().text);
     return 1;
   }
@@ -224,27 +227,19 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 
 // ---------------------------------------------------------------- the workers' libraries
 
-Result<void> Agent::listen() {
-  const net::ListenerOptions options{
-      .role = "worker",
-      .job = start_.job,
-      .welcome = {.protocol = wire::protocol, .version = start_.version, .term = start_.term}};
-  auto listener = net::listen_unix(
-      io_, directory_ + "/agent.sock", options,
-      {.decide = [this](const wire::Hello& hello, const net::Peer&) -> std::string {
-         if (!workers_.contains(hello.worker)) return "no such worker runs here";
-         if (letters_.contains(hello.worker)) return "this worker is connected already";
-         return {};
-       },
-       .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
-                          const net::Peer&) { worker_connected(std::move(session), hello.worker); },
-       .refused =
-           [this](const net::Peer& peer, const std::string& why) {
-             log(fmt::format("refused a connection of {}: {}", peer.name, why));
-           }});
-  if (!listener) return listener.error();
-  listener_ = std::move(*listener);
-  return {};
+net::ListenerHandlers Agent::handlers_of_socket() {
+  return {
+      .decide = [this](const wire::Hello& hello, const net::Peer&) -> std::string {
+        if (!workers_.contains(hello.worker)) return "no such worker runs here";
+        if (letters_.contains(hello.worker)) return "this worker is connected already";
+        return {};
+      },
+      .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                         const net::Peer&) { worker_connected(std::move(session), hello.worker); },
+      .refused =
+          [this](const net::Peer& peer, const std::string& why) {
+            log(fmt::format("refused a connection of {}: {}", peer.name, why));
+          }};
 }
 
 void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId worker) {
@@ -283,6 +278,8 @@ void Agent::wake() {
 }
 
 void Agent::act(const Spawn& action) {
+  if (const auto there = socket_.ensure(); !there)
+    return not_started(action.order.worker, 121, there.error().text);
   if (action.order.parcel.empty() || program_is_here(action.order)) return spawn(action.order, {});
   parcels_.start(action.order);
 }
@@ -293,11 +290,15 @@ Parcels::Handlers Agent::handlers_of_parcels() {
                           const std::string& program) { spawn(order, program); },
           .failed =
               [this](WorkerId id, std::int32_t code, const std::string& reason) {
-                asio::post(io_, [this, id, code, reason] {
-                  step(ProcessFailed{
-                      id, code, fmt::format("{}: copy of the program: {}", start_.name, reason)});
-                });
+                not_started(id, code, "copy of the program: " + reason);
               }};
+}
+
+// Told after the step that has asked for it.
+void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reason) {
+  asio::post(io_, [this, id, code, reason] {
+    step(ProcessFailed{id, code, fmt::format("{}: {}", start_.name, reason)});
+  });
 }
 
 void Agent::spawn(wire::StartWorker order, const std::string& program) {
@@ -305,7 +306,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const auto own = own_addresses();
   const auto here = std::ranges::find(own, address_, &OwnAddress::address);
   order.env = with_host(with_account(std::move(order.env), own_environment()),
-                        {.socket = directory_ + "/agent.sock",
+                        {.socket = socket_.path(),
                          .worker = id,
                          .address = address_,
                          .interface = here == own.end() ? "" : here->interface});

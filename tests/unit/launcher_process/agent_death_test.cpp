@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <fstream>
 
 #include "controller.hpp"
 
@@ -16,13 +15,6 @@ namespace {
 constexpr const char* daemon_script =
     "(env -i setsid sh -c '(echo $$; trap \"\" TERM HUP INT; while :; do sleep 1000; done)' &);"
     "trap '' TERM; while :; do sleep 1000; done";
-
-int parent_of(int pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string word; status >> word;)
-    if (word == "PPid:" && status >> word) return std::stoi(word);
-  return 0;
-}
 
 TEST_CASE("the end of a worker is the end of all it started, and of nobody else") {
   Controller c;
