@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -69,10 +71,18 @@ std::vector<fs::path> parcels_in(const fs::path& place) {
 std::vector<std::string> parcel_places(const std::string& private_directory) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  return parcel_places(private_directory, self, runtime ? runtime : "");
+}
+
+std::vector<std::string> parcel_places(const std::string& private_directory, const fs::path& self,
+                                       std::string_view runtime) {
   // So an agent is called where the ssh executor keeps it; others lie where packages do.
-  if (!error && self.filename().string().starts_with("agent-"))
-    return {self.parent_path().string(), private_directory};
-  return {private_directory};
+  if (!self.filename().string().starts_with("agent-")) return {private_directory};
+  const std::string beside = self.parent_path().string();
+  if (!runtime.empty() && beside.starts_with(fmt::format("{}/", runtime)))
+    return {private_directory, beside};
+  return {beside, private_directory};
 }
 
 std::optional<std::string> find_parcel(const std::vector<std::string>& places,
@@ -114,6 +124,12 @@ bool has_libraries(const std::string& folder) {
 }
 
 void touch_parcel(const std::string& folder) { ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0); }
+
+net::Fd hold_parcel(const std::string& folder) {
+  net::Fd held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (held.get() >= 0) (void)::flock(held.get(), LOCK_SH | LOCK_NB);
+  return held;
+}
 
 // Ages against the time of the one just stored: the clock is the file server's, not ours.
 void forget_old_parcels(const std::string& folder) {

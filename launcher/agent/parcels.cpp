@@ -72,7 +72,7 @@ void Parcels::begin(const wire::StartWorker& order) {
   auto files =
       UnfinishedParcel::begin(*place, order.parcel, order.parcel_bytes, private_directory_);
   if (!files) return handlers_.failed(order.worker, exit_code::not_executable, files.error().text);
-  used_.insert((*files)->folder());
+  used_.try_emplace((*files)->folder());
   auto copy = std::make_unique<Copy>(std::move(*files));
   copy->waiting.push_back(order);
   copies_[order.parcel] = std::move(copy);
@@ -135,7 +135,7 @@ void Parcels::failed(const std::string& parcel, const std::string& reason) {
 }
 
 void Parcels::start_from(const std::string& folder, wire::StartWorker order) {
-  used_.insert(folder);
+  used_.insert_or_assign(folder, hold_parcel(folder));
   if (!timer_) keep_fresh();
   if (has_libraries(folder)) prepend_library_path(order.env, folder);
   handlers_.start(order, folder + "/" + parcel_file_of(order.argv[0]));
@@ -146,7 +146,7 @@ void Parcels::keep_fresh() {
   timer_->timer.expires_after(touch_interval);
   timer_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    for (const std::string& folder : used_) touch_parcel(folder);
+    for (const auto& [folder, held] : used_) touch_parcel(folder);
     keep_fresh();
   });
 }

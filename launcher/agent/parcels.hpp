@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -56,7 +55,7 @@ class Parcels {
   const std::string private_directory_;
   const Handlers handlers_;
   std::map<std::string, std::unique_ptr<Copy>> copies_;  // that come, by hash
-  std::set<std::string> used_;                           // folders
+  std::map<std::string, net::Fd> used_;                  // folders, and what holds them
   std::unique_ptr<Timer> timer_;
 };
 

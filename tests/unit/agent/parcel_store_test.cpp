@@ -226,5 +226,27 @@ TEST_CASE("a guardian removes what its agent was writing, and nothing else") {
   CHECK(fs::exists(own + "/parcel-1"));
 }
 
+TEST_CASE("beside an agent that was copied here, unless that goes with the last login") {
+  struct Case {
+    const char* self;
+    const char* runtime;
+    Names places;
+  };
+  const Case cases[] = {
+      {"/home/ann/.cache/elasticrun/agent-12", "", {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/home/ann/.cache/elasticrun/agent-12",
+       "/run/user/7",
+       {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/run/user/7/elasticrun/agent-12", "/run/user/7", {"/tmp/own", "/run/user/7/elasticrun"}},
+      {"/run/user/77/elasticrun/agent-12", "/run/user/7", {"/run/user/77/elasticrun", "/tmp/own"}},
+      {"/usr/bin/elasticrun-agent", "/run/user/7", {"/tmp/own"}},
+      {"", "", {"/tmp/own"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.self);
+    CHECK(parcel_places("/tmp/own", c.self, c.runtime) == c.places);
+  }
+}
+
 }  // namespace
 }  // namespace elasticrun::launcher

@@ -1,7 +1,6 @@
 // Where an agent keeps its socket, and what becomes of it when others clean up there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -13,12 +12,6 @@ namespace elasticrun::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_locked(const fs::path& directory) {
-  const net::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  REQUIRE(fd.get() >= 0);
-  return ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
-}
 
 // A worker starts and reaches the controller.
 void check_library(Controller& c, std::uint32_t worker) {

@@ -2,8 +2,10 @@
 #include "controller.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -192,6 +194,12 @@ int parent_of(int pid) {
   for (std::string word; status >> word;)
     if (word == "PPid:" && status >> word) return std::stoi(word);
   return 0;
+}
+
+bool is_locked(const std::filesystem::path& directory) {
+  const net::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(fd.get() >= 0);
+  return ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
 bool gone(const net::Fd& process) {

@@ -82,6 +82,8 @@ class Controller {
 };
 
 int parent_of(int pid);
+// Somebody holds it against cleaners.
+bool is_locked(const std::filesystem::path& directory);
 // The process has ended, or does so within 10 s.
 bool gone(const net::Fd& process);
 
