@@ -34,7 +34,7 @@
 #include "launcher/environment.hpp"
 #include "launcher/machine.hpp"
 #include "launcher/network.hpp"
-#include "net/listener.hpp"
+#include "net/session.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::launcher {
@@ -59,12 +59,11 @@ class Agent {
   void watch_signals();
   void watch_guardian();
   void watch_input();
-  net::ListenerHandlers handlers_of_socket();
+  WorkerSocket::Handlers handlers_of_socket();
   void connected(Result<Reached> reached);
   void resume_output();
   void controller_lost(const std::string& reason);
   void frame(WorkerId worker, std::string_view payload);
-  void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
 
   void take(const wire::ParcelPart& part) { parcels_.take(part); }
   void take(const wire::HoldOutput& order) {
@@ -105,7 +104,6 @@ class Agent {
   std::string address_;  // of the data plane here
   std::unique_ptr<net::Session> controller_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
-  std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
   WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
   std::optional<AgentCore> core_;             // when we have reached the controller
@@ -215,11 +213,7 @@ void Agent::controller_lost(const std::string& reason) {
 }
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
-  if (worker != WorkerId{}) {
-    const auto it = letters_.find(worker);
-    if (it != letters_.end()) it->second->send(worker, payload);
-    return;
-  }
+  if (worker != WorkerId{}) return socket_.send(worker, payload);
   const Result<wire::ToAgent> order = wire::decode<wire::ToAgent>(payload);
   if (!order) return log("an order was not understood: " + order.error().text);
   std::visit([this](const auto& o) { take(o); }, *order);
@@ -227,28 +221,17 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 
 // ---------------------------------------------------------------- the workers' libraries
 
-net::ListenerHandlers Agent::handlers_of_socket() {
-  return {
-      .decide = [this](const wire::Hello& hello, const net::Peer&) -> std::string {
-        if (!workers_.contains(hello.worker)) return "no such worker runs here";
-        if (letters_.contains(hello.worker)) return "this worker is connected already";
-        return {};
-      },
-      .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
-                         const net::Peer&) { worker_connected(std::move(session), hello.worker); },
-      .refused =
-          [this](const net::Peer& peer, const std::string& why) {
-            log(fmt::format("refused a connection of {}: {}", peer.name, why));
-          }};
-}
-
-void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId worker) {
-  session->start({.on_frame =
-                      [this, worker](WorkerId, std::string_view payload) {
-                        if (controller_) controller_->send(worker, payload);
-                      },
-                  .on_close = [this, worker](const std::string&) { letters_.erase(worker); }});
-  letters_[worker] = std::move(session);
+WorkerSocket::Handlers Agent::handlers_of_socket() {
+  return {.keeper_of =
+              [this](WorkerId id) {
+                const auto worker = workers_.find(id);
+                return worker == workers_.end() ? -1 : worker->second->keeper();
+              },
+          .on_letter =
+              [this](WorkerId worker, std::string_view letter) {
+                if (controller_) controller_->send(worker, letter);
+              },
+          .log = [this](const std::string& text) { log(text); }};
 }
 
 // ---------------------------------------------------------------- decisions and what follows

@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "launcher/agent/private_directory.hpp"
-#include "launcher/agent/say.hpp"
+#include "net/stream.hpp"
 
 namespace elasticrun::launcher {
 
 WorkerSocket::WorkerSocket(boost::asio::io_context& io, std::string directory,
-                           const AgentStart& start, net::ListenerHandlers handlers,
-                           Duration interval)
+                           const AgentStart& start, Handlers handlers, Duration interval)
     : io_(io),
       directory_(std::move(directory)),
       path_(directory_ + "/agent.sock"),
@@ -50,17 +49,60 @@ Result<void> WorkerSocket::ensure() {
   if (const auto made = make_directory_again(); !made) return failure(made.error().text);
   listener_.reset();
   if (const auto listening = listen(); !listening) return failure(listening.error().text);
-  say(fmt::format("somebody removed the socket of this agent ({}); it is there again", path_));
+  handlers_.log(
+      fmt::format("somebody removed the socket of this agent ({}); it is there again", path_));
   return {};
 }
 
 Result<void> WorkerSocket::listen() {
-  auto listener = net::listen_unix(io_, path_, options_, handlers_);
-  if (!listener) return listener.error();
-  listener_ = std::move(*listener);
+  const Result<int> fd = net::listen_unix_socket(path_);
+  if (!fd) return fd.error();
+  const auto make_stream = [this](int connected) {
+    peers_.came(connected);
+    return net::make_plain_stream(io_, connected);
+  };
+  listener_ = std::make_unique<net::Listener>(
+      io_, *fd, path_, make_stream, options_,
+      net::ListenerHandlers{
+          .decide = [this](const wire::Hello& hello,
+                           const net::Peer& peer) { return why_refused(hello.worker, peer.pid); },
+          .accepted =
+              [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
+                     const net::Peer& peer) {
+                peers_.done(peer.pid);
+                accepted(hello.worker, std::move(session));
+              },
+          .refused =
+              [this](const net::Peer& peer, const std::string& why) {
+                peers_.done(peer.pid);
+                handlers_.log(fmt::format("refused a connection of {}: {}", peer.name, why));
+              }});
   struct stat status {};
   number_ = ::lstat(path_.c_str(), &status) == 0 ? status.st_ino : 0;
   return {};
+}
+
+std::string WorkerSocket::why_refused(WorkerId worker, pid_t peer) {
+  const pid_t keeper = handlers_.keeper_of(worker);
+  if (keeper < 0) return "no such worker runs here";
+  if (sessions_.contains(worker)) return "this worker is connected already";
+  if (peers_.is_below(peer, keeper)) return {};
+  return fmt::format(
+      "process {} was not started by the program of worker {}, unless by a daemon on its behalf",
+      peer, worker.value);
+}
+
+void WorkerSocket::accepted(WorkerId worker, std::unique_ptr<net::Session> session) {
+  session->start(
+      {.on_frame = [this, worker](WorkerId,
+                                  std::string_view letter) { handlers_.on_letter(worker, letter); },
+       .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }});
+  sessions_[worker] = std::move(session);
+}
+
+void WorkerSocket::send(WorkerId worker, std::string_view letter) {
+  const auto session = sessions_.find(worker);
+  if (session != sessions_.end()) session->second->send(worker, letter);
 }
 
 // In a place where everybody may write, somebody else may have made one of that name meanwhile.

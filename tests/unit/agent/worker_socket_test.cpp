@@ -29,7 +29,8 @@ TEST_CASE("its times stay young, and it comes back without anybody asking") {
     while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_until(deadline);
     return condition();
   };
-  WorkerSocket socket(io, directory.path, {}, {}, std::chrono::milliseconds(1));
+  WorkerSocket socket(io, directory.path, {}, {.log = [](const std::string&) {}},
+                      std::chrono::milliseconds(1));
   CHECK(!fs::exists(socket.path()));
   REQUIRE(socket.ensure().has_value());
   const ino_t first = status_of(socket.path()).st_ino;
