@@ -339,6 +339,8 @@ void Agent::act(const KillTree& action) {
 }
 
 void Agent::act(const CallOff& action) {
+  if (const auto it = workers_.find(action.worker); it != workers_.end())
+    return it->second->call_off();
   if (!parcels_.call_off(action.worker)) return;
   asio::post(io_, [this, id = action.worker] { step(ProcessExited{id, 0, SIGTERM}); });
 }

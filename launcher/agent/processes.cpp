@@ -127,6 +127,11 @@ void kill_tree(pid_t child) {
   for (const Found& each : tree_of(child)) each.signal(SIGKILL);
 }
 
+void kill_below(pid_t child) {
+  const std::vector<Found> tree = tree_of(child);
+  for (std::size_t i = 1; i < tree.size(); ++i) tree[i].signal(SIGKILL);
+}
+
 void signal_who_catches(pid_t child, int signal) {
   for (const Found& each : tree_of(child))
     if (catches(each.pid, signal)) each.signal(signal);

@@ -23,6 +23,8 @@ std::vector<pid_t> children_of(pid_t pid);
 // SIGKILL to a child of this process and everything below it. Only to those: a number that was
 // given to another process meanwhile is noticed.
 void kill_tree(pid_t child);
+// The same without the child itself.
+void kill_below(pid_t child);
 // The signal to the child and everything below it, but only to those that have a handler: for whom
 // USR1 means nothing it would be the end.
 void signal_who_catches(pid_t child, int signal);
