@@ -300,6 +300,9 @@ class Supervisor {
   std::string move_reason_;           // why the size is about to change
   std::optional<bool> forecast_met_;  // as a person was last told
 
+  // Killed and still there: no part of the job any more, but perhaps of a world that may step.
+  std::map<WorkerId, HostId> unkillable_;
+
   int exit_code_ = 0;
   std::string words_;
   bool interrupted_ = false;
