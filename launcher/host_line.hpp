@@ -1,6 +1,7 @@
 // One entry of a host file: the grammar itself, without files, line numbers or duplicates.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ Result<std::vector<std::string>> expand_ranges(std::string_view pattern);
 
 // Where the first item of "a,n[1,2],b" ends: at a comma that is not inside brackets, or at the end.
 std::size_t end_of_item(std::string_view list);
+
+// Why this is no name of an account for ssh; none: it is one.
+std::optional<std::string> user_mistake(std::string_view user);
 
 // Text from a file for a message: control characters become '?', and it is cut when it is long.
 std::string shown(std::string_view text);
