@@ -58,7 +58,7 @@ Parcels::~Parcels() = default;
 void Parcels::start(const wire::StartWorker& order) {
   if (const auto copy = copies_.find(order.parcel); copy != copies_.end())
     return copy->second->waiting.push_back(order);
-  if (!is_parcel_hash(order.parcel))
+  if (!is_content_hash(order.parcel))
     return handlers_.failed(order.worker, exit_code::not_executable, "no parcel has such a name");
   const auto folder =
       find_parcel(parcel_places(private_directory_), order.parcel, order.parcel_bytes);
