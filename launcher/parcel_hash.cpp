@@ -13,13 +13,21 @@ constexpr std::size_t name_bytes_max = 255;  // of Linux
 }  // namespace
 
 void ParcelHash::add(std::string_view bytes) {
-  hash_.add(bytes);
+  present_.add(bytes);
   bytes_ += bytes.size();
 }
 
-// The length stands behind the bytes, so that who takes a parcel need not know it before.
+// The length of the name ends it, whatever is in it.
 void ParcelHash::end_file(std::string_view name, bool executable) {
-  hash_.add(fmt::format("{} {} {} {}", std::exchange(bytes_, 0), executable, name.size(), name));
+  const ContentHash content = std::exchange(present_, ContentHash());
+  files_.insert(fmt::format("{} {} {} {} {}", content.text(), std::exchange(bytes_, 0), executable,
+                            name.size(), name));
+}
+
+std::string ParcelHash::text() const {
+  ContentHash whole;
+  for (const std::string& file : files_) whole.add(file);
+  return whole.text();
 }
 
 bool is_parcel_file(std::string_view name) {

@@ -2,11 +2,12 @@
 //
 // A parcel is the program of a job and the libraries that it brings along, for hosts that lack it.
 // Its name is a hash of all that is in it, so a host that has kept one needs no other copy, a
-// rebuilt program never meets its old libraries, and who has received one knows that it is what was
-// meant. Pure.
+// rebuilt program never meets its old libraries, and who has received one, or finds one on a disk,
+// knows whether it is what was meant. The order of its files does not count. Pure.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -25,11 +26,12 @@ class ParcelHash {
  public:
   void add(std::string_view bytes);  // of the present file
   void end_file(std::string_view name, bool executable);
-  std::string text() const { return hash_.text(); }  // of all files so far
+  std::string text() const;  // of all files so far
 
  private:
-  ContentHash hash_;
-  std::uint64_t bytes_ = 0;  // of the present file
+  ContentHash present_;
+  std::uint64_t bytes_ = 0;           // of the present file
+  std::multiset<std::string> files_;  // what is to be known of each
 };
 
 // A name that stays in the folder where it is put.

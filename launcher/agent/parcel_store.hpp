@@ -28,9 +28,13 @@ std::vector<std::string> parcel_places(const std::string& private_directory);
 std::vector<std::string> parcel_places(const std::string& private_directory,
                                        const std::filesystem::path& self, std::string_view runtime);
 
-// The folder of a whole one, which is then as good as new to forget_old_parcels.
+// The folder of a whole one, which is then as good as new to forget_old_parcels. Reads all of it: 2
+// GiB take a second or, over a network, many.
 std::optional<std::string> find_parcel(const std::vector<std::string>& places,
                                        const std::string& hash, std::int64_t bytes);
+
+// Whether that folder is still there, with all its files; to look at each start of a worker.
+bool has_size(const std::string& folder, std::int64_t bytes);
 
 // The first place that has room and lets programs run.
 Result<std::string> place_for_parcel(const std::vector<std::string>& places, std::int64_t bytes);

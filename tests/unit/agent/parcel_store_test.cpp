@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 namespace elasticrun::launcher {
@@ -171,6 +172,35 @@ TEST_CASE("what a loss of power has left is replaced") {
   parcel.reset();
   CHECK(place.there().size() == 1);
   CHECK(place.find());
+}
+
+TEST_CASE("one whose content is not what its name says is not found, and replaced") {
+  const auto change = [](const fs::path& file, const std::string& text) {
+    std::ofstream(file) << text;
+  };
+  const std::function<void(const fs::path&)> changes[] = {
+      [&](const fs::path& folder) { change(folder / "train", "#!/bin/ls\n"); },
+      [&](const fs::path& folder) { change(folder / "libx.so", std::string(7, '\0')); },
+      [](const fs::path& folder) { fs::permissions(folder / "train", fs::perms::owner_read); },
+      [](const fs::path& folder) { fs::rename(folder / "libx.so", folder / "liby.so"); },
+      [](const fs::path& folder) { std::ofstream(folder / "more"); },
+      [](const fs::path& folder) {
+        fs::rename(folder / "libx.so", folder.parent_path() / "libx.so");
+        fs::create_symlink("../libx.so", folder / "libx.so");
+      }};
+  for (const auto& damage : changes) {
+    const Place place;
+    auto parcel = place.begin();
+    CHECK(Place::fill(*parcel) == "");
+    const std::string folder = parcel->stored_in();
+    CHECK(place.find() == folder);
+    damage(folder);
+    CHECK_FALSE(place.find());
+    auto again = place.begin("two");
+    CHECK(Place::fill(*again) == "");
+    CHECK(place.find() == folder);
+    CHECK(text_of(folder + "/train") == "#!/bin/sh\n");
+  }
 }
 
 TEST_CASE("a place must have room and let us write") {

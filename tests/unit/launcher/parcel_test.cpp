@@ -79,6 +79,8 @@ TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
     return seen.text();
   };
   const std::string one = hash({{"a", true, "xy"}});
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) == hash({{"b", false, "y"}, {"a", true, "x"}}));
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) != hash({{"a", true, "y"}, {"b", false, "x"}}));
   CHECK(one == hash({{"a", true, "xy"}}));
   for (const auto& other :
        {hash({{"b", true, "xy"}}), hash({{"a", false, "xy"}}), hash({{"a", true, "xz"}}),
