@@ -91,14 +91,6 @@ std::optional<std::string> ipv6_mistake(std::string_view text) {
 
 namespace {
 
-std::optional<std::string> user_mistake(std::string_view user) {
-  constexpr std::string_view also = "._-@+\\$";
-  const bool fine = std::ranges::all_of(
-      user, [&](char c) { return is_letter(c) || is_digit(c) || also.find(c) != also.npos; });
-  if (fine && !user.empty() && user.front() != '-') return std::nullopt;
-  return fmt::format("'{}' is no user name", shown(user));
-}
-
 Result<int> parse_slots(std::string_view text) {
   const auto number = whole_number(text);
   if (number && *number >= 1 && *number <= slots_per_host_max) return static_cast<int>(*number);
@@ -291,6 +283,22 @@ std::size_t end_of_item(std::string_view list) {
   for (int depth = 0; end < list.size() && (list[end] != ',' || depth > 0); ++end)
     depth += list[end] == '[' ? 1 : list[end] == ']' ? -1 : 0;
   return end;
+}
+
+// The name stands in a ProxyCommand where the user has written %r, unquoted, and a shell reads
+// that. OpenSSH refuses some characters there since 9.6, '\' and '$' since 10.6; those of a User
+// line in its configuration are the user's own.
+std::optional<std::string> user_mistake(std::string_view user) {
+  constexpr std::string_view also = "._-@+";
+  const bool fine = std::ranges::all_of(
+      user, [&](char c) { return is_letter(c) || is_digit(c) || also.find(c) != also.npos; });
+  if (fine && !user.empty() && user.front() != '-') return std::nullopt;
+  if (user.find_first_of("\\$") == user.npos)
+    return fmt::format("'{}' is no user name", shown(user));
+  return fmt::format(
+      "'{}' is no user name here: as ssh, this takes '\\' and '$' only from a User "
+      "line in the configuration of ssh",
+      shown(user));
 }
 
 std::string shown(std::string_view text) {

@@ -25,6 +25,9 @@ std::size_t end_of_item(std::string_view list);
 std::optional<std::string> name_mistake(std::string_view name);
 std::optional<std::string> ipv6_mistake(std::string_view text);
 
+// Why this is no name of an account for ssh; none: it is one.
+std::optional<std::string> user_mistake(std::string_view user);
+
 // Text from a file for a message: control characters become '?', and it is cut when it is long.
 std::string shown(std::string_view text);
 

@@ -2,12 +2,8 @@
 #include "launcher/parcel_hash.hpp"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
-#include <algorithm>
 #include <utility>
-
-#include "base/check.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -16,33 +12,22 @@ constexpr std::size_t name_bytes_max = 255;  // of Linux
 
 }  // namespace
 
-void ParcelHash::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
-
-ParcelHash::ParcelHash() : state_(XXH3_createState()) {
-  ER_CHECK(state_ && XXH3_128bits_reset(state_.get()) == XXH_OK);
-}
-
 void ParcelHash::add(std::string_view bytes) {
-  XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
+  present_.add(bytes);
   bytes_ += bytes.size();
 }
 
-// The length stands behind the bytes, so that who takes a parcel need not know it before.
+// The length of the name ends it, whatever is in it.
 void ParcelHash::end_file(std::string_view name, bool executable) {
-  const std::string end =
-      fmt::format("{} {} {} {}", std::exchange(bytes_, 0), executable, name.size(), name);
-  XXH3_128bits_update(state_.get(), end.data(), end.size());
+  const ContentHash content = std::exchange(present_, ContentHash());
+  files_.insert(fmt::format("{} {} {} {} {}", content.text(), std::exchange(bytes_, 0), executable,
+                            name.size(), name));
 }
 
 std::string ParcelHash::text() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-bool is_parcel_hash(std::string_view text) {
-  return text.size() == 32 && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  ContentHash whole;
+  for (const std::string& file : files_) whole.add(file);
+  return whole.text();
 }
 
 bool is_parcel_file(std::string_view name) {

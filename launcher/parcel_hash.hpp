@@ -2,16 +2,16 @@
 //
 // A parcel is the program of a job and the libraries that it brings along, for hosts that lack it.
 // Its name is a hash of all that is in it, so a host that has kept one needs no other copy, a
-// rebuilt program never meets its old libraries, and who has received one knows that it is what was
-// meant. XXH3 and not a cryptographic hash: the connection is authenticated already. Pure.
+// rebuilt program never meets its old libraries, and who has received one, or finds one on a disk,
+// knows whether it is what was meant. The order of its files does not count. Pure.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
-struct XXH3_state_s;
+#include "launcher/content_hash.hpp"
 
 namespace elasticrun::launcher {
 
@@ -24,20 +24,16 @@ inline constexpr std::int64_t parcel_ask_bytes = 64 << 10;
 
 class ParcelHash {
  public:
-  ParcelHash();
   void add(std::string_view bytes);  // of the present file
   void end_file(std::string_view name, bool executable);
-  std::string text() const;  // of all files so far: 32 hexadecimal digits
+  std::string text() const;  // of all files so far
 
  private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
-  std::uint64_t bytes_ = 0;  // of the present file
+  ContentHash present_;
+  std::uint64_t bytes_ = 0;           // of the present file
+  std::multiset<std::string> files_;  // what is to be known of each
 };
 
-bool is_parcel_hash(std::string_view text);
 // A name that stays in the folder where it is put.
 bool is_parcel_file(std::string_view name);
 // What a program is called in its parcel.

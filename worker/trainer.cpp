@@ -11,6 +11,7 @@
 #include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "base/rng.hpp"
+#include "worker/agreement.hpp"
 #include "worker/shares.hpp"
 
 namespace elasticrun::worker {
@@ -292,17 +293,17 @@ void Trainer::callback_failed(const char* which, int code) {
 // ---------------------------------------------------------------- what all must agree on
 
 // Once in each world and call: programs that ask for other samples would take each other's, or wait
-// for each other for ever. One all-reduce of a number and its square, exact in a double.
+// for each other for ever.
 void Trainer::check_agreement(Group& group) {
   const Progress& p = presence_.progress;
   std::uint64_t hash = 0;
   for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
                                p.step, static_cast<std::int64_t>(p.seed)})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
-  const auto mine = static_cast<double>(hash >> 44);  // 20 bits
-  std::array<double, 2> sums{mine, mine * mine};
+  const Agreement agreement(hash);
+  Agreement::Row sums = agreement.mine();
   group.all_reduce(sums.data(), DataType::float64, sums.size());
-  if (sums[0] != mine * presence_.size() || sums[1] != mine * mine * presence_.size()) {
+  if (!agreement.holds(sums, presence_.size())) {
     const std::string why = fmt::format(
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
         "or call ({}); all must pass the same options",

@@ -26,15 +26,16 @@
 #include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/parcels.hpp"
+#include "launcher/agent/private_directory.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/program.hpp"
 #include "launcher/agent/say.hpp"
 #include "launcher/agent/worker_process.hpp"
+#include "launcher/agent/worker_socket.hpp"
 #include "launcher/descriptors.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/machine.hpp"
 #include "launcher/network.hpp"
-#include "net/listener.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::launcher {
@@ -57,13 +58,12 @@ class Agent {
   void watch_signals();
   void watch_guardian();
   void watch_input();
-  Result<void> listen();
+  WorkerSocket::Handlers handlers_of_socket();
   ControllerLink::Handlers handlers_of_link();
   void connected(const Result<Reached>& reached);
   void controller_gone(const std::string& reason);
   void resume_output();
   void frame(WorkerId worker, std::string_view payload);
-  void worker_connected(std::unique_ptr<net::Session> session, WorkerId worker);
 
   void take(const wire::ParcelPart& part) { parcels_.take(part); }
   void take(const wire::HoldOutput& order) {
@@ -73,15 +73,16 @@ class Agent {
   void take(const wire::Beat& beat) {
     controller_.acknowledged(beat.received);
     step(beat);
-    for (auto& [worker, session] : letters_) tell_lease(worker, *session);
+    tell_lease();
   }
   void take(const auto& order) { step(order); }
-  void tell_lease(WorkerId worker, net::Session& library);
+  void tell_lease();
   void step(const AgentEvent& event);
   void wake();
   void act(const Spawn& action);
   void spawn(wire::StartWorker order, const std::string& program);
   Parcels::Handlers handlers_of_parcels();
+  void not_started(WorkerId id, std::int32_t code, const std::string& reason);
   void act(const Signal& action);
   void act(const KillTree& action);
   void act(const CallOff& action);
@@ -107,9 +108,8 @@ class Agent {
   asio::steady_timer good_bye_{io_};
   ControllerLink controller_{io_, handlers_of_link()};
   std::string address_;  // of the data plane here
-  std::unique_ptr<net::Listener> listener_;
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
-  std::map<WorkerId, std::unique_ptr<net::Session>> letters_;   // to their libraries
+  WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
   std::optional<AgentCore> core_;             // when we have reached the controller
   const std::vector<Gpu> gpus_ = own_gpus();  // by slot, as they were when we came
@@ -131,7 +131,7 @@ Agent::Agent(const AgentStart& start, const Guarded& guarded)
 int Agent::run() {
   watch_signals();
   watch_guardian();
-  if (const Result<void> listening = listen(); !listening) {
+  if (const Result<void> listening = socket_.ensure(); !listening) {
     log(listening.error().text);
     return 1;
   }
@@ -237,11 +237,7 @@ void Agent::resume_output() {
 }
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
-  if (worker != WorkerId{}) {
-    const auto it = letters_.find(worker);
-    if (it != letters_.end()) it->second->send(worker, payload);
-    return;
-  }
+  if (worker != WorkerId{}) return socket_.send(worker, payload);
   const Result<wire::ToAgent> order = wire::decode<wire::ToAgent>(payload);
   if (!order) return log("an order was not understood: " + order.error().text);
   std::visit([this](const auto& o) { take(o); }, *order);
@@ -249,43 +245,21 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 
 // ---------------------------------------------------------------- the workers' libraries
 
-Result<void> Agent::listen() {
-  const net::ListenerOptions options{
-      .roles = {"worker"},
-      .job = start_.job,
-      .welcome = {.protocol = wire::protocol, .version = start_.version, .term = start_.term}};
-  auto listener = net::listen_unix(
-      io_, directory_ + "/agent.sock", options,
-      {.admit = [this](const wire::Hello& hello, const net::Peer&, wire::Welcome&) -> Result<void> {
-         if (!workers_.contains(hello.worker)) return Error{"no such worker runs here"};
-         if (letters_.contains(hello.worker)) return Error{"this worker is connected already"};
-         return {};
-       },
-       .accepted = [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
-                          const net::Peer&) { worker_connected(std::move(session), hello.worker); },
-       .refused =
-           [this](const net::Peer& peer, const std::string& why) {
-             log(fmt::format("refused a connection of {}: {}", peer.name, why));
-           }});
-  if (!listener) return listener.error();
-  listener_ = std::move(*listener);
-  return {};
+WorkerSocket::Handlers Agent::handlers_of_socket() {
+  return {.keeper_of =
+              [this](WorkerId id) {
+                const auto worker = workers_.find(id);
+                return worker == workers_.end() ? -1 : worker->second->keeper();
+              },
+          .on_letter = [this](WorkerId worker,
+                              std::string_view letter) { controller_.send(worker, letter); },
+          .log = [this](const std::string& text) { log(text); }};
 }
 
-void Agent::worker_connected(std::unique_ptr<net::Session> session, WorkerId worker) {
-  session->start(
-      {.on_frame = [this, worker](WorkerId,
-                                  std::string_view payload) { controller_.send(worker, payload); },
-       .on_close = [this, worker](const std::string&) { letters_.erase(worker); }});
-  tell_lease(worker, *session);
-  letters_[worker] = std::move(session);
-}
-
-void Agent::tell_lease(WorkerId worker, net::Session& library) {
+void Agent::tell_lease() {
   const Time ends = core_->lease_ends();
   if (ends == never) return;
-  const wire::ToWorker lease = wire::Lease{ends.time_since_epoch().count()};
-  library.send(worker, wire::encode(lease));
+  socket_.tell_all(wire::encode(wire::ToWorker(wire::Lease{ends.time_since_epoch().count()})));
 }
 
 // ---------------------------------------------------------------- decisions and what follows
@@ -315,6 +289,8 @@ void Agent::wake() {
 }
 
 void Agent::act(const Spawn& action) {
+  if (const auto there = socket_.ensure(); !there)
+    return not_started(action.order.worker, 121, there.error().text);
   if (action.order.parcel.empty() || program_is_here(action.order)) return spawn(action.order, {});
   parcels_.start(action.order);
 }
@@ -325,11 +301,15 @@ Parcels::Handlers Agent::handlers_of_parcels() {
                           const std::string& program) { spawn(order, program); },
           .failed =
               [this](WorkerId id, std::int32_t code, const std::string& reason) {
-                asio::post(io_, [this, id, code, reason] {
-                  step(ProcessFailed{
-                      id, code, fmt::format("{}: copy of the program: {}", start_.name, reason)});
-                });
+                not_started(id, code, "copy of the program: " + reason);
               }};
+}
+
+// Told after the step that has asked for it.
+void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reason) {
+  asio::post(io_, [this, id, code, reason] {
+    step(ProcessFailed{id, code, fmt::format("{}: {}", start_.name, reason)});
+  });
 }
 
 void Agent::spawn(wire::StartWorker order, const std::string& program) {
@@ -337,7 +317,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const auto own = own_addresses();
   const auto here = std::ranges::find(own, address_, &OwnAddress::address);
   order.env = with_host(with_account(std::move(order.env), own_environment()),
-                        {.socket = directory_ + "/agent.sock",
+                        {.socket = socket_.path(),
                          .worker = id,
                          .address = address_,
                          .interface = here == own.end() ? "" : here->interface});
@@ -387,6 +367,8 @@ void Agent::act(const KillTree& action) {
 }
 
 void Agent::act(const CallOff& action) {
+  if (const auto it = workers_.find(action.worker); it != workers_.end())
+    return it->second->call_off();
   if (!parcels_.call_off(action.worker)) return;
   asio::post(io_, [this, id = action.worker] { step(ProcessExited{id, 0, SIGTERM}); });
 }

@@ -5,20 +5,16 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
 
 #include "launcher/agent/goodbye.hpp"
 #include "launcher/agent/parcel_store.hpp"
+#include "launcher/agent/private_directory.hpp"
 #include "launcher/agent/processes.hpp"
 #include "launcher/agent/say.hpp"
 #include "net/sockets.hpp"
@@ -27,37 +23,6 @@ namespace elasticrun::launcher {
 namespace {
 
 constexpr Duration cleaning_time = std::chrono::seconds(5);
-
-// What a loss of power, or of agent and guardian at once, has left: a directory of ours with a
-// socket that nobody listens to any more. Not a young one: its agent may be about to listen.
-void remove_abandoned(const std::string& base) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
-    const std::string path = entry.path().string();
-    const std::string name = entry.path().filename().string();
-    struct stat status {};
-    if (!name.starts_with("elasticrun-") || name.size() != std::strlen("elasticrun-XXXXXX") ||
-        ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-        status.st_uid != ::geteuid() || status.st_mtime > ::time(nullptr) - 60)
-      continue;
-    if (net::nobody_listens(path + "/agent.sock")) remove_directory(path);
-  }
-}
-
-// A socket's path must fit into sockaddr_un (108 bytes), which a TMPDIR deep in a batch system's
-// tree does not; hence the last resort.
-std::string make_directory() {
-  const char* const bases[] = {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), "/tmp"};
-  for (const char* base : bases) {
-    if (!base || base[0] != '/') continue;
-    std::string path = fmt::format("{}/elasticrun-XXXXXX", base);
-    if (path.size() + std::strlen("/agent.sock") >= sizeof(sockaddr_un{}.sun_path)) continue;
-    if (!::mkdtemp(path.data())) continue;
-    remove_abandoned(base);
-    return path;
-  }
-  return {};
-}
 
 void ignore(int signal) {
   struct sigaction action {};
@@ -88,11 +53,6 @@ int wait_for(pid_t agent, const sigset_t& signals) {
 
 }  // namespace
 
-void remove_directory(const std::string& directory) {
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
-}
-
 int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   net::take_standard_descriptors();
   // A session of its own: what is typed at the controller's terminal is the controller's business.
@@ -105,10 +65,11 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   const sigset_t signals = guarded_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &signals, &before);
-  const std::string directory = make_directory();
+  const PrivateDirectory directory = make_private_directory();
   int sockets[2];
-  if (directory.empty() || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-    say(fmt::format("no private directory can be made in XDG_RUNTIME_DIR, TMPDIR or /tmp: {}",
+  if (directory.path.empty() ||
+      ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    say(fmt::format("no private directory can be made in TMPDIR or /tmp: {}",
                     std::strerror(errno)));
     return 121;
   }
@@ -119,7 +80,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     become_subreaper();
     for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return agent(Guarded{sockets[1], directory});
+    return agent(Guarded{sockets[1], directory.path});
   }
   ::close(sockets[1]);
   int code = 121;
@@ -137,8 +98,8 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   } else {
     say(fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  remove_unfinished_parcels(directory);
-  remove_directory(directory);
+  remove_unfinished_parcels(directory.path);
+  remove_directory(directory.path);
   return code;
 }
 

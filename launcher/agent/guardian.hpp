@@ -16,15 +16,12 @@ namespace elasticrun::launcher {
 // What the guardian gives to the agent proper.
 struct Guarded {
   int guardian_socket = -1;  // readable (end of file) when the guardian is gone; see goodbye.hpp
-  std::string directory;     // private, mode 0700; removed by whoever is last
+  std::string directory;     // private_directory.hpp; removed by whoever is last
 };
 
 // Forks. In the child runs `agent` and its result is the exit code; the parent waits for the child,
 // passes SIGTERM on to it, cleans up and returns its code (128 + signal when it was killed).
 // `by_hand`: a person has started it and sees it, so SIGINT is passed on, too.
 int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent);
-
-// The directory with everything in it (one level).
-void remove_directory(const std::string& directory);
 
 }  // namespace elasticrun::launcher

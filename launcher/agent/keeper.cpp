@@ -22,9 +22,6 @@ namespace elasticrun::launcher {
 namespace {
 
 constexpr int channel = 3;  // in the keeper
-// What the worker left behind is killed at once; longer than this only a process stuck in the
-// kernel stays.
-constexpr Duration cleaning_time = std::chrono::seconds(1);
 
 KeeperReport failed(int code, std::string_view text) {
   KeeperReport report{KeeperReport::failed, code, 0, {}};
@@ -132,7 +129,7 @@ void watch(pid_t worker) {
     if (waiting[1].revents & POLLIN) (void)!::read(waiting[1].fd, &info, sizeof info);
     if (waiting[0].revents && !obey(worker)) break;
   }
-  end_descendants(cleaning_time);
+  end_descendants(keeper_cleaning_time);
   if (end.kind == KeeperReport::exited) tell(end);
 }
 

@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -35,6 +36,10 @@ struct KeeperReport {
 
 // Orders to a keeper are single bytes: the number of a signal for the worker's group, or this.
 inline constexpr unsigned char kill_everything = 255;
+
+// What the worker left behind is killed at once; longer than this only a process stuck in the
+// kernel stays.
+inline constexpr auto keeper_cleaning_time = std::chrono::seconds(1);
 
 struct Kept {
   pid_t keeper = -1;

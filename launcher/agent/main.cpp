@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "launcher/agent/agent.hpp"
 #include "launcher/agent/join.hpp"
+#include "launcher/agent/own_file.hpp"
 #include "launcher/agent/say.hpp"
 #include "net/sockets.hpp"
 #include "net/tls.hpp"
@@ -85,10 +86,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   net::use_tls_alone();
-  // Who started us by ssh waits for this line (bootstrap.hpp): it says that the file is whole.
+  // Who started us by ssh waits for this line (bootstrap.hpp): it says whether the file is whole.
   if (argc == 3 && std::string_view(argv[1]) == "--ready") {
-    fmt::print("\n{} ready 0 {}\n", argv[2], ::getpid());
+    const bool damaged = launcher::own_file_is_damaged();
+    fmt::print("\n{} {} 0 {}\n", argv[2], damaged ? "damaged" : "ready", ::getpid());
     std::fflush(stdout);
+    if (damaged) return exit_code::not_executable;
     argc = 1;
   }
   if (argc == 1) return launcher::run_guarded(false, agent);

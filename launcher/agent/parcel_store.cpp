@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -23,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "parcel-";
 constexpr auto unused_time = std::chrono::hours(1);
+constexpr std::size_t read_bytes = 256u << 10;
 constexpr std::size_t kept = 3;  // old ones, beside those in use
 
 // The private directory's name is the agent's own on its host.
@@ -34,22 +37,52 @@ std::string folder_of(const std::string& place, const std::string& hash) {
   return fmt::format("{}/{}{}", place, prefix, hash);
 }
 
+std::optional<std::vector<fs::directory_entry>> files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> files;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    files.push_back(*at);
+  return error ? std::nullopt : std::optional(std::move(files));
+}
+
 // Bytes of all files in it; -1: it is not there.
 std::int64_t size_of(const std::string& folder) {
-  std::error_code error;
+  const auto files = files_in(folder);
+  if (!files) return -1;
   std::int64_t bytes = 0;
-  fs::directory_iterator entries(folder, error);
-  if (error) return -1;
-  for (const fs::directory_entry& entry : entries) {
-    const std::uintmax_t size = entry.file_size(error);
+  for (const fs::directory_entry& file : *files) {
+    std::error_code error;
+    const std::uintmax_t size = file.file_size(error);
     if (error) return -1;
     bytes += static_cast<std::int64_t>(size);
   }
   return bytes;
 }
 
-// After a loss of power files may be there without their bytes.
-bool is_whole(const std::string& folder, std::int64_t bytes) { return size_of(folder) == bytes; }
+bool add_file(ParcelHash& hash, const fs::directory_entry& file) {
+  const net::Fd fd(::open(file.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  std::vector<char> bytes(read_bytes);
+  for (ssize_t n; (n = ::read(fd.get(), bytes.data(), bytes.size())) != 0;) {
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    hash.add({bytes.data(), static_cast<std::size_t>(n)});
+  }
+  hash.end_file(file.path().filename().string(), (about.st_mode & S_IXUSR) != 0);
+  return true;
+}
+
+// After a loss of power files may be there without their bytes, or with others; the name of a
+// parcel is a promise that a disk does not keep.
+bool is_whole(const std::string& folder, const std::string& hash, std::int64_t bytes) {
+  if (size_of(folder) != bytes) return false;
+  const auto files = files_in(folder);
+  ParcelHash found;
+  return files &&
+         std::ranges::all_of(*files, [&](const auto& file) { return add_file(found, file); }) &&
+         found.text() == hash;
+}
 
 void discard(const fs::path& path) {
   std::error_code ignored;
@@ -69,22 +102,32 @@ std::vector<fs::path> parcels_in(const fs::path& place) {
 std::vector<std::string> parcel_places(const std::string& private_directory) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  return parcel_places(private_directory, self, runtime ? runtime : "");
+}
+
+std::vector<std::string> parcel_places(const std::string& private_directory, const fs::path& self,
+                                       std::string_view runtime) {
   // So an agent is called where the ssh executor keeps it; others lie where packages do.
-  if (!error && self.filename().string().starts_with("agent-"))
-    return {self.parent_path().string(), private_directory};
-  return {private_directory};
+  if (!self.filename().string().starts_with("agent-")) return {private_directory};
+  const std::string beside = self.parent_path().string();
+  if (!runtime.empty() && beside.starts_with(fmt::format("{}/", runtime)))
+    return {private_directory, beside};
+  return {beside, private_directory};
 }
 
 std::optional<std::string> find_parcel(const std::vector<std::string>& places,
                                        const std::string& hash, std::int64_t bytes) {
   for (const std::string& place : places) {
     const std::string folder = folder_of(place, hash);
-    if (!is_whole(folder, bytes)) continue;
+    if (!is_whole(folder, hash, bytes)) continue;
     touch_parcel(folder);
     return folder;
   }
   return std::nullopt;
 }
+
+bool has_size(const std::string& folder, std::int64_t bytes) { return size_of(folder) == bytes; }
 
 Result<std::string> place_for_parcel(const std::vector<std::string>& places, std::int64_t bytes) {
   std::string why;
@@ -114,6 +157,12 @@ bool has_libraries(const std::string& folder) {
 }
 
 void touch_parcel(const std::string& folder) { ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0); }
+
+net::Fd hold_parcel(const std::string& folder) {
+  net::Fd held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (held.get() >= 0) (void)::flock(held.get(), LOCK_SH | LOCK_NB);
+  return held;
+}
 
 // Ages against the time of the one just stored: the clock is the file server's, not ours.
 void forget_old_parcels(const std::string& folder) {
@@ -204,7 +253,7 @@ Result<void> UnfinishedParcel::finish() {
   const std::string folder = stored_in();
   if (::rename(folder_.c_str(), folder.c_str()) == 0) return {};
   const int error = errno;
-  if (is_whole(folder, bytes_)) return {};  // another agent was faster
+  if (is_whole(folder, hash_, bytes_)) return {};  // another agent was faster
   if (error != ENOTEMPTY && error != EEXIST) return failure(std::strerror(error));
   // What is in the way is a wreck. Removed at its place it could meet a reader half removed.
   const std::string aside = folder_ + "-";
@@ -212,7 +261,7 @@ Result<void> UnfinishedParcel::finish() {
     return failure(std::strerror(errno));
   const int again = ::rename(folder_.c_str(), folder.c_str()) == 0 ? 0 : errno;
   discard(aside);
-  if (again != 0 && !is_whole(folder, bytes_)) return failure(std::strerror(again));
+  if (again != 0 && !is_whole(folder, hash_, bytes_)) return failure(std::strerror(again));
   return {};
 }
 

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,12 +21,20 @@
 
 namespace elasticrun::launcher {
 
-// The best one first. The private directory goes with its agent, and so does what lies in it.
+// The best one first. The private directory goes with its agent, and so does what lies in it; but
+// what lies in XDG_RUNTIME_DIR may go before, with the last login of the user.
 std::vector<std::string> parcel_places(const std::string& private_directory);
+// The same for an agent that is the file `self`; pure. `runtime` is empty where there is none.
+std::vector<std::string> parcel_places(const std::string& private_directory,
+                                       const std::filesystem::path& self, std::string_view runtime);
 
-// The folder of a whole one, which is then as good as new to forget_old_parcels.
+// The folder of a whole one, which is then as good as new to forget_old_parcels. Reads all of it: 2
+// GiB take a second or, over a network, many.
 std::optional<std::string> find_parcel(const std::vector<std::string>& places,
                                        const std::string& hash, std::int64_t bytes);
+
+// Whether that folder is still there, with all its files; to look at each start of a worker.
+bool has_size(const std::string& folder, std::int64_t bytes);
 
 // The first place that has room and lets programs run.
 Result<std::string> place_for_parcel(const std::vector<std::string>& places, std::int64_t bytes);
@@ -33,6 +43,10 @@ bool has_libraries(const std::string& folder);
 
 // Somebody uses it: agents say so now and then.
 void touch_parcel(const std::string& folder);
+
+// Cleaners of temporary files by age leave it alone until that is closed (private_directory.hpp):
+// the files of a program that runs are not touched, and libraries may be loaded after weeks.
+net::Fd hold_parcel(const std::string& folder);
 
 // Removes what nobody has used for an hour, but for the newest few; `folder` is one just stored.
 void forget_old_parcels(const std::string& folder);

@@ -28,16 +28,17 @@ void prepend_library_path(std::vector<std::string>& env, const std::string& fold
 
 }  // namespace
 
-// The thread is the only one that touches `files` once it has begun. It is joined last, with what
-// it still has to do.
+// A parcel that workers wait for: first it is looked for, then it comes. The thread is the only one
+// that touches the disk meanwhile. It is joined last, with what it still has to do.
 struct Parcels::Copy {
-  explicit Copy(std::unique_ptr<UnfinishedParcel> unfinished) : files(std::move(unfinished)) {}
+  explicit Copy(std::int64_t parcel_bytes) : bytes(parcel_bytes) {}
   ~Copy() {
     disk.stop();  // what is not written yet need not be
     disk.join();
   }
 
-  std::unique_ptr<UnfinishedParcel> files;
+  const std::int64_t bytes;
+  std::unique_ptr<UnfinishedParcel> files;  // null: still looked for
   std::vector<wire::StartWorker> waiting;
   std::int64_t taken = 0;  // written
   std::int64_t asked = 0;  // the last number that the controller was told
@@ -58,25 +59,38 @@ Parcels::~Parcels() = default;
 void Parcels::start(const wire::StartWorker& order) {
   if (const auto copy = copies_.find(order.parcel); copy != copies_.end())
     return copy->second->waiting.push_back(order);
-  if (!is_parcel_hash(order.parcel))
+  if (!is_content_hash(order.parcel))
     return handlers_.failed(order.worker, exit_code::not_executable, "no parcel has such a name");
-  const auto folder =
-      find_parcel(parcel_places(private_directory_), order.parcel, order.parcel_bytes);
-  if (folder) return start_from(*folder, order);
-  begin(order);
+  const auto known = whole_.find(order.parcel);
+  if (known != whole_.end() && has_size(known->second, order.parcel_bytes))
+    return start_from(known->second, order);
+  const auto copy = copies_.emplace(order.parcel, std::make_unique<Copy>(order.parcel_bytes)).first;
+  copy->second->waiting.push_back(order);
+  look_for(order.parcel, *copy->second);
 }
 
-void Parcels::begin(const wire::StartWorker& order) {
-  const auto place = place_for_parcel(parcel_places(private_directory_), order.parcel_bytes);
-  if (!place) return handlers_.failed(order.worker, exit_code::not_executable, place.error().text);
-  auto files =
-      UnfinishedParcel::begin(*place, order.parcel, order.parcel_bytes, private_directory_);
-  if (!files) return handlers_.failed(order.worker, exit_code::not_executable, files.error().text);
-  used_.insert((*files)->folder());
-  auto copy = std::make_unique<Copy>(std::move(*files));
-  copy->waiting.push_back(order);
-  copies_[order.parcel] = std::move(copy);
-  handlers_.ask({order.parcel, 0});
+// Once for each parcel, however many workers start from it.
+void Parcels::look_for(const std::string& parcel, Copy& copy) {
+  asio::post(copy.disk, [this, &io = io_, parcel, bytes = copy.bytes,
+                         places = parcel_places(private_directory_)] {
+    const auto folder = find_parcel(places, parcel, bytes);
+    asio::post(io, [this, parcel, folder] {
+      if (folder) return stored(parcel, *folder);
+      begin(parcel);
+    });
+  });
+}
+
+void Parcels::begin(const std::string& parcel) {
+  Copy& copy = *copies_.at(parcel);
+  if (copy.waiting.empty()) return void(copies_.erase(parcel));  // they were called off
+  const auto place = place_for_parcel(parcel_places(private_directory_), copy.bytes);
+  if (!place) return failed(parcel, place.error().text);
+  auto files = UnfinishedParcel::begin(*place, parcel, copy.bytes, private_directory_);
+  if (!files) return failed(parcel, files.error().text);
+  copy.files = std::move(*files);
+  used_.try_emplace(copy.files->folder());
+  handlers_.ask({parcel, 0});
   if (!timer_) keep_fresh();
 }
 
@@ -99,7 +113,7 @@ void Parcels::ask_again() {
 
 void Parcels::take(const wire::ParcelPart& part) {
   const auto found = copies_.find(part.parcel);
-  if (found == copies_.end() || found->second->over) return;
+  if (found == copies_.end() || !found->second->files || found->second->over) return;
   if (!part.trouble.empty()) return failed(part.parcel, part.trouble);
   Copy& copy = *found->second;
   copy.over = part.last;
@@ -113,7 +127,7 @@ void Parcels::take(const wire::ParcelPart& part) {
     if (!part.last) return asio::post(io, [this, parcel, bytes] { written(parcel, bytes); });
     if (const auto finished = files->finish(); !finished) return fail(finished.error());
     forget_old_parcels(files->stored_in());
-    asio::post(io, [this, parcel] { stored(parcel); });
+    asio::post(io, [this, parcel, folder = files->stored_in()] { stored(parcel, folder); });
   });
 }
 
@@ -127,24 +141,30 @@ void Parcels::written(const std::string& parcel, std::int64_t bytes) {
   handlers_.ask({parcel, copy.taken});
 }
 
-void Parcels::stored(const std::string& parcel) {
-  const auto node = copies_.extract(parcel);
-  if (node.empty()) return;
-  used_.erase(node.mapped()->files->folder());
-  const std::string folder = node.mapped()->files->stored_in();
-  for (const wire::StartWorker& order : node.mapped()->waiting) start_from(folder, order);
+void Parcels::stored(const std::string& parcel, const std::string& folder) {
+  whole_[parcel] = folder;
+  const auto copy = take_out(parcel);
+  if (!copy) return;
+  for (const wire::StartWorker& order : copy->waiting) start_from(folder, order);
 }
 
 void Parcels::failed(const std::string& parcel, const std::string& reason) {
-  const auto node = copies_.extract(parcel);
-  if (node.empty()) return;
-  used_.erase(node.mapped()->files->folder());
-  for (const wire::StartWorker& order : node.mapped()->waiting)
+  const auto copy = take_out(parcel);
+  if (!copy) return;
+  for (const wire::StartWorker& order : copy->waiting)
     handlers_.failed(order.worker, exit_code::not_executable, reason);
 }
 
+// Null: that was done.
+std::unique_ptr<Parcels::Copy> Parcels::take_out(const std::string& parcel) {
+  auto node = copies_.extract(parcel);
+  if (node.empty()) return nullptr;
+  if (node.mapped()->files) used_.erase(node.mapped()->files->folder());
+  return std::move(node.mapped());
+}
+
 void Parcels::start_from(const std::string& folder, wire::StartWorker order) {
-  used_.insert(folder);
+  used_.insert_or_assign(folder, hold_parcel(folder));
   if (!timer_) keep_fresh();
   if (has_libraries(folder)) prepend_library_path(order.env, folder);
   handlers_.start(order, folder + "/" + parcel_file_of(order.argv[0]));
@@ -155,7 +175,7 @@ void Parcels::keep_fresh() {
   timer_->timer.expires_after(touch_interval);
   timer_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    for (const std::string& folder : used_) touch_parcel(folder);
+    for (const auto& [folder, held] : used_) touch_parcel(folder);
     keep_fresh();
   });
 }

@@ -1,16 +1,17 @@
 // Workers whose program this host lacks, and the copy that they wait for.
 //
-// However many workers of a host wait, one copy comes. It is taken at the speed of the disk: the
-// controller sends no more than a window beyond what is written. A thread of its own writes it,
-// because a network file system may let a writer wait for seconds, and an agent that is silent for
-// that long counts as lost. There is such a thread only while a copy comes: keepers are forks.
+// One that lies there from an earlier job is read through before it is used: its name says what is
+// to be in it. However many workers of a host wait, one copy comes. It is taken at the speed of the
+// disk: the controller sends no more than a window beyond what is written. A thread of its own
+// reads and writes, because a network file system may let one wait for seconds, and an agent that
+// is silent for that long counts as lost. There is such a thread only while it is needed: keepers
+// are forks.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,12 @@ class Parcels {
 
  private:
   struct Copy;
-  void begin(const wire::StartWorker& order);
+  void look_for(const std::string& parcel, Copy& copy);
+  void begin(const std::string& parcel);
   void written(const std::string& parcel, std::int64_t bytes);
-  void stored(const std::string& parcel);
+  void stored(const std::string& parcel, const std::string& folder);
   void failed(const std::string& parcel, const std::string& reason);
+  std::unique_ptr<Copy> take_out(const std::string& parcel);
   void start_from(const std::string& folder, wire::StartWorker order);
   void keep_fresh();
 
@@ -57,8 +60,9 @@ class Parcels {
   boost::asio::io_context& io_;
   const std::string private_directory_;
   const Handlers handlers_;
-  std::map<std::string, std::unique_ptr<Copy>> copies_;  // that come, by hash
-  std::set<std::string> used_;                           // folders
+  std::map<std::string, std::unique_ptr<Copy>> copies_;  // looked for or on their way, by hash
+  std::map<std::string, std::string> whole_;             // folders whose content was checked
+  std::map<std::string, net::Fd> used_;                  // folders, and what holds them
   std::unique_ptr<Timer> timer_;
 };
 

@@ -11,10 +11,14 @@
 #include <charconv>
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/check.hpp"
+#include "launcher/agent/pidfd.hpp"
+#include "launcher/agent/process_stat.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -53,12 +57,53 @@ bool catches(pid_t pid, int signal) {
   return (mask >> (signal - 1) & 1) != 0;
 }
 
-// Children are listed before anything is done to a parent: afterwards they could be somebody
-// else's.
-std::vector<pid_t> tree_of(pid_t pid) {
-  std::vector<pid_t> tree{pid};
-  for (std::size_t i = 0; i < tree.size(); ++i)
-    for (const pid_t child : children_of(tree[i])) tree.push_back(child);
+// A walk that takes more is not worth it: what it does not reach is found by the next one.
+constexpr std::size_t tree_max = 10'000;
+constexpr std::size_t descriptors_max = 256;  // of one walk
+
+// A process that a walk has found. The descriptor keeps us from meaning another one of its number;
+// where there is none (old kernels, or too many at once), its start time is looked at again.
+struct Found {
+  pid_t pid = -1;
+  net::Fd process;
+  std::uint64_t started = 0;
+
+  bool is_there() const {
+    if (process.get() >= 0) return lives(process);
+    const auto now = process_stat(pid);
+    return now && now->started == started;
+  }
+  void signal(int number) const {
+    if (process.get() >= 0)
+      (void)send_signal(process, number);
+    else if (is_there())
+      ::kill(pid, number);
+  }
+};
+
+std::optional<Found> child_of(pid_t parent, pid_t pid, bool with_descriptor) {
+  Found found{pid, with_descriptor ? open_process(pid) : net::Fd(), 0};
+  const auto stat = process_stat(pid);
+  if (!stat || stat->parent != parent) return std::nullopt;
+  found.started = stat->started;
+  return found;
+}
+
+// That child of ours, if it is one, and everything below it. Children are listed before anything is
+// done to a parent: afterwards they could be somebody else's. What has lost its parent meanwhile is
+// left out: it has a new one, below whom the next walk finds it.
+std::vector<Found> tree_of(pid_t child) {
+  std::vector<Found> tree;
+  if (auto root = child_of(::getpid(), child, true)) tree.push_back(std::move(*root));
+  for (std::size_t i = 0; i < tree.size() && tree.size() < tree_max; ++i) {
+    const std::size_t before = tree.size();
+    for (const pid_t pid : children_of(tree[i].pid))
+      if (auto found = child_of(tree[i].pid, pid, tree.size() < descriptors_max))
+        tree.push_back(std::move(*found));
+    // Those may be children of another process that has the number now.
+    if (!tree[i].is_there())
+      tree.erase(tree.begin() + static_cast<std::ptrdiff_t>(before), tree.end());
+  }
   return tree;
 }
 
@@ -78,13 +123,18 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-void kill_tree(pid_t pid) {
-  for (const pid_t each : tree_of(pid)) ::kill(each, SIGKILL);
+void kill_tree(pid_t child) {
+  for (const Found& each : tree_of(child)) each.signal(SIGKILL);
 }
 
-void signal_who_catches(pid_t pid, int signal) {
-  for (const pid_t each : tree_of(pid))
-    if (catches(each, signal)) ::kill(each, signal);
+void kill_below(pid_t child) {
+  const std::vector<Found> tree = tree_of(child);
+  for (std::size_t i = 1; i < tree.size(); ++i) tree[i].signal(SIGKILL);
+}
+
+void signal_who_catches(pid_t child, int signal) {
+  for (const Found& each : tree_of(child))
+    if (catches(each.pid, signal)) each.signal(signal);
 }
 
 void end_strays(const std::set<pid_t>& keepers) {

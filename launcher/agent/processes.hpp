@@ -20,11 +20,14 @@ namespace elasticrun::launcher {
 void become_subreaper();
 
 std::vector<pid_t> children_of(pid_t pid);
-// SIGKILL to the process and everything below it.
-void kill_tree(pid_t pid);
-// The signal to the process and everything below it, but only to those that have a handler: for
-// whom USR1 means nothing it would be the end.
-void signal_who_catches(pid_t pid, int signal);
+// SIGKILL to a child of this process and everything below it. Only to those: a number that was
+// given to another process meanwhile is noticed.
+void kill_tree(pid_t child);
+// The same without the child itself.
+void kill_below(pid_t child);
+// The signal to the child and everything below it, but only to those that have a handler: for whom
+// USR1 means nothing it would be the end.
+void signal_who_catches(pid_t child, int signal);
 // Ends and reaps children that are none of these keepers. Orphans become children of the agent only
 // when a keeper was killed; nobody else will end them.
 void end_strays(const std::set<pid_t>& keepers);

@@ -9,7 +9,15 @@
 #include <cstring>
 #include <utility>
 
+#include "launcher/agent/processes.hpp"
+
 namespace elasticrun::launcher {
+namespace {
+
+// For its report, after which nothing of the worker is left.
+constexpr auto keeper_patience = keeper_cleaning_time + std::chrono::milliseconds(500);
+
+}  // namespace
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
                                                             const wire::StartWorker& order,
@@ -28,6 +36,7 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::
       host_(host),
       handlers_(std::move(handlers)),
       channel_(io, kept.channel.release()),
+      patience_(io),
       out_(io, std::move(kept.out),
            {handlers_.output_full, [this](std::string text) { handlers_.on_output(1, text); },
             [this] { --open_pipes_, finish_if_done(); }}),
@@ -44,11 +53,38 @@ void WorkerProcess::resume_output() {
   err_.resume();
 }
 
-// A keeper that does not even take one byte is stopped or gone; a signal to it is lost, but a kill
-// must work: without its keeper the worker dies, too, and the agent ends what it had started.
 void WorkerProcess::order(unsigned char byte) {
-  const ssize_t n = ::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n != 1 && byte == kill_everything && !over_) ::kill(keeper_, SIGKILL);
+  (void)!::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// A keeper that is stopped takes the order and never obeys. The worker must not step any more when
+// this returns: on that the controller builds the next world.
+void WorkerProcess::kill() {
+  order(kill_everything);
+  if (over_) return;
+  kill_below(keeper_);
+  unless_over_soon([this] { end_keeper(); });
+}
+
+void WorkerProcess::call_off() {
+  if (started_ || over_ || std::exchange(called_off_, true)) return;
+  unless_over_soon([this] {
+    if (!started_) end_keeper();
+  });
+}
+
+void WorkerProcess::unless_over_soon(std::function<void()> what) {
+  patience_.expires_after(keeper_patience);
+  patience_.async_wait(
+      [this, alive = alive_, what = std::move(what)](const boost::system::error_code& error) {
+        if (!error && *alive && !over_) what();
+      });
+}
+
+// What is born below it meanwhile becomes a child of the agent, which ends strays.
+void WorkerProcess::end_keeper() {
+  killed_ = true;
+  kill_tree(keeper_);
 }
 
 void WorkerProcess::receive() {
@@ -78,7 +114,7 @@ void WorkerProcess::channel_ended() {
   boost::system::error_code ignored;
   channel_.close(ignored);
   if (!std::exchange(over_, true)) {
-    if (started_)
+    if (started_ || killed_)
       handlers_.on_exited(0, SIGKILL);
     else
       handlers_.on_failed(121, fmt::format("{}: was killed before the program ran", host_));

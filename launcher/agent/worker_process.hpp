@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,12 +43,19 @@ class WorkerProcess {
 
   pid_t keeper() const { return keeper_; }
   void signal(std::int32_t signal) { order(static_cast<unsigned char>(signal)); }
-  void kill() { order(kill_everything); }
+  // With all that it has started: at once, also when its keeper is stopped or waits. The report
+  // comes from the keeper, or when that has had its time.
+  void kill();
+  // It is to end. That is for the orders that follow its start; but one that does not even start
+  // now, because a file server does not answer, is killed.
+  void call_off();
   void resume_output();
 
  private:
   WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host, Handlers handlers);
   void order(unsigned char byte);
+  void unless_over_soon(std::function<void()> what);
+  void end_keeper();
   void receive();
   void take(const KeeperReport& report);
   void channel_ended();
@@ -59,7 +67,10 @@ class WorkerProcess {
   boost::asio::posix::stream_descriptor channel_;
   KeeperReport report_;
   bool started_ = false;
-  bool over_ = false;  // failed or exited, and told
+  bool over_ = false;    // failed or exited, and told
+  bool killed_ = false;  // with its keeper
+  bool called_off_ = false;
+  boost::asio::steady_timer patience_;
   int open_pipes_ = 2;
   OutputPipe out_;
   OutputPipe err_;

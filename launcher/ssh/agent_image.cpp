@@ -2,9 +2,10 @@
 #include "launcher/ssh/agent_image.hpp"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <utility>
+
+#include "launcher/content_hash.hpp"
 
 namespace elasticrun::launcher {
 namespace {
@@ -39,9 +40,9 @@ Result<AgentImage> agent_image(std::string bytes, const std::string& path) {
         fmt::format("{}: not a program that can be copied to other hosts; install "
                     "elasticrun again",
                     path)};
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return AgentImage{std::move(bytes), fmt::format("{:016x}{:016x}", hash.high64, hash.low64),
-                    fmt::format("Linux {}", machine)};
+  ContentHash hash;
+  hash.add(bytes);
+  return AgentImage{std::move(bytes), hash.text(), fmt::format("Linux {}", machine)};
 }
 
 }  // namespace elasticrun::launcher

@@ -41,7 +41,7 @@ if [ -d "$d" ] && [ -O "$d" ]; then if [ -L "$d" ]; then x="a link"; fi;
 else x="of another user"; fi; fi;
 if [ -z "$d" ]; then c=$((c+1)); continue; fi;
 if [ -z "$x" ]; then
-if [ -f "$f" ] && [ -x "$f" ]; then
+if [ -f "$f" ] && [ -x "$f" ] && [ $(wc -c <"$f") -eq $z ]; then
 echo; echo "$m found $c $$"; exec )";
 constexpr std::string_view find_script_end = R"("$f" --ready "$m"; fi;
 if (umask 077; mkdir -p "$d" && : >"$t" && chmod 700 "$t") 2>/dev/null; then
@@ -78,9 +78,10 @@ std::string_view next_word(std::string_view& line) {
 }
 
 std::optional<Answer> parse(std::string_view line) {
-  static constexpr std::array<std::pair<std::string_view, Answer::What>, 8> kinds = {
+  static constexpr std::array<std::pair<std::string_view, Answer::What>, 9> kinds = {
       {{"found", Answer::What::found},
        {"ready", Answer::What::ready},
+       {"damaged", Answer::What::damaged},
        {"copy", Answer::What::copy},
        {"foreign", Answer::What::foreign},
        {"nowhere", Answer::What::nowhere},

@@ -47,10 +47,10 @@ std::string copy_agent_command(const Bootstrap& bootstrap, int place);
 std::string end_agent_command(const Bootstrap& bootstrap, int pid);
 
 struct Answer {
-  // Two are the agent's own: ready, and stream: from the next byte on the channel is its control
-  // stream. A file that is found and does not get ready is broken; to look at its size first would
-  // cost a process each time.
-  enum class What { found, ready, copy, foreign, nowhere, copied, failed, stream };
+  // Three are the agent's own: ready, damaged (own_file.hpp), and stream: from the next byte on the
+  // channel is its control stream. A file that is found and says neither of the first two is
+  // broken, too. Its size is looked at only where it is searched for: that costs a process.
+  enum class What { found, ready, damaged, copy, foreign, nowhere, copied, failed, stream };
   What what{};
   int place = 0;
   int pid = 0;  // of the agent's guardian, with found and ready

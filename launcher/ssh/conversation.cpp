@@ -194,7 +194,7 @@ SshSession::Task<SshSession::Failure> Conversation::start_agent() {
   Answer answer;
   Failure failure = co_await read_answer(Stage::shell, answer);
   if (failure && failure->exit_code < 0) co_return failure;
-  if (failure) co_return co_await bring_agent();
+  if (failure || answer.what != Answer::What::ready) co_return co_await bring_agent();
   pid_ = answer.pid;
   co_return std::nullopt;
 }
@@ -219,9 +219,12 @@ SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
       pid_ = answer.pid;
       handlers_.stage(Stage::run);
       failure = co_await read_answer(Stage::run, answer);
-      if (!failure) co_return std::nullopt;
-      if (failure->exit_code < 0) co_return failure;
-      if (place == copied_to || !facts_->wrap.empty()) co_return cannot_run(failure->exit_code);
+      if (!failure && answer.what == Answer::What::ready) co_return std::nullopt;
+      if (!failure && place == copied_to)
+        co_return symptom_at(Stage::copy, "a copy does not keep its bytes", 1);
+      if (failure && failure->exit_code < 0) co_return failure;
+      if (failure && (place == copied_to || !facts_->wrap.empty()))
+        co_return cannot_run(failure->exit_code);
     } else if (place == copied_to) {
       failure = symptom_at(Stage::copy, "a copy was not kept", 1);
     }

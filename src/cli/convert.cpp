@@ -12,6 +12,7 @@
 #include "autoscaler/autoscaler.hpp"
 #include "cli/flags.hpp"
 #include "cli/host_flags.hpp"
+#include "launcher/host_line.hpp"
 #include "launcher/numbers.hpp"
 #include "launcher/wrap.hpp"
 
@@ -229,6 +230,8 @@ class Converter {
     if (const Setting* const extra = find("x")) spec_.environment.extra = extra->values;
     read_port();
     spec_.ssh.user = text("user");
+    if (find("user"))
+      if (const auto why = launcher::user_mistake(spec_.ssh.user)) fail("user", *why);
     spec_.ssh.identity = text("identity");
     spec_.ssh.config_file = text("ssh-config");
     spec_.ssh.known_hosts = text("known-hosts");

@@ -13,7 +13,11 @@ namespace elasticrun::job {
 void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   const auto& [code, signal, how, dead_by, with_host] = end;
   const Worker* found = pool_.find(id);
-  if (!found) return;
+  if (!found) {
+    // Membership may wait for it, where nobody else of its world has answered.
+    if (unkillable_.erase(id) > 0) tell(rendezvous::WorkerGone{id, how, dead_by}, now);
+    return;
+  }
   const Worker worker = *found;
   const std::string name = name_of(id);
   const bool training = membership_.is_training(id);
@@ -135,7 +139,9 @@ void Supervisor::leave_unkillable(Time now) {
     say(Tone::error, name_of(id) +
                          " was killed and is still there: it hangs in the kernel of its " +
                          "host, and the job goes on without waiting for it");
+    const HostId host = pool_.find(id)->slot.host;
     worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);
+    unkillable_.emplace(id, host);
   }
 }
 

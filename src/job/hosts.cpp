@@ -57,6 +57,9 @@ void Supervisor::on(const HostDown& down, Time now) {
   std::vector<WorkerId> lost;
   for (const auto& [id, worker] : pool_.workers())
     if (worker.slot.host == down.host) lost.push_back(id);
+  std::vector<WorkerId> stuck;
+  for (const auto& [id, its_host] : unkillable_)
+    if (its_host == down.host) stuck.push_back(id);
   failed_hosts_.insert(down.host);
   const bool nothing = gathering_ && first_ && std::ranges::all_of(pool_.slots(), [&](SlotId slot) {
                          return failed_hosts_.contains(slot.host);
@@ -74,8 +77,9 @@ void Supervisor::on(const HostDown& down, Time now) {
       if (slot.host == down.host) pool_.host_failed(slot, now);
   }
   const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
-  for (const WorkerId id : lost)
-    worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
+  for (const auto* gone : {&lost, &stuck})
+    for (const WorkerId id : *gone)
+      worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
   if (nothing)
     end(exit_code::nothing_started,
         fmt::format("nothing could be started{}: {}: {}",

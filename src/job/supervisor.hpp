@@ -336,6 +336,9 @@ class Supervisor {
   std::optional<bool> forecast_met_;  // as a person was last told
 
   std::string standstill_;  // ours, long enough for hosts to stop their workers; empty: none
+  // Killed and still there: no part of the job any more, but perhaps of a world that may step.
+  std::map<WorkerId, HostId> unkillable_;
+
   int exit_code_ = 0;
   std::string words_;
   bool interrupted_ = false;

@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 from bed import Bed, Spec, missing  # noqa: E402
 
 KEY_EXCHANGE = "curve25519-sha256"
-OPTIONS = {"KexAlgorithms": KEY_EXCHANGE,
-           "SetEnv": "XDG_RUNTIME_DIR=/run"}  # in memory, as where systemd sees to logins
+OPTIONS = {"KexAlgorithms": KEY_EXCHANGE}
 BARE = "bare libssh"
 PROGRAM = "/bin/true"
 Command = Sequence[str | Path]

@@ -69,7 +69,7 @@ const std::vector<ThirdParty>& third_party() {
       {"libssh", {"launcher/ssh/ssh_session_state.hpp"}, "ssh is one executor among others"},
       {"sodium", {"worker/peer_greeting.cpp"}, "what proves a peer stands in one file"},
       {"xxhash",
-       {"worker/", "launcher/ssh/agent_image.cpp", "launcher/parcel_hash.cpp"},
+       {"worker/", "launcher/content_hash.cpp"},
        "hashes of state, and of what is copied to hosts"},
       {"zlib", {"worker/examples/"}, "only examples read compressed data"},
       {"cblas", {"worker/examples/"}, "we write no arithmetic but in examples"},

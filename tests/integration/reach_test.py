@@ -7,6 +7,7 @@ flood of output neither makes beats late nor memory grow, and that its end is th
 import os
 import sys
 import unittest
+from pathlib import Path
 
 import bed as beds
 from bed import Bed, Spec
@@ -127,6 +128,19 @@ class Wrap(unittest.TestCase):
             nice = os.nice(0) + 7
             self.assertEqual(sorted(job.out().splitlines()),
                              [f"localhost:0: {nice}", f"node1:1: {nice}"])
+
+    def test_a_damaged_agent_is_not_taken_for_its_failure(self) -> None:
+        with Bed(1) as bed:
+            for damage in (lambda whole: whole[:len(whole) // 50],
+                           lambda whole: whole[:-1] + bytes([whole[-1] ^ 1])):
+                with self.run_wrapped(bed, "nice -n 7") as job:
+                    self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                (agent,) = Path(bed["node1"].folder, "home/.cache/elasticrun").glob("agent-*")
+                whole = agent.read_bytes()
+                agent.write_bytes(damage(whole))
+                with self.run_wrapped(bed, "nice -n 7") as job:
+                    self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertTrue(agent.read_bytes() == whole)
 
     def test_one_that_stays(self) -> None:
         """The agent is below it then, and no signal to it may go astray."""

@@ -101,6 +101,17 @@ class Ship(unittest.TestCase):
                                      f"{'cannot be run: ' if code == 126 else ''}{words}\n")
             self.assertFalse(bed["node1"].programs())
 
+    def test_a_copy_with_other_bytes_is_replaced(self) -> None:
+        with Bed([lacking()]) as bed:
+            folder = script(bed, "echo right")
+            for _ in range(2):
+                with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
+                    self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                    self.assertEqual(job.out().count("right\n"), 2, job.out())
+                [parcel] = parcels(bed["node1"])
+                with open(os.path.join(parcel, "script"), "r+b") as file:
+                    file.write(b"#!/bin/sh\necho wrong")  # as many bytes
+
     def test_two_jobs_at_once(self) -> None:
         with Bed([lacking(), lacking()]) as bed:
             folder = script(bed, 'echo "$1 on $(uname -n)"', megabytes=20)

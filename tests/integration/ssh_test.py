@@ -55,6 +55,21 @@ class FirstRun(unittest.TestCase):
             self.assertEqual(os.path.getsize(path), size)
             job.end(2)
 
+    def test_a_copy_with_other_bytes_is_replaced(self) -> None:
+        with Sshd() as sshd, Executor(sshd.config()) as job:
+            job.start("a")
+            job.wait("up 1")
+            job.end(1)
+            path = os.path.join(sshd.home, ".cache/elasticrun", sshd.agents()[0])
+            whole = read_bytes(path)
+            with open(path, "r+b") as file:  # where nothing is that the agent needs
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([whole[-1] ^ 1]))
+            job.tell("start 2 a")
+            job.wait("up 2")
+            self.assertTrue(read_bytes(path) == whole)
+            job.end(2)
+
     def test_the_key_is_nowhere(self) -> None:
         with Sshd() as sshd, Executor(sshd.config()) as job:
             job.start("a")

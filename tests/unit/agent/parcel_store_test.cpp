@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 namespace elasticrun::launcher {
@@ -173,6 +174,35 @@ TEST_CASE("what a loss of power has left is replaced") {
   CHECK(place.find());
 }
 
+TEST_CASE("one whose content is not what its name says is not found, and replaced") {
+  const auto change = [](const fs::path& file, const std::string& text) {
+    std::ofstream(file) << text;
+  };
+  const std::function<void(const fs::path&)> changes[] = {
+      [&](const fs::path& folder) { change(folder / "train", "#!/bin/ls\n"); },
+      [&](const fs::path& folder) { change(folder / "libx.so", std::string(7, '\0')); },
+      [](const fs::path& folder) { fs::permissions(folder / "train", fs::perms::owner_read); },
+      [](const fs::path& folder) { fs::rename(folder / "libx.so", folder / "liby.so"); },
+      [](const fs::path& folder) { std::ofstream(folder / "more"); },
+      [](const fs::path& folder) {
+        fs::rename(folder / "libx.so", folder.parent_path() / "libx.so");
+        fs::create_symlink("../libx.so", folder / "libx.so");
+      }};
+  for (const auto& damage : changes) {
+    const Place place;
+    auto parcel = place.begin();
+    CHECK(Place::fill(*parcel) == "");
+    const std::string folder = parcel->stored_in();
+    CHECK(place.find() == folder);
+    damage(folder);
+    CHECK_FALSE(place.find());
+    auto again = place.begin("two");
+    CHECK(Place::fill(*again) == "");
+    CHECK(place.find() == folder);
+    CHECK(text_of(folder + "/train") == "#!/bin/sh\n");
+  }
+}
+
 TEST_CASE("a place must have room and let us write") {
   const Place place;
   CHECK(place_for_parcel({"/no/such/place", place.path}, 1000).value() == place.path.string());
@@ -224,6 +254,28 @@ TEST_CASE("a guardian removes what its agent was writing, and nothing else") {
   CHECK_FALSE(fs::exists(own + "/parcel-1.Ab12Cd"));
   CHECK(fs::exists(own + "/parcel-1.Other"));
   CHECK(fs::exists(own + "/parcel-1"));
+}
+
+TEST_CASE("beside an agent that was copied here, unless that goes with the last login") {
+  struct Case {
+    const char* self;
+    const char* runtime;
+    Names places;
+  };
+  const Case cases[] = {
+      {"/home/ann/.cache/elasticrun/agent-12", "", {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/home/ann/.cache/elasticrun/agent-12",
+       "/run/user/7",
+       {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/run/user/7/elasticrun/agent-12", "/run/user/7", {"/tmp/own", "/run/user/7/elasticrun"}},
+      {"/run/user/77/elasticrun/agent-12", "/run/user/7", {"/run/user/77/elasticrun", "/tmp/own"}},
+      {"/usr/bin/elasticrun-agent", "/run/user/7", {"/tmp/own"}},
+      {"", "", {"/tmp/own"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.self);
+    CHECK(parcel_places("/tmp/own", c.self, c.runtime) == c.places);
+  }
 }
 
 }  // namespace

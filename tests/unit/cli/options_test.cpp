@@ -193,6 +193,12 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--np 99999 ./t", "--np: '99999' is neither a number nor MIN:MAX, as in 1:8"},
       {"--np 2000 ./t",
        "--np: 2000 workers are more than the 1024 that one host can take; give hosts"},
+      {"--user a;reboot ./t", "--user: 'a;reboot' is no user name"},
+      {"--user -oProxyCommand=x ./t", "--user: '-oProxyCommand=x' is no user name"},
+      {"--user $HOME ./t",
+       "--user: '$HOME' is no user name here: as ssh, this takes '\\' and '$' only from a User "
+       "line "
+       "in the configuration of ssh"},
       {"--min-np 4 --max-np 2 ./t", "--min-np: the fewest workers (4) are more than the most (2)"},
       {"-H a:4 --np 5 ./t",
        "--np: 5 workers are needed, but the hosts have 4 slots; add hosts, or --slots"},

@@ -226,5 +226,19 @@ TEST_CASE("a newcomer that does not fit is turned away, and the world goes on") 
   }
 }
 
+TEST_CASE("workers that mean other samples do not begin, however alike their hashes are") {
+  Job job(twelve);
+  // The hashes of their options have the first 20 bits in common.
+  const std::vector<WorkerId> workers = {job.start({"--samples", "100"}),
+                                         job.start({"--samples", "1781907"})};
+  job.until_ready(workers);
+  job.change(workers);
+  job.until_all_ended();
+  for (const WorkerId worker : workers) {
+    CHECK(job.exit_of(worker).code == 1);
+    CHECK(job.said(worker, "failed ").starts_with("train: the workers do not agree"));
+  }
+}
+
 }  // namespace
 }  // namespace elasticrun::engine_test

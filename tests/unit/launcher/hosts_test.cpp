@@ -118,6 +118,9 @@ TEST_CASE("lines that are wrong") {
   const std::string keys = "slots port user identity price type spare rack address";
   const std::string slots = "slots must be a number from 1 to 1024, not ";
   const std::string port = "port must be a number from 1 to 65535, not ";
+  const std::string from_ssh =
+      "' is no user name here: as ssh, this takes '\\' and '$' only from a User line in the "
+      "configuration of ssh";
   const Case cases[] = {
       {"a:0", slots + "'0'"},
       {"a:-1", slots + "'-1'"},
@@ -152,6 +155,11 @@ TEST_CASE("lines that are wrong") {
       {"@a", "'' is no user name"},
       {"bob@", "there is no host name"},
       {"-oProxyCommand=x@a", "'-oProxyCommand=x' is no user name"},
+      {"bob;reboot@a", "'bob;reboot' is no user name"},
+      {"a user=\"a b\"", "'a b' is no user name"},
+      {"corp\\bob@a", "'corp\\bob" + from_ssh},
+      {"$HOME@a", "'$HOME" + from_ssh},
+      {"a user=host$", "'host$" + from_ssh},
       {"-v", "'-v' is no host name; it cannot begin with '-'"},
       {"a/b", "'a/b' is no host name; letters, digits, '-', '_' and '.' make one"},
       {"a;reboot", "'a;reboot' is no host name; letters, digits, '-', '_' and '.' make one"},

@@ -63,7 +63,7 @@ TEST_CASE("a script is alone in its parcel, and found as a shell finds it") {
   CHECK(names_of(parcel) == Names{"train"});
   CHECK(parcel.bytes == 10);
   CHECK(parcel.files[0].executable);
-  CHECK(is_parcel_hash(parcel.hash));
+  CHECK(is_content_hash(parcel.hash));
   CHECK(folder.parcel((folder.path / "train").string()).hash == parcel.hash);
   CHECK(folder.parcel("train", {"PATH=/nowhere:" + folder.path.string()}).hash == parcel.hash);
   CHECK(folder.parcel("train", {"PATH=/nowhere:"}).hash == parcel.hash);  // empty: the directory
@@ -79,6 +79,8 @@ TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
     return seen.text();
   };
   const std::string one = hash({{"a", true, "xy"}});
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) == hash({{"b", false, "y"}, {"a", true, "x"}}));
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) != hash({{"a", true, "y"}, {"b", false, "x"}}));
   CHECK(one == hash({{"a", true, "xy"}}));
   for (const auto& other :
        {hash({{"b", true, "xy"}}), hash({{"a", false, "xy"}}), hash({{"a", true, "xz"}}),
@@ -174,10 +176,10 @@ TEST_CASE("names that stay in their folder") {
   for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_parcel_file(name));
   CHECK_FALSE(is_parcel_file(std::string("a\0b", 3)));
   CHECK_FALSE(is_parcel_file(std::string(256, 'a')));
-  CHECK(is_parcel_hash("00112233445566778899aabbccddeeff"));
+  CHECK(is_content_hash("00112233445566778899aabbccddeeff"));
   for (const char* text :
        {"", "../../../../../../../../../etc/a", "00112233445566778899AABBCCDDEEFF"})
-    CHECK(!is_parcel_hash(text));
+    CHECK(!is_content_hash(text));
   CHECK(parcel_file_of("/a/b/train") == "train");
   CHECK(parcel_file_of("train") == "train");
 }

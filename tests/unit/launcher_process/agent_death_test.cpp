@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <fstream>
 
@@ -17,11 +21,9 @@ constexpr const char* daemon_script =
     "(env -i setsid sh -c '(echo $$; trap \"\" TERM HUP INT; while :; do sleep 1000; done)' &);"
     "trap '' TERM; while :; do sleep 1000; done";
 
-int parent_of(int pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string word; status >> word;)
-    if (word == "PPid:" && status >> word) return std::stoi(word);
-  return 0;
+bool ended(const net::Fd& process) {
+  pollfd waiting{process.get(), POLLIN, 0};
+  return ::poll(&waiting, 1, 0) == 1;
 }
 
 TEST_CASE("the end of a worker is the end of all it started, and of nobody else") {
@@ -112,6 +114,55 @@ TEST_CASE("the keeper of a worker is killed") {
   CHECK(gone(daemon));
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);
+}
+
+TEST_CASE("the keeper of a worker is stopped: the worker is killed all the same") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const net::Fd worker = c.process(c.workers[1].pid);
+  const net::Fd keeper = c.process(parent_of(c.workers[1].pid));
+  ::kill(parent_of(c.workers[1].pid), SIGSTOP);
+  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  // Both are gone before the keeper's time is over: a world may form at once.
+  REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
+  WARN(!ended(keeper));
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(keeper));
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+}
+
+// A file that is leased for writing is not opened by others before its owner has agreed: as on a
+// file server that does not answer.
+struct UnansweredFile {
+  UnansweredFile() {
+    std::ofstream(path) << "#!/bin/sh\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    ::signal(SIGIO, SIG_IGN);
+    fd = net::Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::fcntl(fd.get(), F_SETLEASE, F_WRLCK) == 0);
+  }
+  ~UnansweredFile() { std::filesystem::remove(path); }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("leased-{}", ::getpid());
+  net::Fd fd;
+};
+
+TEST_CASE("a program that cannot even be opened is killed when it is to end") {
+  const UnansweredFile file;
+  Controller c;
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const auto worker = static_cast<std::uint32_t>(signal);
+    c.start(worker, {file.path.string()});
+    c.send(wire::StopWorker{WorkerId{worker}, signal, Duration(1000s).count()});
+    CHECK(c.finished(worker).signal == SIGKILL);
+    CHECK(c.workers[worker].pid == 0);
+  }
+  c.start(1, {file.path.string()});
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  CHECK(!c.workers[1].exited);  // nobody wants its end
 }
 
 TEST_CASE("the controller's connection breaks: it is dialled again, and no worker notices") {

@@ -135,37 +135,53 @@ TEST_CASE("signals and stops") {
 
 TEST_CASE("a worker's library reaches the controller through the agent") {
   Controller c;
-  c.shell(1, "echo $ELASTICRUN_SOCKET; exec sleep 1000");
-  REQUIRE(c.until([&] { return !c.workers[1].out.empty(); }));
-  const std::string path = c.workers[1].out.substr(0, c.workers[1].out.size() - 1);
-  std::string letter, refused;
-  std::unique_ptr<net::Session> library;
-  wire::Hello hello{.protocol = wire::protocol, .role = "worker", .job = "job-1"};
-  hello.worker = WorkerId{1};
-  const auto dial = [&](const wire::Hello& as) {
-    return net::dial_unix(c.io, path, as, 5s, [&](Result<net::Greeted> result) {
-      if (!result) return void(refused = result.error().text);
-      library = std::move(result->session);
-      library->start({.on_frame = [&](WorkerId, std::string_view text) { letter = text; },
-                      .on_close = [](const std::string&) {}});
-    });
-  };
-  auto first = dial(hello);
-  REQUIRE(c.until([&] { return library != nullptr; }));
-  library->send(WorkerId{}, "up");
+  c.start(1, {LIBRARY});
   REQUIRE(c.until([&] { return !c.letters.empty(); }));
   CHECK(c.letters[0] == "1: up");
   c.agent->send(WorkerId{1}, "down");
-  CHECK(c.until([&] { return letter == "down"; }));
+  CHECK(c.until([&] { return c.workers[1].out == "connected\ndown\n"; }));
 
-  auto second = dial(hello);
-  REQUIRE(c.until([&] { return !refused.empty(); }));
-  CHECK(refused.find("connected already") != std::string::npos);
-  refused.clear();
-  hello.worker = WorkerId{2};
-  auto third = dial(hello);
-  REQUIRE(c.until([&] { return !refused.empty(); }));
-  CHECK(refused.find("no such worker") != std::string::npos);
+  const std::string library = LIBRARY;
+  c.shell(2, library + " | { read line; exec " + library + "; }");
+  CHECK(c.until([&] {
+    return c.workers[2].out.find("this worker is connected already") != std::string::npos;
+  }));
+  c.shell(3, library + " 77");
+  CHECK(c.finished(3, "\n").out.find("no such worker runs here") != std::string::npos);
+  CHECK(c.letters.size() == 2);
+}
+
+TEST_CASE("a library may be deep below the program, and out of its session") {
+  Controller c;
+  c.shell(1, "(setsid sh -c 'sh -c \"" LIBRARY "; :\"; :' &); exec sleep 1000");
+  REQUIRE(c.until([&] { return !c.letters.empty(); }));
+  CHECK(c.letters[0] == "1: up");
+}
+
+TEST_CASE("who was not started by a worker cannot speak for it, and does not hold it up") {
+  Controller c;
+  c.shell(1, "trap 'exec " LIBRARY
+             "' USR1; echo $ELASTICRUN_SOCKET; while :; do sleep 1000 & wait; done");
+  REQUIRE(c.until([&] { return !c.workers[1].out.empty(); }));
+  const std::string path = c.workers[1].out.substr(0, c.workers[1].out.size() - 1);
+  std::string answer;
+  wire::Hello hello{.protocol = wire::protocol, .role = "worker", .job = "job-1"};
+  hello.worker = WorkerId{1};
+  const auto dial = net::dial_unix(c.io, path, hello, 20s, [&](Result<net::Greeted> greeted) {
+    answer = greeted ? "welcome" : greeted.error().text;
+  });
+  REQUIRE(c.until([&] { return !answer.empty(); }));
+  CHECK(answer.find("was not started by the program of worker 1") != std::string::npos);
+  CHECK(c.until(
+      [&] { return c.agent_lines.find(answer.substr(answer.rfind(':'))) != std::string::npos; }));
+  c.shell(2, LIBRARY " 1");  // nor can another worker
+  CHECK(c.finished(2, "\n").out.find("was not started by the program of worker 1") !=
+        std::string::npos);
+  CHECK(c.letters.empty());
+
+  c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
+  REQUIRE(c.until([&] { return !c.letters.empty(); }));
+  CHECK(c.letters[0] == "1: up");
 }
 
 TEST_CASE("an agent that cannot do its work says why and ends") {

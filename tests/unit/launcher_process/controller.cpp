@@ -2,23 +2,55 @@
 #include "controller.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "net/tls.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::launcher {
 
+namespace {
+
+// For processes that are started while this lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+  Variable(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
 Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) {
   directory_ = std::filesystem::temp_directory_path() / "agent-test-XXXXXX";
   REQUIRE(::mkdtemp(directory_.data()) != nullptr);
-  ::setenv("XDG_RUNTIME_DIR", directory_.c_str(), 1);
+  const Variable place("TMPDIR", directory_);
+  // Nothing may be kept here: it goes with the last login.
+  const std::string runtime = directory_ + "/runtime";
+  std::filesystem::create_directory(runtime);
+  const Variable login("XDG_RUNTIME_DIR", runtime);
   net::ListenerOptions options{.roles = {"agent", "guardian"}, .job = "job-1"};
   options.welcome.protocol = wire::protocol;
   net::ListenerHandlers handlers{
@@ -63,6 +95,7 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
   executor->start(start);
   if (up) REQUIRE(until([this] { return agent != nullptr; }));
   up_after = std::chrono::steady_clock::now() - begin;
+  std::filesystem::remove_all(runtime);
 }
 
 Controller::~Controller() {
@@ -126,6 +159,11 @@ void Controller::remove_what_is_left() {
     std::filesystem::remove_all(entry);
 }
 
+std::filesystem::path Controller::agents_directory() const {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) return entry.path();
+  return {};
+}
+
 bool Controller::directory_is_empty() const { return std::filesystem::is_empty(directory_); }
 
 void Controller::frame(WorkerId worker, std::string_view payload) {
@@ -164,6 +202,19 @@ void Controller::take(const wire::FromAgent& message) {
     last_beat_ = now;
     if (beating && agent) send(*beat);
   }
+}
+
+int parent_of(int pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string word; status >> word;)
+    if (word == "PPid:" && status >> word) return std::stoi(word);
+  return 0;
+}
+
+bool is_locked(const std::filesystem::path& directory) {
+  const net::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(fd.get() >= 0);
+  return ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
 bool gone(const net::Fd& process) {

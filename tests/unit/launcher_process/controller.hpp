@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,8 @@ class Controller {
   bool agent_ended() {
     return until([this] { return !exit_reason.empty(); });
   }
+  // Where the agent has its socket.
+  std::filesystem::path agents_directory() const;
   // Nothing of an agent is left in the directory where it keeps its socket.
   bool directory_is_empty() const;
   void remove_what_is_left();
@@ -84,6 +87,9 @@ class Controller {
   Time last_beat_{};
 };
 
+int parent_of(int pid);
+// Somebody holds it against cleaners.
+bool is_locked(const std::filesystem::path& directory);
 // The process has ended, or does so within 10 s.
 bool gone(const net::Fd& process);
 

@@ -62,6 +62,7 @@ TEST_CASE("workers wait for one copy and run it, with what they were to get") {
     const std::string folder = out.substr(0, out.find("/train "));
     CHECK(folder.ends_with("/parcel-" + box.hash));
     CHECK(out == fmt::format("{0}/train word blue {0}:/mine\nlibrary\n", folder));
+    CHECK(is_locked(folder));  // against cleaners: a worker may load more of it
   }
   CHECK(c.wanted.size() == 1);
   c.send(box.order(3));  // it is there by now

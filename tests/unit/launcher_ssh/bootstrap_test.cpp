@@ -68,6 +68,8 @@ TEST_CASE("answers are found among what a login shell prints") {
   CHECK(stream->text == "a: refused; b: silent");
   CHECK(rest == "\x01");
 
+  CHECK(answer_in("elasticrun-0123 ready 0 7\n")->what == Answer::What::ready);
+  CHECK(answer_in("elasticrun-0123 damaged 0 7\n")->what == Answer::What::damaged);
   CHECK(answer_in("elasticrun-0123 copy 1 0\n")->what == Answer::What::copy);
   CHECK(answer_in("elasticrun-0123 copied 1 0\n")->what == Answer::What::copied);
   CHECK(answer_in("elasticrun-0123 failed 1 0 /a b\n")->text == "/a b");
