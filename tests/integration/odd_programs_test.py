@@ -122,6 +122,13 @@ class Plain(unittest.TestCase):
         for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID", "ELASTICRUN_JOB_ID"):
             self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), 1, name)
 
+    def test_every_event_names_its_job(self) -> None:
+        with Job(["--label", "none"], ["sh", "-c", "echo $ELASTICRUN_JOB_ID"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual({event.get("job") for event in job.all_events()},
+                             {job.out().strip()})
+            self.assertTrue(job.find("job_started"))
+
     def test_standard_input_is_empty(self) -> None:
         with Job(["-H", "localhost:2", "--label", "none"], ["sh", "-c", "cat; echo end"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
