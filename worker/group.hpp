@@ -23,6 +23,9 @@ namespace elasticrun::worker {
 enum class DataType : std::uint8_t { float32, float64 };
 
 inline constexpr std::size_t size_of(DataType type) { return type == DataType::float32 ? 4 : 8; }
+inline constexpr const char* name_of(DataType type) {
+  return type == DataType::float32 ? "float32" : "float64";
+}
 
 // A peer died, the group was aborted, or a limit of time passed. The group is useless from now on.
 struct GroupBroken : std::runtime_error {
