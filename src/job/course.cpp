@@ -128,6 +128,7 @@ void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
 
 void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
   progress(committed.step);
+  ends_.survived();
   for (const WorkerId id : committed.dismissed)
     if (Worker* worker = pool_.find(id)) {
       worker->expected = true;
@@ -162,6 +163,7 @@ void Supervisor::on(rendezvous::WorldBroken& broken, Time) {
 }
 
 void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
+  if (below.have == 0 && ended_by_mistake("", now)) return;
   happen(Happening::below_minimum);
   if (short_since_ == never) short_since_ = now;
   say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more",
@@ -171,6 +173,7 @@ void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {
   // A program with a loop of its own ends so: one after the other closes its job.
   if (left_ && !failed_) return happen(Happening::trained);
+  if (ended_by_mistake(": state lost", now)) return;
   end(exit_code::below_minimum,
       fmt::format("state lost: {}, and nobody is left who holds the state", lost.reason), now);
 }

@@ -11,7 +11,7 @@
 namespace elasticrun::job {
 
 void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
-  const auto& [code, signal, how, dead_by, with_host] = end;
+  const auto& [code, signal, how, dead_by, with_host, by_host] = end;
   const Worker* found = pool_.find(id);
   if (!found) return;
   const Worker worker = *found;
@@ -31,6 +31,8 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   liveness_.worker_gone(id);
   const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
   const bool given_up = !worker.trouble.empty();  // by us: no word of the program
+  if (member && !expected)
+    ends_.add({name, why, code, signal, !given_up && !with_host && !by_host});
   if (!expected) {
     const bool own_doing = !given_up && !with_host;
     if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && own_doing)) {
@@ -105,6 +107,18 @@ void Supervisor::end(int code, std::string words, Time now) {
     pool_.find(id)->expected = true;
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
+}
+
+// Nobody is left of the world but who has left it by itself, and all others made the same mistake:
+// what those would do who took their place is known.
+bool Supervisor::ended_by_mistake(const char* what, Time now) {
+  const bool all = std::ranges::all_of(ranks_, [&](const auto& member) {
+    const Worker* worker = pool_.find(member.first);
+    return !worker || worker->expected;
+  });
+  const auto mistake = all ? ends_.mistake() : std::nullopt;
+  if (mistake) end(mistake->exit_code, mistake->words + what, now);
+  return mistake.has_value();
 }
 
 // Fewer than the minimum are waited for so long: from the start on, or after losses.

@@ -19,6 +19,7 @@
 #include "autoscaler/autoscaler.hpp"
 #include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
+#include "job/common_end.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
 #include "job/pool.hpp"
@@ -218,10 +219,12 @@ class Supervisor {
     std::string how;
     Time dead_by{};          // from then on it certainly runs no more
     bool with_host = false;  // its host is told of, not each of its workers
+    bool by_host = false;    // its host ended it
   };
   void worker_ended(WorkerId id, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
   void end(int code, std::string words, Time now);
+  bool ended_by_mistake(const char* what, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now);
   void leave_unkillable(Time now);
   Time patience_ends() const;
@@ -285,6 +288,7 @@ class Supervisor {
   int max_restarts_ = 10;
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it
+  CommonEnd ends_;              // of members, since a world has stepped
   Step newest_ = no_state;
   Work work_;
   bool left_ = false;    // since the last world formed a member has left by itself

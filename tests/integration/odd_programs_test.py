@@ -276,6 +276,17 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("restart_refused")), 1)
             self.assertEqual(job.leftovers(), [])
 
+    def test_all_fail_alike(self) -> None:
+        """A mistake that all make is that mistake, and not the loss of the state."""
+        for how, code in (("fail", 3), ("differ", 1)):
+            with self.subTest(how), Job(["-H", "localhost:4", "--max-batch", "12"],
+                                        [QUITTER, how]) as job:
+                self.assertEqual(job.wait(), code, job.err())
+                first = job.find("worker_exited")[0]["worker"]
+                self.assertRegex(job.last_line(), rf"^elasticrun: worker {first} \(rank \d, localhost "
+                                 rf"slot \d\) exited with code {code}, and so did the others")
+                self.assertEqual(job.leftovers(), [])
+
     def test_leaves(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "leave"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

@@ -1,14 +1,16 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish
+//     quitter once|always|leave|finish|fail|differ
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
-// finish: nobody goes before that loop has ended. The rest train. Training itself is nothing: a
-// world's reduction is all that is needed here.
+// finish: nobody goes before that loop has ended. fail: every rank exits with 3 inside a step.
+// differ: rank 1 registers something else. The rest train. Training itself is nothing: a world's
+// reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -32,11 +34,13 @@ bool quits(std::string_view how, const elasticrun::Job& job, const elasticrun::S
 void train(std::string_view how) {
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
-  job.state("weights", weights).gradients("gradients", gradients);
+  const bool other = how == "differ" && std::getenv("RANK") == std::string_view("1");
+  job.state(other ? "momentum" : "weights", weights).gradients("gradients", gradients);
   job.train(
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
         if (quits(how, job, step)) std::_Exit(0);
+        if (how == "fail" && step.number() == quits_in_step) std::_Exit(3);
       },
       [&](elasticrun::Step& step) {
         for (double& weight : weights) weight += static_cast<double>(step.number());
@@ -72,8 +76,9 @@ void loop(bool leaves) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  if (how != "once" && how != "always" && how != "leave" && how != "finish") {
-    std::fputs("quitter once|always|leave|finish\n", stderr);
+  constexpr std::string_view known[] = {"once", "always", "leave", "finish", "fail", "differ"};
+  if (std::ranges::count(known, how) == 0) {
+    std::fputs("quitter once|always|leave|finish|fail|differ\n", stderr);
     return 2;
   }
   try {
