@@ -187,10 +187,13 @@ Task Member::task() const {
   return world_->entered ? Task::step : Task::enter;
 }
 
-void Member::done(std::int64_t call) {
-  if (phase_ != Phase::between) return;  // aborted meanwhile
+bool Member::done(std::int64_t call) {
+  if (task() != Task::step) return true;  // aborted meanwhile
+  if (phase_ == Phase::apply) return false;
   phase_ = Phase::done;
   send(wire::Done{call, committed_});
+  dismiss_if_due();
+  return true;
 }
 
 void Member::on(const wire::Release& release) {

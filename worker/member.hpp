@@ -96,8 +96,10 @@ class Member {
   bool commit();
   // A collective of this world failed here.
   void broken(const std::string& reason);
-  // The samples of this call of train are used.
-  void done(std::int64_t call);
+  // The samples of this call of train are used; a loop of one's own may say so behind a collective
+  // that no commit has followed. False: the program is inside apply, and has to commit first. After
+  // a yes the task is another one than Task::step.
+  bool done(std::int64_t call);
   // The program left train.
   void outside() { phase_ = Phase::outside; }
   void leave(const std::string& reason);
