@@ -223,7 +223,7 @@ void Member::evict(const std::string& reason) {
 
 void Member::leave(const std::string& reason) {
   if (evicted_) return;
-  send(wire::Leave{reason});
+  send(wire::Leave{reason, committed_});
   evict(reason);
 }
 

@@ -142,7 +142,7 @@ void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
 
 void Supervisor::on(rendezvous::Trained&, Time) {
   happen(Happening::trained);
-  say(Tone::detail, fmt::format("trained: {} steps", std::max<std::int64_t>(newest_.value, 0)));
+  say(Tone::detail, "trained: " + steps_made());
 }
 
 void Supervisor::on(rendezvous::WorkerLeft& left, Time now) {

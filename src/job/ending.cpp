@@ -223,6 +223,12 @@ void Supervisor::tell_story() {
     say(Tone::info, "  at the end: " + last_reason_);
 }
 
+// As far as is known: exact when the workers have ended in good order.
+std::string Supervisor::steps_made() const {
+  const std::int64_t steps = std::max<std::int64_t>(newest_.value, 0);
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
 // What happened, for the last line on the terminal; empty when there is nothing to tell.
 std::string Supervisor::last_words(Time now) const {
   if (worlds_ == 0) return words_;
@@ -230,9 +236,8 @@ std::string Supervisor::last_words(Time now) const {
   for (const Chapter& one : story_)
     sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
   std::string text =
-      fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
-                  std::max<std::int64_t>(newest_.value, 0), to_text(now - began_), worker_s_, sizes,
-                  planned_, forced_);
+      fmt::format("{} in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)", steps_made(),
+                  to_text(now - began_), worker_s_, sizes, planned_, forced_);
   return words_.empty() ? text : words_ + "; " + text;
 }
 

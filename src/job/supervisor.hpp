@@ -231,6 +231,7 @@ class Supervisor {
   void wind_up(Time now);
   void close(Time now);
   std::string last_words(Time now) const;
+  std::string steps_made() const;
   void tell_story();
 
   void happen(Happening happening) { phase_ = next(phase_, happening); }

@@ -201,6 +201,7 @@ struct Done {
 // The program leaves by itself.
 struct Leave {
   std::string reason;
+  Step step = no_state;  // last committed
 };
 
 // ---------------------------------------------------------------- orders: controller to agent
@@ -328,7 +329,7 @@ BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
                        phase, noise))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
-BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
+BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))

@@ -298,8 +298,16 @@ class Quitters(unittest.TestCase):
         with Job(["-H", "localhost:3", "--np", "3", "--max-batch", "12"],
                  [QUITTER, "finish"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
             self.assertEqual(len(job.find("worker_started")), 3)
             self.assertEqual(len(job.find("world_formed")), 1)
+
+    def test_the_last_words_count_all_steps(self) -> None:
+        """Also those since the last report, of a loop that is over before the next one."""
+        with Job(["-H", "localhost:1"], [QUITTER, "close"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
+            self.assertEqual(job.find("job_finished")[0]["steps"], 40)
 
 
 if __name__ == "__main__":

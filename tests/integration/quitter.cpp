@@ -1,12 +1,12 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish|fail|differ
+//     quitter once|always|leave|finish|close|fail|differ
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
-// finish: nobody goes before that loop has ended. fail: every rank exits with 3 inside a step.
-// differ: rank 1 registers something else. The rest train. Training itself is nothing: a world's
-// reduction is all that is needed here.
+// finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
+// exits with 3 inside a step. differ: rank 1 registers something else. The rest train. Training
+// itself is nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -47,14 +47,14 @@ void train(std::string_view how) {
       });
 }
 
-void loop(bool leaves) {
+void loop(std::string_view how) {
   constexpr std::int64_t steps = 40;
   double sum = 0;
   elasticrun::Job job;
   job.state("sum", std::span(&sum, 1));
   job.start();
   while (job.committed() < steps) {
-    if (leaves && job.committed() == quits_in_step && job.world().size() == 3 &&
+    if (how == "leave" && job.committed() == quits_in_step && job.world().size() == 3 &&
         job.world().rank() == 1)
       return job.leave();
     try {
@@ -69,21 +69,21 @@ void loop(bool leaves) {
     } catch (const elasticrun::WorldChanged&) {
     }
   }
-  job.finish();
+  if (how != "close") job.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once", "always", "leave", "finish", "fail", "differ"};
+  constexpr std::string_view known[] = {"once",  "always", "leave", "finish",
+                                        "close", "fail",   "differ"};
   if (std::ranges::count(known, how) == 0) {
-    std::fputs("quitter once|always|leave|finish|fail|differ\n", stderr);
+    std::fputs("quitter once|always|leave|finish|close|fail|differ\n", stderr);
     return 2;
   }
   try {
-    const bool leaves = how == "leave";
-    leaves || how == "finish" ? loop(leaves) : train(how);
+    how == "leave" || how == "finish" || how == "close" ? loop(how) : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

@@ -138,10 +138,15 @@ TEST_CASE("a member leaves by itself") {
   Job job(none);
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};
+  Step left;
+  job.on_letter = [&](WorkerId, const wire::FromWorker& letter) {
+    if (const auto* leave = std::get_if<wire::Leave>(&letter)) left = leave->step;
+  };
   job.until_ready(workers);
   job.change(workers);
   job.until_all_ended();
   CHECK(job.has_line(workers[0], "left"));
+  CHECK(left == Step(7));
   CHECK(job.exit_of(workers[0]).code == 0);
   check_all(job, {workers[1], workers[2]});
 }

@@ -65,7 +65,7 @@ TEST_CASE("letters from a worker") {
       R"({"Broken":{"generation":3,"reason":"peer"}})",
       R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}]}})",
       R"({"Done":{"call":1,"step":99}})",
-      R"({"Leave":{"reason":"bye"}})",
+      R"({"Leave":{"reason":"bye","step":20}})",
   });
 }
 
