@@ -345,6 +345,7 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
 }
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
+  if (aborting_) return;  // said before it heard of the abort; it says so again in the next world
   if (done.call <=
       released_call_) {  // a newcomer that got the state of a call the world has finished
     peers_.at(worker).training = false;

@@ -27,6 +27,9 @@ namespace elasticrun::worker {
 enum class DataType : std::uint8_t { float32, float64 };
 
 inline constexpr std::size_t size_of(DataType type) { return type == DataType::float32 ? 4 : 8; }
+inline constexpr const char* name_of(DataType type) {
+  return type == DataType::float32 ? "float32" : "float64";
+}
 
 // What a rank has against another rank of its group, or against itself where the trouble is its own
 // (no memory, no descriptors).

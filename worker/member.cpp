@@ -228,10 +228,13 @@ void Member::explain(wire::StepSamples samples) {
   send(std::move(samples));
 }
 
-void Member::done(std::int64_t call) {
-  if (phase_ != Phase::between) return;  // aborted meanwhile
+bool Member::done(std::int64_t call) {
+  if (task() != Task::step) return true;  // aborted meanwhile
+  if (phase_ == Phase::apply) return false;
   phase_ = Phase::done;
   send(wire::Done{call, committed_});
+  dismiss_if_due();
+  return true;
 }
 
 void Member::on(const wire::Release& release) {
@@ -268,7 +271,7 @@ void Member::evict(const std::string& reason) {
 
 void Member::leave(const std::string& reason) {
   if (evicted_) return;
-  send(wire::Leave{reason});
+  send(wire::Leave{reason, committed_});
   evict(reason);
 }
 

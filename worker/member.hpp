@@ -104,8 +104,10 @@ class Member {
   void broken(const GroupBroken& error);
   // Of the keeper of the state: who computes what in the step that begins.
   void explain(wire::StepSamples samples);
-  // The samples of this call of train are used.
-  void done(std::int64_t call);
+  // The samples of this call of train are used; a loop of one's own may say so behind a collective
+  // that no commit has followed. False: the program is inside apply, and has to commit first. After
+  // a yes the task is another one than Task::step.
+  bool done(std::int64_t call);
   // The program left train.
   void outside() { phase_ = Phase::outside; }
   void leave(const std::string& reason);

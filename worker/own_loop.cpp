@@ -9,6 +9,10 @@ namespace {
 constexpr const char* begin_again =
     "the world has changed: this step did not happen; undo what apply did and begin it again";
 
+constexpr const char* end_again =
+    "the world has changed before all had finished: do again what follows the last commit, then "
+    "call finish";
+
 // The whole loop is one call of train.
 constexpr std::int64_t only_call = 1;
 
@@ -24,8 +28,9 @@ void OwnLoop::start() {
 
 // The program is about to compute a step in the world that it now is in.
 void OwnLoop::enter_next() {
-  presence_.await();
-  commit_failed_ = false;
+  if (!presence_.await())
+    presence_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
+  commit_failed_ = unsettled_ = false;
   reduce_ = {};
   last_commit_ = now();
   presence_.meter().enter(Meter::Phase::compute, last_commit_);
@@ -45,6 +50,7 @@ void OwnLoop::collective(const std::function<void(Group&)>& operation) {
       operation(*presence_.group());
       const Time end = now();
       reduce_ += end - begun;
+      unsettled_ = true;
       presence_.meter().enter(Meter::Phase::compute, end);
       return;
     } catch (const GroupBroken& error) {
@@ -93,7 +99,11 @@ void OwnLoop::commit() {
   }
   if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes, boot_now()); }))
     commit_failed();
-  presence_.table().commit_buffers();
+  try {
+    presence_.table().commit_buffers();
+  } catch (const GroupBroken& error) {  // the GPU's; the step is neither whole nor undone
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
   ++presence_.progress.step;
   presence_.gate().update([](Member& member) { return member.commit(); });
   const Time end = now();
@@ -111,7 +121,14 @@ void OwnLoop::finish() {
     throw Stop(ELASTICRUN_WORLD_CHANGED, begin_again);
   }
   presence_.meter().enter(Meter::Phase::idle, now());
-  while (presence_.await()) presence_.gate().update([](Member& member) { member.done(only_call); });
+  const Generation generation = presence_.generation();
+  while (presence_.await()) {
+    if (unsettled_ && presence_.generation() != generation) {
+      enter_next();
+      throw Stop(ELASTICRUN_WORLD_CHANGED, end_again);
+    }
+    presence_.done(only_call);
+  }
   presence_.gate().update([](Member& member) { member.outside(); });
   finished_ = true;
 }

@@ -5,6 +5,10 @@
 // enters the next world before it says so. A commit that failed does not: the program may have
 // applied the step already, and must undo that before its memory is anybody's state; so the next
 // call enters.
+//
+// A collective may have succeeded on one rank and failed on another, and only commits are compared.
+// So what follows the last commit (an evaluation) begins again on all ranks when the world changes
+// before all have finished: who is in finish() already is told so as well, for the others need it.
 #pragma once
 
 #include <functional>
@@ -36,6 +40,7 @@ class OwnLoop {
 
   Presence& presence_;
   bool commit_failed_ = false;  // and no collective has been called since
+  bool unsettled_ = false;      // a collective has succeeded, and no commit has followed
   bool finished_ = false;
   Time last_commit_{};
   Duration reduce_{};  // since the last commit

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.hpp"
 #include "worker/state_transfer.hpp"
 
 namespace elasticrun::worker {
@@ -52,6 +53,11 @@ bool Presence::await() {
         break;
     }
   }
+}
+
+void Presence::done(std::int64_t call) {
+  const bool accepted = gate_.update([call](Member& member) { return member.done(call); });
+  ER_CHECK(accepted, "training ends inside apply");
 }
 
 void Presence::let_go() {

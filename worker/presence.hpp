@@ -31,6 +31,8 @@ class Presence {
   // Blocks until this worker can step, entering worlds on the way. False: the call of train that
   // was made ready is over. Throws Stop: evicted, the agent is gone, or a world that cannot be.
   bool await();
+  // The call of train is over for this worker; await() says when it is for all.
+  void done(std::int64_t call);
   // A collective of the world failed here: tells the controller, and lets the group go. Throws Stop
   // when the GPU is what failed, for this process cannot use it any more.
   void broken(const GroupBroken& error);

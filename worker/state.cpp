@@ -1,7 +1,6 @@
 #include "worker/state.hpp"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <limits>
@@ -11,10 +10,6 @@
 namespace elasticrun::worker {
 
 namespace {
-
-const char* kind_name(char kind) {
-  return kind == 's' ? "state" : kind == 'g' ? "gradients" : "buffers";
-}
 
 Error wrong(char kind, const std::string& name, const std::string& what) {
   return Error{fmt::format("{} '{}': {}", kind_name(kind), name, what)};
@@ -27,10 +22,10 @@ Result<void> StateTable::add(char kind, const std::string& name, void* data, std
     return wrong(kind, name, "registered after the start; register before train or start");
   if (name.empty()) return wrong(kind, name, "has no name; each needs its own");
   if (data == nullptr && bytes > 0) return wrong(kind, name, "has no memory (null)");
-  for (const Entry& entry : entries_)
-    if (entry.name == name)
-      return wrong(kind, name, fmt::format("the name is taken by {}", kind_name(entry.kind)));
-  entries_.push_back({kind, name, bytes});
+  for (const Registration& other : layout_)
+    if (other.name == name)
+      return wrong(kind, name, fmt::format("the name is taken by {}", kind_name(other.kind)));
+  layout_.push_back({.kind = kind, .name = name, .bytes = bytes});
   return {};
 }
 
@@ -85,11 +80,8 @@ Result<void> StateTable::add_buffers(const std::string& name, void* data, DataTy
 void StateTable::seal() {
   if (sealed_) return;
   sealed_ = true;
-  std::string layout;
-  for (const Entry& entry : entries_)
-    layout += fmt::format("{} {} {}:{} {}\n", entry.kind, static_cast<int>(type()),
-                          entry.name.size(), entry.name, entry.bytes);
-  layout_hash_ = XXH3_64bits(layout.data(), layout.size());
+  for (Registration& one : layout_) one.type = type();
+  layout_hash_ = hash_of(layout_);
 
   const bool on_gpu = numbers_on_gpu_.value_or(false);
   arithmetic_ = on_gpu ? make_gpu_arithmetic(gpu_, type()) : make_host_arithmetic(type());

@@ -24,6 +24,7 @@
 #include "worker/arithmetic.hpp"
 #include "worker/gpu.hpp"
 #include "worker/group.hpp"
+#include "worker/layout.hpp"
 
 namespace elasticrun::worker {
 
@@ -66,7 +67,8 @@ class StateTable {
   // the committed copy of the buffers.
   std::span<const Segment> segments() const { return segments_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Of kinds, names, types and sizes of everything registered: equal in all workers of a job.
+  // Everything registered, in order: equal in all workers of a job.
+  const Layout& layout() const { return layout_; }
   std::uint64_t layout_hash() const { return layout_hash_; }
   // Where gradients and buffers lie.
   Arithmetic& arithmetic() const { return *arithmetic_; }
@@ -77,18 +79,13 @@ class StateTable {
   void restore_buffers();
 
  private:
-  struct Entry {
-    char kind = 's';  // state, gradients, buffers
-    std::string name;
-    std::size_t bytes = 0;
-  };
   Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes);
   Result<bool> is_on_gpu(char kind, const std::string& name, const void* data) const;
   Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
                          DataType type, std::size_t count);
 
   std::shared_ptr<const Gpu> gpu_;
-  std::vector<Entry> entries_;
+  Layout layout_;
   std::vector<Segment> segments_;  // of the state until seal(), then all
   std::vector<Tensor> gradients_;
   std::vector<Tensor> buffers_;

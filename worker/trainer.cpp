@@ -60,7 +60,7 @@ void Trainer::train(const elasticrun_train_options& options, const Callbacks& ca
     if (presence_.progress.train_call > call_) return;
     call_due_epochs();
     if (presence_.progress.epoch >= options_.epochs)
-      presence_.gate().update([this](Member& member) { member.done(call_); });
+      presence_.done(call_);
     else
       step();
   }

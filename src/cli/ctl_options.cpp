@@ -130,6 +130,8 @@ void add_min_gain(CLI::App& app, double& min_gain) {
 
 void declare(CLI::App& app, PlanCommand& command) {
   app.add_option("EVENTS", command.events, "what elasticrun --events wrote")->required();
+  app.add_option("--job", command.job, "whose run; default the last that came to its end")
+      ->type_name("ID");
   app.add_option("--hosts", command.hosts, "a host file: its prices and its sizes")
       ->type_name("FILE");
   app.add_option("--sizes", command.sizes, "as in 1,2,4; default those measured and some others")

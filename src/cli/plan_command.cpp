@@ -10,7 +10,7 @@
 
 #include "autoscaler/forecast.hpp"
 #include "autoscaler/telling.hpp"
-#include "job/event_log.hpp"
+#include "cli/plan_run.hpp"
 #include "job/prices.hpp"
 #include "launcher/plan.hpp"
 #include "simulate/history.hpp"
@@ -120,9 +120,11 @@ std::string row(const Told& told, const Chance& chance, bool measured) {
       measured ? "measured" : "predicted");
 }
 
-std::string table(const History& history, const Told& told) {
+std::string table(const ChosenRun& run, const Told& told) {
+  const History& history = run.history;
   std::string text =
-      fmt::format("{} samples, from a run that {} {:.0f} of them at {}\n", *told.job.samples_left,
+      fmt::format("{} samples, from {} that {} {:.0f} of them at {}\n", *told.job.samples_left,
+                  run.job.empty() ? "a run" : "job " + run.job,
                   history.finished ? "trained" : "was cut off after", history.samples,
                   fmt::join(
                       [&] {
@@ -131,6 +133,7 @@ std::string table(const History& history, const Told& told) {
                         return sizes;
                       }(),
                       ", "));
+  if (!run.others.empty()) text += run.others + "\n";
   text += fmt::format("  {:>6} {:>6}  {:<18} {:<28} {:<18}\n", "size", "hosts", "samples/s", "time",
                       "cost");
   for (const Chance& chance : told.chances)
@@ -140,7 +143,8 @@ std::string table(const History& history, const Told& told) {
   return text;
 }
 
-std::string lines(const History& history, const Told& told) {
+std::string lines(const ChosenRun& run, const Told& told) {
+  const History& history = run.history;
   std::string text;
   for (const Chance& chance : told.chances) {
     const auto slow = bill(told, chance, chance.low);
@@ -156,7 +160,7 @@ std::string lines(const History& history, const Told& told) {
                             {"cost_low", fast.money},
                             {"cost_high", slow.money},
                             {"best", chance.offer.size == told.best}}};
-    text += job::to_json(event, history.last) + '\n';
+    text += job::to_json(event, history.last, run.job) + '\n';
   }
   if (!told.promise) return text;
   const job::Event event{"promise",
@@ -164,21 +168,22 @@ std::string lines(const History& history, const Told& told) {
                           {"wall_s", told.promise->seconds},
                           {"cost", told.promise->cost},
                           {"reason", told.promise->words}}};
-  return text + job::to_json(event, history.last) + '\n';
+  return text + job::to_json(event, history.last, run.job) + '\n';
 }
 
 }  // namespace
 
 Result<Report> plan_command(const PlanCommand& command, const std::vector<job::Event>& events,
                             const std::vector<launcher::Host>& hosts) {
-  const auto history = simulate::read_history(events);
-  if (!history) return Error{command.events + ": " + history.error().text};
-  if (command.samples <= 0 && history->samples < 1)
+  const auto run = choose_run(events, command.job, command.events);
+  if (!run) return run.error();
+  const History& history = run->history;
+  if (command.samples <= 0 && history.samples < 1)
     return Error{command.events + ": it does not say how many samples were trained; use --samples"};
-  auto offers = offers_of(command, *history, hosts);
+  auto offers = offers_of(command, history, hosts);
   if (!offers) return offers.error();
-  const Told told = judge(command, *history, std::move(*offers));
-  return Report{command.json ? lines(*history, told) : table(*history, told)};
+  const Told told = judge(command, history, std::move(*offers));
+  return Report{command.json ? lines(*run, told) : table(*run, told)};
 }
 
 }  // namespace elasticrun::cli

@@ -13,6 +13,7 @@ namespace elasticrun::cli {
 
 struct PlanCommand {
   std::string events;      // a file
+  std::string job;         // whose run in it; empty: the last that came to its end
   std::string hosts;       // a host file, for prices and sizes; empty: hosts as the run had
   std::vector<int> sizes;  // empty: those that were measured, and some others
   double samples = 0;      // of the job; 0: as many as the run had

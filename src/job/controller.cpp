@@ -104,7 +104,7 @@ class Run {
       prepare->secret = keys_.of_world(prepare->world.generation);
     server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
   }
-  void act(Record& action) { sink_.event(to_json(action.event, utc_now())); }
+  void act(Record& action) { sink_.event(to_json(action.event, utc_now(), job_id_)); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
   void act(Ranked& action) { speakers_[action.worker].rank = action.rank; }
   void act(Ask& action) {

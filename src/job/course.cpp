@@ -148,6 +148,7 @@ void Supervisor::on(rendezvous::ChangeEnded& ended, Time now) {
 
 void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
   progress(committed.step);
+  ends_.survived();
   for (const WorkerId id : committed.dismissed)
     if (Worker* worker = pool_.find(id)) {
       worker->expected = true;
@@ -161,7 +162,7 @@ void Supervisor::on(rendezvous::WorldCommitted& committed, Time now) {
 
 void Supervisor::on(rendezvous::Trained&, Time) {
   happen(Happening::trained);
-  say(Tone::detail, fmt::format("trained: {} steps", std::max<std::int64_t>(newest_.value, 0)));
+  say(Tone::detail, "trained: " + steps_made());
 }
 
 void Supervisor::on(rendezvous::WorkerLeft& left, Time now) {
@@ -182,6 +183,7 @@ void Supervisor::on(rendezvous::WorldBroken& broken, Time) {
 }
 
 void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
+  if (below.have == 0 && ended_by_mistake("", now)) return;
   happen(Happening::below_minimum);
   if (short_since_ == never) short_since_ = now;
   say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more",
@@ -191,6 +193,7 @@ void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {
   // A program with a loop of its own ends so: one after the other closes its job.
   if (left_ && !failed_) return happen(Happening::trained);
+  if (ended_by_mistake(": state lost", now)) return;
   const std::string& why = standstill_.empty() ? lost.reason : standstill_;
   end(exit_code::below_minimum,
       fmt::format("state lost: {}, and nobody is left who holds the state", why), now);

@@ -35,8 +35,9 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   liveness_.worker_gone(id);
   const int shell_code = signal != 0 ? exit_code::signal_base + signal : code;
   const bool given_up = !worker.trouble.empty();  // by us: no word of the program
+  const bool own_doing = !given_up && !with_host;
+  if (member && !expected) ends_.add({name, why, code, signal, own_doing});
   if (!expected) {
-    const bool own_doing = !given_up && !with_host;
     if (!library_ || phase_ == Phase::trained || (!membership_.ever_formed() && own_doing)) {
       // Nothing to go on from, or nothing left to go on with: as under torchrun.
       // Who was given up before the last world formed has no part in how the job ends.
@@ -117,6 +118,18 @@ void Supervisor::end(int code, std::string words, Time now) {
     pool_.find(id)->expected = true;
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
+}
+
+// Nobody is left of the world but who has left it by itself, and all others made the same mistake:
+// what those would do who took their place is known.
+bool Supervisor::ended_by_mistake(const char* what, Time now) {
+  const bool all = std::ranges::all_of(ranks_, [&](const auto& member) {
+    const Worker* worker = pool_.find(member.first);
+    return !worker || worker->expected;
+  });
+  const auto mistake = all ? ends_.mistake() : std::nullopt;
+  if (mistake) end(mistake->exit_code, mistake->words + what, now);
+  return mistake.has_value();
 }
 
 // Fewer than the minimum are waited for so long: from the start on, or after losses.
@@ -224,6 +237,12 @@ void Supervisor::tell_story() {
     say(Tone::info, "  at the end: " + last_reason_);
 }
 
+// As far as is known: exact when the workers have ended in good order.
+std::string Supervisor::steps_made() const {
+  const std::int64_t steps = std::max<std::int64_t>(newest_.value, 0);
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
 // What happened, for the last line on the terminal; empty when there is nothing to tell.
 std::string Supervisor::last_words(Time now) const {
   if (worlds_ == 0) return words_;
@@ -231,9 +250,8 @@ std::string Supervisor::last_words(Time now) const {
   for (const Chapter& one : story_)
     sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
   std::string text =
-      fmt::format("{} steps in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
-                  std::max<std::int64_t>(newest_.value, 0), to_text(now - began_), worker_s_, sizes,
-                  planned_, forced_);
+      fmt::format("{} in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)", steps_made(),
+                  to_text(now - began_), worker_s_, sizes, planned_, forced_);
   return words_.empty() ? text : words_ + "; " + text;
 }
 

@@ -48,8 +48,9 @@ struct Writer {
 
 }  // namespace
 
-std::string to_json(const Event& event, std::string_view time) {
+std::string to_json(const Event& event, std::string_view time, std::string_view job) {
   std::string out = fmt::format("{{\"time\":{},\"event\":{}", quoted(time), quoted(event.name));
+  if (!job.empty()) out += fmt::format(",\"job\":{}", quoted(job));
   for (const auto& [key, value] : event.fields) {
     out += ',';
     out += quoted(key);

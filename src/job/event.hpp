@@ -18,7 +18,8 @@ struct Event {
   std::vector<std::pair<std::string, Value>> fields;  // in the order in which they are written
 };
 
-// One JSON object without a newline; `time` (RFC 3339, UTC) becomes its first member.
-std::string to_json(const Event& event, std::string_view time);
+// One JSON object without a newline; `time` (RFC 3339, UTC) becomes its first member, and `job`,
+// where there is one, the third: runs that wrote into one file are told apart by it.
+std::string to_json(const Event& event, std::string_view time, std::string_view job = {});
 
 }  // namespace elasticrun::job

@@ -66,6 +66,20 @@ Result<std::vector<Event>> read_events(std::string_view text, std::string_view f
   return events;
 }
 
+std::vector<Run> runs_of(const std::vector<Event>& events) {
+  std::vector<Run> runs;
+  for (const Event& event : events) {
+    const std::string job = text(event, "job");
+    auto run = std::find_if(runs.rbegin(), runs.rend(), [&](const Run& r) { return r.job == job; });
+    if (run == runs.rend() || (job.empty() && event.name == "job_started")) {
+      runs.push_back({job, {}});
+      run = runs.rbegin();
+    }
+    run->events.push_back(event);
+  }
+  return runs;
+}
+
 std::optional<double> number(const Event& event, std::string_view field) {
   if (const auto* whole = find<std::int64_t>(event, field)) return static_cast<double>(*whole);
   if (const auto* real = find<double>(event, field)) return *real;

@@ -142,10 +142,11 @@ void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
 void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
   if (!exited.host_ends.empty())
     return worker_ended(exited.worker,
-                        {exit_code::below_minimum, 0,
-                         fmt::format("was stopped with its host {} ({})", wiring_.host_name(host),
-                                     exited.host_ends),
-                         now, true},
+                        {.code = exit_code::below_minimum,
+                         .how = fmt::format("was stopped with its host {} ({})",
+                                            wiring_.host_name(host), exited.host_ends),
+                         .dead_by = now,
+                         .with_host = true},
                         now);
   std::string how = fmt::format("exited with code {}", exited.code);
   if (exited.signal != 0)

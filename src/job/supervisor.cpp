@@ -136,6 +136,8 @@ void Supervisor::on(const FromWorker& from, Time now) {
     pool_.slot_works(worker->slot);
   } else if (const auto* done = std::get_if<wire::Done>(&from.letter)) {
     progress(done->step);
+  } else if (const auto* leave = std::get_if<wire::Leave>(&from.letter)) {
+    progress(leave->step);
   }
   if (const auto* broken = std::get_if<wire::Broken>(&from.letter))
     hear_complaints(broken->complaints, now);

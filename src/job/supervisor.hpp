@@ -19,6 +19,7 @@
 #include "autoscaler/autoscaler.hpp"
 #include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
+#include "job/common_end.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
 #include "job/poison.hpp"
@@ -254,12 +255,14 @@ class Supervisor {
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
   void step_killed(const std::string& who, Time now);
   void end(int code, std::string words, Time now);
+  bool ended_by_mistake(const char* what, Time now);
   void stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now);
   void leave_unkillable(Time now);
   Time patience_ends() const;
   void wind_up(Time now);
   void close(Time now);
   std::string last_words(Time now) const;
+  std::string steps_made() const;
   void tell_story();
 
   void happen(Happening happening) { phase_ = next(phase_, happening); }
@@ -320,6 +323,7 @@ class Supervisor {
   bool has_keeper_ = false;     // the present world has a member that computes nothing
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it
+  CommonEnd ends_;              // of members, since a world has stepped
   Step newest_ = no_state;
   Work work_;
   bool left_ = false;    // since the last world formed a member has left by itself

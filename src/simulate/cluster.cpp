@@ -65,7 +65,7 @@ void Cluster::feed(const job::SupervisorEvent& event) {
   if (!controller_alive_) return;
   const bool ended = !supervisor_->end_reason().empty();
   const auto actions = supervisor_->step(event, queue_.now());
-  if (!ended && supervisor_->end_reason().starts_with("state lost"))
+  if (!ended && supervisor_->end_reason().find("state lost") != std::string::npos)
     invariants_.state_lost(untouched_holder());
   for (const auto& action : actions) {
     invariants_.controller_says(action);

@@ -236,6 +236,7 @@ struct Done {
 // The program leaves by itself.
 struct Leave {
   std::string reason;
+  Step step = no_state;  // last committed
 };
 
 // ---------------------------------------------------------------- orders: controller to agent
@@ -372,7 +373,7 @@ BOOST_DESCRIBE_STRUCT(Sample, (),
                        phase, transfer_bytes, noise))
 BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
-BOOST_DESCRIBE_STRUCT(Leave, (), (reason))
+BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from figures import Row, median, ratio, spread
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+# Last: a module here comes before one of the same name there.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 from bed import Bed, Spec, missing  # noqa: E402
 
 KEY_EXCHANGE = "curve25519-sha256"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from figures import Row, median, ratio, spread
-from training import Training, until
+from bench_training import Training, until
 
 HERE = Path(__file__).parent
 STEP_BUDGET_US = 20
@@ -31,10 +31,10 @@ def output_of(command: Sequence[str | Path]) -> str:
 # ---------------------------------------------------------------- the step
 
 
-def step_cost(programs: Path) -> list[Row]:
-    """The training thread's time in the library, beside the collectives."""
+def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
+    """The training thread's time in the library, beside the collectives; of this many steps."""
     rows = []
-    for line in output_of([programs / "bench_step_cost"]).splitlines():
+    for line in output_of([programs / "bench_step_cost", str(steps)]).splitlines():
         workers, tensors, elements, batch, noise, cost, late, collectives = line.split()
         what = f"{workers} worker(s), {tensors} x {elements} floats, batch {batch}"
         if noise == "1":
@@ -43,10 +43,10 @@ def step_cost(programs: Path) -> list[Row]:
         if int(tensors) * int(elements) > TINY:  # then it is the copying that counts
             beside += f", packs {int(tensors) * int(elements) * 4 // 1024} KB"
         rows.append(Row(what, f"{cost} us", beside, ratio(float(cost), STEP_BUDGET_US)))
-    trainer = [programs / "bench_trainer", "-", "0", "1", "0", "100000"]
+    trainer = [programs / "bench_trainer", "-", "0", "1", "0", str(steps)]
     job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:1", *trainer]
     alone, under = [], []
-    for _ in range(5):
+    for _ in range(runs):
         alone.append(float(output_of(trainer)))
         under.append(float(output_of(job)))
     rows.append(Row("whole step, 1 worker under elasticrun", f"{median(under):.2f} us",
@@ -170,10 +170,10 @@ def planned_changes(programs: Path, state_mb: int, changes: int) -> list[dict[st
                 for event in formed_worlds(training) if event["planned"]]
 
 
-def idle(programs: Path, changes: int) -> list[Row]:
+def idle(programs: Path, changes: int, states_mb: Sequence[int]) -> list[Row]:
     """What the members lose in a planned change, and how much of it is the state on its way."""
     rows = []
-    for state_mb in (1, 400):
+    for state_mb in states_mb:
         events = planned_changes(programs, state_mb, 2 * changes)
         for kind, size in (("grow", 3), ("shrink", 2)):
             chosen = [event for event in events if event["size"] == size]
@@ -193,23 +193,24 @@ def idle(programs: Path, changes: int) -> list[Row]:
 
 # ---------------------------------------------------------------- stragglers
 
-SLOW = ["--epochs", "5", "--samples", "7680", "--batch", "128", "--device-ms", "1",
-        "--slow", "2:4:50"]
+SLOW = ["--samples", "7680", "--batch", "128", "--device-ms", "1", "--slow", "2:4:50"]
 
 
-def with_stragglers(programs: Path, what: str) -> float:
-    """Wall time of a job of 300 steps in which one worker of four becomes four times slower."""
+def with_stragglers(programs: Path, what: str, epochs: int) -> float:
+    """Wall time of a job of 60 steps an epoch; one worker of four becomes four times slower."""
     return wall_ms([programs / "elasticrun", "-H", "localhost:5", "--np", "4", "--policy", "fixed",
                     "--max-batch", "128", "--quiet", "--straggler-time", "2s", "--stragglers", what,
-                    programs / "fashion", *SLOW], dict(os.environ))
+                    programs / "fashion", "--epochs", str(epochs), *SLOW], dict(os.environ))
 
 
-def stragglers(programs: Path, runs: int) -> list[Row]:
+def stragglers(programs: Path, runs: int, epochs: int) -> list[Row]:
     """A slow worker replaced, against one that is kept."""
+    if not (programs / "fashion").exists():
+        return [Row("all", "not measured: fashion is not built (libopenblas-dev, zlib1g-dev)")]
     times: dict[str, list[float]] = {"off": [], "replace": []}
     for _ in range(runs):
         for what, values in times.items():
-            values.append(with_stragglers(programs, what))
+            values.append(with_stragglers(programs, what, epochs))
     kept = median(times["off"])
     return [Row(f"--stragglers {what}", spread(values, "ms"), "", ratio(median(values), kept))
             for what, values in times.items()]
@@ -218,6 +219,7 @@ def stragglers(programs: Path, runs: int) -> list[Row]:
 # ---------------------------------------------------------------- the data plane
 
 
-def plane(programs: Path) -> None:
+def plane(programs: Path, size: str) -> None:
+    """The data plane by itself; `size` is full or small."""
     sys.stdout.flush()
-    subprocess.run([programs / "bench_plane"], check=True, timeout=600)
+    subprocess.run([programs / "bench_plane", size], check=True, timeout=600)

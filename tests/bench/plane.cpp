@@ -1,5 +1,7 @@
 // What the data plane costs on this machine: forming, aborting, moving state, reducing.
-// tests/bench/run --plane prints it; compare on one machine only.
+// tests/bench/run --only plane prints it; compare on one machine only.
+//
+//     bench_plane [full|small] [form|abort|transfer|reduction|allreduce]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,11 +19,16 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+bool small = false;  // only to see that it still runs
+
+int times(int full) { return small ? std::min(full, 3) : full; }
+
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 std::string summary(std::vector<double> values) {
+  if (values.empty()) return "none";
   std::sort(values.begin(), values.end());
   return fmt::format("median {:.3f} max {:.3f}", values[values.size() / 2], values.back());
 }
@@ -29,7 +36,7 @@ std::string summary(std::vector<double> values) {
 void bench_form(int size) {
   run_planes(size, [&](int rank, DataPlane& plane, Exchange& exchange) {
     std::vector<double> forming, closing;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < times(40); ++i) {
       exchange(rank, "");
       auto start = Clock::now();
       const auto group = form(plane, exchange, rank, size);
@@ -48,7 +55,7 @@ void bench_abort(int size) {
   std::vector<double> own, others;
   std::mutex mutex;
   run_planes(size, [&](int rank, DataPlane& plane, Exchange& exchange) {
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < times(40); ++i) {
       static std::atomic<Clock::time_point> aborted;
       const auto group = form(plane, exchange, rank, size);
       std::vector<float> data(1'000'000, 1);
@@ -77,7 +84,7 @@ void bench_abort(int size) {
 void bench_abort_connect() {
   std::vector<double> took;
   const auto plane = make_gloo_plane({});
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < times(40); ++i) {
     const auto group = plane->create({.rank = 0, .size = 3}),
                a = plane->create({.rank = 1, .size = 3}), b = plane->create({.rank = 2, .size = 3});
     const std::vector<std::string> all{group->publish(), a->publish(), b->publish()};
@@ -110,7 +117,7 @@ void bench_transfer(int holders, int receivers, std::size_t bytes, bool keep) {
     if (!table.add_state("s", state.data(), bytes)) std::abort();
     table.seal();
     std::vector<double> exchanged, committed, plain, broadcast;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < times(5); ++i) {
       exchange(rank, "");
       auto start = Clock::now();
       StateTransfer transfer(*group, holds, table);
@@ -151,7 +158,7 @@ void bench_reduction(std::size_t bytes, int tensors, int calls) {
     table.seal();
     Reduction reduction(table, 4);
     std::vector<double> extras(4), took;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < times(1000); ++i) {
       const auto start = Clock::now();
       reduction.begin_step(static_cast<std::size_t>(calls), 3.0 * calls);  // weights other than 1
       for (int c = 0; c < calls; ++c) reduction.accumulate(1);
@@ -167,7 +174,7 @@ void bench_all_reduce(int size, std::size_t count) {
   run_ranks(size, [&](Group& group) {
     std::vector<float> data(count, 0);
     std::vector<double> took;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < times(100); ++i) {
       const auto start = Clock::now();
       group.all_reduce(data.data(), DataType::float32, count);
       took.push_back(ms_since(start));
@@ -180,7 +187,8 @@ void bench_all_reduce(int size, std::size_t count) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const std::string only = count > 1 ? arguments[1] : "";
+  small = count > 1 && arguments[1] == std::string("small");
+  const std::string only = count > 2 ? arguments[2] : "";
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
   if (wanted("form"))
     for (const int size : {2, 4, 8}) bench_form(size);
@@ -189,7 +197,7 @@ int main(int count, char** arguments) {
     bench_abort_connect();
   }
   if (wanted("transfer"))
-    for (const std::size_t bytes : {1'000'000u, 400'000'000u})
+    for (const std::size_t bytes : {1'000'000u, small ? 4'000'000u : 400'000'000u})
       for (const bool keep : {true, false}) {
         bench_transfer(1, 1, bytes, keep);
         bench_transfer(3, 1, bytes, keep);

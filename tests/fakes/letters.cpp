@@ -107,7 +107,9 @@ struct Writer {
   std::string operator()(const wire::Done& m) const {
     return fmt::format("done call {} {}", m.call, step(m.step));
   }
-  std::string operator()(const wire::Leave& m) const { return "leave" + because(m.reason); }
+  std::string operator()(const wire::Leave& m) const {
+    return "leave" + (m.step == no_state ? "" : " " + step(m.step)) + because(m.reason);
+  }
 
   std::string operator()(const wire::StartWorker& m) const {
     return fmt::format("start {} slot {} {}", m.worker.value, m.slot, fmt::join(m.argv, " "));
@@ -223,7 +225,10 @@ wire::ToWorker to_worker(Words& words) {
 wire::FromWorker from_worker(Words& words) {
   const std::string name = words.word();
   if (name == "join") return wire::Join{};
-  if (name == "leave") return wire::Leave{words.reason()};
+  if (name == "leave") {
+    const Step committed = words.peek() == "step" ? words.step() : no_state;
+    return wire::Leave{words.reason(), committed};
+  }
   if (name == "sample") return sample(words);
   if (name == "ready" || name == "done") {
     words.expect("call");

@@ -122,6 +122,13 @@ class Plain(unittest.TestCase):
         for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID", "ELASTICRUN_JOB_ID"):
             self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), 1, name)
 
+    def test_every_event_names_its_job(self) -> None:
+        with Job(["--label", "none"], ["sh", "-c", "echo $ELASTICRUN_JOB_ID"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual({event.get("job") for event in job.all_events()},
+                             {job.out().strip()})
+            self.assertTrue(job.find("job_started"))
+
     def test_standard_input_is_empty(self) -> None:
         with Job(["-H", "localhost:2", "--label", "none"], ["sh", "-c", "cat; echo end"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
@@ -269,6 +276,17 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("restart_refused")), 1)
             self.assertEqual(job.leftovers(), [])
 
+    def test_all_fail_alike(self) -> None:
+        """A mistake that all make is that mistake, and not the loss of the state."""
+        for how, code in (("fail", 3), ("differ", 1)):
+            with self.subTest(how), Job(["-H", "localhost:4", "--max-batch", "12"],
+                                        [QUITTER, how]) as job:
+                self.assertEqual(job.wait(), code, job.err())
+                first = job.find("worker_exited")[0]["worker"]
+                self.assertRegex(job.last_line(), rf"^elasticrun: worker {first} \(rank \d, localhost "
+                                 rf"slot \d\) exited with code {code}, and so did the others")
+                self.assertEqual(job.leftovers(), [])
+
     def test_leaves(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "leave"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
@@ -280,8 +298,16 @@ class Quitters(unittest.TestCase):
         with Job(["-H", "localhost:3", "--np", "3", "--max-batch", "12"],
                  [QUITTER, "finish"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
             self.assertEqual(len(job.find("worker_started")), 3)
             self.assertEqual(len(job.find("world_formed")), 1)
+
+    def test_the_last_words_count_all_steps(self) -> None:
+        """Also those since the last report, of a loop that is over before the next one."""
+        with Job(["-H", "localhost:1"], [QUITTER, "close"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
+            self.assertEqual(job.find("job_finished")[0]["steps"], 40)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish
+//     quitter once|always|leave|finish|close|fail|differ
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
-// finish: nobody goes before that loop has ended. The rest train. Training itself is nothing: a
-// world's reduction is all that is needed here.
+// finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
+// exits with 3 inside a step. differ: rank 1 registers something else. The rest train. Training
+// itself is nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -32,25 +34,27 @@ bool quits(std::string_view how, const elasticrun::Job& job, const elasticrun::S
 void train(std::string_view how) {
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
-  job.state("weights", weights).gradients("gradients", gradients);
+  const bool other = how == "differ" && std::getenv("RANK") == std::string_view("1");
+  job.state(other ? "momentum" : "weights", weights).gradients("gradients", gradients);
   job.train(
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
         if (quits(how, job, step)) std::_Exit(0);
+        if (how == "fail" && step.number() == quits_in_step) std::_Exit(3);
       },
       [&](elasticrun::Step& step) {
         for (double& weight : weights) weight += static_cast<double>(step.number());
       });
 }
 
-void loop(bool leaves) {
+void loop(std::string_view how) {
   constexpr std::int64_t steps = 40;
   double sum = 0;
   elasticrun::Job job;
   job.state("sum", std::span(&sum, 1));
   job.start();
   while (job.committed() < steps) {
-    if (leaves && job.committed() == quits_in_step && job.world().size() == 3 &&
+    if (how == "leave" && job.committed() == quits_in_step && job.world().size() == 3 &&
         job.world().rank() == 1)
       return job.leave();
     try {
@@ -65,20 +69,21 @@ void loop(bool leaves) {
     } catch (const elasticrun::WorldChanged&) {
     }
   }
-  job.finish();
+  if (how != "close") job.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  if (how != "once" && how != "always" && how != "leave" && how != "finish") {
-    std::fputs("quitter once|always|leave|finish\n", stderr);
+  constexpr std::string_view known[] = {"once",  "always", "leave", "finish",
+                                        "close", "fail",   "differ"};
+  if (std::ranges::count(known, how) == 0) {
+    std::fputs("quitter once|always|leave|finish|close|fail|differ\n", stderr);
     return 2;
   }
   try {
-    const bool leaves = how == "leave";
-    leaves || how == "finish" ? loop(leaves) : train(how);
+    how == "leave" || how == "finish" || how == "close" ? loop(how) : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

@@ -57,7 +57,7 @@ class WorkerStage final : public Stage {
       return member_.begin_transfer(), answer(member_.may_receive_in_place());
     }
     if (words.accept("entered")) return member_.entered({.step = words.step()}), Lines{};
-    if (words.accept("done")) return member_.done(words.number()), Lines{};
+    if (words.accept("done")) return member_.done(words.number()) ? Lines{} : Lines{"refused"};
     if (words.accept("outside")) return member_.outside(), Lines{};
     if (words.accept("broken")) return member_.broken(broken(words)), Lines{};
     if (words.accept("leaves")) return member_.leave(words.reason()), Lines{};

@@ -133,6 +133,25 @@ TEST_CASE("train and a loop of one's own are not mixed") {
   CHECK(contains(loops.error(), "commit: the loop has finished"));
 }
 
+TEST_CASE("finish ends a loop, whatever the last call was") {
+  const auto reduce = [](Alone& alone) {
+    return elasticrun_all_reduce(alone.job, alone.weights.data(), ELASTICRUN_FLOAT64, 1);
+  };
+  using Call = std::function<elasticrun_status(Alone&)>;
+  const std::vector<std::vector<Call>> loops{
+      {},
+      {reduce},
+      {reduce, [](Alone& alone) { return elasticrun_commit(alone.job); }, reduce},
+      {[](Alone& alone) { return elasticrun_barrier(alone.job); }},
+  };
+  for (const auto& calls : loops) {
+    Alone alone;
+    REQUIRE(elasticrun_start(alone.job) == ELASTICRUN_OK);
+    for (const Call& call : calls) CHECK(call(alone) == ELASTICRUN_OK);
+    CHECK(elasticrun_finish(alone.job) == ELASTICRUN_OK);
+  }
+}
+
 TEST_CASE("a callback that fails ends training") {
   for (const bool in_apply : {false, true}) {
     Alone alone;

@@ -1,6 +1,9 @@
 // The lower-level calls: a program's own loop in worlds that change.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <set>
+
 #include "job.hpp"
 #include "oracle.hpp"
 
@@ -72,14 +75,78 @@ TEST_CASE("a member of an own loop dies") {
   }
 }
 
+TEST_CASE("a collective behind the last commit, and then finish") {
+  for (const char* kind : {"reduce", "broadcast", "barrier"})
+    for (const int size : {1, 3}) {
+      CAPTURE(std::string(kind));
+      CAPTURE(size);
+      Job job(none);
+      const auto workers = job.form(size, loop_with({"--after", kind}));
+      job.until_all_ended();
+      check_all(job, workers);
+      for (const WorkerId worker : workers) {
+        if (kind == std::string("reduce"))
+          CHECK(job.said(worker, "counted ") == (size == 1 ? "1" : "6"));
+        CHECK_FALSE(job.has_line(worker, "changed"));
+      }
+    }
+}
+
+TEST_CASE("a member dies behind its last commit: what followed that begins again on all") {
+  for (const char* place : {"after:20", "counted:20"})
+    for (const int rank : {0, 2}) {
+      CAPTURE(std::string(place));
+      CAPTURE(rank);
+      Job job(none);
+      std::vector<WorkerId> workers;
+      for (int i = 0; i < 3; ++i)
+        workers.push_back(job.start(i == rank ? loop_with({"--after", "reduce", "--die", place})
+                                              : loop_with({"--after", "reduce"})));
+      job.until_ready(workers);
+      job.change(workers);
+      job.until_all_ended();
+      std::erase(workers, workers[static_cast<std::size_t>(rank)]);
+      check_all(job, workers);
+      for (const WorkerId worker : workers) CHECK(job.said(worker, "counted ") == "3");
+    }
+}
+
+// Gloo broadcasts along a tree: while one rank waits for the last, two others are through.
+TEST_CASE("who is through with the last collective makes it again for those who are not") {
+  const char* const backend = std::getenv("TOY_BACKEND");
+  if (backend && backend == std::string("nccl")) return;  // there all wait for all
+  Job job(none);
+  std::vector<WorkerId> workers;
+  for (int i = 0; i < 3; ++i) workers.push_back(job.start(loop_with({"--after", "broadcast"})));
+  workers.push_back(job.start(loop_with({"--after", "broadcast", "--hold", "after:20"})));
+  std::set<WorkerId> through;
+  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    if (std::holds_alternative<wire::Done>(letter)) through.insert(from);
+  };
+  job.until_ready(workers);
+  job.change(workers);
+  job.until("two ranks are in finish", [&] { return through.size() == 2; });
+  job.kill(workers[3]);
+  job.until_all_ended();
+  workers.pop_back();
+  check_all(job, workers);
+  for (const WorkerId worker : workers) CHECK(job.has_line(worker, "changed 20"));
+  CHECK(job.has_line(workers[2], "counted 1"));
+}
+
 TEST_CASE("a member leaves by itself") {
   Job job(none);
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};
+  Step left;
+  job.on_letter = [&](WorkerId, const wire::FromWorker& letter) {
+    if (const auto* leave = std::get_if<wire::Leave>(&letter)) left = leave->step;
+  };
   job.until_ready(workers);
   job.change(workers);
   job.until_all_ended();
   CHECK(job.has_line(workers[0], "left"));
+  CHECK(left == Step(7));
   CHECK(job.exit_of(workers[0]).code == 0);
   check_all(job, {workers[1], workers[2]});
 }

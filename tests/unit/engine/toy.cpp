@@ -2,7 +2,7 @@
 // can be told to die or to wait at a given place.
 //
 // Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
-//   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION
+//   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   counted HITS
 //   evicted REASON   changed STEP   failed WHY   left
 //   final CALL RANK WEIGHT...  (weights as hexadecimal floats, then buffer, then the sum of losses)
 #include <signal.h>
@@ -151,6 +151,19 @@ void train(elasticrun::Job& job, Model& model) {
   }
 }
 
+// --after reduce|broadcast|barrier: what stands between the last commit and finish.
+void evaluate(elasticrun::Job& job) {
+  const bool none = !options.given.contains("--after");
+  pass("after", job.committed());
+  double hits = job.world().rank() + 1;
+  if (options.at("--after", "reduce")) job.all_reduce(std::span(&hits, 1));
+  if (options.at("--after", "broadcast")) job.broadcast(&hits, sizeof hits, 0);
+  if (options.at("--after", "barrier")) job.barrier();
+  if (!none) say("counted " + std::to_string(static_cast<int>(hits)));
+  pass("counted", job.committed());
+  job.finish();
+}
+
 // The same model in a loop of its own: sample s of step t is t * batch + s.
 void own_loop(elasticrun::Job& job, Model& model) {
   job.start();
@@ -189,7 +202,14 @@ void own_loop(elasticrun::Job& job, Model& model) {
       return;
     }
   }
-  job.finish();
+  for (bool finished = false; !finished;) {
+    try {
+      evaluate(job);
+      finished = true;
+    } catch (const elasticrun::WorldChanged&) {
+      say("changed " + std::to_string(job.committed()));
+    }
+  }
   model.say_final(1, job.world().rank());
 }
 

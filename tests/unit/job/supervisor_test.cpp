@@ -184,6 +184,16 @@ TEST_CASE("nothing is started any more once the job ends") {
   CHECK_FALSE(has(said, "planned\":true"));
 }
 
+TEST_CASE("who left by itself has no part in the mistake of the others") {
+  Scene scene = training();
+  std::string said = scene.play(R"(1s 1 says leave: the program closed its job
+                                   2s host 0 says exited 2 signal 6)");
+  CHECK(has(said, "stop 1 signal 15"));
+  said += scene.play(R"(host 0 says exited 1 code 0
+                        host 0 down: closed)");
+  CHECK(has(said, "finish 134: worker 2 (rank 1, n0 slot 1) was killed by signal 6"));
+}
+
 TEST_CASE("the last holder of the state dies: 122, and the last words say so") {
   Scene scene = training();
   std::string said = scene.play(R"(1s host 0 says exited 1 signal 9

@@ -74,9 +74,10 @@ TEST_CASE("flags of what befalls hosts, and of what is wanted") {
 
 TEST_CASE("flags of plan") {
   const auto parsed = parse({"plan", "job.jsonl", "--sizes", "1,2,8", "--samples", "1e6", "--price",
-                             "3", "--hosts", "h", "--budget", "7", "--json"});
+                             "3", "--hosts", "h", "--budget", "7", "--json", "--job", "1a2b"});
   const auto& command = std::get<PlanCommand>(parsed.value());
   CHECK(command.events == "job.jsonl");
+  CHECK(command.job == "1a2b");
   CHECK(command.sizes == std::vector<int>{1, 2, 8});
   CHECK(command.samples == 1e6);
   CHECK(command.price == 3);

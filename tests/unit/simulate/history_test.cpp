@@ -83,6 +83,35 @@ TEST_CASE("a damaged last line is left out, any other is told") {
   }
 }
 
+TEST_CASE("the runs of a log, one after the other or at the same time") {
+  const auto line = [](const char* name, const std::string& job) {
+    const std::string id = job.empty() ? "" : ",\"job\":\"" + job + "\"";
+    return std::string("{\"event\":\"") + name + "\"" + id + "}\n";
+  };
+  struct Case {
+    std::string log, runs;  // id and number of events of each
+  };
+  const auto start = [&](const char* job) { return line("job_started", job); };
+  const auto more = [&](const char* job) { return line("sample", job); };
+  const Case cases[] = {
+      {start("a") + more("a"), "a2"},
+      {start("a") + more("a") + start("b") + more("b") + more("b"), "a2 b3"},
+      {start("a") + start("b") + more("a") + more("b") + more("a"), "a3 b2"},
+      {start("a") + start("a"), "a2"},
+      // Versions that wrote no id: a job_started is the beginning of the next.
+      {start("") + more("") + start("") + more("") + more(""), "2 3"},
+      {more("") + start("a") + more(""), "2 a1"},
+      {start("") + start("a") + more("") + start(""), "2 a1 1"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.log);
+    std::string found;
+    for (const job::Run& run : job::runs_of(job::read_events(c.log, "log").value()))
+      found += (found.empty() ? "" : " ") + run.job + std::to_string(run.events.size());
+    CHECK(found == c.runs);
+  }
+}
+
 TEST_CASE("measures, batch and work of a run") {
   const History run = history(first + world(1, 2, 0, 64, R"("a")") + sample(1, 10, 600, 64) +
                               sample(1, 20, 620, 64) + world(2, 8, 40, 128, R"("a","b")") +

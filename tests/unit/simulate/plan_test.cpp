@@ -14,8 +14,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A run at 1 and 2 workers of one host: 100 and 180 samples/s, 7200 samples in all.
-std::vector<job::Event> run(bool whole = true) {
+// A run at 1 and 2 workers of one host: 100 and 180 samples/s, 7200 samples in all; the rate at 2
+// may be another.
+std::string log_of(bool whole, double at_two = 180, const std::string& job = "") {
   std::string log = R"({"time":"t","event":"job_started","policy":"fit","slots":4})"
                     "\n";
   int step = 0;
@@ -32,11 +33,18 @@ std::vector<job::Event> run(bool whole = true) {
           generation, step += 10, rate, 36000 / rate, 30000.0 / size / 100);
   };
   world(1, 1, 100);
-  world(2, 2, 180);
+  world(2, 2, at_two);
   if (whole)
     log += R"({"time":"end","event":"job_finished","exit_code":0,"steps":200})"
            "\n";
-  return job::read_events(log, "log").value();
+  if (job.empty()) return log;
+  const std::string id = R"("job":")" + job + R"(",)";
+  for (std::size_t at = 0; at < log.size(); at = log.find('\n', at) + 1) log.insert(at + 1, id);
+  return log;
+}
+
+std::vector<job::Event> run(bool whole = true) {
+  return job::read_events(log_of(whole), "log").value();
 }
 
 std::string plan(const PlanCommand& command, const std::string& hosts = "") {
@@ -101,6 +109,65 @@ TEST_CASE("as events, and of a run that was cut off") {
   CHECK(events[2].name == "promise");
   const auto cut = plan_command({.events = "log"}, run(false), {});
   CHECK(has(cut->text, "from a run that was cut off after 7200 of them at 1, 2"));
+}
+
+TEST_CASE("runs in one file are kept apart, and one is chosen") {
+  const std::string empty = R"({"event":"job_started","job":"e"})"
+                            "\n"
+                            R"({"event":"job_finished","job":"e","exit_code":0})"
+                            "\n";
+  const auto whole = [](const char* job, double rate) { return log_of(true, rate, job); };
+  const auto cut = [](const char* job, double rate) { return log_of(false, rate, job); };
+  struct Case {
+    std::string log, job;
+    const char* begins;  // what is printed
+    const char* rate;    // at two workers
+  };
+  const Case cases[] = {
+      {whole("a", 180), "", "7200 samples, from job a that trained 7200 of them at 1, 2\n  ",
+       "180"},
+      {whole("a", 180) + whole("b", 150), "",
+       "7200 samples, from job b that trained 7200 of them at 1, 2\n"
+       "log has 2 runs: a, b; this is the last that came to its end; --job takes another\n",
+       "150"},
+      {whole("a", 180) + whole("b", 150), "a",
+       "7200 samples, from job a that trained 7200 of them at 1, 2\n  ", "180"},
+      // What was stopped, or has measured nothing, does not hide what came to its end.
+      {whole("a", 180) + cut("b", 150) + empty, "",
+       "7200 samples, from job a that trained 7200 of them at 1, 2\n"
+       "log has 3 runs: a, b, e; this is the last that came to its end; --job takes another\n",
+       "180"},
+      {whole("a", 180) + cut("b", 150), "b",
+       "7200 samples, from job b that was cut off after 7200 of them at 1, 2\n  ", "150"},
+      {cut("a", 180) + cut("b", 150) + empty, "",
+       "7200 samples, from job b that was cut off after 7200 of them at 1, 2\n"
+       "log has 3 runs: a, b, e; this is the last that measured anything; --job takes another\n",
+       "150"},
+      // As older versions wrote them.
+      {log_of(true, 180) + log_of(true, 150), "",
+       "7200 samples, from a run that trained 7200 of them at 1, 2\n"
+       "log has 2 runs: ?, ?; this is the last that came to its end; --job takes another\n",
+       "150"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.log);
+    CAPTURE(c.job);
+    const PlanCommand command{.events = "log", .job = c.job, .sizes = {1, 2}};
+    const auto report = plan_command(command, job::read_events(c.log, "log").value(), {});
+    REQUIRE(report.has_value());
+    CHECK(report->text.substr(0, std::string(c.begins).size()) == c.begins);
+    CHECK(has(report->text, fmt::format("     2      1  {} ", c.rate)));
+  }
+  const auto error = [&](const std::string& log, const char* job) {
+    const PlanCommand command{.events = "log", .job = job};
+    return plan_command(command, job::read_events(log, "log").value(), {}).error().text;
+  };
+  CHECK(error(whole("a", 180) + whole("b", 150), "c") == "--job c: log has no such job, but a, b");
+  CHECK(error(whole("a", 180) + empty, "e").starts_with("log: job e: no size was measured in it"));
+  CHECK(error(empty + empty, "").starts_with("log: no size was measured in it"));
+  const PlanCommand json{.events = "log", .sizes = {1}, .json = true};
+  const auto events = job::read_events(whole("a", 180), "log").value();
+  CHECK(has(plan_command(json, events, {})->text, R"("event":"size","job":"a",)"));
 }
 
 TEST_CASE("a run that shows nothing") {

@@ -67,7 +67,7 @@ TEST_CASE("letters from a worker") {
       R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","transfer_bytes":5,"noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}]}})",
       R"({"StepSamples":{"generation":3,"epoch":2,"by_rank":["7 8",""]}})",
       R"({"Done":{"call":1,"step":99}})",
-      R"({"Leave":{"reason":"bye"}})",
+      R"({"Leave":{"reason":"bye","step":20}})",
   });
 }
 

@@ -133,7 +133,9 @@ ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* dat
 ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that none is left in the middle
- * of that step. Nothing but close follows. */
+ * of that step. Nothing but close follows. Collectives may stand between the last commit and it;
+ * when one of them, or finish, returns WORLD_CHANGED, all that follows the last commit begins
+ * again. */
 ELASTICRUN_API elasticrun_status elasticrun_finish(elasticrun_job*);
 /* Committed steps of the state this worker holds. */
 ELASTICRUN_API int64_t elasticrun_committed(const elasticrun_job*);
