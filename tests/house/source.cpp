@@ -21,6 +21,7 @@ const std::vector<std::string_view>& drivers() {
       "src/cli/",
       "src/base/check.*",  // ends the process
       "src/base/log.*",    // writes to the terminal
+      "src/base/quiet_thread.*",
       "src/job/agents.*",
       "src/job/controller.*",
       "src/job/event_log.*",
@@ -64,7 +65,6 @@ const std::vector<std::string_view>& drivers() {
       "worker/state_image.*",  // asks the system for memory
       "worker/nccl_*",
       "worker/gpu.*",
-      "worker/quiet_thread.*",
       "worker/state_transfer.*",
   };
   return patterns;
