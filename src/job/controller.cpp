@@ -1,9 +1,6 @@
 #include "job/controller.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -23,6 +20,7 @@
 #include "job/roster.hpp"
 #include "job/signals.hpp"
 #include "job/supervisor.hpp"
+#include "job/system.hpp"
 #include "launcher/environment.hpp"
 #include "launcher/join_key.hpp"
 #include "launcher/leashed_program.hpp"
@@ -36,22 +34,9 @@ namespace {
 
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-std::string random_bytes(std::size_t count) {
-  std::string bytes(count, '\0');
-  ER_CHECK(::getrandom(bytes.data(), count, 0) == static_cast<ssize_t>(count));
-  return bytes;
-}
-
 std::string hex(const std::string& bytes) {
   const std::vector<unsigned char> numbers(bytes.begin(), bytes.end());
   return fmt::format("{:02x}", fmt::join(numbers, ""));
-}
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto second = std::chrono::floor<std::chrono::seconds>(now);
-  const auto ms = (now - second) / std::chrono::milliseconds(1);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(second), ms);
 }
 
 launcher::Leash advice_leash(const JobSpec& spec) {

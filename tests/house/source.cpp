@@ -29,6 +29,7 @@ const std::vector<std::string_view>& drivers() {
       "src/job/output_hold.*",
       "src/job/parcel_post.*",
       "src/job/signals.*",
+      "src/job/system.*",
       "launcher/agent/",
       "launcher/descriptors.*",
       "launcher/machine.*",  // asks this machine for its devices and names
