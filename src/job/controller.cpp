@@ -8,7 +8,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <functional>
-#include <map>
 
 #include "autoscaler/exec.hpp"
 #include "base/check.hpp"
@@ -19,6 +18,7 @@
 #include "job/parcel_post.hpp"
 #include "job/roster.hpp"
 #include "job/signals.hpp"
+#include "job/speakers.hpp"
 #include "job/supervisor.hpp"
 #include "job/system.hpp"
 #include "launcher/environment.hpp"
@@ -94,7 +94,7 @@ class Run {
   }
   void act(Record& action) { sink_.event(to_json(action.event, utc_now())); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
-  void act(Ranked& action) { speakers_[action.worker].rank = action.rank; }
+  void act(Ranked& action) { speakers_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
     advisor_->run(std::move(action.question),
                   [this](launcher::Heard heard) { feed(Advised{std::move(heard.output)}); });
@@ -135,7 +135,7 @@ class Run {
   std::string job_id_ = hex(random_bytes(6));
   std::string key_ = random_bytes(32);
   std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
-  std::map<WorkerId, Speaker> speakers_;
+  Speakers speakers_;
   std::optional<Finish> finish_;
 };
 
@@ -249,7 +249,7 @@ wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order
   facts.backend = spec_.backend;
   if (!names(spec_.environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster_.gpus(own.host);
   facts.one_gpu_visible = spec_.one_gpu_visible;
-  speakers_[id] = Speaker{id, own.host_name, own.slot, -1};
+  speakers_.started({id, own.host, own.host_name, own.slot});
   const auto& passed = agents_.is_here(own.host) ? passed_here_ : passed_elsewhere_;
   wire::StartWorker start{id, own.slot, spec_.argv,
                           launcher::worker_environment(world, rank, facts, passed), spec_.cwd};
@@ -308,7 +308,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (!report)
     return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
-    sink_.output(speakers_[output->worker], output->stream, output->text);
+    if (const Speaker* speaker = speakers_.find(host, output->worker))
+      sink_.output(*speaker, output->stream, output->text);
     output_hold_.look();
     if (supervisor_->phase() != Phase::closing) return;
   }
@@ -316,6 +317,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return post_.asked(host, *wanted, std::chrono::steady_clock::now());
   if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
     post_.advise(*failed);
+  if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
+    for (const Speaker& speaker : speakers_.exited(host, exited->worker)) sink_.gone(speaker);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
   const bool fewer_slots = lost;
@@ -340,6 +343,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
 
 void Run::agent_gone(HostId host, const std::string& reason) {
   post_.gone(host);
+  for (const Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
   const Roster::News news = roster_.down(host);
   if (news == Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
