@@ -32,6 +32,7 @@ const std::vector<std::string_view>& drivers() {
       "src/job/system.*",
       "launcher/agent/",
       "launcher/descriptors.*",
+      "launcher/file_thread.*",
       "launcher/machine.*",  // asks this machine for its devices and names
       "launcher/network.*",  // and for its addresses
       "launcher/libraries.*",

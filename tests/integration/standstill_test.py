@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whatever the job writes to may stand still: training goes on past several leases, a signal ends
-the job in time, and what was lost is said.
+"""Whatever the job writes to or reads from may stand still: training goes on past several leases, a
+signal ends the job in time, and what was lost is said.
 
 A pipe stands still when its reader sleeps, a folder when its file server does not answer; the
 latter is a file system of this test's own (stalling.py).
@@ -125,6 +125,33 @@ class Pipe(unittest.TestCase):
 @unittest.skipUnless(HAS_FUSE, NO_FUSE)
 class FileServer(unittest.TestCase):
     """One that does not answer for a while."""
+
+    def test_hosts_and_logs(self) -> None:
+        with StallingFolder() as folder:
+            folder.put("hosts", "localhost slots=2\n")
+            log = "localhost.0.worker1.out"
+            options = ["--log-dir", folder.path, "--label", "none"]
+            with Watched(options, where=("--hosts", f"{folder.path}/hosts")) as job:
+                until("a line in the log", lambda: folder.text(log), 60)
+                folder.stall()
+                job.trains_past_leases(self)
+                silent = f"the host file {folder.path}/hosts has not answered for 10 s; " \
+                    "the hosts stay as they are"
+                until("it is said", lambda: silent in job.err(), 20)
+                folder.put("hosts", "localhost slots=3\n")
+                folder.go_on()
+                job.world(3)
+                self.assertEqual(job.err().count(silent), 1)
+                self.assertEqual(job.err().count("answers again"), 1)
+                lines = job.out()
+                until("all lines", lambda: len(folder.text(log)) >= len(lines), 10)
+                self.assertTrue(folder.text(log).startswith(lines))
+                folder.stall()
+                until("somebody hangs", folder.waiting, 10)
+                lines = job.out()
+                until("a line", lambda: job.out() != lines, 10)
+                job.ends_in_time(self, signal.SIGTERM)
+                self.assertRegex(job.err(), f"the log folder {folder.path}: [0-9]+ lines could not")
 
     def test_what_a_log_loses_is_counted(self) -> None:
         count = 6_000_000  # more than is kept for it
