@@ -117,7 +117,7 @@ class Run {
   std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::JoinKey> join_key_;
-  ParcelPost post_{spec_, [this](HostId host, const wire::ParcelPart& part) {
+  ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
   std::unique_ptr<Supervisor> supervisor_;
