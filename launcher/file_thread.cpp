@@ -7,6 +7,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -88,6 +89,15 @@ void FileThread::await_answers(const std::shared_ptr<State>& state) {
         state->awaited -= answers.size();
         if (state->answered.is_open() && state->awaited > 0) await_answers(state);
       });
+}
+
+bool ends_within(Duration limit, std::function<void()> call) {
+  std::packaged_task<void()> task(std::move(call));
+  std::future<void> ended = task.get_future();
+  const auto shared = std::make_shared<std::packaged_task<void()>>(std::move(task));
+  std::thread file_thread = start_quiet_thread("er-files", [shared] { (*shared)(); });
+  file_thread.detach();
+  return ended.wait_for(limit) == std::future_status::ready;
 }
 
 }  // namespace elasticrun::launcher

@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 
+#include "base/time.hpp"
+
 namespace boost::asio {
 class io_context;
 }
@@ -36,5 +38,8 @@ class FileThread {
 
   std::shared_ptr<State> state_;
 };
+
+// The same for a thread that can wait a little, once. False: the call has not ended within `limit`.
+bool ends_within(Duration limit, std::function<void()> call);
 
 }  // namespace elasticrun::launcher

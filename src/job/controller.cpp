@@ -375,6 +375,10 @@ int Run::run() {
   source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
+  if (join_key_ && !join_key_->remove())
+    sink_.say(Tone::error, fmt::format("--join-key {}: its file system does not answer; remove it "
+                                       "yourself",
+                                       spec_.join_key));
   if (!finish_->last_words.empty())
     sink_.say(finish_->exit_code == exit_code::ok ? Tone::info : Tone::error, finish_->last_words);
   return finish_->exit_code;

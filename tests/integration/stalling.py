@@ -20,7 +20,8 @@ from typing import Any, Self
 
 ROOT = 1
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE = 1, 2, 3, 4, 14, 15, 16
-RELEASE, INIT, CREATE, INTERRUPT, DESTROY, BATCH_FORGET = 18, 26, 35, 36, 38, 42
+UNLINK, RENAME, RELEASE, INIT, CREATE, INTERRUPT, DESTROY, BATCH_FORGET = (
+    10, 12, 18, 26, 35, 36, 38, 42)
 NO_ANSWER = (FORGET, BATCH_FORGET, INTERRUPT)
 DIRECT_IO_AND_NO_FLUSH = 1 | 1 << 5  # of open_flags: each access, and no close, asks the server
 DETACH = 2  # of umount2
@@ -141,6 +142,14 @@ class StallingFolder:
             name = given[16:].split(b"\0")[0].decode()
             self.put(name, "")
             return self.entry(name) + self.opened()
+        if operation == UNLINK:
+            del self.files[self.known(given)]
+            return b""
+        if operation == RENAME:
+            old, new = (name.decode() for name in given[8:].split(b"\0")[:2])
+            self.files[new] = self.files.pop(old)
+            self.numbers[self.number(old)] = new
+            return b""
         name = self.numbers.get(node, "")
         if operation == READ:
             offset, size = struct.unpack_from("<8xQI", given)

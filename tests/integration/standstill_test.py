@@ -130,7 +130,8 @@ class FileServer(unittest.TestCase):
         with StallingFolder() as folder:
             folder.put("hosts", "localhost slots=2\n")
             log = "localhost.0.worker1.out"
-            options = ["--log-dir", folder.path, "--label", "none"]
+            options = ["--log-dir", folder.path, "--label", "none",
+                       "--join-key", f"{folder.path}/key"]
             with Watched(options, where=("--hosts", f"{folder.path}/hosts")) as job:
                 until("a line in the log", lambda: folder.text(log), 60)
                 folder.stall()
@@ -152,6 +153,8 @@ class FileServer(unittest.TestCase):
                 until("a line", lambda: job.out() != lines, 10)
                 job.ends_in_time(self, signal.SIGTERM)
                 self.assertRegex(job.err(), f"the log folder {folder.path}: [0-9]+ lines could not")
+                self.assertIn(f"--join-key {folder.path}/key: its file system does not answer",
+                              job.err())
 
     def test_what_a_log_loses_is_counted(self) -> None:
         count = 6_000_000  # more than is kept for it

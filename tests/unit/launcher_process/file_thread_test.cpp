@@ -118,3 +118,9 @@ TEST_CASE("it is gone at once, whatever hangs, and no answer comes any more") {
   io.restart();
   io.run();
 }
+
+TEST_CASE("a call with a limit") {
+  Hanging hanging;
+  CHECK(ends_within(20s, [path = hanging.folder] { Hanging::touch(path); }));
+  CHECK_FALSE(ends_within(10ms, [path = hanging.path] { Hanging::touch(path); }));
+}
