@@ -74,6 +74,8 @@ void FileThread::run(std::function<Answer()> call) {
   state_->thread->changed.notify_one();
 }
 
+std::size_t FileThread::awaited() const { return state_->awaited; }
+
 // An answer may end us, or ask for more.
 void FileThread::await_answers(const std::shared_ptr<State>& state) {
   state->answered.async_wait(

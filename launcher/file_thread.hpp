@@ -7,6 +7,7 @@
 // ends with the process.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -30,6 +31,8 @@ class FileThread {
   // It may outlive this object and its owner, so it uses nothing but what it has captured by value.
   using Answer = std::function<void()>;
   void run(std::function<Answer()> call);
+  // Calls that have no answer yet.
+  std::size_t awaited() const;
 
  private:
   struct Thread;

@@ -8,6 +8,7 @@ Who serves must not touch the folder itself: its files are looked at in `files`.
 """
 import ctypes
 import errno
+import functools
 import os
 import select
 import stat
@@ -25,6 +26,7 @@ UNLINK, RENAME, RELEASE, INIT, CREATE, INTERRUPT, DESTROY, BATCH_FORGET = (
 NO_ANSWER = (FORGET, BATCH_FORGET, INTERRUPT)
 DIRECT_IO_AND_NO_FLUSH = 1 | 1 << 5  # of open_flags: each access, and no close, asks the server
 DETACH = 2  # of umount2
+NEW_MOUNTS, PRIVATE, RECURSIVE = 0x20000, 1 << 18, 1 << 14  # of unshare and mount
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,10 +35,18 @@ def call(result: int, what: str) -> None:
         raise OSError(ctypes.get_errno(), what)
 
 
+@functools.cache
+def keep_mounts() -> None:
+    """For this process and what it starts, with which they go, whatever becomes of it."""
+    call(libc.unshare(NEW_MOUNTS), "unshare")
+    call(libc.mount(b"none", b"/", None, PRIVATE | RECURSIVE, None), "mount")
+
+
 class StallingFolder:
     """`path` is where it is mounted, `files` what is in it."""
 
     def __init__(self) -> None:
+        keep_mounts()
         self.path = tempfile.mkdtemp(prefix="er-stall-")
         self.files: dict[str, bytearray] = {}
         self.changed: dict[str, int] = {}  # when, in nanoseconds
@@ -77,6 +87,8 @@ class StallingFolder:
 
     def stall(self) -> None:
         """Returns when no request is under way any more."""
+        if not self.may_serve.is_set():
+            return
         self.stands_still.clear()
         self.may_serve.clear()
         os.write(self.wake, b"x")
