@@ -12,11 +12,14 @@
 #include <sstream>
 #include <utility>
 
+#include "launcher/file_thread.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher {
 
 namespace {
+
+constexpr Duration answer_limit = std::chrono::seconds(2);  // of a file server, at the job's end
 
 std::string text_of(const std::string& path) {
   std::ostringstream text;
@@ -63,9 +66,11 @@ std::string join_command(const std::string& key_file, const std::vector<std::str
   return fmt::format("elasticrun-agent --key {} --join {}", key_file, fmt::join(places, " or "));
 }
 
-// Another job may have put its own there.
-JoinKey::~JoinKey() {
-  if (text_of(path_) == line_) ::unlink(path_.c_str());
+bool JoinKey::remove() {
+  if (std::exchange(removed_, true)) return true;
+  return ends_within(answer_limit, [path = path_, line = line_] {
+    if (text_of(path) == line) ::unlink(path.c_str());
+  });
 }
 
 }  // namespace elasticrun::launcher

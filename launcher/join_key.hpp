@@ -16,14 +16,19 @@ class JoinKey {
  public:
   // Replaces an older one, and nothing else.
   static Result<std::unique_ptr<JoinKey>> write(const std::string& path, const JobKey& key);
-  ~JoinKey();
+  ~JoinKey() { remove(); }
   JoinKey(const JoinKey&) = delete;
   JoinKey& operator=(const JoinKey&) = delete;
+
+  // Unless another job has put its own there. False: the file system does not answer, and it may
+  // still be there.
+  bool remove();
 
  private:
   JoinKey(std::string path, std::string line) : path_(std::move(path)), line_(std::move(line)) {}
   std::string path_;
   std::string line_;  // in it
+  bool removed_ = false;
 };
 
 // What a person enters on a host that is to join; the addresses are ours.

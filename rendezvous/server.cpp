@@ -157,8 +157,10 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
     self.handlers.stranger(++self.strangers, fmt::format("{}: {}", peer.name, why));
   };
   const auto find_key = [&self](std::string_view identity) { return self.find_key(identity); };
-  auto listener =
-      net::listen_tls(io, o.address, o.port, find_key, o.tcp, listening, std::move(hooks));
+  Result<std::unique_ptr<net::Listener>> listener = Error{"no port"};
+  for (std::uint32_t port = o.port; !listener && port <= std::max(o.port, o.port_last); ++port)
+    listener = net::listen_tls(io, o.address, static_cast<std::uint16_t>(port), find_key, o.tcp,
+                               listening, hooks);
   if (!listener) return listener.error();
   self.listener = std::move(*listener);
   return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -25,6 +25,7 @@ namespace elasticrun::rendezvous {
 struct ServerOptions {
   std::string address = "0.0.0.0";  // numeric; "::" hears both families
   std::uint16_t port = 0;           // 0: the system chooses
+  std::uint16_t port_last = 0;      // the first free one from `port` on; 0: `port` or none
   wire::Welcome welcome;            // agents must have the same protocol and version
   HostKeys keys;                    // of the job
   bool hosts_may_join = false;      // the join key opens the door

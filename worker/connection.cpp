@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/quiet_thread.hpp"
 #include "net/dial.hpp"
 #include "net/session.hpp"
 #include "wire/codec.hpp"
 #include "wire/limits.hpp"
-#include "worker/quiet_thread.hpp"
 
 namespace elasticrun::worker {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "worker/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace elasticrun::worker {
 

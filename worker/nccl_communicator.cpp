@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/quiet_thread.hpp"
 #include "worker/group.hpp"
-#include "worker/quiet_thread.hpp"
 
 namespace elasticrun::worker {
 namespace {

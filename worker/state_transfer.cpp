@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "worker/layout_difference.hpp"
 #include "worker/state_image.hpp"
 #include "worker/transfer_plan.hpp"
 
@@ -172,7 +173,7 @@ void StateTransfer::agree(const std::string& progress) {
   std::array<double, 2> wrong{other_layout ? 1.0 : 0.0, other_progress ? 1.0 : 0.0};
   group_.all_reduce(wrong.data(), DataType::float64, wrong.size());
   if (wrong[0] > 0)
-    throw StateMismatch(layout_mistake() +
+    throw StateMismatch(layout_difference(group_, table_.layout(), lead_) +
                         "; all workers must register the same names, types and sizes in the same "
                         "order");
   if (wrong[1] > 0)
@@ -182,43 +183,6 @@ void StateTransfer::agree(const std::string& progress) {
     progress_.resize(lead.progress_bytes);
   else
     progress_ = progress;
-}
-
-// Which registration it is, the same line on all ranks: collective, when the layout of at least one
-// is not the lead's. What the lead sends is in proportion to the number of registrations.
-std::string StateTransfer::layout_mistake() const {
-  const Layout& own = table_.layout();
-  std::vector<std::uint64_t> hashes = hashes_of(own);
-  const std::vector<std::uint64_t> mine = hashes;
-  std::uint64_t count = hashes.size();
-  group_.broadcast(&count, sizeof count, lead_);
-  hashes.resize(count);
-  group_.broadcast(hashes.data(), count * sizeof hashes[0], lead_);
-
-  // By rank, the place of the first difference, from 1.
-  std::vector<double> places(holds_.size());
-  const auto differs = std::ranges::mismatch(mine, hashes);
-  if (differs.in1 != mine.end() || differs.in2 != hashes.end())
-    places[static_cast<std::size_t>(group_.rank())] =
-        static_cast<double>(differs.in1 - mine.begin() + 1);
-  group_.all_reduce(places.data(), DataType::float64, places.size());
-  const auto first = std::ranges::find_if(places, [](double place) { return place > 0; });
-  if (first == places.end()) return "the workers run different versions of the library";
-  const int rank = static_cast<int>(first - places.begin());
-  const auto place = static_cast<std::size_t>(*first);
-  std::array<std::array<char, registration_words_max>, 2> words{};
-  for (const int speaker : {rank, lead_}) {
-    auto& said = words[speaker == lead_ ? 1 : 0];
-    words_for(own, place - 1).copy(said.data(), said.size() - 1);
-    group_.broadcast(said.data(), said.size(), speaker);
-  }
-  // The program ends now: on no rank before all know why.
-  try {
-    group_.barrier();
-  } catch (const GroupBroken&) {
-  }
-  return fmt::format("registration {} is {} on rank {} and {} on rank {}", place, words[0].data(),
-                     rank, words[1].data(), lead_);
 }
 
 void StateTransfer::send_part(std::size_t index) {

@@ -57,7 +57,6 @@ class StateTransfer {
   struct Work;
   struct InFlight;
   void agree(const std::string& progress);
-  std::string layout_mistake() const;
   void send_part(std::size_t index);
   void receive_parts();
   void expect(InFlight& slot);

@@ -25,6 +25,7 @@
 #include "launcher/agent/goodbye.hpp"
 #include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
+#include "launcher/agent/launcher_channel.hpp"
 #include "launcher/agent/parcels.hpp"
 #include "launcher/agent/private_directory.hpp"
 #include "launcher/agent/processes.hpp"
@@ -56,8 +57,6 @@ class Agent {
 
  private:
   void watch_signals();
-  void watch_guardian();
-  void watch_input();
   WorkerSocket::Handlers handlers_of_socket();
   ControllerLink::Handlers handlers_of_link();
   void connected(const Result<Reached>& reached);
@@ -102,12 +101,12 @@ class Agent {
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
   int ended_by_ = 0;  // the signal
   asio::posix::stream_descriptor guardian_;
-  asio::posix::stream_descriptor input_{io_};
+  LauncherChannel launcher_{io_};
   asio::steady_timer timer_{io_};
   Time armed_ = never;
   asio::steady_timer good_bye_{io_};
   ControllerLink controller_{io_, handlers_of_link()};
-  std::string address_;  // of the data plane here
+  std::string address_;                                         // of the data plane here
   std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
   WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
   Parcels parcels_{io_, directory_, handlers_of_parcels()};
@@ -130,7 +129,9 @@ Agent::Agent(const AgentStart& start, const Guarded& guarded)
 
 int Agent::run() {
   watch_signals();
-  watch_guardian();
+  guardian_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
+    if (!error) step(GuardianLost{});
+  });
   if (const Result<void> listening = socket_.ensure(); !listening) {
     log(listening.error().text);
     return 1;
@@ -156,26 +157,6 @@ void Agent::watch_signals() {
       step(Terminated{});
     }
     watch_signals();
-  });
-}
-
-void Agent::watch_guardian() {
-  guardian_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
-    if (!error) step(GuardianLost{});
-  });
-}
-
-// Standard input has said what it had to say. Its end means that the launcher's channel (ssh, say)
-// is gone, which alone is no reason to end: the control connection is what counts.
-void Agent::watch_input() {
-  ErrorCode error;
-  input_.assign(::dup(STDIN_FILENO), error);
-  input_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& failed) {
-    if (failed) return;
-    std::array<char, 256> ignored;
-    if (::read(input_.native_handle(), ignored.data(), ignored.size()) > 0) return watch_input();
-    if (!ending_) log("the channel of the launcher has closed; going on without it");
-    input_.close();
   });
 }
 
@@ -216,7 +197,9 @@ void Agent::connected(const Result<Reached>& reached) {
   if (joins_) learn(start_, reached->greeted.welcome);
   controller_.learned(start_);
   if (!reached->through_ssh) {
-    watch_input();
+    launcher_.watch([this] {
+      if (!ending_) log("the channel of the launcher has closed; going on without it");
+    });
     tell_guardian(guardian_.native_handle(), start_, reached->controller);
   }
   core_.emplace(limits_of(start_), boot_now());

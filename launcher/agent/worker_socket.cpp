@@ -64,10 +64,8 @@ Result<void> WorkerSocket::listen() {
   listener_ = std::make_unique<net::Listener>(
       io_, *fd, path_, make_stream, options_,
       net::ListenerHandlers{
-          .admit =
-              [this](const wire::Hello& hello, const net::Peer& peer, wire::Welcome&) {
-                return admit(hello.worker, peer.pid);
-              },
+          .admit = [this](const wire::Hello& hello, const net::Peer& peer,
+                          wire::Welcome&) { return admit(hello.worker, peer.pid); },
           .accepted =
               [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                      const net::Peer& peer) {

@@ -34,18 +34,6 @@ constexpr std::size_t output_max = 256u << 10;
 constexpr std::size_t last_words_max = 4096;
 constexpr auto last_words_time = std::chrono::milliseconds(500);
 
-std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    std::string candidate = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return {};
-}
-
 asio::awaitable<void> read_all(asio::readable_pipe& pipe, std::string& text) {
   std::array<char, 4096> buffer;
   for (ErrorCode error; !error;) {
@@ -57,10 +45,21 @@ asio::awaitable<void> read_all(asio::readable_pipe& pipe, std::string& text) {
 
 }  // namespace
 
-asio::awaitable<Result<CommandResult>> run_command(asio::io_context& io, const std::string& program,
+Result<std::string> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    std::string candidate = fmt::format("{}/{}", folder, name);
+    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0)
+      return {boost::system::in_place_value, std::move(candidate)};
+  }
+  return Error{fmt::format("{} is not in PATH", name)};
+}
+
+asio::awaitable<Result<CommandResult>> run_command(asio::io_context& io, const std::string& path,
                                                    const std::vector<std::string>& args) {
-  const std::string path = find_program(program);
-  if (path.empty()) co_return Error{fmt::format("{} is not in PATH", program)};
   asio::readable_pipe out(io), err(io);
   ErrorCode error;
   process::process child =

@@ -20,9 +20,11 @@ struct CommandResult {
   std::string out;
   std::string err;
 };
-// Looks for the program in PATH. Killed when the coroutine is cancelled.
+// Its path, by PATH; touches files.
+Result<std::string> find_program(const std::string& name);
+// Killed when the coroutine is cancelled.
 boost::asio::awaitable<Result<CommandResult>> run_command(boost::asio::io_context& io,
-                                                          const std::string& program,
+                                                          const std::string& path,
                                                           const std::vector<std::string>& args);
 
 // A shell command whose standard input and output are a connection. Killed with this object.

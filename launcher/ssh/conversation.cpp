@@ -78,7 +78,7 @@ asio::awaitable<ConversationEnd> Conversation::run() {
   if (Failure failure = co_await ask_ssh()) co_return *failure;
   net::Fd socket;
   if (Failure failure = co_await dial(socket)) co_return *failure;
-  session_ = std::make_unique<SshSession>(io_, config_, facts_->keys);
+  session_ = std::make_unique<SshSession>(io_, config_, facts_->keys, facts_->files);
   handlers_.stage(Stage::greeting);
   if (Failure failure = co_await session_->greet(std::move(socket))) {
     std::string words;
@@ -87,7 +87,7 @@ asio::awaitable<ConversationEnd> Conversation::run() {
     co_return *failure;
   }
   handlers_.stage(Stage::host_key);
-  if (Failure failure = session_->check_host_key()) co_return *failure;
+  if (Failure failure = co_await session_->check_host_key()) co_return *failure;
   handlers_.stage(Stage::login);
   if (Failure failure = co_await session_->log_in()) co_return *failure;
   if (Failure failure = co_await start_agent()) co_return *failure;

@@ -29,7 +29,10 @@ namespace elasticrun::launcher {
 
 // What is the same for all hosts of a job.
 struct ConversationFacts {
+  explicit ConversationFacts(boost::asio::io_context& io) : files(io) {}
+
   SshOverrides overrides;
+  FileThread files;
   std::unique_ptr<SshAnswers> answers;
   AgentImage image;
   Duration connect_time{};

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/ssh/await_files.hpp"
 #include "launcher/ssh/child_process.hpp"
 
 namespace elasticrun::launcher {
@@ -49,9 +50,12 @@ HostBlocks::Open opener(const std::string& folder) {
   };
 }
 
-HostBlocks read_blocks(const std::string& config_file) {
+std::string own_folder() {
   const passwd* user = ::getpwuid(::getuid());  // not HOME, which ssh does not ask either
-  const std::string folder = (user ? std::string(user->pw_dir) : "") + "/.ssh";
+  return (user ? std::string(user->pw_dir) : "") + "/.ssh";
+}
+
+HostBlocks read_blocks(const std::string& config_file, const std::string& folder) {
   HostBlocks blocks;
   const auto read = [&](const std::string& path, const std::string& below) {
     if (const auto file = read_file(path)) blocks.read(*file, opener(below));
@@ -122,21 +126,44 @@ class SshAnswers::Asking {
   bool answered_ = false;
 };
 
-SshAnswers::SshAnswers(std::string config_file, Caller caller)
-    : config_file_(std::move(config_file)), caller_(std::move(caller)) {}
+// One that reads the files for all who ask; when it ends without having read them, another does.
+class SshAnswers::Reading {
+ public:
+  Reading(SshAnswers& answers, asio::io_context& io) : answers_(answers) {
+    answers_.reading_ =
+        std::make_shared<asio::steady_timer>(io, asio::steady_timer::time_point::max());
+  }
+  ~Reading() { std::exchange(answers_.reading_, nullptr)->cancel(); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  SshAnswers& answers_;
+};
+
+SshAnswers::SshAnswers(std::string config_file, Caller caller, FileThread& files)
+    : config_file_(std::move(config_file)),
+      caller_(std::move(caller)),
+      files_(files),
+      folder_(own_folder()) {}
 SshAnswers::~SshAnswers() = default;
 
-void SshAnswers::refresh() {
+asio::awaitable<void> SshAnswers::refresh(asio::io_context& io) {
+  boost::system::error_code ignored;
+  while (const auto reading = reading_)
+    co_await reading->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   const Time now = std::chrono::steady_clock::now();
-  if (read_at_ != Time{} && now < read_at_ + believed_for) return;
+  if (read_at_ != Time{} && now < read_at_ + believed_for) co_return;
+  const Reading reading(*this, io);
+  auto read = [file = config_file_, folder = folder_] { return read_blocks(file, folder); };
+  blocks_ = co_await await_files(io, files_, read);
   read_at_ = now;
-  blocks_ = read_blocks(config_file_);
   groups_.clear();
 }
 
 asio::awaitable<Result<SshConfig>> SshAnswers::ask(asio::io_context& io, std::string host,
                                                    SshOverrides overrides) {
-  refresh();
+  co_await refresh(io);
   Question question{std::move(host), std::move(overrides), {}};
   const auto standing = blocks_.of(question.host);
   if (!standing) co_return co_await ask_ssh(io, question, nullptr);
@@ -163,7 +190,10 @@ asio::awaitable<Result<SshConfig>> SshAnswers::ask_ssh(asio::io_context& io,
                                                        const Question& question, Group* group) {
   std::vector<std::string> arguments = ssh_question(question.host, question.overrides);
   arguments.insert(arguments.begin(), "-v");  // says which files it reads
-  const auto answer = co_await run_command(io, "ssh", arguments);
+  auto find = [] { return find_program("ssh"); };
+  const auto ssh = co_await await_files(io, files_, find);
+  if (!ssh) co_return ssh.error();
+  const auto answer = co_await run_command(io, *ssh, arguments);
   if (!answer) co_return answer.error();
   const Words words = words_in(answer->err);
   if (answer->exit_code != 0) co_return Error{words.last};

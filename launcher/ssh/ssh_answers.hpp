@@ -8,12 +8,14 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "launcher/file_thread.hpp"
 #include "launcher/ssh/host_blocks.hpp"
 #include "launcher/ssh/ssh_config.hpp"
 
@@ -21,8 +23,8 @@ namespace elasticrun::launcher {
 
 class SshAnswers {
  public:
-  // The file of `ssh -F`; empty: those of the user and of the system.
-  SshAnswers(std::string config_file, Caller caller);
+  // The file of `ssh -F`; empty: those of the user and of the system. `files` reads them.
+  SshAnswers(std::string config_file, Caller caller, FileThread& files);
   ~SshAnswers();
 
   // Can be cancelled. `overrides` for this host; the same file in all of them.
@@ -33,12 +35,16 @@ class SshAnswers {
   struct Group;
   struct Question;
   class Asking;
-  void refresh();
+  class Reading;
+  boost::asio::awaitable<void> refresh(boost::asio::io_context& io);
   boost::asio::awaitable<Result<SshConfig>> ask_ssh(boost::asio::io_context& io,
                                                     const Question& question, Group* group);
 
   const std::string config_file_;
   const Caller caller_;
+  FileThread& files_;
+  const std::string folder_;                            // ~/.ssh
+  std::shared_ptr<boost::asio::steady_timer> reading_;  // by one of those who ask, for all
   HostBlocks blocks_;
   Time read_at_{};
   std::map<std::string, std::shared_ptr<Group>> groups_;

@@ -73,12 +73,13 @@ struct SshExecutor::State : std::enable_shared_from_this<State> {
         options(std::move(options_)),
         host_of(std::move(host_of_)),
         handlers(std::move(handlers_)),
-        facts(std::make_shared<ConversationFacts>()),
+        facts(std::make_shared<ConversationFacts>(io_)),
         attempts(options.retry, options.seed),
         marks(mix(options.seed)),
         wake(io_) {
     facts->overrides = options.overrides;
-    facts->answers = std::make_unique<SshAnswers>(facts->overrides.config_file, this_caller());
+    facts->answers =
+        std::make_unique<SshAnswers>(facts->overrides.config_file, this_caller(), facts->files);
     facts->image = std::move(image);
     facts->connect_time = options.stages.connect;
     facts->wrap = options.wrap;

@@ -4,13 +4,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
+#include "launcher/ssh/await_files.hpp"
 #include "launcher/ssh/ssh_session_state.hpp"
 
 namespace elasticrun::launcher {
@@ -57,12 +58,13 @@ std::string methods_text(int methods) {
 
 }  // namespace
 
-const KeyRing::State::Entry& KeyRing::State::load(const std::string& path) {
+const KeyRing::State::Entry& KeyRing::State::load(const std::string& path,
+                                                  const std::string& text) {
   const auto [it, is_new] = entries.try_emplace(path);
-  if (is_new && ::access(path.c_str(), R_OK) == 0) {
+  if (is_new) {
     ssh_key key = nullptr;
-    const int rc =
-        ssh_pki_import_privkey_file(path.c_str(), nullptr, no_passphrase, &it->second.locked, &key);
+    const int rc = ssh_pki_import_privkey_base64(text.c_str(), nullptr, no_passphrase,
+                                                 &it->second.locked, &key);
     if (rc == SSH_OK) it->second.key.reset(key);
   }
   return it->second;
@@ -70,8 +72,9 @@ const KeyRing::State::Entry& KeyRing::State::load(const std::string& path) {
 KeyRing::KeyRing() : state_(new State) {}
 KeyRing::~KeyRing() = default;
 
-SshSession::SshSession(asio::io_context& io, const SshConfig& config, KeyRing& keys)
-    : state_(new State(io, config, *keys.state_)) {}
+SshSession::SshSession(asio::io_context& io, const SshConfig& config, KeyRing& keys,
+                       FileThread& file_thread)
+    : state_(new State(io, config, *keys.state_, file_thread)) {}
 SshSession::~SshSession() = default;
 
 std::string SshSession::error() const { return state_->error(); }
@@ -123,13 +126,16 @@ void SshSession::State::set_options() {
 // libssh reads one file of the user and one of the system, OpenSSH several: of each list the file
 // that has the host is taken.
 void SshSession::State::choose_known_hosts() {
-  const auto choose = [this](const std::vector<std::string>& files, ssh_options_e option) {
-    for (const std::string& file : files) {
-      if (::access(file.c_str(), R_OK) != 0) continue;
-      set(option, file);
+  const auto copy_of = [this](const std::string& path) {
+    const auto found = files.known_hosts.find(path);
+    return found == files.known_hosts.end() ? "/dev/null" : found->second->path();
+  };
+  const auto choose = [&](const std::vector<std::string>& paths, ssh_options_e option) {
+    for (const std::string& path : paths) {
+      set(option, copy_of(path));
       if (ssh_session_has_known_hosts_entry(ssh) == SSH_KNOWN_HOSTS_OK) return true;
     }
-    set(option, files.empty() ? "/dev/null" : files.front());
+    set(option, paths.empty() ? "/dev/null" : copy_of(paths.front()));
     return false;
   };
   set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
@@ -137,8 +143,17 @@ void SshSession::State::choose_known_hosts() {
     choose(config.global_known_hosts, SSH_OPTIONS_GLOBAL_KNOWNHOSTS);
 }
 
+// When keys are exchanged once more, libssh looks for the types that are known; any will do then.
+void SshSession::State::forget_known_hosts() {
+  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+  set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  files.known_hosts.clear();
+}
+
 SshSession::Task<SshSession::Failure> SshSession::greet(net::Fd socket) {
   State& s = *state_;
+  auto read = [config = s.config] { return read_ssh_files(config); };
+  s.files = co_await await_files(s.io, s.file_thread, read);
   s.set_options();
   net::set_tcp_options(socket.get(), silence_limit);
   int fd = socket.release();
@@ -149,12 +164,25 @@ SshSession::Task<SshSession::Failure> SshSession::greet(net::Fd socket) {
   co_return symptom_at(Stage::greeting, s.error());
 }
 
-SshSession::Failure SshSession::check_host_key() {
+SshSession::Task<bool> SshSession::State::remember_host_key() {
+  if (config.user_known_hosts.empty()) co_return true;
+  char* line = nullptr;
+  if (ssh_session_export_known_hosts_entry(ssh, &line) != SSH_OK) co_return false;
+  auto append = [path = config.user_known_hosts.front(), entry = std::string(line)] {
+    return append_known_host(path, entry);
+  };
+  ssh_string_free_char(line);
+  co_return co_await await_files(io, file_thread, append);
+}
+
+SshSession::Task<SshSession::Failure> SshSession::check_host_key() {
   State& s = *state_;
   HostKey key = HostKey::unreadable;
-  switch (ssh_session_is_known_server(s.ssh)) {
+  const ssh_known_hosts_e known = ssh_session_is_known_server(s.ssh);
+  s.forget_known_hosts();
+  switch (known) {
     case SSH_KNOWN_HOSTS_OK:
-      return std::nullopt;
+      co_return std::nullopt;
     case SSH_KNOWN_HOSTS_CHANGED:
       key = HostKey::changed;
       break;
@@ -168,13 +196,13 @@ SshSession::Failure SshSession::check_host_key() {
     case SSH_KNOWN_HOSTS_ERROR:
       break;
   }
-  if (key == HostKey::unknown && s.config.accept_new_keys &&
-      ssh_session_update_known_hosts(s.ssh) == SSH_OK)
-    return std::nullopt;
-  Symptom symptom = symptom_at(Stage::host_key, s.error());
+  const std::string error = s.error();
+  if (key == HostKey::unknown && s.config.accept_new_keys && co_await s.remember_host_key())
+    co_return std::nullopt;
+  Symptom symptom = symptom_at(Stage::host_key, error);
   symptom.key = key;
   symptom.fingerprint = fingerprint_of(s.ssh);
-  return symptom;
+  co_return symptom;
 }
 
 // ---------------------------------------------------------------- login
@@ -189,7 +217,9 @@ SshSession::Task<int> SshSession::State::try_agent() {
 SshSession::Task<int> SshSession::State::try_files(Symptom& symptom) {
   int rc = SSH_AUTH_DENIED;
   for (const std::string& path : config.identities) {
-    const auto& entry = keys.load(path);
+    const auto text = files.identities.find(path);
+    if (text == files.identities.end()) continue;
+    const auto& entry = keys.load(path, text->second);
     if (entry.locked) symptom.locked_key = path;
     if (!entry.key) continue;
     tried_a_key = true;
@@ -207,6 +237,7 @@ SshSession::Task<SshSession::Failure> SshSession::log_in() {
   if (!s.config.files_first) rc = co_await s.try_agent();
   if (rc == SSH_AUTH_DENIED) rc = co_await s.try_files(symptom);
   if (rc == SSH_AUTH_DENIED && s.config.files_first) rc = co_await s.try_agent();
+  s.files.identities.clear();
   if (rc == SSH_AUTH_DENIED && !s.tried_a_key)
     rc = co_await s.again([&] { return ssh_userauth_none(s.ssh, nullptr); }, SSH_AUTH_AGAIN);
   if (rc == SSH_AUTH_SUCCESS) co_return std::nullopt;

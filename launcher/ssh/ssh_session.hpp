@@ -3,6 +3,7 @@
 // libssh never waits here: each of its calls is repeated while it says "again", and in between the
 // coroutine waits for the descriptor. So a thousand hosts need one thread, and any of them can be
 // left at any moment. Threads would be as fast, but one that hangs inside libssh cannot be ended.
+// For the same reason it gets no file to read (ssh_files.hpp).
 //
 // What fails is a Symptom; nothing is one that went well. A coroutine that is cancelled throws what
 // Asio throws.
@@ -17,13 +18,14 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/file_thread.hpp"
 #include "launcher/ssh/ssh_config.hpp"
 #include "launcher/ssh/ssh_trouble.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher {
 
-// Private keys, each read once for all hosts.
+// Private keys, each understood once for all hosts.
 class KeyRing {
  public:
   KeyRing();
@@ -42,14 +44,15 @@ class SshSession {
   using Task = boost::asio::awaitable<T>;
 
   // All must outlive the session.
-  SshSession(boost::asio::io_context& io, const SshConfig& config, KeyRing& keys);
+  SshSession(boost::asio::io_context& io, const SshConfig& config, KeyRing& keys,
+             FileThread& file_thread);
   ~SshSession();  // closes the connection, if need be in the middle of a call
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;
 
   // Each after the one before.
   Task<Failure> greet(net::Fd socket);
-  Failure check_host_key();
+  Task<Failure> check_host_key();
   Task<Failure> log_in();
 
   // Starts a command; an earlier one is let go. `stage` is where a failure belongs.

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "launcher/ssh/ssh_files.hpp"
 #include "launcher/ssh/ssh_session.hpp"
 
 namespace elasticrun::launcher {
@@ -32,12 +33,12 @@ struct KeyRing::State {
   };
   std::map<std::string, Entry> entries;
 
-  const Entry& load(const std::string& path);
+  const Entry& load(const std::string& path, const std::string& text);
 };
 
 struct SshSession::State {
-  State(boost::asio::io_context& io, const SshConfig& c, KeyRing::State& k)
-      : config(c), keys(k), ssh(ssh_new()), descriptor(io) {
+  State(boost::asio::io_context& context, const SshConfig& c, KeyRing::State& k, FileThread& f)
+      : io(context), config(c), keys(k), file_thread(f), ssh(ssh_new()), descriptor(io) {
     ssh_set_counters(ssh, &from_socket, nullptr);
   }
   ~State() {
@@ -53,6 +54,7 @@ struct SshSession::State {
   }
   void set_options();
   void choose_known_hosts();
+  void forget_known_hosts();
   void hurry();
   Task<void> wait();
   template <class Call>
@@ -64,6 +66,7 @@ struct SshSession::State {
     }
   }
   Task<int> open(Channel& into, const std::string& command);
+  Task<bool> remember_host_key();
   Task<int> try_agent();
   Task<int> try_files(Symptom& symptom);
   bool read_pending(std::string& out, std::size_t most, std::string& err);
@@ -71,8 +74,11 @@ struct SshSession::State {
   More more() const;
   std::string error() const { return ssh_get_error(ssh); }
 
+  boost::asio::io_context& io;
   const SshConfig& config;
   KeyRing::State& keys;
+  FileThread& file_thread;
+  SshFiles files;                    // until the login
   ssh_counter_struct from_socket{};  // bytes that libssh has taken in
   ssh_session ssh;
   boost::asio::posix::stream_descriptor descriptor;

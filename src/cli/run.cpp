@@ -41,7 +41,8 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     return exit_code::usage;
   }
   const std::size_t limit = launcher::raise_descriptor_limit();
-  const std::size_t needed = launcher::descriptors_for_hosts(spec.hosts.size());
+  const std::size_t needed = launcher::descriptors_for_hosts(spec.hosts.size()) +
+                             (spec.log_dir.empty() ? 0 : open_files_max);
   if (limit < needed)
     (*terminal)->say(
         job::Tone::error,

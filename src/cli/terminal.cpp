@@ -1,165 +1,155 @@
 #include "cli/terminal.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
-#include <functional>
+#include <utility>
 
 #include "base/error.hpp"
+#include "cli/log_name.hpp"
 
 namespace elasticrun::cli {
 namespace {
 
-constexpr std::size_t queue_bytes_high = 1u << 20;  // workers wait from here on
-constexpr std::size_t queue_bytes_max = 32u << 20;  // room for what is under way from many hosts
-constexpr std::size_t piece_bytes = 64u << 10;      // of one write, to see that a reader reads
-constexpr auto standstill = std::chrono::seconds(3);
-constexpr auto last_write_limit = std::chrono::seconds(1);
+constexpr std::size_t lines_bytes_max = 32u << 20;  // room for what is under way from many hosts
+constexpr std::size_t events_bytes_max = 2u << 20;  // an hour of a small job, by default
 
-// The error, or 0. Whoever shares the terminal or pipe with us may have made it non-blocking: the
-// flag belongs to the open file, not to the process.
-int write_all(int descriptor, std::string_view text,
-              const std::function<void(std::size_t)>& progress) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(descriptor, text.data(), std::min(text.size(), piece_bytes));
-    if (n >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(n));
-      progress(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {
-      pollfd room{descriptor, POLLOUT, 0};
-      ::poll(&room, 1, -1);
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
+constexpr Duration file_standstill = std::chrono::seconds(10);
+constexpr Duration last_write_limit = std::chrono::seconds(1);
+
+// The files of the screen.
+constexpr const char* standard_output = "1";
+constexpr const char* standard_error = "2";
+
+net::Fd duplicate(int descriptor) { return net::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3)); }
+
+net::Fd open_stream(const std::string& stream) {
+  return duplicate(stream == standard_output ? STDOUT_FILENO : STDERR_FILENO);
 }
 
-// A reader that went away (head) has seen enough, and a descriptor that was closed at the start is
-// not wanted; anything else is a loss that nobody has asked for.
-bool is_a_loss(int error) { return error != 0 && error != EPIPE && error != EBADF; }
+// A host that joins by itself chooses a part of the name; log_name() keeps it in this folder, and
+// this keeps a link in it from leading out again.
+net::Fd open_log(int folder, const std::string& name) {
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  return net::Fd(::openat(folder, name.c_str(), flags, 0666));
+}
+
+// A reader that went away (head) has seen enough.
+bool is_a_loss(int error) { return error != EPIPE; }
 
 }  // namespace
 
 Result<std::unique_ptr<Terminal>> Terminal::open(const job::JobSpec& spec) {
   std::unique_ptr<Terminal> terminal(new Terminal(spec));
-  if (!spec.log_dir.empty()) {
-    std::error_code ec;
-    std::filesystem::create_directories(spec.log_dir, ec);
-    if (ec) return Error{fmt::format("--log-dir {}: {}", spec.log_dir, ec.message())};
-  }
-  if (!spec.events_file.empty()) {
-    terminal->events_.reset(std::fopen(spec.events_file.c_str(), "ae"));
-    if (!terminal->events_)
-      return Error{fmt::format("--events {}: {}", spec.events_file, std::strerror(errno))};
-  }
+  if (auto opened = terminal->open_logs(spec.log_dir); !opened) return opened.error();
+  if (auto opened = terminal->open_events(spec.events_file); !opened) return opened.error();
   return terminal;
 }
 
 Terminal::Terminal(const job::JobSpec& spec)
-    : label_(spec.label), quiet_(spec.quiet), explain_(spec.explain), log_dir_(spec.log_dir) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the main thread
-  writer_ = std::thread([this] { write_out(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    : label_(spec.label),
+      quiet_(spec.quiet),
+      explain_(spec.explain),
+      screen_("er-screen", lines_bytes_max,
+              {open_stream,
+               [this](const std::string&, int error) {
+                 if (is_a_loss(error)) tell_trouble("output cannot be written", error);
+               }}),
+      logs_{"the log folder " + spec.log_dir, "lines", nullptr},
+      events_{"the event file " + spec.events_file, "events", nullptr} {}
+
+Result<void> Terminal::open_logs(const std::string& folder) {
+  if (folder.empty()) return {};
+  std::error_code ec;
+  std::filesystem::create_directories(folder, ec);
+  if (!ec) {
+    log_folder_ = net::Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (log_folder_.get() < 0) ec.assign(errno, std::generic_category());
+  }
+  if (ec) return Error{fmt::format("--log-dir {}: {}", folder, ec.message())};
+  Writer::Handlers handlers{
+      [this](const std::string& name) { return open_log(log_folder_.get(), name); },
+      [this, folder](const std::string& name, int error) {
+        tell_trouble(fmt::format("{}/{}", folder, name), error);
+      }};
+  logs_.writer = std::make_unique<Writer>("er-logs", lines_bytes_max, std::move(handlers));
+  return {};
+}
+
+Result<void> Terminal::open_events(const std::string& file) {
+  if (file.empty()) return {};
+  event_file_ = net::Fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (event_file_.get() < 0)
+    return Error{fmt::format("--events {}: {}", file, net::error_text(errno))};
+  Writer::Handlers handlers{
+      [this](const std::string&) { return duplicate(event_file_.get()); },
+      [this](const std::string&, int error) { tell_trouble(events_.name, error); }};
+  events_.writer = std::make_unique<Writer>("er-events", events_bytes_max, std::move(handlers));
+  return {};
 }
 
 Terminal::~Terminal() { finish(exit_code::internal, false); }
 
+// ---------------------------------------------------------------- the end
+
 void Terminal::finish(int exit_code, bool patient) {
-  if (!writer_.joinable()) return;
-  std::unique_lock lock(mutex_);
-  closing_ = true;
-  changed_.notify_all();
-  const auto done = [this] { return written_; };
-  if (patient)
-    changed_.wait(lock, done);
-  else if (!changed_.wait_for(lock, last_write_limit, done))
-    ::_exit(exit_code);  // nobody reads: the thread cannot be ended, the process can
-  lock.unlock();
-  writer_.join();
+  const Writer::Patience hurry{.in_all = last_write_limit};
+  const Writer::Patience for_files =
+      patient ? Writer::Patience{.standstill = file_standstill} : hurry;
+  bool written = finish(logs_, for_files);
+  written = finish(events_, for_files) && written;
+  if (const std::size_t lines = screen_.refused_lines(); lines > 0) tell_refused(lines);
+  written = screen_.finish(patient ? Writer::Patience{} : hurry) && written;
+  if (!written) ::_exit(exit_code);  // a thread that stands still cannot be ended, the process can
 }
 
-void Terminal::write_out() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    if (queue_.empty()) break;
-    Chunk chunk = std::move(queue_.front());
-    queue_.pop_front();
-    std::size_t left = chunk.text.size();
-    const std::size_t lost = std::exchange(dropped_, 0);
-    lock.unlock();
-    const int error = write_all(chunk.descriptor, chunk.text, [&](std::size_t bytes) {
-      const std::lock_guard taken(mutex_);
-      left -= bytes;
-      queued_bytes_ -= bytes;
-      progress_ = std::chrono::steady_clock::now();
-    });
-    if (is_a_loss(error) && !std::exchange(write_trouble_told_, true))
-      tell(fmt::format("output cannot be written: {}; the job goes on without it",
-                       std::strerror(error)));
-    if (lost > 0)
-      tell(fmt::format("{} bytes of output were not shown, their reader was too slow", lost));
-    lock.lock();
-    queued_bytes_ -= left;
-  }
-  written_ = true;
-  changed_.notify_all();
+bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
+  if (!record.writer) return true;
+  const bool written = record.writer->finish(patience);
+  if (const std::size_t lines = record.writer->unwritten_lines(); lines > 0)
+    say(job::Tone::error,
+        fmt::format("{}: {} {} could not be written", record.name, lines, record.contents));
+  return written;
 }
 
-void Terminal::tell(std::string_view text) {
-  write_all(STDERR_FILENO, fmt::format("elasticrun: {}\n", text), [](std::size_t) {});
-}
-
-void Terminal::put(int descriptor, std::string text) {
-  const std::lock_guard lock(mutex_);
-  if (queued_bytes_ + text.size() > queue_bytes_max) {
-    dropped_ += text.size();
-    return;
-  }
-  if (queued_bytes_ == 0) progress_ = std::chrono::steady_clock::now();
-  queued_bytes_ += text.size();
-  if (!queue_.empty() && queue_.back().descriptor == descriptor)
-    queue_.back().text += text;
-  else
-    queue_.push_back({descriptor, std::move(text)});
-  changed_.notify_all();
-}
-
-bool Terminal::crowded() {
-  const std::lock_guard lock(mutex_);
-  return queued_bytes_ > queue_bytes_high &&
-         std::chrono::steady_clock::now() - progress_ < standstill;
-}
+// ---------------------------------------------------------------- what is shown and recorded
 
 void Terminal::say(job::Tone tone, std::string_view text) {
   if (tone != job::Tone::error && quiet_) return;
   if (tone == job::Tone::detail && !explain_) return;
-  put(STDERR_FILENO, fmt::format("elasticrun: {}\n", text));
+  screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", text));
+}
+
+void Terminal::show(const char* stream, std::string_view text) {
+  const WriteQueue::Gap gap = screen_.put(stream, text);
+  if (gap.ended_after > 0) tell_refused(gap.ended_after);
+}
+
+void Terminal::put(const Record& record, const std::string& file, std::string_view text,
+                   bool closes) {
+  if (!record.writer) return;
+  const WriteQueue::Gap gap = record.writer->put(file, text, closes);
+  if (gap.begins)
+    say(job::Tone::error,
+        fmt::format("{} takes no more: {} are lost until it does; the job goes on", record.name,
+                    record.contents));
+  if (gap.ended_after > 0)
+    say(job::Tone::error, fmt::format("{} takes {} again; {} were lost", record.name,
+                                      record.contents, gap.ended_after));
 }
 
 void Terminal::output(const job::Speaker& speaker, std::int32_t stream, std::string_view text) {
-  if (!log_dir_.empty()) {
-    const std::string name =
-        fmt::format("{}/{}.{}.worker{}.{}", log_dir_, speaker.host, speaker.slot,
-                    speaker.worker.value, stream == 1 ? "out" : "err");
-    auto& file = logs_[name];
-    if (!file) file.reset(std::fopen(name.c_str(), "ae"));
-    to_file(file.get(), text, name);
-  }
-  const int descriptor = stream == 1 ? STDOUT_FILENO : STDERR_FILENO;
-  if (!label_) return put(descriptor, std::string(text));
-  const std::string label = speaker.rank < 0 ? fmt::format("{}:-: ", speaker.host)
-                                             : fmt::format("{}:{}: ", speaker.host, speaker.rank);
+  put(logs_, log_name(speaker, stream), text, speaker.gone);
+  const char* const shown_on = stream == 1 ? standard_output : standard_error;
+  if (!label_) return show(shown_on, text);
+  const std::string label = speaker.rank < 0
+                                ? fmt::format("{}:-: ", speaker.host_name)
+                                : fmt::format("{}:{}: ", speaker.host_name, speaker.rank);
   std::string labelled;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
@@ -167,21 +157,29 @@ void Terminal::output(const job::Speaker& speaker, std::int32_t stream, std::str
     labelled += text.substr(0, end);
     text.remove_prefix(end);
   }
-  put(descriptor, std::move(labelled));
+  show(shown_on, labelled);
 }
 
-void Terminal::event(std::string_view json) {
-  if (events_) to_file(events_.get(), fmt::format("{}\n", json), "the event file");
+// Lines that lay in a pipe at a worker's end come later, and open its file once more.
+void Terminal::gone(const job::Speaker& speaker) {
+  if (!logs_.writer) return;
+  for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(speaker, stream));
 }
 
-// A full disk costs the record, never the training: it is said once, and each later line is tried
-// anew.
-void Terminal::to_file(std::FILE* file, std::string_view text, const std::string& name) {
-  const bool ok = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                  std::fflush(file) == 0;
-  if (ok || std::exchange(file_trouble_told_, true)) return;
+bool Terminal::crowded() { return screen_.crowded() || (logs_.writer && logs_.writer->crowded()); }
+
+void Terminal::event(std::string_view json) { put(events_, "", fmt::format("{}\n", json), false); }
+
+void Terminal::tell_refused(std::size_t lines) {
   say(job::Tone::error,
-      fmt::format("{}: {}; the job goes on without it", name, std::strerror(errno)));
+      fmt::format("{} lines of output were not shown, their reader was too slow", lines));
+}
+
+// A full disk costs the record, never the training.
+void Terminal::tell_trouble(const std::string& name, int error) {
+  const std::string why =
+      error == ELOOP ? "a symbolic link is not followed" : net::error_text(error);
+  say(job::Tone::error, fmt::format("{}: {}; the job goes on without it", name, why));
 }
 
 }  // namespace elasticrun::cli

@@ -1,23 +1,17 @@
 // What a person sees: labelled lines of the workers, our own lines, a file per worker, the event
 // file.
 //
-// A terminal that stands still (Ctrl-S, a full pipe) must not stop the job's heartbeat, so a thread
-// of its own writes, from a queue with a limit. For a reader that is slow the workers wait, as they
-// would without us; for one that has stood still for some seconds they do not: what does not fit
-// then is counted and said. Files are written at once: they are the record, the terminal is the
-// view.
+// None of them may stop the job's heartbeat (Ctrl-S, a pipe that nobody reads, a file server that
+// has gone), so each kind has a writer, with a thread and a queue with a limit. For a reader that
+// is slow the workers wait, as they would without us; for one that has stood still for some seconds
+// they do not: what does not fit then is counted and said.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
-#include <cstdio>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
+#include <string_view>
 
+#include "cli/writer.hpp"
 #include "job/sink.hpp"
 #include "job/spec.hpp"
 
@@ -25,51 +19,43 @@ namespace elasticrun::cli {
 
 class Terminal : public job::Sink {
  public:
-  // Opens the event file and makes the log folder; an error names what could not be made.
+  // Opens the event file and the log folder, which is made when it is not there; an error names
+  // what could not be. An event file that is a pipe waits for its reader, as any program does.
   static Result<std::unique_ptr<Terminal>> open(const job::JobSpec& spec);
   ~Terminal() override;
 
-  // Writes what is queued. With patience for as long as its readers take, as any program does whose
-  // output goes to less(1); without, a second, and then the process ends here with this code.
+  // Writes what is queued. With patience the terminal is waited for as long as its readers take, as
+  // by any program whose output goes to less(1), and a file until it stands still; without, each a
+  // second. What is not written then is said, and the process ends here with this code.
   void finish(int exit_code, bool patient);
 
   void say(job::Tone tone, std::string_view text) override;
   void output(const job::Speaker& speaker, std::int32_t stream, std::string_view text) override;
+  void gone(const job::Speaker& speaker) override;
   bool crowded() override;
   void event(std::string_view json) override;
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  using File = std::unique_ptr<std::FILE, Closer>;
-  struct Chunk {
-    int descriptor;
-    std::string text;
+  // Files of one kind, and what a person is told about them.
+  struct Record {
+    std::string name;
+    const char* contents;
+    std::unique_ptr<Writer> writer;  // none: not wanted
   };
 
   explicit Terminal(const job::JobSpec& spec);
-  void put(int descriptor, std::string text);
-  void write_out();
-  static void tell(std::string_view text);  // from the writer
-  void to_file(std::FILE* file, std::string_view text, const std::string& name);
+  Result<void> open_logs(const std::string& folder);
+  Result<void> open_events(const std::string& file);
+  void show(const char* stream, std::string_view text);
+  void put(const Record& record, const std::string& file, std::string_view text, bool closes);
+  bool finish(const Record& record, const Writer::Patience& patience);
+  void tell_refused(std::size_t lines);
+  void tell_trouble(const std::string& name, int error);  // from any thread
 
-  bool label_, quiet_, explain_;
-  std::string log_dir_;
-  File events_;
-  std::map<std::string, File> logs_;
-  bool file_trouble_told_ = false;
-  bool write_trouble_told_ = false;  // the writer's
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Chunk> queue_;
-  std::size_t queued_bytes_ = 0;
-  std::size_t dropped_ = 0;
-  std::chrono::steady_clock::time_point progress_;  // when the reader last took something
-  bool closing_ = false;
-  bool written_ = false;
-  std::thread writer_;
+  const bool label_, quiet_, explain_;
+  net::Fd log_folder_, event_file_;
+  Writer screen_;
+  Record logs_, events_;  // their threads speak to the screen
 };
 
 }  // namespace elasticrun::cli

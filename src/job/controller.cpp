@@ -1,8 +1,6 @@
 #include "job/controller.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -10,7 +8,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <functional>
-#include <map>
 
 #include "autoscaler/exec.hpp"
 #include "base/boot_clock.hpp"
@@ -20,10 +17,13 @@
 #include "job/host_source.hpp"
 #include "job/output_hold.hpp"
 #include "job/parcel_post.hpp"
+#include "job/pulse.hpp"
 #include "job/roster.hpp"
 #include "job/signals.hpp"
+#include "job/speakers.hpp"
+#include "job/start_orders.hpp"
 #include "job/supervisor.hpp"
-#include "launcher/environment.hpp"
+#include "job/wall_clock.hpp"
 #include "launcher/join_key.hpp"
 #include "launcher/leashed_program.hpp"
 #include "rendezvous/server.hpp"
@@ -34,15 +34,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr Duration pulse = std::chrono::milliseconds(500);
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto second = std::chrono::floor<std::chrono::seconds>(now);
-  const auto ms = (now - second) / std::chrono::milliseconds(1);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(second), ms);
-}
 
 launcher::Leash advice_leash(const JobSpec& spec) {
   const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
@@ -84,7 +76,6 @@ class Run {
 
   void feed(const SupervisorEvent& event);
   void step(const SupervisorEvent& event, Time now);
-  void beat_pulse();
   void arm();
   void act(StartAgent& action) { agents_.start(action.host); }
   void act(KillAgent& action) {
@@ -106,7 +97,7 @@ class Run {
   }
   void act(Record& action) { sink_.event(to_json(action.event, utc_now(), job_id_)); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
-  void act(Ranked& action) { speakers_[action.worker].rank = action.rank; }
+  void act(Ranked& action) { speakers_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
     advisor_->run(std::move(action.question),
                   [this](launcher::Heard heard) { feed(Advised{std::move(heard.output)}); });
@@ -131,13 +122,12 @@ class Run {
   std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::JoinKey> join_key_;
-  ParcelPost post_{spec_, [this](HostId host, const wire::ParcelPart& part) {
+  ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
   std::unique_ptr<Supervisor> supervisor_;
   asio::steady_timer wake_{io_};
-  asio::steady_timer pulse_{io_};
-  Time last_run_ = boot_now();
+  Pulse pulse_{io_, [this] { feed(Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
       io_,
@@ -148,20 +138,15 @@ class Run {
            }}};
   Signals signals_{io_, [this](int number) { signal(number); }};
 
-  std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
-  std::map<WorkerId, Speaker> speakers_;
+  std::optional<StartOrders> start_orders_;
+  Speakers speakers_;
   std::optional<Finish> finish_;
 };
 
 Result<void> Run::prepare() {
-  for (const bool here : {true, false}) {
-    auto passed = launcher::passed_environment(spec_.caller_environment, spec_.environment, here);
-    if (!passed) return passed.error();
-    passed->push_back(
-        fmt::format("ELASTICRUN_SAMPLE_MS={}",
-                    static_cast<long>(milliseconds(spec_.deadlines.sample_interval))));
-    (here ? passed_here_ : passed_elsewhere_) = std::move(*passed);
-  }
+  auto start_orders = StartOrders::make(spec_, job_id_);
+  if (!start_orders) return start_orders.error();
+  start_orders_ = std::move(*start_orders);
   auto supervisor =
       Supervisor::make(spec_, Wiring{.start_order = std::bind_front(&Run::start_order, this),
                                      .host_name = std::bind_front(&Roster::name, &roster_),
@@ -195,6 +180,8 @@ Result<void> Run::listen() {
                      .lease_ms = told.lease_ms,
                      .beat_ms = told.beat_ms,
                      .orphan_grace_ms = told.orphan_grace_ms};
+  options.port = static_cast<std::uint16_t>(spec_.port_first);
+  options.port_last = static_cast<std::uint16_t>(spec_.port_last);
   options.keys = keys_;
   options.hosts_may_join = !spec_.join_key.empty();
   options.tcp.user_timeout = spec_.deadlines.agent_timeout / 2;  // then its agent dials again
@@ -215,19 +202,12 @@ Result<void> Run::listen() {
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
     sink_.say(Tone::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
   };
-  Error last{"no port"};
-  for (int port = spec_.port_first; port <= std::max(spec_.port_first, spec_.port_last); ++port) {
-    options.port = static_cast<std::uint16_t>(port);
-    auto server = rendezvous::Server::listen(io_, options, handlers);
-    if (server) {
-      server_ = std::move(*server);
-      told.port = server_->port();
-      agents_.told(told);
-      return let_join(told);
-    }
-    last = server.error();
-  }
-  return last;
+  auto server = rendezvous::Server::listen(io_, options, handlers);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  told.port = server_->port();
+  agents_.told(told);
+  return let_join(told);
 }
 
 // Hosts may come by themselves when a person has asked for the key that lets them.
@@ -258,24 +238,10 @@ void Run::hosts_changed(const char* why) {
 }
 
 wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank) {
-  std::vector<launcher::Slot> world;
-  for (const SlotId slot : order) world.push_back({slot.host, {}, slot.index});
-  launcher::Slot& own = world[static_cast<std::size_t>(rank.value)];
-  own.host_name = roster_.name(own.host);
-  launcher::JobFacts facts{.job_id = job_id_};
-  const auto [address, port] = roster_.meeting_of(world);
-  facts.master_address = address;
-  facts.master_port = port;
-  facts.max_restarts = spec_.max_restarts.value_or(0);
-  facts.generation = supervisor_->membership().generation();
-  facts.max_batch = spec_.batch.max_batch;
-  facts.backend = spec_.backend;
-  if (!names(spec_.environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster_.gpus(own.host);
-  facts.one_gpu_visible = spec_.one_gpu_visible;
-  speakers_[id] = Speaker{id, own.host_name, own.slot, -1};
-  const auto& passed = agents_.is_here(own.host) ? passed_here_ : passed_elsewhere_;
-  wire::StartWorker start{id, own.slot, spec_.argv,
-                          launcher::worker_environment(world, rank, facts, passed), spec_.cwd};
+  const SlotId own = order[static_cast<std::size_t>(rank.value)];
+  speakers_.started({id, own.host, roster_.name(own.host), own.index});
+  wire::StartWorker start = start_orders_->order(
+      id, order, rank, supervisor_->membership().generation(), roster_, agents_.is_here(own.host));
   post_.announce(start);
   return start;
 }
@@ -284,8 +250,8 @@ wire::StartWorker Run::start_order(WorkerId id, const std::vector<SlotId>& order
 
 void Run::feed(const SupervisorEvent& event) {
   const Time now = boot_now();
-  const Duration pause = now - std::exchange(last_run_, now);
-  if (pause > 2 * pulse) step(StoodStill{pause}, now);
+  if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
+    step(StoodStill{pause}, now);
   step(event, now);
   arm();
 }
@@ -293,19 +259,6 @@ void Run::feed(const SupervisorEvent& event) {
 void Run::step(const SupervisorEvent& event, Time now) {
   for (auto& action : supervisor_->step(event, now))
     std::visit([this](auto& a) { act(a); }, action);
-}
-
-// Runs when nothing else does, so that a longer pause is one of this whole program.
-void Run::beat_pulse() {
-  pulse_.expires_after(pulse);
-  pulse_.async_wait([this](const boost::system::error_code& ec) {
-    if (ec || finish_) return;
-    if (boot_now() - last_run_ > 2 * pulse)
-      feed(Tick{});
-    else
-      last_run_ = boot_now();
-    beat_pulse();
-  });
 }
 
 void Run::arm() {
@@ -324,7 +277,7 @@ void Run::act(Finish& action) {
   advisor_.reset();
   agents_.no_more();
   server_->close();
-  pulse_.cancel();
+  pulse_.stop();
   last_exit_.expires_after(last_exit_limit);
   last_exit_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
@@ -352,7 +305,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (!report)
     return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
-    sink_.output(speakers_[output->worker], output->stream, output->text);
+    if (const Speaker* speaker = speakers_.find(host, output->worker))
+      sink_.output(*speaker, output->stream, output->text);
     output_hold_.look();
     if (supervisor_->phase() != Phase::closing) return;
   }
@@ -362,6 +316,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     post_.advise(*failed);
   if (const auto* beat = std::get_if<wire::Beat>(&*report))
     server_->acknowledged(host, beat->received);
+  if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
+    for (const Speaker& speaker : speakers_.exited(host, exited->worker)) sink_.gone(speaker);
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
@@ -393,6 +349,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
 void Run::agent_gone(HostId host, const std::string& reason) {
   server_->retire(host);
   post_.gone(host);
+  for (const Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
   const Roster::News news = roster_.down(host);
   if (news == Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
@@ -418,12 +375,16 @@ int Run::run() {
     return exit_code::nothing_started;
   }
   signals_.start();
-  beat_pulse();
+  pulse_.start();
   roster_.give(spec_.hosts);
   hosts_changed();
   source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
+  if (join_key_ && !join_key_->remove())
+    sink_.say(Tone::error, fmt::format("--join-key {}: its file system does not answer; remove it "
+                                       "yourself",
+                                       spec_.join_key));
   if (!finish_->last_words.empty())
     sink_.say(finish_->exit_code == exit_code::ok ? Tone::info : Tone::error, finish_->last_words);
   return finish_->exit_code;

@@ -14,14 +14,16 @@
 #include <string_view>
 #include <tuple>
 
+#include "launcher/file_thread.hpp"
 #include "launcher/host_line.hpp"
 
 namespace elasticrun::job {
 namespace {
 
-// The host file is small and local; looking at its times five times a second costs nothing and
-// works on any file system, where inotify sees no change that another machine makes.
+// Looking at the times of a small file five times a second costs nothing and works on any file
+// system, where inotify sees no change that another machine makes.
 constexpr Duration file_interval = std::chrono::milliseconds(200);
+constexpr Duration file_silence = std::chrono::seconds(10);  // of a file server, until it is said
 constexpr off_t file_bytes_max = 16 << 20;
 constexpr int words_lines_max = 20;
 constexpr int troubles_max = 5;  // of a program in a row, each another one
@@ -44,6 +46,18 @@ Result<std::string> text_of(const std::string& path, off_t size) {
           std::istreambuf_iterator<char>()};
 }
 
+// A file that is another than the one with the stamp `seen`.
+struct Look {
+  Stamp stamp;
+  Result<std::string> text;
+};
+
+std::optional<Look> look_at(const std::string& path, const std::optional<Stamp>& seen) {
+  const auto stamp = stamp_of(path);
+  if (!stamp || stamp == seen) return std::nullopt;
+  return Look{*stamp, text_of(path, std::get<1>(*stamp))};
+}
+
 }  // namespace
 
 launcher::Leash discovery_leash(const JobSpec& spec) {
@@ -58,6 +72,8 @@ struct HostSource::State {
   explicit State(boost::asio::io_context& io) : timer(io) {}
 
   boost::asio::steady_timer timer;
+  std::optional<launcher::FileThread> files;
+  bool silent = false;  // it was said that the file does not answer
   std::optional<launcher::LeashedProgram> discovery;
   std::vector<launcher::Host> hosts;  // as last told
   std::optional<Stamp> seen;          // of the file that was read last
@@ -69,7 +85,10 @@ struct HostSource::State {
 HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)
     : spec_(spec), handlers_(std::move(handlers)), state_(new State(io)) {
   state_->hosts = spec.hosts;
-  if (!spec.host_discovery.empty()) state_->discovery.emplace(io, discovery_leash(spec));
+  if (!spec.host_discovery.empty())
+    state_->discovery.emplace(io, discovery_leash(spec));
+  else if (!spec.hosts_file.empty())
+    state_->files.emplace(io);
 }
 
 HostSource::~HostSource() = default;
@@ -79,13 +98,14 @@ void HostSource::start() {
   say_words(spec_.discovery_words);
   if (state_->discovery)
     discover_later();
-  else if (!spec_.hosts_file.empty())
+  else if (state_->files)
     look_at_file_later();
 }
 
 void HostSource::stop() {
   state_->stopped = true;
   state_->discovery.reset();
+  state_->files.reset();
   state_->timer.cancel();
 }
 
@@ -94,22 +114,43 @@ void HostSource::stop() {
 void HostSource::look_at_file_later() {
   state_->timer.expires_after(file_interval);
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
-    if (ec || state_->stopped) return;
-    look_at_file();
-    if (!state_->stopped) look_at_file_later();
+    if (!ec && !state_->stopped) look_at_file();
   });
 }
 
 void HostSource::look_at_file() {
-  const auto stamp = stamp_of(spec_.hosts_file);
-  if (!stamp || stamp == state_->seen) return;
-  auto text = text_of(spec_.hosts_file, std::get<1>(*stamp));
-  if (text && !launcher::is_complete(*text)) return;  // half written; its time will change again
-  state_->seen = stamp;
+  say_when_silent();
+  state_->files->run([this, path = spec_.hosts_file, seen = state_->seen] {
+    return [this, look = look_at(path, seen)] {
+      state_->timer.cancel();
+      if (std::exchange(state_->silent, false))
+        handlers_.line(fmt::format("the host file {} answers again", spec_.hosts_file));
+      if (look && take_file(look->text)) state_->seen = look->stamp;
+      if (!state_->stopped) look_at_file_later();
+    };
+  });
+}
+
+void HostSource::say_when_silent() {
+  state_->timer.expires_after(file_silence);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    const bool answered = state_->timer.expiry() > boost::asio::steady_timer::clock_type::now();
+    if (ec || state_->stopped || answered) return;
+    state_->silent = true;
+    handlers_.line(
+        fmt::format("the host file {} has not answered for {:.0f} s; the hosts stay as they are",
+                    spec_.hosts_file, seconds(file_silence)));
+  });
+}
+
+// False: it is half written, and its time will change again.
+bool HostSource::take_file(const Result<std::string>& text) {
+  if (text && !launcher::is_complete(*text)) return false;
   if (text)
     take(launcher::parse_hosts(*text, spec_.hosts_file));
   else
     take(text.error());
+  return true;
 }
 
 // ---------------------------------------------------------------- the program

@@ -1,6 +1,7 @@
 // Where the job's hosts come from while it runs: the host file, read again when it changes, or
 // a program, asked again and again (a driver). Whatever goes wrong with either, the hosts stay as
-// they are, and that is said.
+// they are, and that is said. Neither is waited for: a file server that does not answer only delays
+// changes of the hosts.
 #pragma once
 
 #include <functional>
@@ -41,6 +42,8 @@ class HostSource {
   struct State;
   void look_at_file_later();
   void look_at_file();
+  void say_when_silent();
+  bool take_file(const Result<std::string>& text);
   void discover_later();
   void say_words(const std::string& words);
   void take(Result<std::vector<launcher::Host>> hosts);

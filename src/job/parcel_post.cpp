@@ -19,21 +19,24 @@ constexpr Duration window_time = std::chrono::milliseconds(500);
 }  // namespace
 
 std::optional<launcher::ParcelTrouble> ParcelPost::gather() {
+  program_is_here_ = launcher::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd);
   if (!spec_.ship) return std::nullopt;
   auto gathered = launcher::gather_parcel(spec_.argv[0], spec_.caller_environment, spec_.cwd);
   if (auto* trouble = std::get_if<launcher::ParcelTrouble>(&gathered)) return std::move(*trouble);
-  parcel_ = std::move(std::get<launcher::Parcel>(gathered));
+  parcel_ =
+      std::make_shared<const launcher::Parcel>(std::move(std::get<launcher::Parcel>(gathered)));
+  files_.emplace(io_);
   return std::nullopt;
 }
 
 void ParcelPost::announce(wire::StartWorker& order) const {
-  order.parcel = parcel_.hash;
-  order.parcel_bytes = parcel_.bytes;
+  order.parcel = parcel_->hash;
+  order.parcel_bytes = parcel_->bytes;
 }
 
 void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) {
   now_ = now;
-  if (parcel_.hash.empty() || wanted.parcel != parcel_.hash) return;
+  if (parcel_->hash.empty() || wanted.parcel != parcel_->hash) return;
   const auto found = deliveries_.find(host);
   if (wanted.taken == 0) {
     gone(host);
@@ -43,7 +46,7 @@ void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) 
   if (found == deliveries_.end()) return;  // all of it is on its way
   found->second.taken = std::clamp<std::int64_t>(wanted.taken, 0, found->second.sent);
   measure(found->second, now);
-  if (!send(host, found->second)) gone(host);
+  read(host);
 }
 
 void ParcelPost::measure(Delivery& delivery, Time now) {
@@ -67,27 +70,36 @@ void ParcelPost::next() {
     const HostId host = waiting_.front();
     waiting_.pop_front();
     Delivery& delivery = deliveries_[host];
+    delivery.number = ++deliveries_begun_;
     delivery.window = window_min;
     delivery.since = now_;
-    if (!send(host, delivery)) deliveries_.erase(host);
+    read(host);
   }
 }
 
-// False: that was all.
-bool ParcelPost::send(HostId host, Delivery& delivery) {
-  while (delivery.sent < delivery.taken + delivery.window)
-    if (!send_part(host, delivery)) return false;
-  return true;
+// The next part, when there is room for it in the window.
+void ParcelPost::read(HostId host) {
+  Delivery& delivery = deliveries_.at(host);
+  if (delivery.reading || delivery.sent >= delivery.taken + delivery.window) return;
+  delivery.reading = true;
+  files_->run([this, host, parcel = parcel_, index = delivery.file, offset = delivery.offset,
+               number = delivery.number] {
+    const launcher::ParcelFile& file = parcel->files[index];
+    const auto size = std::min<std::int64_t>(file.bytes - offset, launcher::parcel_part_bytes);
+    return [this, host, number,
+            bytes = launcher::read_part(file, offset, static_cast<std::size_t>(size))] {
+      const auto found = deliveries_.find(host);
+      if (found != deliveries_.end() && found->second.number == number) send(host, bytes);
+    };
+  });
 }
 
-bool ParcelPost::send_part(HostId host, Delivery& delivery) {
-  const launcher::ParcelFile& file = parcel_.files[delivery.file];
-  wire::ParcelPart part{.parcel = parcel_.hash, .file = file.name, .executable = file.executable};
-  const auto left = file.bytes - delivery.offset;
-  auto bytes = launcher::read_part(
-      file, delivery.offset,
-      static_cast<std::size_t>(std::min<std::int64_t>(left, launcher::parcel_part_bytes)));
-  if (bytes && bytes->empty() && left > 0)
+void ParcelPost::send(HostId host, Result<std::string> bytes) {
+  Delivery& delivery = deliveries_.at(host);
+  const launcher::ParcelFile& file = parcel_->files[delivery.file];
+  wire::ParcelPart part{.parcel = parcel_->hash, .file = file.name, .executable = file.executable};
+  delivery.reading = false;
+  if (bytes && bytes->empty() && delivery.offset < file.bytes)
     part.trouble = "'" + file.path + "' has become shorter; start the job again";
   else if (!bytes)
     part.trouble = bytes.error().text;
@@ -97,17 +109,16 @@ bool ParcelPost::send_part(HostId host, Delivery& delivery) {
   delivery.sent += size;
   delivery.offset += size;
   if (delivery.offset == file.bytes) {
-    part.last = ++delivery.file == parcel_.files.size();
+    part.last = ++delivery.file == parcel_->files.size();
     delivery.offset = 0;
   }
   send_(host, part);
-  return !part.last && part.trouble.empty();
+  if (part.last || !part.trouble.empty()) return gone(host);
+  read(host);
 }
 
 void ParcelPost::advise(wire::StartFailed& failure) const {
-  if (spec_.ship || failure.code != exit_code::not_found ||
-      !launcher::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd))
-    return;
+  if (spec_.ship || failure.code != exit_code::not_found || !program_is_here_) return;
   failure.reason += "; --ship copies it to hosts that lack it";
 }
 

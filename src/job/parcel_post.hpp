@@ -3,19 +3,22 @@
 // Each host says how much it has on its disk, and gets no more than a window beyond that: what it
 // takes in half a second. A slow host or line thus holds little memory here, and a beat never waits
 // long behind the program, be it in our queue or in those of the network. Only so many hosts are
-// served at a time, the others wait for their turn.
+// served at a time, the others wait for their turn. The files may lie on a file server that does
+// not answer, so a thread of its own reads them.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/spec.hpp"
+#include "launcher/file_thread.hpp"
 #include "launcher/parcel.hpp"
 #include "wire/messages.hpp"
 
@@ -24,9 +27,10 @@ namespace elasticrun::job {
 class ParcelPost {
  public:
   using Send = std::function<void(HostId, const wire::ParcelPart&)>;  // bulk
-  ParcelPost(const JobSpec& spec, Send send) : spec_(spec), send_(std::move(send)) {}
+  ParcelPost(boost::asio::io_context& io, const JobSpec& spec, Send send)
+      : io_(io), spec_(spec), send_(std::move(send)) {}
 
-  // Once, before anything is started; nothing to do without --ship. Else why not.
+  // Before anything is started, because it reads all of the program. Else why not.
   std::optional<launcher::ParcelTrouble> gather();
   // So that the agent knows what to ask for.
   void announce(wire::StartWorker& order) const;
@@ -38,6 +42,8 @@ class ParcelPost {
 
  private:
   struct Delivery {
+    std::uint64_t number = 0;
+    bool reading = false;  // its next part
     std::size_t file = 0;
     std::int64_t offset = 0;  // in it
     std::int64_t sent = 0;
@@ -49,15 +55,19 @@ class ParcelPost {
     std::int64_t sent_then = 0;
   };
   static void measure(Delivery& delivery, Time now);
-  // False: that was the last part.
-  bool send(HostId host, Delivery& delivery);
-  bool send_part(HostId host, Delivery& delivery);
+  void read(HostId host);
+  void send(HostId host, Result<std::string> bytes);
   void next();
 
+  boost::asio::io_context& io_;
   const JobSpec& spec_;
   const Send send_;
-  launcher::Parcel parcel_;  // without a hash: there is none
+  bool program_is_here_ = false;
+  // Without a hash there is none.
+  std::shared_ptr<const launcher::Parcel> parcel_ = std::make_shared<launcher::Parcel>();
+  std::optional<launcher::FileThread> files_;
   std::map<HostId, Delivery> deliveries_;
+  std::uint64_t deliveries_begun_ = 0;
   std::deque<HostId> waiting_;
   Time now_{};  // of the last event that said it
 };

@@ -1,4 +1,5 @@
-// Where a job's words go: a terminal and files in the program, a list in a test.
+// Where a job's words go: a terminal and files. Nothing here may wait for any of them: the thread
+// that calls sends the heartbeats.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,11 @@ enum class Tone { detail, info, error };
 // One worker's place, for labels and file names.
 struct Speaker {
   WorkerId worker;
-  std::string host;
+  HostId host;
+  std::string host_name;
   std::int32_t slot = 0;
   std::int32_t rank = -1;  // -1: not in a world yet
+  bool gone = false;       // it has exited; the last of its lines may still come
 };
 
 class Sink {
@@ -26,6 +29,8 @@ class Sink {
   virtual void say(Tone tone, std::string_view text) = 0;
   // Whole lines of a worker, newlines included. stream: 1 or 2.
   virtual void output(const Speaker& speaker, std::int32_t stream, std::string_view text) = 0;
+  // That worker has exited.
+  virtual void gone(const Speaker& speaker) = 0;
   // It would rather have no more output for a moment: its reader is slow, but reads.
   virtual bool crowded() = 0;
   // One JSON object without a newline.

@@ -19,18 +19,22 @@ const std::vector<std::string_view>& drivers() {
       "src/ctl.*",
       "src/net/",
       "src/cli/",
-      "src/base/check.*",       // ends the process
       "src/base/boot_clock.*",  // asks for the time
+      "src/base/check.*",       // ends the process
       "src/base/log.*",         // writes to the terminal
+      "src/base/quiet_thread.*",
       "src/job/agents.*",
       "src/job/controller.*",
       "src/job/event_log.*",
       "src/job/host_source.*",
       "src/job/output_hold.*",
       "src/job/parcel_post.*",
+      "src/job/pulse.*",
       "src/job/signals.*",
+      "src/job/wall_clock.*",
       "launcher/agent/",
       "launcher/descriptors.*",
+      "launcher/file_thread.*",
       "launcher/machine.*",  // asks this machine for its devices and names
       "launcher/network.*",  // and for its addresses
       "launcher/libraries.*",
@@ -39,6 +43,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/leashed_program.*",
       "launcher/start_process.hpp",
       "launcher/join_key.*",
+      "launcher/ssh/await_files.hpp",
       "launcher/ssh/child_process.*",
       "launcher/ssh/control_stream.*",
       "launcher/ssh/conversation.*",
@@ -46,6 +51,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/ssh/ssh_answers.*",
       "launcher/ssh/ssh_commands.*",
       "launcher/ssh/ssh_executor.*",
+      "launcher/ssh/ssh_files.*",
       "launcher/ssh/ssh_session*",
       "rendezvous/server.*",
       "worker/agent_courier.*",
@@ -66,7 +72,6 @@ const std::vector<std::string_view>& drivers() {
       "worker/state_image.*",  // asks the system for memory
       "worker/nccl_*",
       "worker/gpu.*",
-      "worker/quiet_thread.*",
       "worker/state_transfer.*",
   };
   return patterns;

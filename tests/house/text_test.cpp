@@ -66,6 +66,7 @@ TEST_CASE("the call rules on examples") {
       {"launcher/agent/main.cpp", "thread.detach();", 1},
       {"launcher/agent/main.cpp", "std::thread(f).detach();", 1},
       {"launcher/local_executor.cpp", "child->process.detach();", 0},
+      {"launcher/file_thread.cpp", "file_thread.detach();", 0},
       {"launcher/plan.cpp", "now = std::chrono::steady_clock::now();", 1},
       {"launcher/plan.cpp", "now = Clock::now(); t = time(nullptr);", 1},
       {"src/net/session.cpp", "now = std::chrono::steady_clock::now();", 0},

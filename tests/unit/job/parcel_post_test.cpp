@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -40,6 +41,12 @@ struct Depot {
   }
   void ask(std::uint32_t host, std::int64_t taken = 0) {
     post.asked(HostId(host), {hash, taken}, now);
+    read();
+  }
+  // What is being read is sent.
+  void read() {
+    io.restart();
+    io.run();
   }
   // How much is under way once the host takes so many bytes a second.
   std::int64_t window_at(std::uint32_t host, double bytes_per_s) {
@@ -63,13 +70,14 @@ struct Depot {
     }
   }
 
+  boost::asio::io_context io;
   JobSpec spec;
   std::string text, hash, trouble;
   Time now{};
   std::int64_t took = 0;
   std::map<HostId, std::string> came;
   std::set<HostId> ended;
-  ParcelPost post{spec, [this](HostId host, const wire::ParcelPart& part) {
+  ParcelPost post{io, spec, [this](HostId host, const wire::ParcelPart& part) {
                     CHECK(part.parcel == hash);
                     CHECK(part.bytes.size() <= launcher::parcel_part_bytes);
                     CHECK_FALSE(ended.contains(host));
@@ -127,6 +135,20 @@ TEST_CASE("a host gets a window beyond what it has, and the whole in the end") {
   CHECK(depot.got(1) == 5'000'000);
 }
 
+TEST_CASE("files are read elsewhere, and what was read for a host that has gone is not sent") {
+  Depot depot(1'000'000);
+  depot.gather();
+  depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);
+  CHECK(depot.got(1) == 0);
+  depot.post.gone(HostId(1));
+  depot.read();
+  CHECK(depot.got(1) == 0);
+  depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);
+  depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);  // its next agent
+  depot.take_all(1);
+  CHECK(depot.came[HostId(1)] == depot.text);
+}
+
 TEST_CASE("the window is what a host takes in half a second, within limits") {
   const auto near = [](std::int64_t window, std::int64_t wanted) {
     return window >= wanted && window < wanted + part_bytes;
@@ -146,6 +168,7 @@ TEST_CASE("what a host claims is data") {
   depot.ask(1, 100);  // has not begun
   CHECK(depot.got(1) == 0);
   depot.post.asked(HostId(1), {"another", 0}, depot.now);
+  depot.read();
   CHECK(depot.got(1) == 0);
   depot.ask(1);
   for (const std::int64_t taken : {std::int64_t{-5}, std::numeric_limits<std::int64_t>::min(),
@@ -169,6 +192,7 @@ TEST_CASE("hosts wait for their turn, and one that goes gives its turn to the ne
   CHECK(depot.got(34) == 0);
   depot.post.gone(HostId(34));
   depot.post.gone(HostId(6));
+  depot.read();
   CHECK(depot.got(34) == 0);
   CHECK(depot.got(35) >= first_window);
   depot.came.erase(HostId(6));
@@ -196,6 +220,7 @@ TEST_CASE("--ship is advised where it would help") {
   depot.spec.ship = false;
   const auto advised = [&](int code) {
     wire::StartFailed failure{WorkerId(1), code, "not found"};
+    depot.gather();
     depot.post.advise(failure);
     return failure.reason;
   };

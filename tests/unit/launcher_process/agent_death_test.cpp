@@ -171,7 +171,7 @@ TEST_CASE("the controller's connection breaks: it is dialled again, and no worke
   const net::Fd daemon = c.process_named_by(1);
   for (int i = 1; i <= 20; ++i) {
     c.agent->abort();
-    CHECK(c.until([&] { return c.resumed == i && c.agent; }));
+    REQUIRE(c.until([&] { return c.resumed == i && c.agent && c.beats > 0; }));
   }
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);

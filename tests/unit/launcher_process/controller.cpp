@@ -67,6 +67,7 @@ Controller::Controller(const std::function<void(AgentStart&)>& change, bool up) 
           [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                  const net::Peer&) {
             agent_pid = hello.pid;
+            beats = 0;
             agent = std::move(session);
             agent->start({.on_frame = [this](WorkerId w, std::string_view p) { frame(w, p); },
                           .on_close = [this](const std::string&) { hung_up(); }});
@@ -200,6 +201,7 @@ void Controller::take(const wire::FromAgent& message) {
     const Time now = std::chrono::steady_clock::now();
     if (last_beat_ != Time{}) longest_silence = std::max(longest_silence, now - last_beat_);
     last_beat_ = now;
+    ++beats;
     if (beating && agent) send(*beat);
   }
 }

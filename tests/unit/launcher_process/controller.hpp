@@ -70,6 +70,7 @@ class Controller {
   Duration up_after{};         // from the start of the program to the greeting
   Duration longest_silence{};  // between two beats
   bool beating = true;         // whether we send beats
+  int beats = 0;               // heard over the present connection
   int resumed = 0;             // how often the agent has dialled again
   std::string refuse;          // what it is told then, if it is not wanted back
   std::unique_ptr<net::Session> agent;
@@ -78,10 +79,9 @@ class Controller {
  private:
   void frame(WorkerId worker, std::string_view payload);
   void take(const wire::FromAgent& message);
-
-  std::string directory_;
   void hung_up();
 
+  std::string directory_;
   std::unique_ptr<net::Listener> listener_;
   std::uint64_t received_ = 0;  // counted frames, over earlier connections
   Time last_beat_{};

@@ -30,7 +30,7 @@ TEST_CASE("a program runs though a descriptor of ours was closed behind our back
   asio::co_spawn(
       io,
       [&]() -> asio::awaitable<void> {
-        Result<CommandResult> ran = co_await run_command(io, "echo", words);
+        Result<CommandResult> ran = co_await run_command(io, "/bin/echo", words);
         if (ran) result = *ran;
       },
       asio::detached);

@@ -1,11 +1,11 @@
-#include "worker/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 
 #include <pthread.h>
 
 #include <csignal>
 #include <utility>
 
-namespace elasticrun::worker {
+namespace elasticrun {
 
 std::thread start_quiet_thread(const char* name, std::function<void()> body) {
   sigset_t all, before;
@@ -22,4 +22,4 @@ std::thread start_quiet_thread(const char* name, std::function<void()> body) {
   }
 }
 
-}  // namespace elasticrun::worker
+}  // namespace elasticrun

@@ -1,0 +1,11 @@
+// The time of day, for people (a driver).
+#pragma once
+
+#include <string>
+
+namespace elasticrun::job {
+
+// "2026-11-22T07:23:05.123Z"
+std::string utc_now();
+
+}  // namespace elasticrun::job
