@@ -30,6 +30,11 @@ bool Membership::is_member(WorkerId worker) const {
   return std::ranges::count(seats_.order(), worker) > 0;
 }
 
+bool Membership::may_step(WorkerId worker) const {
+  if (!forming_ || !forming_->going) return is_member(worker);
+  return std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0;
+}
+
 bool Membership::is_leaving(WorkerId worker) const {
   return std::ranges::count(leaving_, worker) > 0;
 }
@@ -225,6 +230,7 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   const auto all = participants();
   if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
   forming_->going = true;
+  went_ = forming_->world.generation;
   forming_->report.prepare = now - forming_->since;
   state_born_ = true;
   if (forming_->at_once) seats_ = forming_->seats;

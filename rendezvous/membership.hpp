@@ -172,11 +172,15 @@ class Membership {
   // In rank order: the running world, or who waits for one with its state.
   std::vector<WorkerId> members() const { return seats_.order(); }
   bool is_member(WorkerId worker) const;
+  // In a world that has stepped, or in one that was told to go.
+  bool may_step(WorkerId worker) const;
   // Out of the world, but keeps its state until that has stepped.
   bool is_leaving(WorkerId worker) const;
   // In train and not released: its end now would be a failure.
   bool is_training(WorkerId worker) const;
   Generation generation() const { return last_; }
+  // The newest world that may have stepped.
+  Generation stepping() const { return went_; }
 
  private:
   static constexpr int failed_forms_max = 5;
@@ -294,6 +298,7 @@ class Membership {
   std::vector<WorkerId> leaving_;   // out of the running world, until it has committed once
   std::string abort_reason_;        // why the next forced world forms
   Generation last_;                 // newest allocated
+  Generation went_;                 // newest that was told to go
   bool state_born_ = false;         // a world was told to go: from here on state can be lost
   Step newest_seen_ = no_state;     // in any letter, ever
   bool closed_by_answer_ = true;    // every world that ever stepped

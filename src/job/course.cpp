@@ -186,8 +186,14 @@ void Supervisor::on(rendezvous::BelowMinimum& below, Time now) {
   if (below.have == 0 && ended_by_mistake("", now)) return;
   happen(Happening::below_minimum);
   if (short_since_ == never) short_since_ = now;
-  say(Tone::error, fmt::format("{} of at least {} workers are left; waiting up to {} for more",
-                               below.have, below.need, to_text(spec_.deadlines.minimum_timeout)));
+  const std::string patience = to_text(spec_.deadlines.minimum_timeout);
+  say(Tone::error,
+      needs_keeper() && below.have >= spec_.limits.min
+          ? fmt::format("one worker is left and keeps the state: its step is repeated with another "
+                        "one, which is waited for up to {}",
+                        patience)
+          : fmt::format("{} of at least {} workers are left; waiting up to {} for more", below.have,
+                        below.need, patience));
 }
 
 void Supervisor::on(rendezvous::StateLost& lost, Time now) {

@@ -21,6 +21,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   const Worker worker = *found;
   const std::string name = name_of(id);
   const bool training = membership_.is_training(id);
+  const bool in_step = training && membership_.may_step(id);
   const bool clean = code == 0 && signal == 0;
   const bool expected = worker.expected || ending();
   const std::string why = worker.trouble.empty() ? how : worker.trouble;
@@ -52,7 +53,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
       const Tone tone = with_host ? Tone::detail : Tone::error;
       failure(worker.slot, member, fmt::format("{} {}", name, text), tone, now);
       // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
-      if (own_doing && member && training && signal != SIGKILL)
+      if (own_doing && in_step && signal != SIGKILL)
         step_killed(fmt::format("{} {}", name, text), now);
       // The next one there would be waited for as long; the others begin without it.
       if (given_up && !worker.ready) pool_.slot_failed(worker.slot, now);
@@ -62,7 +63,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
 }
 
 void Supervisor::step_killed(const std::string& who, Time now) {
-  poison_.died(who);
+  poison_.died(who, membership_.stepping());
   if (poison_.certain()) end(exit_code::budget_spent, poison_.words(), now);
 }
 

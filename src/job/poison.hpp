@@ -21,8 +21,8 @@ class Poison {
  public:
   static constexpr int attempts_max = 3;
 
-  // A member has died by itself; `who` and how, for a person.
-  void died(const std::string& who);
+  // A member of this world has died by itself; `who` and how, for a person.
+  void died(const std::string& who, Generation world);
   // The next world begins from this committed step.
   void world_formed(Step step);
   // A step is committed: one beyond that settles it.
@@ -38,8 +38,9 @@ class Poison {
 
  private:
   int attempts_ = 0;
-  bool counted_ = false;  // this attempt's first death
+  Generation counted_;  // the world of the last attempt
   std::optional<Step> from_;
+  Step last_;  // that is known to be committed
   std::vector<std::string> dead_;
   std::string samples_;
 };

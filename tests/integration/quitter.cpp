@@ -31,6 +31,15 @@ bool quits(std::string_view how, const elasticrun::Job& job, const elasticrun::S
   return how == "always" || (how == "once" && is_first());
 }
 
+// All make the same mistake in the same step: nobody is told of it before it has made its own.
+void fail_with_all(const elasticrun::World& world) {
+  static constexpr auto mark = [](int rank) { return "fails-" + std::to_string(rank); };
+  ::close(::open(mark(world.rank()).c_str(), O_CREAT | O_WRONLY, 0600));
+  for (int rank = 0; rank < world.size(); ++rank)
+    while (::access(mark(rank).c_str(), F_OK) != 0) ::usleep(1000);
+  std::_Exit(3);
+}
+
 void train(std::string_view how) {
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
@@ -40,7 +49,7 @@ void train(std::string_view how) {
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
         if (quits(how, job, step)) std::_Exit(0);
-        if (how == "fail" && step.number() == quits_in_step) std::_Exit(3);
+        if (how == "fail" && step.number() == quits_in_step) fail_with_all(job.world());
       },
       [&](elasticrun::Step& step) {
         for (double& weight : weights) weight += static_cast<double>(step.number());
