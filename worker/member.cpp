@@ -131,7 +131,12 @@ bool Member::begin_compute(Time now) {
 }
 
 bool Member::may_apply(double votes, Time now) {
-  if (!lease_holds(now) || phase_ != Phase::compute || evicted_) return false;
+  if (phase_ != Phase::compute || evicted_) return false;
+  if (!lease_holds(now)) {
+    // The others may have applied this step: when the lease turns out to go on, this world cannot.
+    broken(GroupBroken("the lease of its host had ended"));
+    return false;
+  }
   // Exact in a float up to 2^24 members.
   agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
   phase_ = Phase::apply;
@@ -241,10 +246,15 @@ void Member::on(const wire::Release& release) {
   released_call_ = std::max(released_call_, release.call);
 }
 
-void Member::on(const wire::Lease& lease) { lease_ends_ = Time(Duration(lease.ends_ns)); }
+// One that comes late, because this process did not run, is good all the same: an agent whose lease
+// has ended sends no more of them.
+void Member::on(const wire::Lease& lease) {
+  lease_ends_ = Time(Duration(lease.ends_ns));
+  lease_over_ = false;
+}
 
 bool Member::lease_holds(Time now) {
-  lease_over_ |= now >= lease_ends_;
+  lease_over_ = now >= lease_ends_;
   return !lease_over_;
 }
 

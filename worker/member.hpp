@@ -175,7 +175,7 @@ class Member {
   std::int64_t call_ = 0;
   std::optional<std::string> due_;  // dismissed, at the end of this step
   Time lease_ends_ = never;
-  bool lease_over_ = false;  // then the agent is late to kill us, and nothing is done any more
+  bool lease_over_ = false;  // as far as is known; then nothing is begun or applied
   bool evicted_ = false;
   std::string dismissed_;
   std::vector<MemberAction> outbox_;

@@ -22,7 +22,7 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       rng_(mix(scene.seed)),
       plane_(queue_, rng_),
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min),
-      stage_{scene_, queue_, rng_, plane_, invariants_, {}} {
+      stage_{scene_, queue_, rng_, plane_, invariants_, {}, {}} {
   job::Wiring wiring;
   wiring.start_order = [this](WorkerId id, const std::vector<job::SlotId>& order, Rank rank) {
     const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
@@ -63,6 +63,7 @@ Outcome Cluster::run() {
 
 void Cluster::feed(const job::SupervisorEvent& event) {
   if (!controller_alive_) return;
+  if (stands_still_) return missed_.push_back(event);
   const bool ended = !supervisor_->end_reason().empty();
   const auto actions = supervisor_->step(event, queue_.now());
   if (!ended && supervisor_->end_reason().find("state lost") != std::string::npos)
@@ -111,6 +112,8 @@ void Cluster::act(const job::StartAgent& action) {
   Agent::Handlers handlers;
   handlers.up = [this, host] { feed(job::HostUp{host}); };
   handlers.down = [this, host](const std::string& reason) { feed(job::HostDown{host, reason}); };
+  handlers.away = [this, host] { feed(job::HostAway{host, "the connection was reset"}); };
+  handlers.back = [this, host] { feed(job::HostBack{host}); };
   handlers.letter = [this](WorkerId worker, wire::FromWorker letter) {
     if (tell_ && !std::holds_alternative<wire::Sample>(letter))
       told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
@@ -128,7 +131,7 @@ void Cluster::act(const job::StartAgent& action) {
 void Cluster::act(const job::KillAgent& action) {
   auto& runs = agents_[action.host];
   if (runs.empty()) return;
-  runs.back()->close("the controller gave the host up");
+  runs.back()->close(launcher::GivenUp{"its host was given up"});
   runs.back()->kill();
   queue_.after(stage_.between_us(100, 5000), [this, host = action.host] {
     feed(job::HostDown{host, "the agent was killed"});
@@ -165,7 +168,7 @@ void Cluster::act(const job::Finish& action) {
                        finished_models());
   controller_alive_ = false;
   for (const auto& [host, runs] : agents_)
-    for (const auto& agent : runs) agent->close("the controller has ended");
+    for (const auto& agent : runs) agent->close(launcher::ControllerLost{"the job is over"});
   watch_for_the_end();
   queue_.after(stage_.between_us(1, 1000), [this] {
     invariants_.after_finish(supervisor_->step(job::Tick{}, queue_.now()).size());

@@ -57,6 +57,9 @@ class Cluster {
   void shrink_and_cut();
   void kill_one();
   void lose_gpu();
+  void reset_connections();
+  void stop_controller(Duration time);
+  void spoil_a_link();
   void heal_all();
   std::shared_ptr<Agent> some_agent();
   std::shared_ptr<Process> some_process();
@@ -82,6 +85,8 @@ class Cluster {
   Time last_tick_{};
   int idle_ticks_ = 0;  // in a row, in which no time went by
   bool controller_alive_ = true;
+  bool stands_still_ = false;
+  std::vector<job::SupervisorEvent> missed_;  // meanwhile
   bool interrupted_ = false;
   bool somebody_left_ = false;
   Time begin_{};

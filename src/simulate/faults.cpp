@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <utility>
 
 #include "simulate/cluster.hpp"
 
@@ -64,7 +65,45 @@ void Cluster::lose_gpu() {
   set_slots(supervisor_->pool().slots());
 }
 
+// A firewall that forgets one connection, or all of them. Who dials late is lost, as one that is
+// silent is.
+void Cluster::reset_connections() {
+  const bool all = rng_.chance(0.5);
+  const auto one = some_agent();
+  told(all ? "fault: all connections are reset" : "fault: a connection is reset");
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs) {
+      if (!all && agent != one) continue;
+      const bool late = rng_.chance(0.1);
+      if (late)
+        for (const auto& [id, process] : agent->workers()) touched_.insert(id);
+      agent->reset(late ? stage_.between_us(50'000, 600'000) : stage_.between_us(100, 50'000));
+    }
+}
+
+// Ctrl-Z, or a machine that is moved.
+void Cluster::stop_controller(Duration time) {
+  told(fmt::format("fault: the controller stands still for {}", to_text(time)));
+  stands_still_ = true;
+  queue_.after(time, [this, time] {
+    stands_still_ = false;
+    feed(job::StoodStill{time});
+    for (const auto& event : std::exchange(missed_, {})) feed(event);
+  });
+}
+
+// To one that starts: it greets its peers, and large messages do not pass.
+void Cluster::spoil_a_link() {
+  const auto process = some_process();
+  if (!process || process->member().committed() != no_state) return;
+  told(fmt::format("fault: no state reaches worker {}", process->id().value));
+  stage_.unreachable.insert(process->id());
+}
+
 void Cluster::one_fault() {
+  if (rng_.chance(0.15)) return reset_connections();
+  if (rng_.chance(0.1)) return spoil_a_link();
+  if (rng_.chance(0.05)) return stop_controller(std::chrono::milliseconds(5 + rng_.below(400)));
   const auto what = rng_.below(100);
   if (what < 20) return lose_gpu();
   if (what < 40) return kill_one();
@@ -100,9 +139,9 @@ void Cluster::one_fault() {
   }
   if (what < 88) {
     const bool workers = rng_.chance(0.5);
-    const Duration pause = agent->freeze(workers, time);
-    return told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
-                            to_text(pause)));
+    told(fmt::format("fault: an agent{} is frozen for {}", workers ? " and its host" : "",
+                     to_text(time)));
+    return agent->freeze(workers, time);
   }
   if (what < 95) {
     told("fault: an agent is killed");
@@ -112,10 +151,10 @@ void Cluster::one_fault() {
   agent->lose_power();
 }
 
-// The change that could give two worlds: those who leave hear of it, those who stay are cut off and
-// go on beside whatever forms without them.
+// The change that could give two worlds: those who leave hear of it, those who stay are cut off, or
+// their agent does not run, and go on beside whatever forms without them.
 void Cluster::shrink_and_cut() {
-  told("a person wants 1 worker, and its host is cut off");
+  told("a person wants 1 worker, and its host is cut off, or its agent frozen");
   feed(job::Scale{1});
   const auto members = supervisor_->membership().members();
   if (members.empty()) return;
@@ -123,8 +162,11 @@ void Cluster::shrink_and_cut() {
   if (worker == supervisor_->pool().workers().end()) return;
   const auto agent = agents_[worker->second.slot.host].back();
   for (const auto& [id, process] : agent->workers()) touched_.insert(id);
-  queue_.after(stage_.between_us(1000, 40'000), [agent] { agent->cut(); });
-  queue_.after(stage_.between_us(200'000, 400'000), [agent] { agent->heal(); });
+  const Duration soon = stage_.between_us(1000, 40'000),
+                 later = stage_.between_us(200'000, 900'000);
+  if (rng_.chance(0.5)) return queue_.after(soon, [agent, later] { agent->freeze(false, later); });
+  queue_.after(soon, [agent] { agent->cut(); });
+  queue_.after(later, [agent] { agent->heal(); });
 }
 
 void Cluster::person() {
@@ -153,6 +195,7 @@ void Cluster::person() {
 // From here on nothing goes wrong any more, so the job must come to its end.
 void Cluster::heal_all() {
   told("everything is healed");
+  stage_.unreachable.clear();
   for (const auto& [host, runs] : agents_)
     for (const auto& agent : runs) {
       agent->heal();
@@ -163,7 +206,7 @@ void Cluster::heal_all() {
     told("the controller is killed");
     controller_alive_ = false;
     for (const auto& [host, runs] : agents_)
-      for (const auto& agent : runs) agent->close("the connection was closed");
+      for (const auto& agent : runs) agent->close(launcher::ControllerLost{"its port is closed"});
     return watch_for_the_end();
   }
   set_slots(all_slots_);

@@ -52,7 +52,7 @@ void Agent::up(std::function<void()> message) {
 }
 
 void Agent::order(wire::ToAgent order) {
-  if (closed_) return;
+  if (closed_ || (away_ && std::holds_alternative<wire::Beat>(order))) return;
   down_.send([this, self = shared_from_this(), order = std::move(order)] {
     now_or_thawed([this, order] { std::visit([this](const auto& o) { take(o); }, order); });
   });
@@ -68,11 +68,9 @@ void Agent::deliver(WorkerId worker, wire::ToWorker letter) {
   });
 }
 
-void Agent::close(const std::string& reason) {
-  if (std::exchange(closed_, true)) return;
-  down_.send([this, self = shared_from_this(), reason] {
-    now_or_thawed([this, reason] { feed(launcher::ControllerLost{reason}); });
-  });
+void Agent::close(launcher::AgentEvent why) {
+  if (std::exchange(closed_, why) || away_) return;
+  down_.send([this, self = shared_from_this(), why] { now_or_thawed([this, why] { feed(why); }); });
 }
 
 void Agent::kill() {
@@ -95,6 +93,12 @@ void Agent::feed(const launcher::AgentEvent& event) {
   if (!alive_) return;
   for (const auto& action : core_.step(event, stage_.queue.now())) act(action);
   if (alive_) arm();
+}
+
+void Agent::take(const wire::Beat& beat) {
+  feed(beat);
+  const wire::ToWorker lease = wire::Lease{core_.lease_ends().time_since_epoch().count()};
+  for (const auto& [id, worker] : workers_) worker->receive(lease);
 }
 
 void Agent::act(const launcher::AgentAction& action) {
@@ -145,9 +149,10 @@ void Agent::kill_worker(WorkerId worker) {
   stage_.queue.after(stage_.between_us(10, 500), [p = process->second] { p->die(0, SIGKILL); });
 }
 
-// The kernel closes its end; what it had sent arrives first.
+// The kernel closes its end, or the guardian says so; what it had sent arrives first.
 void Agent::ended(const std::string& reason) {
   alive_ = false;
+  if (std::exchange(away_, false)) heal();
   up([this, reason] { handlers_.down(reason); });
 }
 
@@ -161,18 +166,38 @@ void Agent::cut() {
 
 void Agent::heal() {
   cut_ = false;
+  if (away_) return;
   up_.heal();
   down_.heal();
 }
 
-Duration Agent::freeze(bool workers, Duration time) {
-  const Duration lease = core_.lease_ends() - stage_.queue.now();
-  if (!workers) time = std::min(time, lease);
+// What is under way and not acknowledged is sent again, in order, over the next connection.
+void Agent::reset(Duration time) {
+  if (!alive_ || closed_ || std::exchange(away_, true)) return;
+  up_.cut();
+  down_.cut();
+  handlers_.away();
+  now_or_thawed([this] { feed(launcher::ConnectionLost{}); });
+  stage_.queue.after(time, [self = shared_from_this()] { self->dial(); });
+}
+
+void Agent::dial() {
+  if (!alive_) return;
+  if (frozen_ || cut_)
+    return stage_.queue.after(std::chrono::milliseconds(20),
+                              [self = shared_from_this()] { self->dial(); });
+  if (closed_) return feed(*closed_);
+  away_ = false;
+  handlers_.back();
+  heal();
+  feed(launcher::Reconnected{});
+}
+
+void Agent::freeze(bool workers, Duration time) {
   frozen_ = true;
   for (const auto& [id, worker] : workers_)
     if (workers) worker->freeze();
   stage_.queue.after(time, [self = shared_from_this()] { self->thaw(); });
-  return time;
 }
 
 void Agent::thaw() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   struct Handlers {  // at the controller's end
     std::function<void()> up;
     std::function<void(const std::string& reason)> down;
+    std::function<void()> away, back;  // its connection was reset; it has dialled again
     std::function<void(WorkerId, wire::FromWorker)> letter;
     std::function<void(wire::FromAgent)> report;
   };
@@ -48,14 +50,16 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // ---- the controller's end
   void order(wire::ToAgent order);
   void deliver(WorkerId worker, wire::ToWorker letter);
-  void close(const std::string& reason);  // it hears no more of this agent
-  void kill();                            // the executor's kill, where it can be reached
+  // It hears no more of this agent: it has given the host up, or is gone itself.
+  void close(launcher::AgentEvent why);
+  void kill();  // the executor's kill, where it can be reached
   // ---- what happens to it
   void cut();
   void heal();
-  // For that time; returns it. Alone, while its workers go on, it is frozen no longer than its
-  // lease lasts: nobody else enforces that, and the design does not claim to survive it.
-  Duration freeze(bool workers, Duration time);
+  // Resets the connection; the agent has dialled again after that time, if it can.
+  void reset(Duration time);
+  // With its workers or alone, for that time.
+  void freeze(bool workers, Duration time);
   void thaw();
   void crash();       // its guardian cleans up
   void lose_power();  // nobody says a word
@@ -67,7 +71,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
  private:
   void take(const wire::ParcelPart&) {}  // every program is there
   void take(const wire::HoldOutput&) {}  // and none prints anything
+  void take(const wire::Beat& beat);
   void take(const auto& order) { feed(order); }
+  void dial();
   void feed(const launcher::AgentEvent& event);
   void act(const launcher::AgentAction& action);
   void spawn(const wire::StartWorker& order);
@@ -82,7 +88,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
   launcher::AgentCore core_;
   Link up_, down_;
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
-  bool alive_ = true, frozen_ = false, cut_ = false, closed_ = false;
+  bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
+  std::optional<launcher::AgentEvent> closed_;  // why, when the controller hears no more of it
   Time armed_ = never;
   std::vector<std::function<void()>> deferred_;
 };

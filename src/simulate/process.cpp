@@ -1,5 +1,6 @@
 #include "simulate/process.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -171,6 +172,7 @@ void Process::enter() {
   bool all_hold = true;
   for (const auto& member : world.members) all_hold &= member.holds_state;
   if (all_hold) return later(stage_.between_us(1, 100), [this] { entered(model_); });
+  if (transfer_fails()) return;
   if (member_.holds_state()) stage_.holders[g].push_back(model_);
   const auto complete = [this, g] { stage_.invariants.transferred(g, stage_.holders[g]); };
   stage_.plane.collective(g, id_, index_++, 0, complete,
@@ -185,6 +187,29 @@ void Process::enter() {
                               entered(stage_.holders[g].front());
                             });
                           });
+}
+
+// Whoever sends to the unreachable member says so, and it of the one who does; the others find a
+// peer that has hung up.
+bool Process::transfer_fails() {
+  const auto& members = member_.world().members;
+  const auto receives = [&](const wire::Member& m) {
+    return !m.holds_state && stage_.unreachable.contains(m.worker);
+  };
+  const auto victim = std::ranges::find_if(members, receives);
+  if (victim == members.end()) return false;
+  const auto source = std::ranges::find(members, true, &wire::Member::holds_state);
+  const auto peer = victim->worker == id_ ? source : victim;
+  const bool messenger = !member_.holds_state() && victim->worker != id_;
+  const worker::PeerTrouble trouble{static_cast<int>(peer - members.begin()), messenger,
+                                    messenger ? "closed by peer" : "timed out"};
+  later(stage_.between_us(10, 100'000), [this, trouble] {
+    busy_ = false;
+    member_.broken(worker::GroupBroken("the transfer broke", {trouble}));
+    do_outbox();
+    pump();
+  });
+  return true;
 }
 
 void Process::entered(const Model& received) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "simulate/invariants.hpp"
@@ -23,6 +24,7 @@ struct Stage {
   Plane& plane;
   Invariants& invariants;
   std::map<Generation, std::vector<Model>> holders;  // what each member that has the state sends
+  std::set<WorkerId> unreachable;                    // for large messages: no state arrives there
 
   Duration between_us(int low, int high) {
     return std::chrono::microseconds(
@@ -64,6 +66,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void pump();
   void enter();
   void entered(const Model& received);
+  bool transfer_fails();
   void step();
   void reduced(Generation generation, std::optional<double> votes);
   void applied(Generation generation);

@@ -48,6 +48,9 @@ MUTATIONS = [
              "  if (now < safe_at() && !state_is_lost()) return;\n", ""),
     Mutation("never two worlds", "launcher/agent/agent_core.cpp",
              "    kill_all(now);\n    lease_ends_ = never;\n", "    lease_ends_ = never;\n"),
+    Mutation("never two worlds", "worker/member.cpp",
+             "  lease_over_ = now >= lease_ends_;\n",
+             "  lease_over_ = now >= lease_ends_ + std::chrono::hours(1);\n"),
     # ---- the gate
     Mutation("nothing commits after the answer", "worker/member.cpp",
              "  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();\n",
