@@ -40,7 +40,15 @@ void Membership::count_failure(Time now) {
 // all.
 bool Membership::failed_too_often(Time now) const {
   const bool for_long = failed_forms_ > 1 && now >= failing_since_ + options_.prepare_timeout;
-  return for_long || failed_forms_ > failed_forms_max;
+  const bool for_a_while = now >= failing_since_ + failing_min;
+  return for_long || (failed_forms_ > failed_forms_max && for_a_while);
+}
+
+// What fails at once may be well in a moment: a firewall is reloaded, a machine short of ports.
+Duration Membership::form_pause() const {
+  if (failed_forms_ < 2) return Duration::zero();
+  return std::min<Duration>(form_pause_min * (1 << std::min(failed_forms_ - 2, 10)),
+                            form_pause_max);
 }
 
 // Of the newest state; 0: there are several, or none.
@@ -71,24 +79,28 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
   }
   auto blamed = complaints_.verdict(newcomers, members, only_holder());
   // Nobody is named and nobody died. A world that has stepped goes on without its newcomers; among
-  // those who have not, somebody has to go when it fails for ever.
-  if (blamed.empty() && !aborted.somebody_died && !aborted.newcomers.empty()) {
+  // those who have not, somebody has to go when it fails for ever, and so has the one who says so
+  // each time.
+  if (blamed.empty() && !aborted.somebody_died) {
     for (const WorkerId worker : newcomers)
       if (!members.empty() && std::ranges::count(aborted.newcomers, worker) > 0)
         blamed.push_back({worker, abort_reason_});
-    if (members.empty() && failed_too_often(now))
+    if (members.empty() && failed_too_often(now) && !aborted.newcomers.empty())
       blamed.push_back({aborted.newcomers.back(), abort_reason_});
+    if (aborted.newcomers.empty() && members.contains(aborted.messenger))
+      blamed.push_back({aborted.messenger, abort_reason_});
   }
+  const bool too_often = failed_too_often(now);
   for (Blamed& one : blamed) {
     if (newcomers.contains(one.worker)) {
       left_out.insert(one.worker);
       seats_.vacate(one.worker);
       leave_out(one.worker, std::move(one.why));
-    } else if (failed_too_often(now)) {
-      give_up({one.worker}, one.why, now);
+    } else if (too_often && std::exchange(failed_forms_, 0) > 0) {
+      give_up({one.worker}, one.why, now);  // one at a time: the others may be well without it
     }
   }
-  if (failed_too_often(now)) failed_forms_ = 0;
+  if (too_often) failed_forms_ = 0;
   return left_out;
 }
 

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <tuple>
 
 namespace elasticrun::rendezvous {
 
 void Complaints::add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late) {
-  for (const wire::Complaint& complaint : complaints) edges_.push_back({from, complaint, late});
+  auto known = static_cast<std::size_t>(std::ranges::count(edges_, from, &Edge::from));
+  for (const wire::Complaint& complaint : complaints)
+    if (++known <= of_one_max) edges_.push_back({from, complaint, late});
 }
 
 bool Complaints::has_complained(WorkerId worker) const {
@@ -40,23 +43,23 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
                          [&](const Edge& edge) { return !waits(edge.complaint.about); });
   if (open.empty()) open = waiting;
 
-  const auto accusers = [&](WorkerId worker) {
-    std::set<WorkerId> from;
-    for (const Edge& edge : open)
-      if (edge.complaint.about == worker) from.insert(edge.from);
-    return from.size();
-  };
-  const auto may_be_blamed = [&](WorkerId worker, const Edge& edge) {
-    return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about);
-  };
   std::vector<Blamed> blamed;
   while (!open.empty()) {
+    std::map<WorkerId, std::set<WorkerId>> troubled;  // each with whom it has trouble
+    for (const Edge& edge : open) {
+      troubled[edge.from].insert(edge.complaint.about);
+      troubled[edge.complaint.about].insert(edge.from);
+    }
+    const auto may_be_blamed = [&](WorkerId worker, const Edge& edge) {
+      return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about ||
+                                  troubled.at(worker).size() > 1);
+    };
     std::optional<std::tuple<bool, std::size_t, WorkerId>> worst;
     for (const Edge& edge : open)
       for (const WorkerId worker : {edge.from, edge.complaint.about})
         if (may_be_blamed(worker, edge))
           worst = std::max(worst, std::optional(std::tuple(newcomers.contains(worker),
-                                                           accusers(worker), worker)));
+                                                           troubled.at(worker).size(), worker)));
     // What is left is about the one who is needed: then it is the other end that has to go.
     const WorkerId guilty = worst ? std::get<WorkerId>(*worst) : open.front().from;
     if (guilty == needed) break;

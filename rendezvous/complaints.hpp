@@ -4,7 +4,8 @@
 // not the one at fault: a rank that fails closes its connections, and its neighbours complain about
 // that. So all members say whom they had trouble with, and the fewest whose absence settles every
 // complaint are to blame: newcomers before members, since nobody needs them yet, and then those
-// whom most complain about. A member is never blamed for its own words alone.
+// who have trouble with most others: one that can reach nobody names many who are well. A member is
+// never blamed for its own words about one other alone.
 //
 // Greedy and not exact: the smallest cover of a graph is hard to find, and one bad link or one bad
 // worker at a time is what happens. Pure.
@@ -41,6 +42,9 @@ class Complaints {
     bool late = false;
   };
   bool has_complained(WorkerId worker) const;
+
+  // More of one worker say nothing new, and what comes from the network has a limit.
+  static constexpr std::size_t of_one_max = 16;
 
   std::vector<Edge> edges_;  // in the order in which they came
 };

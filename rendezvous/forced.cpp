@@ -57,6 +57,7 @@ void Membership::hear(WorkerId worker, const wire::Broken& broken, Time now) {
                       : fmt::format("worker {}: {}", worker.value, broken.reason),
               now);
   aborting_->hearsay = hung_up;
+  aborting_->messenger = worker;
   maybe_finish_abort(now);
 }
 
@@ -70,7 +71,8 @@ void Membership::start_abort(const std::string& reason, Time now) {
     if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, reason});
   }
   std::erase_if(asked, [&](WorkerId w) { return !peers_.contains(w); });
-  aborting_ = Aborting{.up_to = last_, .deadline = now + options_.abort_timeout};
+  aborting_ = Aborting{
+      .up_to = last_, .deadline = now + options_.abort_timeout, .form_at = now + form_pause()};
   if (forming_) {
     aborting_->newcomers = newcomers_of(*forming_);
     aborting_->leavers = forming_->leavers;
@@ -123,7 +125,7 @@ void Membership::hear(WorkerId worker, const wire::Answer& answer, Time now) {
 void Membership::maybe_finish_abort(Time now) {
   if (!aborting_ || !aborting_->waiting.empty()) return;
   for (const Suspect& suspect : aborting_->suspects) closed_by_answer_ &= suspect.closed;
-  if (now < safe_at() && !state_is_lost()) return;
+  if (now < std::max(safe_at(), aborting_->form_at) && !state_is_lost()) return;
   const Aborting aborted = *std::exchange(aborting_, std::nullopt);
   form_from_survivors(aborted, now);
 }

@@ -21,7 +21,9 @@ std::vector<Action> Membership::step(const Event& event, Time now) {
 }
 
 Time Membership::wake_at() const {
-  if (aborting_) return aborting_->waiting.empty() ? safe_at() : aborting_->deadline;
+  if (aborting_)
+    return aborting_->waiting.empty() ? std::max(safe_at(), aborting_->form_at)
+                                      : aborting_->deadline;
   if (forming_) return forming_->going ? transfer_.deadline() : forming_->deadline;
   return never;
 }
@@ -127,13 +129,14 @@ void Membership::preparation_overdue(Time now) {
       fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
   if (!forming_->at_once) {
     // The present world is well: only newcomers are given up or left out.
-    std::erase_if(silent, [&](WorkerId w) { return is_member(w); });
+    const auto newcomers_end =
+        std::ranges::stable_partition(silent, [&](WorkerId w) { return !is_member(w); }).begin();
     if (silent.empty())
       for (const WorkerId worker : newcomers_of(*forming_))
         if (!forming_->prepared.contains(worker)) leave_out(worker, "it " + what);
     cancel(silent.empty() ? "a worker " + what
                           : fmt::format("worker {} {}", silent[0].value, what));
-    return give_up(silent, what, now);
+    return give_up({silent.begin(), newcomers_end}, what, now);
   }
   if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
   // All of them: one that hangs holds up the others. Whoever does not answer now is the one.
@@ -144,6 +147,7 @@ void Membership::preparation_overdue(Time now) {
 }
 
 void Membership::transfer_overdue(Time now) {
+  count_failure(now);
   start_abort(
       fmt::format("nothing of the state has moved for {}", to_text(options_.transfer_timeout)),
       now);
@@ -249,6 +253,7 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
     // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
     count_failure(now);
     start_abort(why, now);
+    aborting_->messenger = worker;
     return maybe_finish_abort(now);
   }
   // The present world is well: whoever is to blame among the newcomers waits, the others come.

@@ -183,7 +183,12 @@ class Membership {
   Generation stepping() const { return went_; }
 
  private:
+  // A member is given up when so many attempts in a row have failed, over at least that time.
   static constexpr int failed_forms_max = 5;
+  static constexpr Duration failing_min = std::chrono::seconds(1);
+  // Between attempts, from the third on.
+  static constexpr Duration form_pause_min = std::chrono::milliseconds(25);
+  static constexpr Duration form_pause_max = std::chrono::seconds(1);
 
   struct Peer {
     HostId host;
@@ -220,8 +225,10 @@ class Membership {
     bool stood_still = false;         // a deadline has passed, and nobody has complained
     bool somebody_died = false;
     bool hearsay = false;  // what is known is a closed connection; the one who died is not heard of
+    WorkerId messenger;    // who said first that the group is broken; 0: nobody did
     std::set<WorkerId> waiting;  // for their answers
     Time deadline{};             // of the answers
+    Time form_at{};              // not before then, when it has failed again and again
     std::vector<Suspect> suspects;
   };
   struct Running {
@@ -269,6 +276,7 @@ class Membership {
   std::vector<WorkerId> newcomers_of(const Forming& forming) const;
   void count_failure(Time now);
   bool failed_too_often(Time now) const;
+  Duration form_pause() const;
   WorkerId only_holder() const;
   void leave_out(WorkerId worker, std::string why);
   std::set<WorkerId> settle_complaints(const Aborting& aborted, Time now);

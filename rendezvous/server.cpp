@@ -92,6 +92,8 @@ Result<void> Server::Impl::admit_again(const KeyOwner& owner, wire::Welcome& wel
   if (found == agents.end() || found->second.run != owner.run)
     return Error{
         fmt::format("host {} was given up; whatever runs there has to end", owner.host.value)};
+  if (!found->second.link->resumable())
+    return Error{fmt::format("host {} lacks orders that were not kept", owner.host.value)};
   // Nothing more may be received over the old connection: its count is given away here.
   found->second.link->hang_up();
   welcome.received = static_cast<std::int64_t>(found->second.link->received());
@@ -104,7 +106,8 @@ std::unique_ptr<net::Resumable> Server::Impl::make_link(HostId host) {
       .on_frame = [this, host](
                       WorkerId worker,
                       std::string_view payload) { handlers.agent_frame(host, worker, payload); },
-      .on_lost = [this, host](const std::string& reason) { lost(host, reason); }});
+      .on_lost = [this, host](const std::string& reason) { lost(host, reason); },
+      .keep_bulk = false});
 }
 
 void Server::Impl::lost(HostId host, const std::string& reason) {

@@ -8,7 +8,7 @@
 namespace elasticrun::rendezvous {
 
 void Suspects::away(HostId host, const std::string& reason, Time now) {
-  hosts_.insert_or_assign(host, Suspect{.since = now, .reason = reason});
+  hosts_.try_emplace(host, Suspect{.since = now, .reason = reason});
 }
 
 void Suspects::accused(HostId host, const std::string& reason) {
@@ -23,17 +23,17 @@ void Suspects::stood_still(Duration time) {
 }
 
 Time Suspects::due(const Suspect& suspect) const {
-  return suspect.since + patience + patience_each * std::ssize(hosts_);
+  const bool known = suspect.accused && others_ > 0;
+  return suspect.since + (known ? moment : patience) + patience_each * std::ssize(hosts_);
 }
 
 std::vector<Suspects::Lost> Suspects::check(std::size_t others, Time now) {
+  others_ = others;
   std::vector<Lost> lost;
   for (const auto& [host, suspect] : hosts_) {
-    if (now >= due(suspect))
-      lost.push_back({host, fmt::format("{}, and it did not come back within {}", suspect.reason,
-                                        to_text(now - suspect.since))});
-    else if (suspect.accused && others > 0)
-      lost.push_back({host, suspect.reason});
+    if (now < due(suspect)) continue;
+    lost.push_back({host, fmt::format("{}, and it did not come back within {}", suspect.reason,
+                                      to_text(now - suspect.since))});
   }
   for (const Lost& one : lost) hosts_.erase(one.host);
   return lost;

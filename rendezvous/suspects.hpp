@@ -3,7 +3,8 @@
 // A firewall that is reloaded resets every connection at once, and costs nothing when hosts are
 // given a moment to come back. A host that has lost its power never comes back, and its workers
 // should be replaced at once. What tells the two apart: the agent's guardian says that it is dead,
-// a worker of another host finds its peer there gone, or nobody dials for half a second. Pure.
+// nobody dials for half a second, or, where a worker of another host finds its peer there gone as
+// well, for some milliseconds: the firewall may have reset that connection, too. Pure.
 #pragma once
 
 #include <map>
@@ -18,6 +19,8 @@ namespace elasticrun::rendezvous {
 class Suspects {
  public:
   static constexpr Duration patience = std::chrono::milliseconds(500);
+  // For one that is accused.
+  static constexpr Duration moment = std::chrono::milliseconds(40);
   // More for each of them: one after the other is greeted.
   static constexpr Duration patience_each = std::chrono::milliseconds(2);
 
@@ -26,7 +29,7 @@ class Suspects {
     std::string reason;
   };
 
-  // Its connection is lost.
+  // Its connection is lost. Once more: it has dialled in vain, and has no more time for that.
   void away(HostId host, const std::string& reason, Time now);
   // It has dialled again, or is known to be gone.
   void settled(HostId host) { hosts_.erase(host); }
@@ -38,7 +41,7 @@ class Suspects {
   void stood_still(Duration time);
 
   // Who is given up, each once. `others`: hosts that are connected. Where there are none, accusers
-  // and accused have met with the same trouble, and a moment is granted to all.
+  // and accused have met with the same trouble, and nobody's word counts.
   std::vector<Lost> check(std::size_t others, Time now);
   Time wake_at() const;
 
@@ -51,6 +54,7 @@ class Suspects {
   Time due(const Suspect& suspect) const;
 
   std::map<HostId, Suspect> hosts_;
+  std::size_t others_ = 0;
 };
 
 }  // namespace elasticrun::rendezvous

@@ -10,6 +10,7 @@ namespace {
 
 // One trouble makes others; the first ones tell what there is to know.
 constexpr std::size_t complaints_max = 16;
+constexpr const char* lease_over_words = "the lease of its host had ended";
 
 }  // namespace
 
@@ -125,7 +126,12 @@ void Member::answer() {
 
 // The world may have gone since the training thread has looked.
 bool Member::begin_compute(Time now) {
-  if (!lease_holds(now) || task() != Task::step) return false;
+  if (!lease_holds(now)) {
+    // A loop of one's own, in the middle of a step.
+    if (phase_ == Phase::compute) broken(GroupBroken(lease_over_words));
+    return false;
+  }
+  if (task() != Task::step) return false;
   phase_ = Phase::compute;
   return true;
 }
@@ -134,7 +140,7 @@ bool Member::may_apply(double votes, Time now) {
   if (phase_ != Phase::compute || evicted_) return false;
   if (!lease_holds(now)) {
     // The others may have applied this step: when the lease turns out to go on, this world cannot.
-    broken(GroupBroken("the lease of its host had ended"));
+    broken(GroupBroken(lease_over_words));
     return false;
   }
   // Exact in a float up to 2^24 members.

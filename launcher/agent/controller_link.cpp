@@ -62,8 +62,9 @@ void ControllerLink::arm() {
 void ControllerLink::dial() {
   if (over_) return;
   redial_.dialled();
-  reach_ = std::make_unique<Reach>(io_, start_, for_others_, gpus_,
-                                   static_cast<std::int64_t>(link_.received()));
+  reach_ =
+      std::make_unique<Reach>(io_, start_, for_others_, gpus_,
+                              static_cast<std::int64_t>(link_.received()), redial_.attempt_time());
   reach_->begin([this](Result<Reached> result) { resumed(std::move(result)); });
 }
 

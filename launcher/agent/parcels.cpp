@@ -40,7 +40,8 @@ struct Parcels::Copy {
   const std::int64_t bytes;
   std::unique_ptr<UnfinishedParcel> files;  // null: still looked for
   std::vector<wire::StartWorker> waiting;
-  std::int64_t taken = 0;  // written
+  std::int64_t come = 0;
+  std::int64_t taken = 0;  // of it, written
   std::int64_t asked = 0;  // the last number that the controller was told
   bool over = false;       // the last part has come
   asio::thread_pool disk{1};
@@ -103,11 +104,10 @@ bool Parcels::call_off(WorkerId worker) {
 }
 
 void Parcels::ask_again() {
-  for (auto& [parcel, copy] : std::exchange(copies_, {})) {
-    const std::vector<wire::StartWorker> orders = std::move(copy->waiting);
-    used_.erase(copy->files->folder());
-    copy.reset();
-    for (const wire::StartWorker& order : orders) start(order);
+  for (auto& [parcel, copy] : copies_) {
+    if (!copy->files || copy->over) continue;
+    copy->asked = copy->come;
+    handlers_.ask({parcel, copy->come, true});
   }
 }
 
@@ -117,6 +117,7 @@ void Parcels::take(const wire::ParcelPart& part) {
   if (!part.trouble.empty()) return failed(part.parcel, part.trouble);
   Copy& copy = *found->second;
   copy.over = part.last;
+  copy.come += static_cast<std::int64_t>(part.bytes.size());
   asio::post(copy.disk, [this, &io = io_, files = copy.files.get(), part] {
     const std::string& parcel = part.parcel;
     const auto fail = [&](const Error& error) {

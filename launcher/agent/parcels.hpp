@@ -42,7 +42,8 @@ class Parcels {
   // Whether it was waiting; it waits no more.
   bool call_off(WorkerId worker);
   void take(const wire::ParcelPart& part);
-  // Parts may be lost: what is not whole begins anew.
+  // The connection is another one, and parts that were under way are lost: asks for what follows
+  // those that have come.
   void ask_again();
 
  private:

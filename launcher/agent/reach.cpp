@@ -20,7 +20,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr Duration dial_time = std::chrono::seconds(5);     // for each address
 constexpr Duration stream_time = std::chrono::seconds(15);  // ssh may be busy with a crowd
 constexpr std::size_t reasons_max = 2000;                   // bytes
 
@@ -41,10 +40,11 @@ std::uint16_t free_port(const std::string& address) {
 }  // namespace
 
 Reach::Reach(asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
-             std::vector<Gpu> gpus, std::int64_t resumes)
+             std::vector<Gpu> gpus, std::int64_t resumes, Duration dial_time)
     : io_(io),
       start_(start),
       for_others_(std::move(for_others)),
+      dial_time_(dial_time),
       gpus_(std::move(gpus)),
       resumes_(resumes),
       key_(key_of(start)),
@@ -78,7 +78,7 @@ void Reach::step(const DialEvent& event) {
 void Reach::act(const DialAddress& action) {
   const std::string& address = start_.addresses[action.way];
   dial(action.way, net::connect_tcp(address, start_.port), net::host_and_port(address, start_.port),
-       address, dial_time);
+       address, dial_time_);
 }
 
 void Reach::act(const DialThroughSsh&) {

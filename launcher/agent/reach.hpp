@@ -30,9 +30,10 @@ struct Reached {
 class Reach {
  public:
   // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot;
-  // `resumes`: as in wire::Hello.
+  // `resumes`: as in wire::Hello; `dial_time`: for each address.
   Reach(boost::asio::io_context& io, const AgentStart& start, std::vector<std::string> for_others,
-        std::vector<Gpu> gpus, std::int64_t resumes = -1);
+        std::vector<Gpu> gpus, std::int64_t resumes = -1,
+        Duration dial_time = std::chrono::seconds(5));
   Reach(const Reach&) = delete;
   Reach& operator=(const Reach&) = delete;
 
@@ -58,6 +59,7 @@ class Reach {
   boost::asio::io_context& io_;
   const AgentStart start_;
   const std::vector<std::string> for_others_;
+  const Duration dial_time_;
   const std::vector<Gpu> gpus_;
   const std::int64_t resumes_;
   const net::TlsKey key_;

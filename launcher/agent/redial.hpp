@@ -19,29 +19,39 @@ class Redial {
   static constexpr Duration closed_for_good = std::chrono::milliseconds(500);
 
   void lost(Time now) {
-    lost_at_ = dial_at_ = now;
+    dial_at_ = now;
+    refused_since_ = never;
     pause_ = pause_min;
+    attempt_time_ = attempt_time_min;
   }
   // An attempt is under way from now on; failed() or connected() follows.
   void dialled() { dial_at_ = never; }
-  void connected() { lost_at_ = dial_at_ = never; }
+  void connected() { dial_at_ = never; }
   // `port_closed`: the machine is there, and nobody listens.
   void failed(bool port_closed, Time now) {
-    controller_gone_ = port_closed && now >= lost_at_ + closed_for_good;
+    refused_since_ = port_closed ? std::min(refused_since_, now) : never;
+    controller_gone_ = port_closed && now >= refused_since_ + closed_for_good;
     dial_at_ = controller_gone_ ? never : now + pause_;
     pause_ = std::min(2 * pause_, pause_max);
+    attempt_time_ = std::min(2 * attempt_time_, attempt_time_max);
   }
 
   // never: an attempt is under way, or none is needed.
   Time dial_at() const { return dial_at_; }
+  // For the next attempt. Short at first: the first packet may be lost, and the system sends it
+  // again after a second only.
+  Duration attempt_time() const { return attempt_time_; }
   bool controller_gone() const { return controller_gone_; }
 
  private:
   static constexpr Duration pause_min = std::chrono::milliseconds(20);
   static constexpr Duration pause_max = std::chrono::seconds(1);
+  static constexpr Duration attempt_time_min = std::chrono::milliseconds(200);
+  static constexpr Duration attempt_time_max = std::chrono::seconds(5);
 
-  Time lost_at_ = never;
   Time dial_at_ = never;
+  Time refused_since_ = never;  // each attempt, from then on
+  Duration attempt_time_ = attempt_time_min;
   Duration pause_ = pause_min;
   bool controller_gone_ = false;
 };

@@ -184,7 +184,7 @@ Result<void> Run::listen() {
   options.port_last = static_cast<std::uint16_t>(spec_.port_last);
   options.keys = keys_;
   options.hosts_may_join = !spec_.join_key.empty();
-  options.tcp.user_timeout = spec_.deadlines.agent_timeout / 2;  // then its agent dials again
+  options.tcp.user_timeout = spec_.deadlines.lease;  // who is silent is judged earlier
   rendezvous::ServerHandlers handlers;
   handlers.knows = [this](const rendezvous::KeyOwner& owner) {
     return roster_.had_run(owner.host, owner.run);
@@ -194,9 +194,13 @@ Result<void> Run::listen() {
     agent_up(host, hello);
   };
   handlers.agent_away = [this](HostId host, const std::string& reason) {
+    post_.gone(host);  // it asks again
     feed(HostAway{host, reason});
   };
-  handlers.agent_back = [this](HostId host) { feed(HostBack{host}); };
+  handlers.agent_back = [this](HostId host) {
+    post_.gone(host);
+    feed(HostBack{host});
+  };
   handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
@@ -293,6 +297,8 @@ void Run::maybe_end() {
 
 void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) {
+    const Worker* known = supervisor_->pool().find(worker);
+    if (!known || known->slot.host != host) return;  // gone, or none of its own
     auto letter = wire::decode<wire::FromWorker>(payload);
     if (letter)
       feed(FromWorker{worker, std::move(*letter)});

@@ -122,7 +122,21 @@ void Supervisor::check_suspects(Time now) {
 void Supervisor::on(const FromHost& from, Time now) {
   if (!hosts_.contains(from.host)) return;
   liveness_.host_heard(from.host, now);
-  std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
+  std::visit(
+      [&](const auto& report) {
+        if constexpr (requires { report.worker; })
+          if (!runs_there(report.worker, from.host)) return;
+        hear(from.host, report, now);
+      },
+      from.report);
+}
+
+// A host speaks for its own workers only.
+bool Supervisor::runs_there(WorkerId id, HostId host) const {
+  const Worker* worker = pool_.find(id);
+  if (worker) return worker->slot.host == host;
+  const auto stuck = unkillable_.find(id);
+  return stuck != unkillable_.end() && stuck->second == host;
 }
 
 void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {

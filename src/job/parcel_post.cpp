@@ -38,9 +38,10 @@ void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) 
   now_ = now;
   if (parcel_->hash.empty() || wanted.parcel != parcel_->hash) return;
   const auto found = deliveries_.find(host);
-  if (wanted.taken == 0) {
+  if (wanted.taken == 0 || wanted.resumes) {
     gone(host);
-    waiting_.push_back(host);
+    if (wanted.taken >= 0 && wanted.taken < parcel_->bytes)
+      waiting_.push_back({host, wanted.taken});
     return next();
   }
   if (found == deliveries_.end()) return;  // all of it is on its way
@@ -61,20 +62,28 @@ void ParcelPost::measure(Delivery& delivery, Time now) {
 }
 
 void ParcelPost::gone(HostId host) {
-  std::erase(waiting_, host);
+  std::erase_if(waiting_, [&](const Request& request) { return request.host == host; });
   if (deliveries_.erase(host) > 0) next();
 }
 
 void ParcelPost::next() {
   while (!waiting_.empty() && deliveries_.size() < hosts_at_once) {
-    const HostId host = waiting_.front();
+    const Request request = waiting_.front();
     waiting_.pop_front();
-    Delivery& delivery = deliveries_[host];
-    delivery.number = ++deliveries_begun_;
-    delivery.window = window_min;
-    delivery.since = now_;
-    read(host);
+    deliveries_[request.host] = begin(request.from);
+    read(request.host);
   }
+}
+
+ParcelPost::Delivery ParcelPost::begin(std::int64_t from) {
+  Delivery delivery{.number = ++deliveries_begun_, .window = window_min, .since = now_};
+  delivery.sent = delivery.taken = delivery.taken_then = delivery.sent_then = from;
+  for (delivery.offset = from; delivery.offset > 0; ++delivery.file) {
+    const std::int64_t bytes = parcel_->files[delivery.file].bytes;
+    if (delivery.offset < bytes) break;
+    delivery.offset -= bytes;
+  }
+  return delivery;
 }
 
 // The next part, when there is room for it in the window.

@@ -54,6 +54,7 @@ class ParcelPost {
     std::int64_t taken_then = 0;
     std::int64_t sent_then = 0;
   };
+  Delivery begin(std::int64_t from);
   static void measure(Delivery& delivery, Time now);
   void read(HostId host);
   void send(HostId host, Result<std::string> bytes);
@@ -68,7 +69,11 @@ class ParcelPost {
   std::optional<launcher::FileThread> files_;
   std::map<HostId, Delivery> deliveries_;
   std::uint64_t deliveries_begun_ = 0;
-  std::deque<HostId> waiting_;
+  struct Request {
+    HostId host;
+    std::int64_t from = 0;  // bytes that it has
+  };
+  std::deque<Request> waiting_;
   Time now_{};  // of the last event that said it
 };
 

@@ -25,6 +25,11 @@ Worker* Pool::find(WorkerId id) {
   return it == workers_.end() ? nullptr : &it->second;
 }
 
+const Worker* Pool::find(WorkerId id) const {
+  const auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
 void Pool::stood_still(Duration time) {
   for (auto& [id, worker] : workers_) {
     worker.since += time;
@@ -38,10 +43,10 @@ std::optional<WorkerId> Pool::worker_in(SlotId slot) const {
   return found == in_slot_.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool Pool::usable(SlotId slot, Time now) const {
+bool Pool::usable_by(SlotId slot, Time when, Time now) const {
   if (retired_.contains(slot) || quarantined(slot, now) || left_out(slot, now)) return false;
   const auto trouble = troubles_.find(slot);
-  return trouble == troubles_.end() || trouble->second.not_before <= now;
+  return trouble == troubles_.end() || trouble->second.not_before <= when;
 }
 
 bool Pool::all_retired() const {

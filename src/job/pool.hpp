@@ -42,6 +42,7 @@ class Pool {
 
   WorkerId start(SlotId slot, Time now);
   Worker* find(WorkerId id);
+  const Worker* find(WorkerId id) const;
   // The controller stood still for that time: no deadline of a worker has run.
   void stood_still(Duration time);
   const std::map<WorkerId, Worker>& workers() const { return workers_; }
@@ -78,6 +79,10 @@ class Pool {
   bool all_retired() const;
   // When the next slot comes out of its pause.
   Time wake_at(Time now) const;
+  // A worker could start there within a minute.
+  bool usable_soon(SlotId slot, Time now) const {
+    return usable_by(slot, now + std::chrono::minutes(1), now);
+  }
 
  private:
   struct Trouble {
@@ -88,7 +93,8 @@ class Pool {
     int times = 0;
     Time until{};
   };
-  bool usable(SlotId slot, Time now) const;
+  bool usable(SlotId slot, Time now) const { return usable_by(slot, now, now); }
+  bool usable_by(SlotId slot, Time when, Time now) const;
 
   std::vector<SlotId> slots_;
   std::map<SlotId, Quarantine> quarantines_;

@@ -15,11 +15,16 @@ Pulse::Pulse(boost::asio::io_context& io, std::function<void()> late)
     : timer_(io), late_(std::move(late)), last_run_(boot_now()) {}
 
 void Pulse::start() {
+  last_run_ = boot_now();
+  wait();
+}
+
+void Pulse::wait() {
   timer_.expires_after(interval);
   timer_.async_wait([this](const boost::system::error_code& stopped) {
     if (stopped) return;
     const Time now = boot_now();
-    start();
+    wait();
     if (now - last_run_ > 2 * interval) return late_();
     last_run_ = now;
   });

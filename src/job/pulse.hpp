@@ -23,6 +23,8 @@ class Pulse {
   Duration pause(Time now);
 
  private:
+  void wait();
+
   boost::asio::steady_timer timer_;
   const std::function<void()> late_;
   Time last_run_;

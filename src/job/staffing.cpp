@@ -191,8 +191,9 @@ void Supervisor::tell_wanted(const std::vector<SlotId>& slots, const std::vector
                              Time now) {
   const std::set<WorkerId> in_world(members.begin(), members.end());
   // One that keeps the state while another one computes, where there is a place for both.
-  const auto places = std::ranges::count_if(
-      pool_.slots(), [&](SlotId slot) { return !failed_hosts_.contains(slot.host); });
+  const auto places = std::ranges::count_if(pool_.slots(), [&](SlotId slot) {
+    return pool_.worker_in(slot) || pool_.usable_soon(slot, now);
+  });
   const int minimum =
       needs_keeper() && places > 1 ? std::max(spec_.limits.min, 2) : spec_.limits.min;
   rendezvous::Wanted wanted{.size = std::max(target_, minimum), .minimum = minimum};

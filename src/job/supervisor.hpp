@@ -180,6 +180,7 @@ class Supervisor {
   void on(const Scale&, Time now);
   void on(const Advised&, Time);
   void on(const Tick&, Time) {}
+  bool runs_there(WorkerId id, HostId host) const;
   void hear(HostId, const wire::WorkerStarted&, Time now);
   void hear(HostId, const wire::StartFailed&, Time now);
   void hear(HostId, const wire::WorkerExited&, Time now);

@@ -30,7 +30,7 @@ bool Resumable::attach(std::unique_ptr<Session> session, std::uint64_t peer_has_
 void Resumable::hang_up() {
   if (!session_) return;
   received_before_ = received();
-  bulk_ = session_->unwritten_bulk();
+  if (handlers_.keep_bulk) bulk_ = session_->unwritten_bulk();
   session_.reset();
 }
 

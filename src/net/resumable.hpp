@@ -6,7 +6,7 @@
 //
 // Numbered are only the frames of send(). Those of send_passing() (heartbeats, which would say
 // something wrong later) and of send_bulk() (output of programs, too much to keep) are for this
-// connection alone; bulk that was not written yet goes over to the next one.
+// connection alone; bulk that was not written yet goes over to the next one where that is wanted.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class Resumable {
     // The connection is lost, or was closed; attach() may follow.
     std::function<void(const std::string& reason)> on_lost;
     std::function<void()> on_bulk_drained = {};
+    bool keep_bulk = true;  // for the next connection; else it is asked for again
   };
 
   explicit Resumable(Handlers handlers);
@@ -42,6 +43,8 @@ class Resumable {
   // Drops the connection, if there is one, without on_lost: nothing more is received over it.
   void hang_up();
   bool attached() const { return session_ != nullptr; }
+  // False: the queue was too small, and no session can be attached.
+  bool resumable() const { return unacknowledged_.is_whole(); }
 
   // Numbered frames of the peer, over all connections: what a greeting says.
   std::uint64_t received() const;

@@ -314,6 +314,7 @@ struct Output {
 struct ParcelWanted {
   std::string parcel;
   std::int64_t taken = 0;  // bytes; 0: from the beginning
+  bool resumes = false;    // from there on, over another connection; what was under way is lost
 };
 // The agent ends, for this reason; it is the last that is heard of it.
 struct Goodbye {
@@ -385,7 +386,7 @@ BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
-BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken))
+BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken, resumes))
 BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
 BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
 

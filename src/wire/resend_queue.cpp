@@ -6,11 +6,12 @@
 namespace elasticrun::wire {
 
 bool ResendQueue::push(WorkerId worker, std::string payload) {
-  if (overflown_) return false;
+  ++pushed_;
   bytes_ += payload.size();
-  if (bytes_ > bytes_max_) {
-    overflown_ = true;
+  if (lost_ > acknowledged_ || bytes_ > bytes_max_) {
+    lost_ = pushed_;
     entries_.clear();
+    bytes_ = 0;
     return false;
   }
   entries_.push_back({worker, std::move(payload)});
@@ -18,11 +19,10 @@ bool ResendQueue::push(WorkerId worker, std::string payload) {
 }
 
 bool ResendQueue::acknowledge(std::uint64_t count) {
-  if (count < acknowledged_ || count - acknowledged_ > entries_.size()) return false;
-  for (; acknowledged_ < count; ++acknowledged_) {
+  if (count < acknowledged_ || count > pushed_) return false;
+  acknowledged_ = count;
+  for (; entries_.size() > pushed_ - acknowledged_; entries_.pop_front())
     bytes_ -= entries_.front().payload.size();
-    entries_.pop_front();
-  }
   return true;
 }
 

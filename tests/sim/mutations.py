@@ -45,7 +45,7 @@ MUTATIONS = [
     Mutation("every decision has a reason", "src/job/staffing.cpp",
              '"replacements and new slots"', '""'),
     Mutation("never two worlds", "rendezvous/forced.cpp",
-             "  if (now < safe_at() && !state_is_lost()) return;\n", ""),
+             "std::max(safe_at(), aborting_->form_at)", "aborting_->form_at"),
     Mutation("never two worlds", "launcher/agent/agent_core.cpp",
              "    kill_all(now);\n    lease_ends_ = never;\n", "    lease_ends_ = never;\n"),
     Mutation("never two worlds", "worker/member.cpp",

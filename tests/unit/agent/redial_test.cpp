@@ -39,19 +39,32 @@ TEST_CASE("a port that stays closed means that nobody is there any more") {
   Redial redial;
   redial.lost(begin);
   redial.failed(true, begin + 1ms);
-  redial.failed(true, begin + 499ms);
-  CHECK_FALSE(redial.controller_gone());
   redial.failed(true, begin + 500ms);
+  CHECK_FALSE(redial.controller_gone());
+  redial.failed(true, begin + 501ms);
   CHECK(redial.controller_gone());
   CHECK(redial.dial_at() == never);
 }
 
-TEST_CASE("silence says nothing") {
+TEST_CASE("silence says nothing, and one refusal in between not much") {
   Redial redial;
   redial.lost(begin);
   for (int second = 1; second < 60; ++second) {
-    redial.failed(second == 3, begin + std::chrono::seconds(second));
-    CHECK(redial.controller_gone() == (second == 3));
-    if (second == 3) redial.lost(begin + 3s);
+    redial.failed(second % 3 == 0, begin + std::chrono::seconds(second));
+    CHECK_FALSE(redial.controller_gone());
   }
+  redial.failed(true, begin + 60s);
+  redial.failed(true, begin + 61s);
+  CHECK(redial.controller_gone());
+}
+
+TEST_CASE("an attempt is short at first: its first packet may be lost") {
+  Redial redial;
+  redial.lost(begin);
+  for (const Duration time : {200ms, 400ms, 800ms, 1600ms, 3200ms, 5000ms, 5000ms}) {
+    CHECK(redial.attempt_time() == time);
+    redial.failed(false, begin);
+  }
+  redial.lost(begin);
+  CHECK(redial.attempt_time() == 200ms);
 }

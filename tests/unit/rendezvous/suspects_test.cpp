@@ -48,13 +48,23 @@ TEST_CASE("many that are away at once have more time") {
   CHECK(suspects.wake_at() == begin + 700ms);
 }
 
-TEST_CASE("a broken group that names it is as good as a word of its guardian") {
+TEST_CASE("one that a broken group names has a moment to dial") {
   Suspects suspects;
   suspects.accused(HostId(1), "closed by peer");  // of a host that is well: nothing
   suspects.away(HostId(1), "reset", begin);
   CHECK(lost(suspects, 3, 1ms) == "");
   suspects.accused(HostId(1), "closed by peer");
-  CHECK(lost(suspects, 3, 1ms) == "1: reset; closed by peer\n");
+  CHECK(lost(suspects, 3, 41ms) == "");
+  CHECK(suspects.wake_at() == begin + 42ms);
+  CHECK(lost(suspects, 3, 42ms) ==
+        "1: reset; closed by peer, and it did not come back within 42 ms\n");
+}
+
+TEST_CASE("who dials in vain has no more time for that") {
+  Suspects suspects;
+  suspects.away(HostId(1), "reset", begin);
+  suspects.away(HostId(1), "its connection cannot be resumed", begin + 300ms);
+  CHECK(suspects.wake_at() == begin + 502ms);
 }
 
 TEST_CASE("where all are away nobody's word counts: it is one trouble for all") {
@@ -62,7 +72,8 @@ TEST_CASE("where all are away nobody's word counts: it is one trouble for all") 
   suspects.away(HostId(1), "reset", begin);
   suspects.away(HostId(2), "reset", begin);
   suspects.accused(HostId(1), "closed by peer");
-  CHECK(lost(suspects, 0, 1ms) == "");
+  CHECK(lost(suspects, 0, 100ms) == "");
   suspects.settled(HostId(2));
-  CHECK(lost(suspects, 1, 1ms) == "1: reset; closed by peer\n");
+  CHECK(lost(suspects, 1, 100ms) ==
+        "1: reset; closed by peer, and it did not come back within 100 ms\n");
 }

@@ -7,16 +7,19 @@ using namespace elasticrun;
 using namespace elasticrun::simulate;
 using namespace std::chrono_literals;
 
-TEST_CASE("an agent that the controller has given up is not frozen alone beyond its lease") {
+TEST_CASE("an agent that was frozen alone beyond its lease kills its workers when it goes on") {
   const Scene scene = draw(1);
   const Duration lease = scene.spec.deadlines.lease;
   Queue queue;
   Rng rng(1);
   Plane plane(queue, rng);
   Invariants invariants(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min);
-  Stage stage{scene, queue, rng, plane, invariants, {}};
-  const auto agent = std::make_shared<Agent>(
-      stage, Agent::Handlers{[] {}, [](const auto&) {}, [](auto, const auto&) {}, [](auto) {}});
+  Stage stage{scene, queue, rng, plane, invariants, {}, {}};
+  const auto agent =
+      std::make_shared<Agent>(stage, Agent::Handlers{.up = [] {},
+                                                     .down = [](const auto&) {},
+                                                     .letter = [](auto, const auto&) {},
+                                                     .report = [](const auto&) {}});
   const Time begin = queue.now();
   const auto run_until = [&](Duration time) {
     while (queue.next_at() <= begin + time) queue.run_next();
@@ -26,13 +29,13 @@ TEST_CASE("an agent that the controller has given up is not frozen alone beyond 
   agent->order(wire::StartWorker{WorkerId(1), 0, {"train"}, {}, {}});
   run_until(lease / 2);
   agent->cut();
-  agent->close("given up");
+  agent->close(launcher::GivenUp{"given up"});
   queue.at(begin + lease - 15ms, [&] {
     agent->heal();
     agent->freeze(false, 200ms);  // before it hears that
   });
-  run_until(lease - 1ms);
+  run_until(lease + 180ms);
   CHECK(agent->workers().at(WorkerId(1))->alive());
-  run_until(lease + scene.spec.deadlines.beat);
+  run_until(lease + 200ms);
   CHECK_FALSE(agent->workers().at(WorkerId(1))->alive());
 }

@@ -87,7 +87,7 @@ TEST_CASE("orders and reports") {
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
       R"({"Beat":{"term":2,"clock_ns":5,"received":9}})",
-      R"({"ParcelWanted":{"parcel":"00ff","taken":1048576}})",
+      R"({"ParcelWanted":{"parcel":"00ff","taken":1048576,"resumes":false}})",
       R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });

@@ -42,4 +42,13 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK_FALSE(queue.is_whole());
   CHECK(queue.entries().empty());
   CHECK_FALSE(queue.push(WorkerId(1), "y"));
+  CHECK(queue.acknowledge(4));  // but not the last
+  CHECK_FALSE(queue.push(WorkerId(1), "z"));
+  CHECK_FALSE(queue.is_whole());
+  CHECK(queue.acknowledge(6));
+  CHECK(queue.is_whole());
+  CHECK(queue.push(WorkerId(1), "0123456789"));
+  CHECK(left(queue) == "0123456789");
+  CHECK(queue.acknowledge(7));
+  CHECK(queue.entries().empty());
 }
