@@ -32,9 +32,14 @@ bool Membership::is_member(WorkerId worker) const {
   return std::ranges::count(seats_.order(), worker) > 0;
 }
 
+std::optional<std::int32_t> Membership::rank_of(WorkerId worker) const {
+  const auto found = std::ranges::find(went_.members, worker, &wire::Member::worker);
+  if (found == went_.members.end()) return std::nullopt;
+  return static_cast<std::int32_t>(found - went_.members.begin());
+}
+
 bool Membership::may_step(WorkerId worker) const {
-  if (!forming_ || !forming_->going) return is_member(worker);
-  return std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0;
+  return forming_ && forming_->going ? rank_of(worker).has_value() : is_member(worker);
 }
 
 bool Membership::is_leaving(WorkerId worker) const {
@@ -234,7 +239,7 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   const auto all = participants();
   if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
   forming_->going = true;
-  went_ = forming_->world.generation;
+  went_ = forming_->world;
   forming_->report.prepare = now - forming_->since;
   state_born_ = true;
   if (forming_->at_once) seats_ = forming_->seats;

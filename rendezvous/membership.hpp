@@ -180,7 +180,9 @@ class Membership {
   bool is_training(WorkerId worker) const;
   Generation generation() const { return last_; }
   // The newest world that may have stepped.
-  Generation stepping() const { return went_; }
+  Generation stepping() const { return went_.generation; }
+  // In that world.
+  std::optional<std::int32_t> rank_of(WorkerId worker) const;
 
  private:
   // A member is given up when so many attempts in a row have failed, over at least that time.
@@ -306,7 +308,7 @@ class Membership {
   std::vector<WorkerId> leaving_;   // out of the running world, until it has committed once
   std::string abort_reason_;        // why the next forced world forms
   Generation last_;                 // newest allocated
-  Generation went_;                 // newest that was told to go
+  wire::World went_;                // newest that was told to go
   bool state_born_ = false;         // a world was told to go: from here on state can be lost
   Step newest_seen_ = no_state;     // in any letter, ever
   bool closed_by_answer_ = true;    // every world that ever stepped

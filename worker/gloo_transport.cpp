@@ -183,8 +183,16 @@ void Pair::adopt(net::Fd socket) {
   handleConnected();
 }
 
-// A pair that the loop itself has closed is destroyed by Gloo at once, in mid-handler.
-Pair::~Pair() { const std::lock_guard wait(busy_); }
+// Gloo would close the pair when our part of it is gone already, and the loop may be in that part
+// until then. It waits for the loop to turn, but by a condition variable without a lock; and not at
+// all where the loop itself has closed the pair, maybe in the handler it is still in.
+Pair::~Pair() {
+  {
+    const std::lock_guard lock(m_);
+    if (state_ != CLOSED) changeState(CLOSED);
+  }
+  const std::lock_guard wait(busy_);
+}
 
 // While another thread has the pair, Gloo comes back at once, again and again, and when there are
 // more threads than cores it takes the very core that thread waits for: 4 ms for a small all-reduce

@@ -7,7 +7,10 @@
 namespace elasticrun::job {
 
 void Poison::died(const std::string& who, Generation world) {
-  if (attempts_ == 0 || world != counted_) ++attempts_;
+  const bool again = suspected() && world != counted_;
+  // A world that is dead before it is known to have formed began with what was answered before.
+  if (again && !from_) from_ = last_;
+  if (again || !suspected()) ++attempts_;
   counted_ = world;
   dead_.push_back(who);
 }
@@ -24,10 +27,9 @@ void Poison::committed(Step step) {
 }
 
 std::string Poison::words() const {
-  const std::string step = from_ ? fmt::format("step {}", from_->next().value)
-                                 : fmt::format("a step after {}", last_.value);
-  return fmt::format("{} has killed its workers {} times: {}{}", step, attempts_,
-                     fmt::join(dead_, "; "), samples_.empty() ? "" : "; " + samples_);
+  return fmt::format("step {} has killed its workers {} times: {}{}",
+                     from_.value_or(last_).next().value, attempts_, fmt::join(dead_, "; "),
+                     samples_.empty() ? "" : "; " + samples_);
 }
 
 }  // namespace elasticrun::job

@@ -25,7 +25,7 @@ class Poison {
   void died(const std::string& who, Generation world);
   // The next world begins from this committed step.
   void world_formed(Step step);
-  // A step is committed: one beyond that settles it.
+  // A step is committed, as a report or the answer to an Abort says: one beyond that settles it.
   void committed(Step step);
   // What is known of the samples of the step.
   void samples(std::string text) { samples_ = std::move(text); }

@@ -134,6 +134,8 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);
+  } else if (const auto* answer = std::get_if<wire::Answer>(&from.letter)) {
+    progress(answer->committed);
   } else if (const auto* done = std::get_if<wire::Done>(&from.letter)) {
     progress(done->step);
   } else if (const auto* leave = std::get_if<wire::Leave>(&from.letter)) {
@@ -276,10 +278,11 @@ std::string Supervisor::name_of(WorkerId id) const {
   const auto worker = pool_.workers().find(id);
   if (worker == pool_.workers().end()) return fmt::format("worker {}", id.value);
   const SlotId slot = worker->second.slot;
-  const auto rank = ranks_.find(id);
+  const auto own = ranks_.find(id);
+  const auto rank = own != ranks_.end() ? own->second : membership_.rank_of(id);
   const std::string place = fmt::format("{} slot {}", wiring_.host_name(slot.host), slot.index);
-  if (rank == ranks_.end()) return fmt::format("worker {} ({})", id.value, place);
-  return fmt::format("worker {} (rank {}, {})", id.value, rank->second, place);
+  if (!rank) return fmt::format("worker {} ({})", id.value, place);
+  return fmt::format("worker {} (rank {}, {})", id.value, *rank, place);
 }
 
 void Supervisor::report_sample(const autoscaler::WorldSample& round) {

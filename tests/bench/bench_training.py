@@ -49,6 +49,11 @@ class Training:
             self._process = subprocess.Popen(command(self.folder), stdin=subprocess.DEVNULL,
                                              stdout=output, stderr=output)
 
+    @property
+    def pid(self) -> int:
+        """Of elasticrun, or torchrun."""
+        return self._process.pid
+
     def __enter__(self) -> Self:
         return self
 

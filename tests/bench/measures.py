@@ -1,6 +1,7 @@
 """The measurements. Each takes the folder of the built programs and returns rows of the table."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -214,6 +215,57 @@ def stragglers(programs: Path, runs: int, epochs: int) -> list[Row]:
     kept = median(times["off"])
     return [Row(f"--stragglers {what}", spread(values, "ms"), "", ratio(median(values), kept))
             for what, values in times.items()]
+
+
+# ---------------------------------------------------------------- strangers
+
+CALM_STEPS = 150
+FLOOD_STEP_US = 20_000
+
+
+def ports_of(training: Training) -> dict[int, int]:
+    """Listening port -> pid, of the job and its workers."""
+    listening = output_of(["ss", "-Htlnp"])
+    return {int(local.rpartition(":")[2]): int(pid) for local, pid in
+            re.findall(r"^LISTEN +\d+ +\d+ +(\S+) .*,pid=(\d+),", listening, re.M)
+            if int(pid) in {training.pid, *training.last_steps()}}
+
+
+def job_of(pid: int) -> str:
+    environment = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return next(entry for entry in environment if entry.startswith("ELASTICRUN_JOB_ID=")).split("=")[1]
+
+
+def step_ms(training: Training, pid: int, begin_ns: int, end_ns: int) -> float:
+    """The mean of the steps that ended in that time."""
+    done = [step.done_ns for step in training.steps(pid) if begin_ns <= step.done_ns <= end_ns]
+    return (done[-1] - done[0]) / (len(done) - 1) / 1e6
+
+
+def impostors(programs: Path, pairs: int, connections: int) -> list[Row]:
+    """The steps of a job by turns alone and while strangers call at all its ports.
+
+    Workers listen only while a world forms, so most of the time the controller alone is called."""
+    def command(folder: Path) -> list[str | Path]:
+        return [programs / "elasticrun", "-H", f"localhost:{WORKERS}", programs / "bench_trainer",
+                folder / "steps", str(FLOOD_STEP_US), "1", str(GRADIENT_KB), str(FOREVER)]
+    calm, flooded, rates = [], [], []
+    with Training(command) as training:
+        first = until(f"a world of {WORKERS}", lambda: training.world(WORKERS, 20))[0]
+        for _ in range(pairs):
+            begin, made = time.monotonic_ns(), len(training.steps(first))
+            until("steps", lambda: len(training.steps(first)) >= made + CALM_STEPS)
+            calm.append(step_ms(training, first, begin, time.monotonic_ns()))
+            words = output_of([sys.executable, HERE / "impostors.py", str(connections),
+                               f"{job_of(first)}/host/0/1", *map(str, ports_of(training))])
+            begin, end, connected = map(int, words.split())
+            rates.append(connected / (end - begin) * 1e9)
+            flooded.append(step_ms(training, first, begin, end))
+        worlds = {step.generation for step in training.steps(first)}
+    ratios = [a / b for a, b in zip(flooded, calm)]
+    return [Row(f"step of {WORKERS} workers, {connections} impostors", spread(flooded, "ms"),
+                f"alone: {spread(calm, 'ms')}; {median(rates):.0f} impostors/s; "
+                f"{len(worlds)} world", f"{median(ratios):.3f}")]
 
 
 # ---------------------------------------------------------------- the data plane

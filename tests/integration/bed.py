@@ -160,6 +160,10 @@ class Host:
         """All of it gets so much of one core; None: no limit."""
         self.groups.limit(int(percent) if percent is not None else None)
 
+    def small_packets(self) -> None:
+        """Only such are carried between it and other hosts, until it is fast() again."""
+        self.bed.network.small_only(self.socket)
+
     def blackhole(self, silent: bool = True) -> None:
         """It cannot call here, until it is crashed and booted; not silent: it is told so."""
         self.bed.network.firewall(self.socket, bool(silent))

@@ -21,6 +21,7 @@ import kernel
 HERE = 254   # our own end
 NOBODY = 253  # an address that leads into the void
 MOST_HOSTS = 250
+SMALL = 600  # bytes of a packet that is still carried where only small ones are
 NO_HARDWARE = "02:00:00:00:02:00"
 
 
@@ -172,6 +173,19 @@ class Network:
                 f"qdisc replace dev {device} root tbf rate {rate} burst 64k latency 200ms"
                 if rate else f"qdisc del dev {device} root"])
         at.slow = bool(rate)
+
+    def small_only(self, at: Socket) -> None:
+        """Large packets of it and to it are lost, as on a path of which nobody has told how much it
+        carries. With us it is agreed on small ones: here it is reachable as before."""
+        for namespace, device in ((at.namespace, "eth0"), (self.switch, at.port)):
+            # What is larger than the burst never gets through.
+            call(namespace, "tc", [
+                f"qdisc replace dev {device} root tbf rate 1gbit burst {SMALL} latency 200ms"])
+        agreed = f"mtu {SMALL - 100} advmss {SMALL - 140}"
+        call(at.namespace, "ip", [
+            f"route add {self.address4(HERE)}/32 dev eth0 {agreed}",
+            f"route replace default via {self.address4(HERE)} {agreed}"])  # all addresses of ours
+        at.slow = True
 
     def firewall(self, at: Socket, silent: bool) -> None:
         """The host can call no address of ours any more, and can still be called by ssh.

@@ -253,9 +253,9 @@ def rank_of(prefix: str, pid: int) -> int | None:
     return None
 
 
-def steps_of(prefix: str, pid: int) -> int:
+def steps_of(prefix: str, pid: int, host: str = os.uname().nodename) -> int:
     """The newest step that the process has committed; -1: none."""
-    for line in reversed(read(f"{prefix}.{os.uname().nodename}.{pid}").splitlines()):
+    for line in reversed(read(f"{prefix}.{host}.{pid}").splitlines()):
         if line.startswith("applied ") and len(line.split()) > 6:
             return int(line.split()[1])
     return -1

@@ -6,6 +6,7 @@ and sees that it trains (or, without the library, that every worker ran) and lea
 """
 import contextlib
 import os
+import re
 import signal
 import sys
 import unittest
@@ -102,6 +103,27 @@ class Networks(unittest.TestCase):
             self.assertEqual(jobs[1].survivors(members), members)
             self.assertEqual(len(jobs[1].find("world_formed")), 1)
             self.lives_and_ends(bed, jobs[1])
+
+    def test_a_newcomer_whose_link_carries_small_packets_only(self) -> None:
+        """It greets, it prepares, and the state never arrives. The others go on without it."""
+        options = ["--transfer-timeout", "3s"]
+        lines = [f"node{number} slots=1" for number in (1, 2, 3, 4)]
+        with Bed(4) as bed, Away(bed, lines[:2], options=options) as job:
+            job.wait_for("world_formed", size=2)
+            members = job.workers()
+            bed["node3"].small_packets()
+            job.set_lines(lines[:3])
+            until("the link is named", lambda: re.search(
+                r"worker (\d+) \(rank \d, node3 slot 0\) is left out for .*: "
+                r"worker \d+ .* worker \1\b", job.err()), PATIENCE)
+            step, after = job.progress(), job.now()
+            until("steps go on", lambda: job.progress() > step + 1, PATIENCE)
+            job.set_lines(lines)
+            job.wait_for("world_formed", after, hosts=["node1", "node2", "node4"])
+            self.assertEqual(job.survivors(members), members)
+            self.assertEqual(job.find("host_down"), [])
+            self.assertEqual(job.find("worker_exited"), [])
+            self.lives_and_ends(bed, job)
 
 
 if __name__ == "__main__":

@@ -288,6 +288,33 @@ class Quitters(unittest.TestCase):
                                  rf"slot \d\) exited with code {code}, and so did the others")
                 self.assertEqual(job.leftovers(), [])
 
+    def test_a_step_that_kills_whoever_computes_it(self) -> None:
+        """It is tried three times, with one member that keeps the state; then it is named."""
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "poison"]) as job:
+            self.assertEqual(job.wait(), 123, job.err())
+            end = job.find("job_finished")[0]
+            found = re.match(r"step (\d+) has killed its workers 3 times: (.*); in epoch 0, (.*)$",
+                             end["reason"])
+            self.assertIsNotNone(found, end["reason"])
+            step, dead, samples = found.groups()
+            self.assertEqual(int(step), end["steps"] + 1)
+            self.assertRegex(dead, r"^(worker \d+ \(rank \d, localhost slot \d\) was killed by "
+                                   r"signal 6 \(SIGABRT\)(; |$)){3}$")
+            # One of them is it; the keeper of the state had none.
+            self.assertRegex(samples, r"rank \d had samples (\d+ )*100( |,|$)")
+            self.assertLess(len(re.findall(r"rank \d had samples \d", samples)),
+                            job.find("world_formed")[-1]["size"])
+            self.assertIn(end["reason"], job.last_line())
+            self.assertEqual(len(job.find("worker_exited", signal=signal.SIGABRT)), 3)
+            self.assertEqual(job.leftovers(), [])
+
+    def test_a_step_that_kills_once(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "crash"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(len(job.find("worker_exited", expected=False)), 1)
+            self.assertEqual(job.find("job_finished")[0]["steps"], 4 * 20)
+            self.assertEqual(job.leftovers(), [])
+
     def test_leaves(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "leave"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

@@ -1,12 +1,13 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish|close|fail|differ
+//     quitter once|always|leave|finish|close|fail|differ|poison|crash
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
 // finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
-// exits with 3 inside a step. differ: rank 1 registers something else. The rest train. Training
-// itself is nothing: a world's reduction is all that is needed here.
+// exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
+// sample dies of a signal. crash: only the first who does. The rest train. Training itself is
+// nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 namespace {
 
 constexpr std::int64_t quits_in_step = 5;
+constexpr std::int64_t poisoned_sample = 100;
 
 bool is_first() { return ::open("has-quit", O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0; }
 
@@ -40,6 +42,11 @@ void fail_with_all(const elasticrun::World& world) {
   std::_Exit(3);
 }
 
+bool is_killed(std::string_view how, const elasticrun::Step& step) {
+  if (std::ranges::count(step.samples(), poisoned_sample) == 0) return false;
+  return how == "poison" || (how == "crash" && is_first());
+}
+
 void train(std::string_view how) {
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
@@ -49,6 +56,7 @@ void train(std::string_view how) {
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
         if (quits(how, job, step)) std::_Exit(0);
+        if (is_killed(how, step)) std::abort();
         if (how == "fail" && step.number() == quits_in_step) fail_with_all(job.world());
       },
       [&](elasticrun::Step& step) {
@@ -85,10 +93,10 @@ void loop(std::string_view how) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once",  "always", "leave", "finish",
-                                        "close", "fail",   "differ"};
+  constexpr std::string_view known[] = {"once", "always", "leave",  "finish", "close",
+                                        "fail", "differ", "poison", "crash"};
   if (std::ranges::count(known, how) == 0) {
-    std::fputs("quitter once|always|leave|finish|close|fail|differ\n", stderr);
+    std::fputs("quitter once|always|leave|finish|close|fail|differ|poison|crash\n", stderr);
     return 2;
   }
   try {

@@ -55,8 +55,20 @@ TEST_CASE("before the first world nothing is known of the step") {
 
 TEST_CASE("attempts that end before their world is known to have formed") {
   Poison poison;
-  poison.committed(Step(40));
-  for (std::uint64_t i = 1; i <= 3; ++i) poison.died("worker 1", Generation(i));
-  CHECK(poison.certain());
-  CHECK(poison.words().starts_with("a step after 40 has killed its workers 3 times"));
+  poison.committed(Step(40));  // reports come late
+  poison.died("worker 1", Generation(1));
+  poison.committed(Step(41));  // the answer of one that is left
+  poison.died("worker 2", Generation(2));
+  SUBCASE("at one step") {
+    poison.died("worker 3", Generation(3));
+    CHECK(poison.certain());
+    CHECK(poison.words().starts_with("step 42 has killed its workers 3 times"));
+  }
+  SUBCASE("at different steps") {
+    poison.committed(Step(42));
+    CHECK_FALSE(poison.suspected());
+    poison.died("worker 3", Generation(3));
+    CHECK(poison.suspected());
+    CHECK_FALSE(poison.certain());
+  }
 }

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Troubles that are over before the lease is: connections that are reset, programs that are stopped
+for a while. They cost a healthy job nothing; and what has overstayed its lease does no step more.
+
+The records of the example tell that every sample was used once (lineage.py).
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import bed as beds
+from bed import Bed
+from bed_job import BATCH, Away, slots
+from job import FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, steps_of, until
+from training import LINEAGE, Training
+
+PATIENCE = 60
+# Long enough for machines that are busy with other tests, short enough to wait for.
+LEASE = 9 if SANITIZED else 4  # seconds
+DEADLINES = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", f"{LEASE}s", "--grace", "2s"]
+SAMPLES = 256
+NO_BED = beds.missing() or ("" if shutil.which("ss") else "no ss (iproute2)")
+TWO_HOSTS = "localhost slots=2\\n127.0.0.1 slots=2\\n"
+
+
+def pass_by(seconds: float) -> None:
+    """Time that has to pass because it is what is tested."""
+    end = time.monotonic() + seconds
+    until("time has passed", lambda: time.monotonic() > end, seconds + 10)
+
+
+def changes(job: Job) -> list[dict]:
+    """All but the first world."""
+    return (job.find("change_started", planned=False) + job.find("host_down", reason=lambda why:
+            why != "the job is over") + job.find("world_formed")[1:])
+
+
+def example(epochs: int) -> tuple[list[str], list[str]]:
+    """The program with records, and the options of a job that trains it."""
+    program = [FASHION, "--samples", str(SAMPLES), "--epochs", str(epochs), "--batch", "32",
+               "--device-ms", "1", "--record", "record"]
+    return program, ["--policy", "fixed", "--shares", "equal", "--max-batch", str(BATCH),
+                     "--explain"]
+
+
+def lineage(job: Job, epochs: int) -> None:
+    done = subprocess.run([sys.executable, LINEAGE, job.path("record"), "--samples", str(SAMPLES),
+                           "--epochs", str(epochs)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+
+
+def trainers(host: beds.Host) -> list[beds.Process]:
+    return [one for one in host.programs() if one.name == "fashion"]
+
+
+def agents_above(workers: list[beds.Process]) -> list[int]:
+    """Guardian and agent: worker < keeper < agent < guardian."""
+    agent = parent_of(parent_of(workers[0].pid))
+    return [parent_of(agent), agent]
+
+
+def stop(pid: int) -> None:
+    kill(pid, signal.SIGSTOP)
+    until("it has stopped", lambda: fields_of(pid)[0] == "T", PATIENCE)
+
+
+@unittest.skipIf(NO_BED, NO_BED)
+class Connections(unittest.TestCase):
+    def reset_all(self, port: int) -> int:
+        """As a firewall does that forgets its connections; how many there were."""
+        done = subprocess.run(["ss", "-K", "-H", "-t", "state", "established", f"sport = :{port}"],
+                              capture_output=True, text=True, check=True)
+        return len(done.stdout.splitlines())
+
+    def test_all_are_reset_at_once_and_again(self) -> None:
+        epochs = 100
+        with Bed(3) as bed:
+            with Away(bed, slots(2, "node1", "node2", "node3"), *example(epochs),
+                      DEADLINES) as job:
+                job.wait_for("world_formed", size=6)
+                members = job.workers()
+                port, = job.listening()
+                for number in range(5):
+                    step = job.progress()
+                    until("a step", lambda: job.progress() > step, PATIENCE)
+                    self.assertEqual(self.reset_all(port), 3)
+                    until("all have dialled again", lambda:
+                          job.err().count("has dialled again") == 3 * (number + 1), PATIENCE)
+                    self.assertEqual(job.survivors(members), members)
+                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertEqual(changes(job), [])
+                self.check_output(job, epochs, 5)
+                lineage(job, epochs)
+                self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
+
+    def check_output(self, job: Job, wanted: int, resets: int) -> None:
+        """No line came twice; one that was on its way in a reset may be missing, and only then."""
+        epochs = [int(text) for text in re.findall(r"epoch (\d+).*test accuracy", job.out())]
+        self.assertEqual(epochs, sorted(set(epochs)))
+        gaps = [b for a, b in zip(epochs, epochs[1:]) if b != a + 1]
+        self.assertLessEqual(len(gaps), resets, epochs)
+        self.assertEqual(epochs[-1], wanted, "the last line")
+
+
+@unittest.skipIf(NO_BED, NO_BED)
+class StoppedAway(unittest.TestCase):
+    """Where nobody can kill from outside what does not run."""
+
+    def test_an_agent_and_its_guardian_for_longer_than_the_lease(self) -> None:
+        epochs = 150
+        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(epochs),
+                                 DEADLINES) as job:
+            job.wait_for("world_formed", size=4)
+            until("a step", lambda: job.progress() > 0, PATIENCE)
+            host, staying = bed["node2"], job.find("worker_started", host="node1")
+            workers = trainers(host)
+            agents = agents_above(workers)
+            after = job.now()
+            for pid in agents:
+                stop(pid)
+            job.wait_for("host_down", after, host="node2")
+            forced = job.wait_for("world_formed", after, planned=False)
+            self.assertEqual(forced["hosts"], ["node1"])
+            pass_by(LEASE)
+            self.assertTrue(all(map(lives, agents)))
+
+            def committed() -> list[int]:
+                return [steps_of(job.path("record"), one.inner, "node2") for one in workers]
+            last = committed()
+            self.assertLessEqual(max(last), forced["step"])
+            step = job.progress()
+            until("the others go on", lambda: job.progress() > step, PATIENCE)
+            for pid in agents:
+                kill(pid, signal.SIGCONT)
+            until("what was stopped has ended",
+                  lambda: not any(map(lives, [*agents, *(one.pid for one in workers)])),
+                  PATIENCE)
+            self.assertEqual(committed(), last)
+            self.assertLessEqual({one["pid"] for one in staying}, set(job.workers().values()))
+            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            lineage(job, epochs)
+            self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
+
+    def test_all_agents_and_their_guardians(self) -> None:
+        """The groups of the workers are well, and nothing stops them but their own look at the
+        lease."""
+        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(10_000),
+                                 DEADLINES) as job:
+            job.wait_for("world_formed", size=4)
+            workers = {host.name: trainers(host) for host in bed.hosts}
+            agents = [pid for own in workers.values() for pid in agents_above(own)]
+
+            def committed() -> list[int]:
+                return [steps_of(job.path("record"), one.inner, name)
+                        for name, own in workers.items() for one in own]
+            until("a step", lambda: min(committed()) > 0, PATIENCE)
+            for pid in agents:
+                stop(pid)
+            last = committed()
+            until("steps go on within the lease", lambda: min(committed()) > max(last), LEASE)
+            pass_by(LEASE)
+            last = committed()
+            pass_by(1)
+            self.assertEqual(committed(), last)
+            self.assertTrue(all(lives(one.pid) for own in workers.values() for one in own))
+            for pid in agents:
+                kill(pid, signal.SIGCONT)
+            self.assertEqual(job.wait(PATIENCE), 122, job.err())
+            until("nothing is left on the hosts", lambda: not [
+                one for host in bed.hosts for one in host.programs()], PATIENCE)
+
+
+class Stopped(unittest.TestCase):
+    """A program that does not run for a while."""
+
+    def test_the_controller_for_less_than_the_lease(self) -> None:
+        with Training(TWO_HOSTS, epochs=15, options=DEADLINES) as job:
+            job.world(4)
+            members = job.workers()
+            stop(job.process.pid)
+            step = job.newest_step()
+            pass_by(LEASE / 2)  # two agent timeouts
+            self.assertGreater(job.newest_step(), step, "workers need no controller for a step")
+            kill(job.process.pid, signal.SIGCONT)
+            until("it says so", lambda: "this program stood still for" in job.err(), PATIENCE)
+            step = job.newest_step()
+            until("steps go on", lambda: job.newest_step() > step, PATIENCE)
+            self.assertEqual(job.workers(), members)
+            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(changes(job), [])
+            self.assertNotRegex(job.err(), "silent|lost")
+            job.lineage()
+            self.assertEqual(job.leftovers(), [])
+
+    def test_a_person_presses_control_z(self) -> None:
+        # In a group of its own, of our session: else the kernel would not stop it in any case.
+        with Training(TWO_HOSTS, epochs=5, options=DEADLINES, process_group=0) as job:
+            job.world(4)
+            lines = len(job.err().splitlines())
+            os.killpg(job.process.pid, signal.SIGTSTP)
+            until("an answer", lambda: len(job.err().splitlines()) > lines, PATIENCE)
+            self.assertNotEqual(fields_of(job.process.pid)[0], "T")
+            self.assertRegex(job.last_line(), "^elasticrun: .*(suspend|Ctrl-Z|stop)")
+            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(changes(job), [])
+            self.assertEqual(job.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
