@@ -138,9 +138,12 @@ void LocalExecutor::kill(HostId host) {
   ::kill(it->second->process.id(), SIGKILL);
 }
 
-// Its guardian cleans up when it can.
+// Its guardian cleans up when it can, and that it cannot while it is stopped.
 void LocalExecutor::end_at_once(Child& child) {
-  if (state_->wrap.empty()) return void(::kill(child.process.id(), SIGUSR1));
+  if (state_->wrap.empty()) {
+    for (const int signal : {SIGCONT, SIGUSR1}) ::kill(child.process.id(), signal);
+    return;
+  }
   ErrorCode ignored;  // the second call of kill does not need it
   child.search =
       start_process(state_->io, ignored, "/bin/sh",

@@ -6,10 +6,12 @@
 namespace elasticrun::launcher {
 namespace {
 
-// From the leaves up, so that nothing is asked for its children after its end.
+// One that is stopped would not obey. From the leaves up, so that nothing is asked for its children
+// after its end.
 constexpr std::string_view search_guardian =
     "k() {{ for p in $(cat /proc/$1/task/*/children 2>/dev/null); do k $p; done; "
-    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-guardian ]; then kill -USR1 $1; fi; }}; k {}";
+    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-guardian ]; then kill -CONT $1; kill -USR1 $1; "
+    "fi; }}; k {}";
 
 }  // namespace
 
@@ -32,7 +34,7 @@ std::string wrap_failure(std::string_view wrap, int exit_code) {
 }
 
 std::string end_guardian_script(int pid, bool wrapped) {
-  if (!wrapped) return fmt::format("kill -USR1 {}", pid);
+  if (!wrapped) return fmt::format("kill -CONT {0}; kill -USR1 {0}", pid);
   return fmt::format(fmt::runtime(search_guardian), pid);
 }
 

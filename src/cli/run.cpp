@@ -23,6 +23,13 @@ bool was_interrupted(int code) {
   return code == exit_code::signal_base + SIGINT || code == exit_code::signal_base + SIGTERM;
 }
 
+// As while the job runs (signals.hpp), and for what is waited for before, such as --host-discovery.
+void take_hang_up_for_term() {
+  struct sigaction hang_up {};
+  ::sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler == SIG_DFL) ::signal(SIGHUP, [](int) { ::raise(SIGTERM); });
+}
+
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {
   const launcher::Machine machine = launcher::this_machine();
   auto parsed = parse(argc, argv, env, machine);
@@ -56,6 +63,7 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
 
 int run(int argc, const char* const* argv, const char* const* env) {
   net::take_standard_descriptors();
+  take_hang_up_for_term();
   try {
     return parse_and_run(argc, argv, env);
   } catch (const std::exception& e) {

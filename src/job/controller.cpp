@@ -60,9 +60,10 @@ class Run {
                 {.hosts =
                      [this](const auto& hosts) {
                        roster_.give(hosts);
-                       hosts_changed();
+                       hosts_changed("the hosts were changed", source_name(spec_));
                      },
-                 .line = [this](const std::string& line) { sink_.say(Tone::error, line); }}) {}
+                 .line = [this](const std::string& line) { sink_.say(Tone::error, line); },
+                 .note = [this](const HostsNoted& note) { feed(note); }}) {}
 
   int run();
 
@@ -71,7 +72,7 @@ class Run {
   Result<void> listen();
   launcher::AgentStart agents_are_told() const;
   Result<void> let_join(const launcher::AgentStart& told);
-  void hosts_changed(const char* why = "the hosts were changed");
+  void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
   wire::StartWorker start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank);
 
   void feed(const SupervisorEvent& event);
@@ -228,10 +229,10 @@ Result<void> Run::let_join(const launcher::AgentStart& told) {
   return {};
 }
 
-void Run::hosts_changed(const char* why) {
+void Run::hosts_changed(const char* why, std::string source) {
   if (finish_) return;
   const launcher::Plan plan = roster_.plan();
-  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why};
+  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
   // Those of spare hosts count for no size: they take the places of others.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {

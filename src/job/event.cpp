@@ -5,11 +5,15 @@
 #include <cmath>
 #include <iterator>
 
+#include "wire/text.hpp"
+
 namespace elasticrun::job {
 namespace {
 
-// RFC 8259, section 7. Bytes above 0x7f pass: what people name things is UTF-8 already.
+// RFC 8259, section 7. What people name things is UTF-8; but a reason may quote a program, and then
+// it may be any bytes, or be cut inside a character. JSON is read by strict programs.
 std::string quoted(std::string_view text) {
+  const bool utf8 = wire::is_utf8(text);
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -17,6 +21,8 @@ std::string quoted(std::string_view text) {
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else if (!utf8 && static_cast<unsigned char>(c) > 0x7f) {
+      out += "\\ufffd";
     } else {
       out += c;
     }

@@ -3,17 +3,21 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 
+#include "base/boot_clock.hpp"
 #include "launcher/file_thread.hpp"
 #include "launcher/host_line.hpp"
 
@@ -26,17 +30,9 @@ constexpr Duration file_interval = std::chrono::milliseconds(200);
 constexpr Duration file_silence = std::chrono::seconds(10);  // of a file server, until it is said
 constexpr off_t file_bytes_max = 16 << 20;
 constexpr int words_lines_max = 20;
-constexpr int troubles_max = 5;  // of a program in a row, each another one
 
 // A file that was replaced within one tick of the clock differs at least in its inode or size.
 using Stamp = std::tuple<ino_t, off_t, std::int64_t, std::int64_t>;
-
-// Nothing between the two names of a rename, and for a pipe: what was read of it is gone.
-std::optional<Stamp> stamp_of(const std::string& path) {
-  struct stat now {};
-  if (::stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return std::nullopt;
-  return Stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
-}
 
 Result<std::string> text_of(const std::string& path, off_t size) {
   if (size > file_bytes_max) return Error{path + ": larger than 16 MiB"};
@@ -44,18 +40,6 @@ Result<std::string> text_of(const std::string& path, off_t size) {
   if (!file) return Error{path + ": cannot be read"};
   return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
           std::istreambuf_iterator<char>()};
-}
-
-// A file that is another than the one with the stamp `seen`.
-struct Look {
-  Stamp stamp;
-  Result<std::string> text;
-};
-
-std::optional<Look> look_at(const std::string& path, const std::optional<Stamp>& seen) {
-  const auto stamp = stamp_of(path);
-  if (!stamp || stamp == seen) return std::nullopt;
-  return Look{*stamp, text_of(path, std::get<1>(*stamp))};
 }
 
 }  // namespace
@@ -68,8 +52,22 @@ Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error
   return {fmt::format("{}: '{}' {}", place, launcher::shown(spec.host_discovery), trouble.text)};
 }
 
+std::string source_name(const JobSpec& spec) {
+  return spec.host_discovery.empty() ? spec.hosts_file : "--host-discovery";
+}
+
+// What a look at the file finds.
+struct HostSource::Look {
+  std::string away;            // why there is nothing to read; empty: there is
+  std::optional<Stamp> stamp;  // of another file than the one that was seen last
+  Result<std::string> text{boost::system::in_place_value};
+};
+
 struct HostSource::State {
-  explicit State(boost::asio::io_context& io) : timer(io) {}
+  State(boost::asio::io_context& io, const JobSpec& spec)
+      : timer(io), notes(source_name(spec), !spec.host_discovery.empty()) {}
+
+  static Look look_at(const std::string& path, const std::optional<Stamp>& seen);
 
   boost::asio::steady_timer timer;
   std::optional<launcher::FileThread> files;
@@ -77,13 +75,27 @@ struct HostSource::State {
   std::optional<launcher::LeashedProgram> discovery;
   std::vector<launcher::Host> hosts;  // as last told
   std::optional<Stamp> seen;          // of the file that was read last
-  std::string trouble, words;         // of the program, as last told
-  int troubles = 0;                   // told in a row
+  std::string words;                  // of the program, as last told
+  SourceNotes notes;
   bool stopped = false;
 };
 
+// What was read of a pipe is gone, so it is read once, at the start, and is never away.
+HostSource::Look HostSource::State::look_at(const std::string& path,
+                                            const std::optional<Stamp>& seen) {
+  const auto last_error = [] { return std::generic_category().message(errno); };
+  struct stat now {};
+  if (::stat(path.c_str(), &now) != 0) return {.away = last_error()};
+  if (!S_ISREG(now.st_mode)) return {.away = seen ? "it is no file any more" : ""};
+  // Permissions change without the times of the contents.
+  if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
+  const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+  if (stamp == seen) return {};
+  return {.away = {}, .stamp = stamp, .text = text_of(path, now.st_size)};
+}
+
 HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)
-    : spec_(spec), handlers_(std::move(handlers)), state_(new State(io)) {
+    : spec_(spec), handlers_(std::move(handlers)), state_(new State(io, spec)) {
   state_->hosts = spec.hosts;
   if (!spec.host_discovery.empty())
     state_->discovery.emplace(io, discovery_leash(spec));
@@ -121,11 +133,11 @@ void HostSource::look_at_file_later() {
 void HostSource::look_at_file() {
   say_when_silent();
   state_->files->run([this, path = spec_.hosts_file, seen = state_->seen] {
-    return [this, look = look_at(path, seen)] {
+    return [this, look = State::look_at(path, seen)] {
       state_->timer.cancel();
       if (std::exchange(state_->silent, false))
         handlers_.line(fmt::format("the host file {} answers again", spec_.hosts_file));
-      if (look && take_file(look->text)) state_->seen = look->stamp;
+      take_look(look);
       if (!state_->stopped) look_at_file_later();
     };
   });
@@ -143,14 +155,18 @@ void HostSource::say_when_silent() {
   });
 }
 
-// False: it is half written, and its time will change again.
-bool HostSource::take_file(const Result<std::string>& text) {
-  if (text && !launcher::is_complete(*text)) return false;
-  if (text)
-    take(launcher::parse_hosts(*text, spec_.hosts_file));
+void HostSource::take_look(const Look& look) {
+  // Until it was seen, the hosts are those that were read at the start.
+  if (!look.away.empty() && !state_->seen) return;
+  if (!look.away.empty()) return note(state_->notes.away(look.away, boot_now()));
+  note(state_->notes.back());
+  if (!look.stamp) return;
+  if (look.text && !launcher::is_complete(*look.text)) return;  // its time will change again
+  state_->seen = look.stamp;
+  if (look.text)
+    take(launcher::parse_hosts(*look.text, spec_.hosts_file));
   else
-    take(text.error());
-  return true;
+    take(look.text.error());
 }
 
 // ---------------------------------------------------------------- the program
@@ -187,23 +203,18 @@ void HostSource::take(Result<std::vector<launcher::Host>> hosts) {
     *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter);
     if (std::ranges::count(*hosts, false, &launcher::Host::spare) == 0)
       hosts = Error{fmt::format(
-          "{}: {}", spec_.hosts_file.empty() ? "--host-discovery" : spec_.hosts_file,
+          "{}: {}", source_name(spec_),
           hosts->empty() ? "--include and --exclude leave no host" : "every host is a spare")};
   }
-  if (!hosts) {
-    // A file is read once per change; what a program says again and again is said once.
-    const bool again = hosts.error().text == state_->trouble || state_->troubles == troubles_max;
-    if (state_->discovery && again) return;
-    state_->trouble = hosts.error().text;
-    const bool last = ++state_->troubles == troubles_max && state_->discovery;
-    return handlers_.line(state_->trouble + "; the hosts stay as they are" +
-                          (last ? "; no more is said until it works again" : ""));
-  }
-  state_->trouble.clear();
-  state_->troubles = 0;
+  if (!hosts) return note(state_->notes.trouble(hosts.error().text));
+  note(state_->notes.well());
   if (*hosts == state_->hosts) return;
   state_->hosts = *hosts;
   handlers_.hosts(*hosts);
+}
+
+void HostSource::note(const std::optional<HostsNoted>& note) {
+  if (note) handlers_.note(*note);
 }
 
 }  // namespace elasticrun::job

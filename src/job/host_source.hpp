@@ -6,10 +6,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "job/source_notes.hpp"
 #include "job/spec.hpp"
 #include "launcher/leashed_program.hpp"
 
@@ -23,12 +25,16 @@ namespace elasticrun::job {
 launcher::Leash discovery_leash(const JobSpec& spec);
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
+// What a person calls the place where the hosts come from: a file, or the flag of a program.
+std::string source_name(const JobSpec& spec);
+
 class HostSource {
  public:
   struct Handlers {
     // They have changed. Never inside a call of ours.
     std::function<void(const std::vector<launcher::Host>&)> hosts;
     std::function<void(const std::string& line)> line;  // to be said to a person
+    std::function<void(const HostsNoted&)> note;        // to be said and recorded
   };
   // The hosts of `spec` are those that are known; it must outlive this object.
   HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers);
@@ -43,10 +49,12 @@ class HostSource {
   void look_at_file_later();
   void look_at_file();
   void say_when_silent();
-  bool take_file(const Result<std::string>& text);
+  struct Look;
+  void take_look(const Look& look);
   void discover_later();
   void say_words(const std::string& words);
   void take(Result<std::vector<launcher::Host>> hosts);
+  void note(const std::optional<HostsNoted>& note);
 
   const JobSpec& spec_;
   Handlers handlers_;

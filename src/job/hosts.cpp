@@ -18,6 +18,7 @@ void Supervisor::on(const SlotsChanged& changed, Time now) {
   const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
+  tell_shortage(changed, now);
   if (membership_.ever_formed()) {
     // A person edited the hosts; who chose no size wants them all.
     if (spec_.policy == "fixed" && spec_.start == 0) target_ = most;
@@ -30,6 +31,27 @@ void Supervisor::on(const SlotsChanged& changed, Time now) {
                            {"slots", static_cast<std::int64_t>(changed.slots.size())}});
   target_ = spec_.start > 0 ? std::min(spec_.start, most) : most;
   if (gathering_) begin(changed.guessed, now);
+}
+
+// While hosts for the first workers are gathered, gathered() says how they are too few; where slots
+// were lost without a world, that was said with them.
+void Supervisor::tell_shortage(const SlotsChanged& changed, Time now) {
+  const bool running = phase_ == Phase::training || phase_ == Phase::reforming;
+  if (gathering_ || changed.guessed || (!running && changed.source.empty())) return;
+  const auto news = shortage_.look({.few = too_few(changed.slots),
+                                    .source = changed.source,
+                                    .slots = static_cast<int>(changed.slots.size()),
+                                    .minimum = spec_.limits.min,
+                                    .running = running,
+                                    .patience = spec_.deadlines.minimum_timeout});
+  if (news) on(*news, now);
+}
+
+// The hosts of the job, or those who name them, are in trouble or well again.
+void Supervisor::on(const HostsNoted& noted, Time) {
+  if (ending()) return;
+  say(noted.well ? Tone::info : Tone::error, noted.text);
+  record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }
 
 void Supervisor::on(const HostUp& up, Time now) {

@@ -30,7 +30,13 @@ void Pulse::wait() {
   });
 }
 
+void Pulse::stop() {
+  timer_.cancel();
+  stopped_ = true;
+}
+
 Duration Pulse::pause(Time now) {
+  if (stopped_) return Duration::zero();
   const Duration pause = now - std::exchange(last_run_, now);
   return pause > 2 * interval ? pause : Duration::zero();
 }

@@ -18,8 +18,9 @@ class Pulse {
   Pulse(boost::asio::io_context& io, std::function<void()> late);
 
   void start();
-  void stop() { timer_.cancel(); }
-  // Before each event: for how long the program stood still; zero: it did not.
+  void stop();
+  // Before each event: for how long the program stood still; zero: it did not, or the pulse is
+  // stopped, so that a pause between two events says nothing.
   Duration pause(Time now);
 
  private:
@@ -28,6 +29,7 @@ class Pulse {
   boost::asio::steady_timer timer_;
   const std::function<void()> late_;
   Time last_run_;
+  bool stopped_ = false;
 };
 
 }  // namespace elasticrun::job

@@ -24,7 +24,9 @@
 #include "job/phase.hpp"
 #include "job/poison.hpp"
 #include "job/pool.hpp"
+#include "job/shortage.hpp"
 #include "job/sink.hpp"
+#include "job/source_notes.hpp"
 #include "job/spec.hpp"
 #include "job/troubles.hpp"
 #include "job/work.hpp"
@@ -43,6 +45,7 @@ struct SlotsChanged {
   std::vector<double> prices;  // of the slots, per hour; 0, or none at all: not said
   bool guessed = false;        // some hosts tell how many they have when they are up
   std::string why = "the hosts were changed";
+  std::string source;  // the file or program that names others now; empty: it was another change
 };
 struct HostUp {
   HostId host;
@@ -91,8 +94,8 @@ struct Advised {
 };
 struct Tick {};
 using SupervisorEvent =
-    std::variant<SlotsChanged, HostUp, HostDown, HostAway, HostBack, FromHost, FromWorker,
-                 StoodStill, Suspend, Interrupt, PassSignal, Scale, Advised, Tick>;
+    std::variant<SlotsChanged, HostsNoted, HostUp, HostDown, HostAway, HostBack, FromHost,
+                 FromWorker, StoodStill, Suspend, Interrupt, PassSignal, Scale, Advised, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -166,6 +169,8 @@ class Supervisor {
 
   // hosts.cpp
   void on(const SlotsChanged&, Time now);
+  void tell_shortage(const SlotsChanged&, Time now);
+  void on(const HostsNoted&, Time);
   void on(const HostUp&, Time now);
   void on(const HostDown&, Time now);
   void on(const HostAway&, Time now);
@@ -311,6 +316,7 @@ class Supervisor {
 
   std::set<HostId> failed_hosts_;  // that have no agent since their last one failed, or its start
   Troubles troubles_;              // of hosts, to be told
+  Shortage shortage_;              // of slots, while workers run
 
   bool library_ = false;  // a worker has joined through the library
   bool waiting_told_ = false;

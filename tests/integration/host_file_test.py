@@ -8,6 +8,7 @@
 Idle: from the end of the last step of the old world to the begin of the first of the new, on the
 survivor where it is longest. Promised: the state transfer, two steps and 20 ms.
 """
+import os
 import signal
 import statistics
 import sys
@@ -56,6 +57,42 @@ class Edits(unittest.TestCase):
             kill(job.process.pid, signal.SIGTERM)
             self.assertEqual(job.wait(30), 143, job.err())
             self.assertEqual(job.unexpected_ends(), [])
+            self.assertEqual(job.leftovers(), [])
+
+    def test_too_few_hosts_and_no_file_are_said(self) -> None:
+        """In one line each, with an event; training goes on, and what is better again is said."""
+        def noted(words: str, well: bool) -> None:
+            job.wait_for("hosts_noted", after, well=well, reason=lambda text: words in text)
+            until("it is shown", lambda: "elasticrun: " + words in job.err(), 10)
+            step = job.newest_step()
+            until("training goes on", lambda: job.newest_step() > step + 1, 20)
+
+        # Root that must respect permissions.
+        obeys = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+        with Training("localhost:3\\n", epochs=10000, device_ms=0.2, start=obeys,
+                      options=["--np", "2:4"]) as job:
+            job.world(3)
+            after = job.now()
+            job.set_hosts("localhost:1\n")
+            noted("hosts names hosts for 1 of at least 2 workers; the job goes on with 2", False)
+            job.world(2, after)
+            job.set_hosts("localhost:4\n")
+            noted("hosts names hosts for 4 workers again", True)
+            job.world(4, after)
+            worlds = len(job.find("world_formed"))
+            os.unlink(job.path("hosts"))
+            noted("hosts cannot be read: No such file or directory; the hosts stay as they are",
+                  False)
+            job.set_hosts("localhost:4\n")
+            noted("hosts can be read again", True)
+            os.chmod(job.path("hosts"), 0)
+            noted("hosts cannot be read: Permission denied; the hosts stay as they are", False)
+            os.chmod(job.path("hosts"), 0o644)
+            until("it is said again", lambda: job.err().count("hosts can be read again") == 2, 20)
+            self.assertEqual(len(job.find("world_formed")), worlds)
+            self.assertEqual(len(job.find("hosts_noted", after)), 6)
+            kill(job.process.pid, signal.SIGTERM)
+            self.assertEqual(job.wait(30), 143, job.err())
             self.assertEqual(job.leftovers(), [])
 
     def check_mistakes(self, job: Training) -> None:

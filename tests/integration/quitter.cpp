@@ -1,12 +1,13 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish|close|fail|differ|poison|crash
+//     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
 // finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
 // exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
-// sample dies of a signal. crash: only the first who does. The rest train. Training itself is
+// sample dies of a signal. crash: only the first who does. hang: rank 1 stays in its own code in
+// mid-training, for ever. linger: before it calls finish. The rest train. Training itself is
 // nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,6 +65,14 @@ void train(std::string_view how) {
       });
 }
 
+// The others wait for it.
+void hang_once(const elasticrun::World& world) {
+  if (world.rank() != 1 || !is_first()) return;
+  std::puts("hangs");
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
+
 void loop(std::string_view how) {
   constexpr std::int64_t steps = 40;
   double sum = 0;
@@ -74,6 +83,7 @@ void loop(std::string_view how) {
     if (how == "leave" && job.committed() == quits_in_step && job.world().size() == 3 &&
         job.world().rank() == 1)
       return job.leave();
+    if (how == "hang" && job.committed() == quits_in_step) hang_once(job.world());
     try {
       double one = 1;
       job.all_reduce(std::span(&one, 1));
@@ -86,6 +96,7 @@ void loop(std::string_view how) {
     } catch (const elasticrun::WorldChanged&) {
     }
   }
+  if (how == "linger") hang_once(job.world());
   if (how != "close") job.finish();
 }
 
@@ -93,14 +104,16 @@ void loop(std::string_view how) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once", "always", "leave",  "finish", "close",
-                                        "fail", "differ", "poison", "crash"};
+  constexpr std::string_view known[] = {"once",   "always", "leave", "finish", "close", "fail",
+                                        "differ", "poison", "crash", "hang",   "linger"};
   if (std::ranges::count(known, how) == 0) {
-    std::fputs("quitter once|always|leave|finish|close|fail|differ|poison|crash\n", stderr);
+    std::fputs("quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger\n",
+               stderr);
     return 2;
   }
+  constexpr std::string_view loops[] = {"leave", "finish", "close", "hang", "linger"};
   try {
-    how == "leave" || how == "finish" || how == "close" ? loop(how) : train(how);
+    std::ranges::count(loops, how) > 0 ? loop(how) : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

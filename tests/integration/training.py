@@ -24,7 +24,8 @@ class Training(Job):
     def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
                  more: list[str] | None = None, options: list[str] | None = None,
                  where: tuple[str, str] = ("--hosts", "hosts"), shares: str = "equal",
-                 program: list[str] | None = None, **popen: Any) -> None:
+                 program: list[str] | None = None, start: list[str] | None = None,
+                 **popen: Any) -> None:
         program = [*(program or [FASHION]), "--samples", str(samples), "--epochs", str(epochs),
                    "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
                    *(more or [])]
@@ -32,7 +33,7 @@ class Training(Job):
         super().__init__([*where, "--policy", "fixed", "--max-batch", str(BATCH),
                           "--base-batch", "32", "--lr-rule", "none", "--shares", shares,
                           *(options or [])],
-                         program, start=["sh", "-c", script, "sh"], **popen)
+                         program, start=["sh", "-c", script, "sh", *(start or [])], **popen)
         self.epochs, self.samples = epochs, samples
         self.record = self.path("record")
 

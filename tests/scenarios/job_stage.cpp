@@ -57,6 +57,7 @@ class JobStage final : public Stage {
     if (what == "scale") return {job::Scale{number(words)}};
     if (what == "advised") return {advised(words)};
     if (what == "slots") return {slots(words)};
+    if (what == "source") return {noted(words)};
     if (what != "host") words.fail("no event of a job");
     const HostId host = words.host();
     if (words.accept("up")) return {job::HostUp{host}};
@@ -79,11 +80,21 @@ class JobStage final : public Stage {
     if (words.accept("not")) return {Error{words.reason()}};
     return {{boost::system::in_place_value, words.reason()}};
   }
+  // "source well: hosts can be read again"; "source trouble: hosts cannot be read"
+  static job::HostsNoted noted(Words& words) {
+    const bool well = words.accept("well");
+    if (!well) words.expect("trouble");
+    return {well, words.reason()};
+  }
   // "slots 4 2": so many on host 0, on host 1, ... "slots guessed 1 1": they will tell
   static job::SlotsChanged slots(Words& words) {
     job::SlotsChanged changed;
+    changed.source = "hosts";
     changed.guessed = words.accept("guessed");
-    if (words.accept("lost")) changed.why = "a GPU was lost";
+    if (words.accept("lost")) {
+      changed.why = "a GPU was lost";
+      changed.source.clear();
+    }
     for (std::uint32_t host = 0; words.at_number(); ++host) {
       const int count = number(words);
       if (count > 0) changed.slots_by_host.push_back(count);

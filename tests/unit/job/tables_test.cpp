@@ -95,6 +95,10 @@ TEST_CASE("an event is one line of JSON, whatever is in it") {
         R"("large":1e+300,"none":null,"endless":null,"yes":true,)"
         "\"text\":\"a\\\"b\\\\c\\u000ad\\u0009e\\u0001 \xc3\xa4\","
         R"("list":["x","\"y\""],"empty":[]})");
+  CHECK(to_json({"e", {{"n", std::string("gr\xc3\xbcn")}}}, "t") ==
+        "{\"time\":\"t\",\"event\":\"e\",\"n\":\"gr\xc3\xbcn\"}");
+  CHECK(to_json({"e", {{"n", std::string("a\xff\xc3")}}}, "t") ==
+        R"({"time":"t","event":"e","n":"a\ufffd\ufffd"})");
   CHECK(to_json({"e", {{"n", std::int64_t{1}}}}, "t", "a\"b") ==
         R"({"time":"t","event":"e","job":"a\"b","n":1})");
 }

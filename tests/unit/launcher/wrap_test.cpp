@@ -24,7 +24,7 @@ TEST_CASE("how a failing one is told") {
 }
 
 TEST_CASE("the guardian is told, wherever it is below the command") {
-  CHECK(end_guardian_script(77, false) == "kill -USR1 77");
+  CHECK(end_guardian_script(77, false) == "kill -CONT 77; kill -USR1 77");
   const std::string search = end_guardian_script(77, true);
   CHECK(search.ends_with("k 77"));
   CHECK(search.find_first_of("'\\!\n") == search.npos);
