@@ -179,7 +179,7 @@ void Supervisor::check_liveness(Time now) {
       on(fence, now);
       tell(rendezvous::WorkerGone{silent->worker, silent->reason, never}, now);
     } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
-      tell(rendezvous::Letter{stuck->worker, wire::Broken{stuck->generation, stuck->reason}}, now);
+      tell(rendezvous::Stuck{stuck->worker, stuck->generation, stuck->reason}, now);
     }
   }
 }
