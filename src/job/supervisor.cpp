@@ -41,7 +41,7 @@ rendezvous::MembershipOptions membership_options(
 }
 
 rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
-  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung};
+  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.transfer_timeout};
 }
 
 }  // namespace
