@@ -73,8 +73,13 @@ void Membership::leave_out(WorkerId worker, std::string why) {
 // next world; members only when there is no world to be had with them.
 std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time now) {
   std::set<WorkerId> newcomers, members, left_out;
+  // Where all stand still, a newcomer that was given the state and has not stepped with it is one
+  // still. Else it may be about to find out by itself that it does not fit, and to end.
+  Step kept = no_state;
+  for (const auto& [worker, peer] : peers_)
+    if (aborted.stood_still && peer.settled && !peer.left) kept = std::max(kept, peer.committed);
   for (const auto& [worker, peer] : peers_) {
-    const bool has_state = peer.settled || peer.committed != no_state;
+    const bool has_state = peer.settled || peer.committed > kept;
     if (peer.training && !peer.left) (has_state ? members : newcomers).insert(worker);
   }
   auto blamed = complaints_.verdict(newcomers, members, only_holder());

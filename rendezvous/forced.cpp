@@ -61,6 +61,19 @@ void Membership::hear(WorkerId worker, const wire::Broken& broken, Time now) {
   maybe_finish_abort(now);
 }
 
+// A link that loses what is sent breaks nothing, so nobody has complained yet: all are asked whom
+// they could not reach. A world that stepped before forms again with a link that is bad; then it
+// stands still for the second time.
+void Membership::on(const Stuck& stuck, Time now) {
+  const bool present = running_ && running_->world.generation == stuck.generation;
+  const bool coming = forming_ && forming_->world.generation == stuck.generation;
+  if (aborting_ || (!present && !coming)) return;
+  count_failure(now);
+  start_abort(fmt::format("worker {}: {}", stuck.worker.value, stuck.reason), now);
+  aborting_->stood_still = true;
+  maybe_finish_abort(now);
+}
+
 // Closes every group up to the newest generation and asks all who may hold state for their step.
 // maybe_finish_abort follows: it may be that nobody is there to ask.
 void Membership::start_abort(const std::string& reason, Time now) {

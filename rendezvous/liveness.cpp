@@ -14,6 +14,7 @@ void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) 
                  : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
                                                                         : Phase::elsewhere;
   worker.phase_since = now - Duration(sample.waiting_ns);
+  worker.lost_link = sample.lost_link;
 }
 
 // One host is silent when others are not; nobody's beats are older than half of the timeout then.
@@ -64,10 +65,15 @@ std::vector<Verdict> Liveness::check(Time now) {
   });
   if (somebody_busy) return verdicts;
   for (auto& [id, worker] : workers_) {
-    if (worker.phase != Phase::reducing || now < worker.phase_since + options_.hung) continue;
+    if (worker.phase != Phase::reducing) continue;
+    const bool hung = now >= worker.phase_since + options_.hung;
+    const bool lost = worker.lost_link && now >= worker.phase_since + options_.lost_link;
+    if (!hung && !lost) continue;
     verdicts.push_back(ReductionStuck{
         id, worker.generation,
-        fmt::format("one reduction took longer than --hung {}", to_text(options_.hung))});
+        lost ? fmt::format("one reduction has waited for {} for what does not arrive",
+                           to_text(now - worker.phase_since))
+             : fmt::format("one reduction took longer than --hung {}", to_text(options_.hung))});
     worker.phase = Phase::elsewhere;
   }
   return verdicts;

@@ -3,8 +3,9 @@
 // Three clocks, for three different faults. A silent agent blames its host (power, network). A
 // silent library under a live agent blames the worker (stopped, swapped out). A worker that says it
 // has been computing for longer than --hung blames its program; one that has been reducing that
-// long blames nobody by itself, so its group is broken and formed anew. A phi-accrual detector
-// would adapt to jitter; plain limits are what a person can put in a table and reason about.
+// long blames nobody by itself, so its group is broken and formed anew: sooner where a link is
+// known to lose what is sent, since no patience helps against that. A phi-accrual detector would
+// adapt to jitter; plain limits are what a person can put in a table and reason about.
 #pragma once
 
 #include <map>
@@ -42,6 +43,7 @@ struct LivenessOptions {
   Duration agent_timeout = std::chrono::seconds(5);
   Duration worker_timeout = std::chrono::seconds(10);  // and of all hosts together: the lease
   Duration hung = std::chrono::minutes(10);
+  Duration lost_link = std::chrono::seconds(30);  // instead of hung, for a reduction over one
 };
 
 class Liveness {
@@ -68,6 +70,7 @@ class Liveness {
     Time heard{};
     Phase phase = Phase::elsewhere;
     Time phase_since{};
+    bool lost_link = false;
     Generation generation;
   };
 

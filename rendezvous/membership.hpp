@@ -71,12 +71,18 @@ struct Wanted {
   int minimum = 1;
   std::vector<WorkerId> reserves;  // no members; those that are not ready do not count
 };
+// A reduction of this generation has taken too long, and no member is to be blamed for it.
+struct Stuck {
+  WorkerId worker;  // who has waited longest
+  Generation generation;
+  std::string reason;
+};
 // The controller stood still for that time: no deadline of others has run.
 struct StoodStill {
   Duration time{};
 };
 struct Tick {};
-using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, StoodStill, Tick>;
+using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, Stuck, StoodStill, Tick>;
 
 // ---------------------------------------------------------------- what comes out
 
@@ -243,6 +249,7 @@ class Membership {
   void on(const Letter&, Time now);
   void on(const Change&, Time now);
   void on(const Wanted& wanted, Time) { wanted_ = wanted; }
+  void on(const Stuck& stuck, Time now);
   void on(const StoodStill& stood, Time);
   void on(const Tick&, Time now);
 

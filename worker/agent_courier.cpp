@@ -9,6 +9,9 @@ namespace elasticrun::worker {
 
 namespace {
 
+// Connections are looked at when a reduction takes longer than most.
+constexpr std::int64_t nanoseconds_worth_a_look = 1'000'000'000;
+
 // Tells the member what has become of a group.
 template <class... Arguments>
 auto told(Gate& gate, void (Member::*what)(Generation, Arguments...)) {
@@ -37,8 +40,11 @@ Result<std::unique_ptr<AgentCourier>> AgentCourier::open(const ConnectionOptions
                                                          Gate& gate, Meter& meter) {
   std::unique_ptr<AgentCourier> courier(new AgentCourier(std::move(plane), gate));
   gate.attach(*courier);
-  const auto take_sample = [&gate, &meter]() -> std::optional<wire::Sample> {
+  // The connection, which asks for samples, ends before the courier.
+  const auto take_sample = [&gate, &meter, self = courier.get()]() -> std::optional<wire::Sample> {
     wire::Sample sample = meter.take(std::chrono::steady_clock::now());
+    if (sample.phase == "reduce" && sample.waiting_ns > nanoseconds_worth_a_look)
+      sample.lost_link = !self->lost_links().empty();
     const bool there = gate.update([&](Member& member) {
       sample.step = member.committed();
       if (member.in_world()) sample.generation = member.world().generation;

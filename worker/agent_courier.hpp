@@ -25,6 +25,9 @@ class AgentCourier final : public Courier {
   std::vector<std::pair<Generation, std::vector<int>>> waits_for() const override {
     return former_.waits_for();
   }
+  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const override {
+    return former_.lost_links();
+  }
 
  private:
   AgentCourier(std::unique_ptr<DataPlane> plane, Gate& gate);

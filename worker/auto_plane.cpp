@@ -50,6 +50,7 @@ class AutoGroup final : public Group {
     Group* const one = chosen_;
     return one ? one->waits_for() : gloo_->waits_for();
   }
+  std::vector<PeerTrouble> lost_links() const override { return gloo_->lost_links(); }
   int strangers() const override { return gloo_->strangers(); }
   void abort() noexcept override {
     gloo_->abort();

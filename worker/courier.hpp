@@ -28,6 +28,10 @@ class Courier {
 
   // Any thread: the ranks that each group waits for at present, as far as that is known.
   virtual std::vector<std::pair<Generation, std::vector<int>>> waits_for() const { return {}; }
+  // Any thread: the links of each group that lose what is sent.
+  virtual std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const {
+    return {};
+  }
 };
 
 }  // namespace elasticrun::worker

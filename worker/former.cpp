@@ -81,6 +81,16 @@ std::vector<std::pair<Generation, std::vector<int>>> Former::waits_for() const {
   return waits;
 }
 
+std::vector<std::pair<Generation, std::vector<PeerTrouble>>> Former::lost_links() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost;
+  for (const auto& [generation, entry] : groups_)
+    if (entry.group && !entry.unwanted)
+      if (auto troubles = entry.group->lost_links(); !troubles.empty())
+        lost.emplace_back(generation, std::move(troubles));
+  return lost;
+}
+
 void Former::drop(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);

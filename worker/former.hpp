@@ -44,6 +44,8 @@ class Former {
   void abort(Generation up_to);
   // The ranks that each group waits for at present, of those that are known to wait.
   std::vector<std::pair<Generation, std::vector<int>>> waits_for() const;
+  // The links of each group that lose what is sent.
+  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const;
   void drop(Generation generation);
   // Not used any more: closed in peace.
   void close(Generation below);

@@ -17,9 +17,12 @@ void Gate::carry_out() {
 
 void Gate::receive(const wire::ToWorker& letter) {
   update([&](Member& member) {
-    if (std::holds_alternative<wire::Abort>(letter))
+    if (std::holds_alternative<wire::Abort>(letter)) {
       for (const auto& [generation, ranks] : courier_->waits_for())
         member.waits_for(generation, ranks);
+      for (const auto& [generation, troubles] : courier_->lost_links())
+        member.lost_links(generation, troubles);
+    }
     member.receive(letter);
   });
   changed_.notify_all();

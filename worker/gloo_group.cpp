@@ -46,6 +46,7 @@ class GlooGroup final : public Group {
   void connect(const std::vector<std::string>& published) override;
   std::string way() const override { return "gloo"; }
   std::vector<int> waits_for() const override;
+  std::vector<PeerTrouble> lost_links() const override;
   int strangers() const override;
   void abort() noexcept override;
   void close() noexcept override;
@@ -132,6 +133,11 @@ std::vector<int> GlooGroup::waits_for() const {
   }
   const int peer = message_peer_;
   return peer < 0 ? std::vector<int>{} : std::vector{peer};
+}
+
+std::vector<PeerTrouble> GlooGroup::lost_links() const {
+  const std::lock_guard lock(mutex_);
+  return transport_ ? transport_->lost_links() : std::vector<PeerTrouble>{};
 }
 
 int GlooGroup::strangers() const {

@@ -95,6 +95,8 @@ class Pair final : public gloo::transport::tcp::Pair {
   void handleEvents(int events) override;
   // Shuts down whatever socket this pair has or is about to have.
   void abort() noexcept;
+  // What is sent to the peer does not arrive.
+  bool is_lost();
 
  protected:
   void changeState(state next) noexcept override;
@@ -102,6 +104,7 @@ class Pair final : public gloo::transport::tcp::Pair {
  private:
   void fail_messages_cut_in_the_middle() noexcept;
   void note_loss() noexcept;
+  bool loses_packets() const noexcept;  // m_ held
 
   std::atomic<bool> aborted_{false};
   std::mutex busy_;  // held while the loop is in here
@@ -121,6 +124,8 @@ class Transport final : public gloo::transport::tcp::Context {
   void fail_all(const std::string& why) noexcept;
   // What went wrong with which peer, in this order, as long as nobody here has called abort().
   std::vector<PeerTrouble> troubles() const;
+  // Peers to whom nothing arrives now, or did not when the connection was closed.
+  std::vector<PeerTrouble> lost_links() const;
   void note(PeerTrouble trouble) noexcept;
 
  private:

@@ -74,6 +74,9 @@ class Group {
   virtual std::string way() const = 0;
   // The ranks that a call under way waits for at present, as far as that is known. Any thread.
   virtual std::vector<int> waits_for() const { return {}; }
+  // Peers to whom the link loses what is sent: nothing is acknowledged, though it has been sent
+  // again and again. Any thread.
+  virtual std::vector<PeerTrouble> lost_links() const { return {}; }
   // Connections to this rank by others than its peers, which were turned away. Any thread.
   virtual int strangers() const { return 0; }
   // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time,

@@ -1,6 +1,7 @@
 #include "worker/member.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.hpp"
@@ -79,8 +80,15 @@ void Member::waits_for(Generation generation, const std::vector<int>& ranks) {
   if (!place) return;
   std::vector<PeerTrouble> troubles;
   for (const int rank : ranks) troubles.push_back({rank, false, "it was waited for"});
-  waits_ = complaints(place->world, troubles);
-  for (wire::Complaint& complaint : waits_) complaint.waits = true;
+  held_up_ = complaints(place->world, troubles);
+  for (wire::Complaint& complaint : held_up_) complaint.waits = true;
+}
+
+void Member::lost_links(Generation generation, const std::vector<PeerTrouble>& troubles) {
+  const Place* const place = expects(generation)   ? &*next_
+                             : running(generation) ? &*world_
+                                                   : nullptr;
+  if (place) std::ranges::move(complaints(place->world, troubles), std::back_inserter(held_up_));
 }
 
 void Member::on(const wire::Cancel& cancel) {
@@ -120,7 +128,7 @@ void Member::answer() {
   agreed_ = false;
   if (world_ && world_->world.generation <= aborted_) world_.reset();
   if (phase_ != Phase::outside) phase_ = Phase::waiting;
-  send(wire::Answer{aborted_, committed_, std::exchange(waits_, {})});
+  send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});
   dismiss_if_due();
 }
 

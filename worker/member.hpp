@@ -72,6 +72,8 @@ class Member {
   void form_failed(Generation generation, const GroupBroken& error);
   // Directly before an Abort: for which of its peers the group of that generation waits.
   void waits_for(Generation generation, const std::vector<int>& ranks);
+  // Likewise, behind it: links of that group that lose what is sent.
+  void lost_links(Generation generation, const std::vector<PeerTrouble>& troubles);
 
   // ---- training thread
   // The program is in train (or start): this worker can become a member, or goes on as one.
@@ -170,7 +172,7 @@ class Member {
   bool agreed_ = false;         // this step's reduction said: switch
   Generation aborted_;          // nothing up to here is used any more
   bool owes_answer_ = false;
-  std::vector<wire::Complaint> waits_;  // for its answer
+  std::vector<wire::Complaint> held_up_;  // by whom, for its answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
   std::optional<std::string> due_;  // dismissed, at the end of this step

@@ -41,7 +41,7 @@ rendezvous::MembershipOptions membership_options(
 }
 
 rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
-  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung};
+  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.transfer_timeout};
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ void Supervisor::check_liveness(Time now) {
       on(fence, now);
       tell(rendezvous::WorkerGone{silent->worker, silent->reason, never}, now);
     } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
-      tell(rendezvous::Letter{stuck->worker, wire::Broken{stuck->generation, stuck->reason}}, now);
+      tell(rendezvous::Stuck{stuck->worker, stuck->generation, stuck->reason}, now);
     }
   }
 }

@@ -221,6 +221,7 @@ struct Sample {
   std::string phase;                 // "compute", "reduce", "apply", "epoch", "transfer", "idle"
   std::uint64_t transfer_bytes = 0;  // moved in the transfer of the state that it is in
   std::vector<Noise> noise;          // the newest, of rank 0 where it is measured; else empty
+  bool lost_link = false;            // in a reduction: to one of its peers nothing arrives
 };
 // Of the keeper of the state, before a step that may kill: who computes which samples.
 struct StepSamples {
@@ -371,7 +372,7 @@ BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason, complaints))
 BOOST_DESCRIBE_STRUCT(Noise, (), (square, variance, steps, biased, scale_invariant_steps))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
-                       phase, transfer_bytes, noise))
+                       phase, transfer_bytes, noise, lost_link))
 BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))

@@ -73,6 +73,7 @@ class Network:
         self.claim, self.number = self._claim()
         self.name = f"er{os.getpid()}n{self.number}"
         self.switch = new_namespace()
+        self.narrowed: set[tuple[str, str]] = set()  # ports: from, to
         try:
             call(None, "ip", [
                 f"link add {self.name} type veth peer name here netns {path_of(self.switch)}",
@@ -186,6 +187,42 @@ class Network:
             f"route add {self.address4(HERE)}/32 dev eth0 {agreed}",
             f"route replace default via {self.address4(HERE)} {agreed}"])  # all addresses of ours
         at.slow = True
+
+    def narrow(self, one: Socket, other: Socket) -> None:
+        """Between these two hosts, of IPv4, packets of 512 bytes and more are lost without a word,
+        as where a tunnel on the way has a smaller MTU and its messages are filtered out.
+
+        They are sent to an end of a cable where nobody takes them: not every kernel has the action
+        of tc that drops. Twice the same changes nothing; widen() ends it.
+        """
+        if "one_end" not in self._devices():
+            call(self.switch, "ip", ["link add one_end type veth peer name other_end",
+                                     "link set one_end up", "link set other_end up"])
+        for at, to in ((one, other), (other, one)):
+            if (at.port, to.port) in self.narrowed:
+                continue
+            if not any(port == at.port for port, _ in self.narrowed):
+                call(self.switch, "tc", [f"qdisc add dev {at.port} ingress"])
+            # A length of 512 or more has one of the seven high bits of its sixteen.
+            call(self.switch, "tc", [
+                f"filter add dev {at.port} parent ffff: protocol ip u32 "
+                f"match ip dst {self.address4(to.number, to.inner)}/32 "
+                f"match u16 {1 << bit:#06x} {1 << bit:#06x} at 2 "
+                "action mirred egress redirect dev one_end" for bit in range(9, 16)])
+            self.narrowed.add((at.port, to.port))
+
+    def widen(self) -> None:
+        """No packet is too large any more, between any hosts."""
+        ports = {port for port, _ in self.narrowed} & self._devices()
+        if ports:
+            call(self.switch, "tc", [f"qdisc del dev {port} ingress" for port in sorted(ports)])
+        self.narrowed.clear()
+
+    def _devices(self) -> set[str]:
+        """Of the switch."""
+        shown = subprocess.run(["nsenter", f"--net={path_of(self.switch)}", "ip", "-brief", "link"],
+                               capture_output=True, text=True, check=True).stdout
+        return {line.partition(" ")[0].partition("@")[0] for line in shown.splitlines()}
 
     def firewall(self, at: Socket, silent: bool) -> None:
         """The host can call no address of ours any more, and can still be called by ssh.

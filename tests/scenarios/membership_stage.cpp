@@ -16,6 +16,7 @@ class MembershipStage final : public Stage {
     if (what == "change") return tell(change(words), now);
     if (what == "want") return tell(wanted(words), now);
     if (what == "tick") return tell(rendezvous::Tick{}, now);
+    if (what == "stuck") return tell(stuck(words), now);
     if (what == "up") {
       const WorkerId worker = words.worker();
       return tell(rendezvous::WorkerUp{worker, HostId(0), static_cast<int>(worker.value)}, now);
@@ -51,6 +52,12 @@ class MembershipStage final : public Stage {
     if (words.accept("minimum")) wanted.minimum = static_cast<int>(words.number());
     if (words.accept("reserves")) wanted.reserves = words.workers();
     return wanted;
+  }
+  // "stuck 3 g2: one reduction took longer than ..."
+  static rendezvous::Stuck stuck(Words& words) {
+    const WorkerId worker = words.worker();
+    const Generation generation = words.generation();
+    return {worker, generation, words.reason()};
   }
   Lines tell(const rendezvous::Event& event, Time now) {
     Lines lines;

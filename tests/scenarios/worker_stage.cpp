@@ -52,6 +52,14 @@ class WorkerStage final : public Stage {
       words.expect("rank");
       return member_.waits_for(generation, {static_cast<int>(words.number())}), Lines{};
     }
+    if (words.accept("loses")) {  // "loses in g2 to rank 1": what it sends
+      words.expect("in");
+      const auto generation = words.generation();
+      words.expect("to");
+      words.expect("rank");
+      const int rank = static_cast<int>(words.number());
+      return member_.lost_links(generation, {{rank, false, "it does not arrive"}}), Lines{};
+    }
     if (words.accept("begins")) {
       words.expect("transfer");
       return member_.begin_transfer(), answer(member_.may_receive_in_place());

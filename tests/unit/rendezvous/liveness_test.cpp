@@ -37,6 +37,32 @@ struct Watch {
   Duration wake() const { return liveness.wake_at() - Time{}; }
 };
 
+// What does not arrive is waited for 30 s, whatever else is allowed to take 60.
+TEST_CASE("a reduction over a lost link is stuck before others are") {
+  struct Case {
+    bool lost;
+    Duration waiting;
+    const char* other;  // worker 2 is in that
+    const char* verdict;
+  };
+  for (const auto& [lost, waiting, other, verdict] :
+       {Case{true, 29s, "reduce", ""}, Case{true, 30s, "reduce", "stuck 1 g7"},
+        Case{false, 59s, "reduce", ""}, Case{true, 30s, "compute", ""}}) {
+    CAPTURE(lost);
+    CAPTURE(waiting.count());
+    Watch watch;
+    watch.sample(2, 100s, other, 1s);
+    watch.liveness.worker_heard(WorkerId(1), Time{} + 100s);
+    watch.liveness.worker_sample(WorkerId(1),
+                                 {.generation = Generation(7),
+                                  .waiting_ns = waiting.count(),
+                                  .phase = "reduce",
+                                  .lost_link = lost},
+                                 Time{} + 100s);
+    CHECK(watch.at(100s) == verdict);
+  }
+}
+
 TEST_CASE("a silent host is named once, and again only when it was heard") {
   Watch watch;
   watch.liveness.host_heard(HostId(1), Time{});
