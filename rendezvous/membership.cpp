@@ -112,61 +112,6 @@ void Membership::on(const StoodStill& stood, Time) {
   transfer_.stood_still(stood.time);
 }
 
-void Membership::on(const Tick&, Time now) {
-  if (now < wake_at()) return;
-  if (forming_ && forming_->going) return transfer_overdue(now);
-  if (forming_) return preparation_overdue(now);
-  if (aborting_->waiting.empty()) return maybe_finish_abort(now);
-  give_up(std::vector(aborting_->waiting.begin(), aborting_->waiting.end()),
-          fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
-}
-
-// Without everybody's address nobody can connect, so who has not published hangs, and is given up.
-// Who cannot be connected to is known to the others: they complain (connect_share), or say whom
-// they wait for when they are asked.
-void Membership::preparation_overdue(Time now) {
-  const auto& members = forming_->world.members;
-  std::vector<WorkerId> silent;
-  for (std::size_t rank = 0; rank < members.size(); ++rank)
-    if (!forming_->exchange.has(Rank(static_cast<std::int32_t>(rank))))
-      silent.push_back(members[rank].worker);
-  const std::string what =
-      fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
-  if (!forming_->at_once) {
-    // The present world is well: only newcomers are given up or left out.
-    const auto newcomers_end =
-        std::ranges::stable_partition(silent, [&](WorkerId w) { return !is_member(w); }).begin();
-    if (silent.empty())
-      for (const WorkerId worker : newcomers_of(*forming_))
-        if (!forming_->prepared.contains(worker)) leave_out(worker, "it " + what);
-    cancel(silent.empty() ? "a worker " + what
-                          : fmt::format("worker {} {}", silent[0].value, what));
-    return give_up({silent.begin(), newcomers_end}, what, now);
-  }
-  if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
-  // All of them: one that hangs holds up the others. Whoever does not answer now is the one.
-  count_failure(now);
-  start_abort("a worker " + what, now);
-  aborting_->stood_still = true;
-  maybe_finish_abort(now);
-}
-
-void Membership::transfer_overdue(Time now) {
-  count_failure(now);
-  start_abort(
-      fmt::format("nothing of the state has moved for {}", to_text(options_.transfer_timeout)),
-      now);
-  aborting_->stood_still = true;
-  maybe_finish_abort(now);
-}
-
-void Membership::give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now) {
-  for (const WorkerId worker : workers) {
-    outbox_.push_back(Fence{worker, why});
-    on(WorkerGone{worker, why, never}, now);
-  }
-}
-
 // ---------------------------------------------------------------- forming a world
 
 void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,

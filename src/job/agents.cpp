@@ -36,6 +36,19 @@ launcher::ExecutorHandlers Agents::handlers_for_executor() {
 
 // A job on this machine alone is heard on its loopback alone. A host file may name other machines
 // any time later.
+launcher::AgentStart Agents::start_of(const std::string& job) const {
+  launcher::AgentStart start;
+  start.job = job;
+  start.term = Term(1);
+  start.network = spec_.network;
+  const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
+  start.lease_ms = ms(spec_.deadlines.lease);
+  start.beat_ms = ms(spec_.deadlines.beat);
+  start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
+  start.version = ELASTICRUN_VERSION;
+  return start;
+}
+
 Result<void> Agents::prepare(const std::string& job) {
   auto agent = launcher::find_agent();
   if (!agent) return agent.error();

@@ -34,6 +34,8 @@ class Agents {
          const launcher::Machine& machine, const rendezvous::HostKeys& keys, Handlers handlers);
   ~Agents();
 
+  // What all agents of this job are told alike, but for the port.
+  launcher::AgentStart start_of(const std::string& job) const;
   // An error when --bind or --network names nothing here, or the agent's program is missing.
   // Chance comes from the job's id.
   Result<void> prepare(const std::string& job);

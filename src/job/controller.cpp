@@ -70,7 +70,6 @@ class Run {
  private:
   Result<void> prepare();
   Result<void> listen();
-  launcher::AgentStart agents_are_told() const;
   Result<void> let_join(const launcher::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
   wire::StartWorker start_order(WorkerId id, const std::vector<SlotId>& order, Rank rank);
@@ -157,24 +156,11 @@ Result<void> Run::prepare() {
   return listen();
 }
 
-launcher::AgentStart Run::agents_are_told() const {
-  launcher::AgentStart start;
-  start.job = job_id_;
-  start.term = Term(1);
-  start.network = spec_.network;
-  const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
-  start.lease_ms = ms(spec_.deadlines.lease);
-  start.beat_ms = ms(spec_.deadlines.beat);
-  start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
-  start.version = ELASTICRUN_VERSION;
-  return start;
-}
-
 Result<void> Run::listen() {
   if (auto ready = agents_.prepare(job_id_); !ready) return ready.error();
   rendezvous::ServerOptions options;
   options.address = agents_.listen_address();
-  launcher::AgentStart told = agents_are_told();
+  launcher::AgentStart told = agents_.start_of(job_id_);
   options.welcome = {.protocol = wire::protocol,
                      .version = told.version,
                      .term = told.term,

@@ -40,8 +40,8 @@ void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) 
   const auto found = deliveries_.find(host);
   if (wanted.taken == 0 || wanted.resumes) {
     gone(host);
-    if (wanted.taken >= 0 && wanted.taken < parcel_->bytes)
-      waiting_.push_back({host, wanted.taken});
+    if (wanted.taken <= parcel_->bytes)
+      waiting_.push_back({host, std::max<std::int64_t>(wanted.taken, 0)});
     return next();
   }
   if (found == deliveries_.end()) return;  // all of it is on its way
@@ -80,7 +80,8 @@ ParcelPost::Delivery ParcelPost::begin(std::int64_t from) {
   delivery.sent = delivery.taken = delivery.taken_then = delivery.sent_then = from;
   for (delivery.offset = from; delivery.offset > 0; ++delivery.file) {
     const std::int64_t bytes = parcel_->files[delivery.file].bytes;
-    if (delivery.offset < bytes) break;
+    // Of the last one its end, which is told with its last part.
+    if (delivery.offset < bytes || delivery.file + 1 == parcel_->files.size()) break;
     delivery.offset -= bytes;
   }
   return delivery;

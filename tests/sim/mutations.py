@@ -57,7 +57,7 @@ MUTATIONS = [
              "  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();\n"
              "  else send(wire::Answer{aborted_, committed_});\n"),
     Mutation("an answer is true", "worker/member.cpp",
-             "send(wire::Answer{aborted_, committed_, std::exchange(waits_, {})});",
+             "send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});",
              "send(wire::Answer{aborted_, Step(committed_.value / 2)});"),
     Mutation("one world, one update", "rendezvous/membership.cpp",
              "peers_.at(member.worker).committed == newest;",

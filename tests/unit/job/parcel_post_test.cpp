@@ -106,6 +106,20 @@ TEST_CASE("no parcel without --ship") {
   CHECK(trouble->code == 127);
 }
 
+TEST_CASE("a host whose connection was lost gets the rest, and nothing twice") {
+  Depot depot(3'000'000);
+  depot.gather();
+  depot.ask(1);
+  const std::int64_t had = depot.got(1);
+  REQUIRE(had > 0);
+  depot.post.gone(HostId(1));
+  depot.post.asked(HostId(1), {depot.hash, had, true}, depot.now);
+  depot.read();
+  depot.take_all(1);
+  CHECK(depot.came[HostId(1)] == depot.text);
+  CHECK(depot.ended.contains(HostId(1)));
+}
+
 TEST_CASE("an empty program, a small one, one that fills its parts exactly") {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, launcher::parcel_part_bytes,
                                   launcher::parcel_part_bytes * 3}) {

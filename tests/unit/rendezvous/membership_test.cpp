@@ -197,9 +197,12 @@ TEST_CASE("a generation is never used twice, dropped changes and broken worlds i
     scene.tell(fmt::format("4 says prepare-failed g{}: no", newest));
   }
   scene.tell("1 says broken g1: x");
-  for (int i = 0; i < 5; ++i) {
-    is_newer(scene.tell(fmt::format("1 2 3 4 5 say answer g{} step 5", newest)));
-    scene.tell(fmt::format("1 says prepare-failed g{}: no", newest));
+  for (int second = 0; second < 5; ++second) {
+    std::string said =
+        scene.tell(fmt::format("{}s 1 2 3 4 5 say answer g{} step 5", second, newest));
+    said += scene.tell(fmt::format("{}500ms tick", second));  // it pauses between attempts
+    is_newer(said);
+    scene.tell(fmt::format("{}500ms 1 says prepare-failed g{}: no", second, newest));
   }
 }
 
