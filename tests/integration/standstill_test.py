@@ -15,7 +15,7 @@ import time
 import unittest
 
 import job as jobs
-from job import BIN, SANITIZED, Job, kill, read, until
+from job import FASHION, SANITIZED, Job, kill, read, until
 from sshd import Sshd
 from stalling import StallingFolder
 from training import Training
@@ -25,7 +25,6 @@ LEASE = 9 if SANITIZED else 3  # seconds
 QUICK = ["--beat", "200ms", "--agent-timeout", f"{LEASE - 1}s", "--lease", f"{LEASE}s",
          "--grace", "2s", "--sample-interval", "1ms"]
 IN_TIME = 2 + (12 if SANITIZED else 4)  # seconds: the grace time, and what writers are given at the end
-QUITTER = os.path.join(BIN, "quitter")
 NO_FUSE = "a file system of one's own needs root and /dev/fuse"
 HAS_FUSE = os.geteuid() == 0 and os.path.exists("/dev/fuse")
 
@@ -214,10 +213,14 @@ def target_of(link: str) -> str:
 
 class LogFiles(unittest.TestCase):
     def test_a_file_is_closed_when_its_worker_is_gone(self) -> None:
-        program = ["sh", "-c", f"echo begins; exec {QUITTER} always"]
+        program = ["sh", "-c", f"echo begins; exec {FASHION} --epochs 10000 --samples 2560"]
         with Job(["-H", "localhost:2", "--np", "2", "--max-batch", "12", "--max-restarts", "100",
                   "--log-dir", "logs"], program) as job:
-            until("some have gone", lambda: len(job.find("worker_exited")) >= 4, 60)
+            for _ in range(4):
+                after = job.now()
+                job.wait_for("world_formed", size=2)
+                kill(max(job.workers().items())[1])
+                job.wait_for("world_formed", after, size=2)
             gone = [f"worker{event['worker']}." for event in job.find("worker_exited")]
 
             def are_open() -> list[str]:
@@ -228,8 +231,8 @@ class LogFiles(unittest.TestCase):
             self.assertIsNone(job.process.poll())
             logs = os.listdir(job.path("logs"))
             for worker in gone:  # they had been open
-                self.assertEqual([read(job.path(f"logs/{log}")) for log in logs if worker in log
-                                  and log.endswith("out")], ["begins\n"])
+                self.assertEqual([read(job.path(f"logs/{log}"))[:7] for log in logs
+                                  if worker in log and log.endswith("out")], ["begins\n"])
             kill(job.process.pid, signal.SIGTERM)
             self.assertEqual(job.wait(20), 143, job.err())
 
