@@ -14,7 +14,7 @@ import time
 import unittest
 
 import bed as beds
-from bed import Bed
+from bed import Bed, Host
 from bed_job import BATCH, Away, slots
 from job import FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, steps_of, until
 from training import LINEAGE, Training
@@ -108,6 +108,11 @@ class Connections(unittest.TestCase):
         self.assertEqual(epochs[-1], wanted, "the last line")
 
 
+def sshds(host: Host) -> list[int]:
+    """Who would wake an agent that is given up."""
+    return [one.pid for one in host.processes() if one.name.startswith("sshd")]
+
+
 @unittest.skipIf(NO_BED, NO_BED)
 class StoppedAway(unittest.TestCase):
     """Where nobody can kill from outside what does not run."""
@@ -120,7 +125,7 @@ class StoppedAway(unittest.TestCase):
             until("a step", lambda: job.progress() > 0, PATIENCE)
             host, staying = bed["node2"], job.find("worker_started", host="node1")
             workers = trainers(host)
-            agents = agents_above(workers)
+            agents = agents_above(workers) + sshds(host)
             after = job.now()
             for pid in agents:
                 stop(pid)
@@ -138,9 +143,8 @@ class StoppedAway(unittest.TestCase):
             until("the others go on", lambda: job.progress() > step, PATIENCE)
             for pid in agents:
                 kill(pid, signal.SIGCONT)
-            until("what was stopped has ended",
-                  lambda: not any(map(lives, [*agents, *(one.pid for one in workers)])),
-                  PATIENCE)
+            ended = [*agents_above(workers), *(one.pid for one in workers)]
+            until("what was stopped has ended", lambda: not any(map(lives, ended)), PATIENCE)
             self.assertEqual(committed(), last)
             self.assertLessEqual({one["pid"] for one in staying}, set(job.workers().values()))
             self.assertEqual(job.wait(PATIENCE), 0, job.err())
@@ -155,6 +159,7 @@ class StoppedAway(unittest.TestCase):
             job.wait_for("world_formed", size=4)
             workers = {host.name: trainers(host) for host in bed.hosts}
             agents = [pid for own in workers.values() for pid in agents_above(own)]
+            agents += [pid for host in bed.hosts for pid in sshds(host)]
 
             def committed() -> list[int]:
                 return [steps_of(job.path("record"), one.inner, name)
