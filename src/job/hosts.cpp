@@ -144,13 +144,7 @@ void Supervisor::check_suspects(Time now) {
 void Supervisor::on(const FromHost& from, Time now) {
   if (!hosts_.contains(from.host)) return;
   liveness_.host_heard(from.host, now);
-  std::visit(
-      [&](const auto& report) {
-        if constexpr (requires { report.worker; })
-          if (!runs_there(report.worker, from.host)) return;
-        hear(from.host, report, now);
-      },
-      from.report);
+  std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
 }
 
 // A host speaks for its own workers only.
@@ -163,7 +157,7 @@ bool Supervisor::runs_there(WorkerId id, HostId host) const {
 
 void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
   Worker* worker = pool_.find(started.worker);
-  if (!worker) return;
+  if (!worker || worker->slot.host != host) return;
   worker->running = true;
   record("worker_started", {{"worker", static_cast<std::int64_t>(started.worker.value)},
                             {"host", wiring_.host_name(host)},
@@ -171,11 +165,13 @@ void Supervisor::hear(HostId host, const wire::WorkerStarted& started, Time) {
                             {"pid", static_cast<std::int64_t>(started.pid)}});
 }
 
-void Supervisor::hear(HostId, const wire::StartFailed& failed, Time now) {
+void Supervisor::hear(HostId host, const wire::StartFailed& failed, Time now) {
+  if (!runs_there(failed.worker, host)) return;
   worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
 }
 
 void Supervisor::hear(HostId host, const wire::WorkerExited& exited, Time now) {
+  if (!runs_there(exited.worker, host)) return;
   if (!exited.host_ends.empty())
     return worker_ended(exited.worker,
                         {.code = exit_code::below_minimum,

@@ -194,6 +194,17 @@ TEST_CASE("who left by itself has no part in the mistake of the others") {
   CHECK(has(said, "finish 134: worker 2 (rank 1, n0 slot 1) was killed by signal 6"));
 }
 
+TEST_CASE("a host speaks for its own workers only") {
+  Scene scene(job_stage, "min 1");
+  scene.play(R"(0s slots 1 1
+                host 0 up
+                host 1 up)");
+  CHECK(scene.tell("1s host 1 says started 1") == "");
+  CHECK(scene.tell("1s host 1 says exited 1 code 1") == "");
+  CHECK(has(scene.tell("1s host 0 says started 1"), "worker_started"));
+  CHECK(has(scene.tell("1s host 0 says exited 1 code 1"), "worker_exited"));
+}
+
 TEST_CASE("the last holder of the state dies: 122, and the last words say so") {
   Scene scene = training();
   std::string said = scene.play(R"(1s host 0 says exited 1 signal 9
