@@ -1,5 +1,6 @@
 // A worker that is nothing but its library: greets the agent with the number of its worker, or with
-// the one that is given, sends "up", and prints what it hears until the agent closes.
+// the one that is given, sends "up", and prints what it hears from the controller until the agent
+// closes; leases come when they come.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -26,9 +27,11 @@ int main(int count, char** arguments) {
       io, socket, hello, std::chrono::seconds(20), [&](Result<net::Greeted> greeted) {
         if (!greeted) return print(greeted.error().text);
         session = std::move(greeted->session);
-        session->start(
-            {.on_frame = [&](WorkerId, std::string_view text) { print(std::string(text)); },
-             .on_close = [&](const std::string&) { session.reset(); }});
+        session->start({.on_frame =
+                            [&](WorkerId, std::string_view text) {
+                              if (!text.starts_with(R"({"Lease")")) print(std::string(text));
+                            },
+                        .on_close = [&](const std::string&) { session.reset(); }});
         session->send(WorkerId{}, "up");
         print("connected");
       });
