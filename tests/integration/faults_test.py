@@ -28,7 +28,7 @@ import bed as beds
 from bed import Bed, Host, Spec
 from bed_job import QUICK, Away, slots
 from faults import HOSTS, LONG, NEWCOMER, Fault, Pair, Stage, draw_pair
-from job import FASHION, Late, kill, read, until
+from job import BIN, FASHION, Late, kill, read, until
 from training import BATCH, LINEAGE
 
 EPOCHS, SAMPLES = 3, 2560
@@ -37,6 +37,8 @@ DEADLINES = [*QUICK, "--abort-timeout", "1s", "--prepare-timeout", "2s", "--tran
              "--hung", "3s", "--start-timeout", "20s", "--settle", "0s",
              "--sample-interval", "100ms"]
 RECORD = "/tmp/record"  # on each host
+# Programs in a /tmp are not seen on hosts that have one of their own.
+SHIP = ["--ship"] if BIN.startswith("/tmp/") else []
 PATIENCE = 60.0  # seconds for a job that takes five
 CLEARED = 12.0  # for what is left on a host: lease, grace time, a kill, and a busy machine
 TOLERANCE = 0.5  # per cent of accuracy
@@ -55,7 +57,7 @@ class Faulty(Away):
         super().__init__(
             bed, slots(1, *hosts), [*example(DEVICE_MS), "--record", RECORD],
             ["--policy", "fixed", "--shares", "equal", "--max-batch", str(BATCH), "--base-batch",
-             "32", "--lr-rule", "none", "--explain"], DEADLINES)
+             "32", "--lr-rule", "none", "--explain", *SHIP], DEADLINES)
 
     def lineage(self) -> str:
         """The summary of the checker, or what it found."""
@@ -122,7 +124,7 @@ class Faults(unittest.TestCase):
         cls.bed = make_bed()
         with Away(cls.bed, slots(1, HOSTS[0]), example(0),
                   ["--policy", "fixed", "--max-batch", str(BATCH), "--base-batch", "32",
-                   "--lr-rule", "none"]) as job:
+                   "--lr-rule", "none", *SHIP]) as job:
             code = job.wait(PATIENCE)
             cls.calm = [float(text) for text in re.findall(r"accuracy ([0-9.]+) %", job.out())]
             if code != 0 or len(cls.calm) != EPOCHS:
