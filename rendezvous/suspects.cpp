@@ -9,11 +9,14 @@ namespace elasticrun::rendezvous {
 
 void Suspects::away(HostId host, const std::string& reason, Time now) {
   hosts_.try_emplace(host, Suspect{.since = now, .reason = reason});
+  const auto early = early_.extract(host);
+  if (!early.empty() && now - early.mapped().at <= patience)
+    accused(host, early.mapped().reason, now);
 }
 
-void Suspects::accused(HostId host, const std::string& reason) {
+void Suspects::accused(HostId host, const std::string& reason, Time now) {
   const auto found = hosts_.find(host);
-  if (found == hosts_.end()) return;
+  if (found == hosts_.end()) return void(early_.insert_or_assign(host, Accusation{now, reason}));
   found->second.accused = true;
   found->second.reason += "; " + reason;
 }

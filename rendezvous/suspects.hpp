@@ -20,7 +20,7 @@ class Suspects {
  public:
   static constexpr Duration patience = std::chrono::milliseconds(500);
   // For one that is accused.
-  static constexpr Duration moment = std::chrono::milliseconds(40);
+  static constexpr Duration moment = std::chrono::milliseconds(15);
   // More for each of them: one after the other is greeted.
   static constexpr Duration patience_each = std::chrono::milliseconds(2);
 
@@ -34,8 +34,9 @@ class Suspects {
   // It has dialled again, or is known to be gone.
   void settled(HostId host) { hosts_.erase(host); }
   bool suspected(HostId host) const { return hosts_.contains(host); }
-  // A worker of another host has lost its connection to one there.
-  void accused(HostId host, const std::string& reason);
+  // A worker of another host has lost its connection to one there. That may be heard before the
+  // control connection is known to be lost.
+  void accused(HostId host, const std::string& reason, Time now);
 
   // We stood still ourselves for that time.
   void stood_still(Duration time);
@@ -51,9 +52,14 @@ class Suspects {
     std::string reason;
     bool accused = false;
   };
+  struct Accusation {
+    Time at{};
+    std::string reason;
+  };
   Time due(const Suspect& suspect) const;
 
   std::map<HostId, Suspect> hosts_;
+  std::map<HostId, Accusation> early_;  // of hosts that are connected
   std::size_t others_ = 0;
 };
 

@@ -128,7 +128,7 @@ void Supervisor::on(const HostBack& back, Time now) {
 void Supervisor::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
   for (const wire::Complaint& complaint : complaints)
     if (const Worker* peer = pool_.find(complaint.about))
-      suspects_.accused(peer->slot.host, complaint.reason);
+      suspects_.accused(peer->slot.host, complaint.reason, now);
   check_suspects(now);
 }
 

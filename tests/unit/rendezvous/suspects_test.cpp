@@ -50,14 +50,23 @@ TEST_CASE("many that are away at once have more time") {
 
 TEST_CASE("one that a broken group names has a moment to dial") {
   Suspects suspects;
-  suspects.accused(HostId(1), "closed by peer");  // of a host that is well: nothing
   suspects.away(HostId(1), "reset", begin);
   CHECK(lost(suspects, 3, 1ms) == "");
-  suspects.accused(HostId(1), "closed by peer");
-  CHECK(lost(suspects, 3, 41ms) == "");
-  CHECK(suspects.wake_at() == begin + 42ms);
-  CHECK(lost(suspects, 3, 42ms) ==
-        "1: reset; closed by peer, and it did not come back within 42 ms\n");
+  suspects.accused(HostId(1), "closed by peer", begin + 1ms);
+  CHECK(lost(suspects, 3, 16ms) == "");
+  CHECK(suspects.wake_at() == begin + 17ms);
+  CHECK(lost(suspects, 3, 17ms) ==
+        "1: reset; closed by peer, and it did not come back within 17 ms\n");
+}
+
+TEST_CASE("also when that is heard first, but not long before") {
+  for (const bool long_before : {true, false}) {
+    Suspects suspects;
+    suspects.accused(HostId(1), "closed by peer", begin - (long_before ? 501ms : 500ms));
+    CHECK(lost(suspects, 3, 0ms) == "");
+    suspects.away(HostId(1), "reset", begin);
+    CHECK((lost(suspects, 3, 17ms) == "") == long_before);
+  }
 }
 
 TEST_CASE("who dials in vain has no more time for that") {
@@ -71,7 +80,7 @@ TEST_CASE("where all are away nobody's word counts: it is one trouble for all") 
   Suspects suspects;
   suspects.away(HostId(1), "reset", begin);
   suspects.away(HostId(2), "reset", begin);
-  suspects.accused(HostId(1), "closed by peer");
+  suspects.accused(HostId(1), "closed by peer", begin);
   CHECK(lost(suspects, 0, 100ms) == "");
   suspects.settled(HostId(2));
   CHECK(lost(suspects, 1, 100ms) ==
