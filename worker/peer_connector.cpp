@@ -19,6 +19,8 @@ namespace {
 
 // A guest that has not greeted by then is none of ours: our own greeting is one small packet.
 constexpr std::chrono::seconds greeting_time{5};
+// One that can reach nobody finds that out of all peers at about the same time.
+constexpr std::chrono::milliseconds unreachable_time{20};
 // Beside the peers. More wait in the kernel's queue.
 constexpr std::size_t guests_max = 256;
 
@@ -42,6 +44,12 @@ int connect_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+// Then it is this machine that is short of something, or without a network, and no peer's doing.
+bool is_ours(int error) {
+  constexpr int ours[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN};
+  return std::ranges::count(ours, error) > 0;
 }
 
 enum class Reading { more, whole, ended };
@@ -73,9 +81,11 @@ PeerConnector::PeerConnector(const GroupSpec& spec, const std::string& address)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       peers_(static_cast<std::size_t>(spec.size)) {
   Result<int> listening = net::listen_tcp(address, 0);
-  if (!listening || wake_.get() < 0)
-    fail(spec_.rank, false,
-         listening ? "cannot make a socket: " + net::error_text(errno) : listening.error().text);
+  if (!listening || wake_.get() < 0) {
+    failed(spec_.rank, false,
+           listening ? "cannot make a socket: " + net::error_text(errno) : listening.error().text);
+    give_up();
+  }
   listener_ = net::Fd(*listening);
   port_ = net::local_port(listener_.get());
   for (int rank = 0; rank < spec_.size; ++rank)
@@ -91,9 +101,12 @@ std::vector<net::Fd> PeerConnector::connect(const std::vector<std::string>& publ
   places_ = published;
   for (int rank = 0; rank < spec_.rank; ++rank)
     dial(rank, published[static_cast<std::size_t>(rank)]);
-  while (!missing().empty()) {
-    if (Clock::now() >= deadline) out_of_time();
-    wait(deadline);
+  while (!missing().empty() && troubles_.empty() && Clock::now() < deadline) wait(deadline);
+  if (!missing().empty() && troubles_.empty()) out_of_time();
+  if (!troubles_.empty()) {
+    const auto until = Clock::now() + unreachable_time;
+    while (unreachable_ && !dials_.empty() && Clock::now() < until) wait(until);
+    give_up();
   }
   listener_ = net::Fd();
   guests_.clear();
@@ -112,9 +125,10 @@ std::vector<int> PeerConnector::missing() const {
 
 void PeerConnector::dial(int rank, const std::string& published) {
   const auto place = parse(published);
-  if (!place) fail(rank, false, fmt::format("it published no address: '{:.80}'", published));
+  if (!place)
+    return failed(rank, false, fmt::format("it published no address: '{:.80}'", published));
   Result<int> socket = net::connect_tcp(place->address, place->port);
-  if (!socket) fail(rank, false, socket.error().text);
+  if (!socket) return cannot_dial(rank, socket.error().number, socket.error().text);
   dials_.push_back(
       {rank, net::Fd(*socket), net::host_and_port(place->address, place->port), false, {}});
 }
@@ -168,27 +182,34 @@ void PeerConnector::advance(Guest& guest) {
   // Lower ranks are dialled, and each rank comes once.
   if (!from || *from <= own || !missing_.contains(from->value)) return turn_away(guest);
   if (!send_all(guest.socket.get(), greeting_.answer(*from, own)))
-    fail(from->value, true, "it hung up before it was answered");
+    return failed(from->value, true, "it hung up before it was answered");
   connected(from->value, std::move(guest.socket));
 }
 
 void PeerConnector::advance(Dial& dial) {
   const Rank own(spec_.rank), peer(dial.rank);
-  const int socket = dial.socket.get();
+  net::Fd socket = std::move(dial.socket);  // goes with one that is over
   if (!dial.greeted) {
-    if (const int error = connect_error(socket))
-      fail(dial.rank, error == ECONNRESET,
-           fmt::format("cannot connect to {}: {}", dial.place, net::error_text(error)));
-    dial.greeted = send_all(socket, greeting_.greeting(own, peer));
-    if (!dial.greeted) fail(dial.rank, true, dial.place + " hung up before it was greeted");
+    if (const int error = connect_error(socket.get()))
+      return cannot_dial(
+          dial.rank, error,
+          fmt::format("cannot connect to {}: {}", dial.place, net::error_text(error)));
+    dial.greeted = send_all(socket.get(), greeting_.greeting(own, peer));
+    if (!dial.greeted)
+      return failed(dial.rank, true, dial.place + " hung up before it was greeted");
+    dial.socket = std::move(socket);
     return;
   }
-  const Reading reading = read_into(dial.bytes, PeerGreeting::answer_bytes, socket);
-  if (reading == Reading::more) return;
-  if (reading == Reading::ended) fail(dial.rank, true, dial.place + " hung up when it was greeted");
+  const Reading reading = read_into(dial.bytes, PeerGreeting::answer_bytes, socket.get());
+  if (reading == Reading::more) {
+    dial.socket = std::move(socket);
+    return;
+  }
+  if (reading == Reading::ended)
+    return failed(dial.rank, true, dial.place + " hung up when it was greeted");
   if (!same_tag(dial.bytes, greeting_.answer(own, peer)))
-    fail(dial.rank, false, dial.place + " answers, but is no member of this world");
-  connected(dial.rank, std::move(dial.socket));
+    return failed(dial.rank, false, dial.place + " answers, but is no member of this world");
+  connected(dial.rank, std::move(socket));
 }
 
 void PeerConnector::connected(int rank, net::Fd socket) {
@@ -197,23 +218,32 @@ void PeerConnector::connected(int rank, net::Fd socket) {
   missing_.erase(rank);
 }
 
-void PeerConnector::fail(int rank, bool hung_up, const std::string& why) const {
-  const std::string who = rank == spec_.rank ? "here" : fmt::format("rank {}", rank);
-  throw GroupBroken(fmt::format("{}: {}", who, why), {{rank, hung_up, why}});
+void PeerConnector::failed(int rank, bool hung_up, std::string why) {
+  troubles_.push_back({rank, hung_up, std::move(why)});
 }
 
-void PeerConnector::out_of_time() const {
-  std::vector<PeerTrouble> troubles;
+// A peer that is dead refuses at once, and the others should not wait for more. One that cannot be
+// reached may be well, and so may we: whether others cannot be reached either tells it.
+void PeerConnector::cannot_dial(int rank, int error, std::string why) {
+  const bool ours = is_ours(error);
+  unreachable_ |= !ours && error != ECONNREFUSED && error != ECONNRESET;
+  failed(ours ? spec_.rank : rank, error == ECONNRESET, std::move(why));
+}
+
+void PeerConnector::give_up() const {
+  const PeerTrouble& first = troubles_.front();
+  const std::string who = first.rank == spec_.rank ? "here" : fmt::format("rank {}", first.rank);
+  throw GroupBroken(fmt::format("{}: {}", who, first.reason), troubles_);
+}
+
+void PeerConnector::out_of_time() {
   for (const int rank : missing()) {
     const auto place = parse(places_[static_cast<std::size_t>(rank)]);
     const std::string where = place ? net::host_and_port(place->address, place->port) : "nowhere";
     const bool dialled = rank < spec_.rank;
     const char* const what = dialled ? "{} did not answer within {}" : "{} did not dial within {}";
-    troubles.push_back(
-        {rank, false, fmt::format(fmt::runtime(what), where, to_text(spec_.connect_limit))});
+    failed(rank, false, fmt::format(fmt::runtime(what), where, to_text(spec_.connect_limit)));
   }
-  throw GroupBroken(fmt::format("rank {}: {}", troubles.front().rank, troubles.front().reason),
-                    troubles);
 }
 
 }  // namespace elasticrun::worker

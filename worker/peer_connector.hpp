@@ -72,8 +72,11 @@ class PeerConnector {
   void advance(Guest& guest);
   void turn_away(Guest& guest);
   void connected(int rank, net::Fd socket);
-  [[noreturn]] void fail(int rank, bool hung_up, const std::string& why) const;
-  [[noreturn]] void out_of_time() const;
+  // Of one that is over, or of our own: connect() ends soon.
+  void failed(int rank, bool hung_up, std::string why);
+  void cannot_dial(int rank, int error, std::string why);
+  [[noreturn]] void give_up() const;
+  void out_of_time();
 
   const GroupSpec spec_;
   const std::string address_;
@@ -85,6 +88,8 @@ class PeerConnector {
   std::vector<Dial> dials_;
   std::vector<Guest> guests_;
   std::vector<net::Fd> peers_;
+  std::vector<PeerTrouble> troubles_;
+  bool unreachable_ = false;  // one of them may have the same cause as others that follow
   mutable std::mutex mutex_;
   std::set<int> missing_;
   std::atomic<int> strangers_{0};

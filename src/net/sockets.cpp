@@ -82,10 +82,10 @@ void set_flag(int fd, int level, int option, int value) {
 
 Result<int> connect_socket(const Address& address, const std::string& where) {
   Fd fd = open_socket(address.storage.ss_family);
-  if (fd.get() < 0) return Error{fmt::format("cannot open a socket: {}", error_text(errno))};
+  if (fd.get() < 0) return Error{fmt::format("cannot open a socket: {}", error_text(errno)), errno};
   if (address.storage.ss_family != AF_UNIX) set_tcp_options(fd.get(), Duration::zero());
   if (::connect(fd.get(), address.get(), address.size) != 0 && errno != EINPROGRESS)
-    return Error{fmt::format("cannot connect to {}: {}", where, error_text(errno))};
+    return Error{fmt::format("cannot connect to {}: {}", where, error_text(errno)), errno};
   return fd.release();
 }
 

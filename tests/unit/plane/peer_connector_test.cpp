@@ -198,6 +198,24 @@ TEST_CASE("nobody listens there: said at once, with the system's error") {
   CHECK(ended.troubles[0].reason.ends_with("Connection refused"));
 }
 
+TEST_CASE("one that can reach nobody names all of them, or itself") {
+  std::vector<std::string> gone;
+  for (const int rank : {0, 1})
+    gone.push_back(PeerConnector(spec_of(rank, 3), "127.0.0.1").published());
+  PeerConnector one(spec_of(2, 3), "127.0.0.1");
+  const Ended refused = connect(one, {gone[0], gone[1], one.published()});
+  REQUIRE(refused.troubles.size() == 2);
+  CHECK(refused.troubles[0].rank == 0);
+  CHECK(refused.troubles[1].rank == 1);
+
+  // As without any network: the system says at once that there is no way to there.
+  PeerConnector alone(spec_of(2, 3), "127.0.0.1");
+  const Ended unreachable = connect(alone, {"224.0.0.1/0009", "224.0.0.1/0009", alone.published()});
+  REQUIRE(unreachable.troubles.size() == 2);
+  for (const PeerTrouble& trouble : unreachable.troubles) CHECK(trouble.rank == 2);
+  CHECK(unreachable.error.starts_with("here: cannot connect to 224.0.0.1:9: "));
+}
+
 TEST_CASE("an address of another machine is the rank's own trouble") {
   try {
     const PeerConnector nowhere(spec_of(1, 2), "203.0.113.7");
