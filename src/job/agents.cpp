@@ -34,8 +34,6 @@ launcher::ExecutorHandlers Agents::handlers_for_executor() {
           .on_note = handlers_.note};
 }
 
-// A job on this machine alone is heard on its loopback alone. A host file may name other machines
-// any time later.
 launcher::AgentStart Agents::start_of(const std::string& job) const {
   launcher::AgentStart start;
   start.job = job;
@@ -49,6 +47,8 @@ launcher::AgentStart Agents::start_of(const std::string& job) const {
   return start;
 }
 
+// A job on this machine alone is heard on its loopback alone. A host file may name other machines
+// any time later.
 Result<void> Agents::prepare(const std::string& job) {
   auto agent = launcher::find_agent();
   if (!agent) return agent.error();

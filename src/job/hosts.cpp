@@ -133,6 +133,7 @@ void Supervisor::hear_complaints(const std::vector<wire::Complaint>& complaints,
 }
 
 void Supervisor::check_suspects(Time now) {
+  if (suspects_.none()) return;
   const auto connected = std::ranges::count_if(
       hosts_, [&](const auto& host) { return host.second.up && !suspects_.suspected(host.first); });
   for (const auto& lost : suspects_.check(static_cast<std::size_t>(connected), now)) {
