@@ -2,6 +2,7 @@
 // hears no letter that needs the connection before it is there.
 #include "worker/agent_courier.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -44,7 +45,8 @@ Result<std::unique_ptr<AgentCourier>> AgentCourier::open(const ConnectionOptions
   const auto take_sample = [&gate, &meter, self = courier.get()]() -> std::optional<wire::Sample> {
     wire::Sample sample = meter.take(std::chrono::steady_clock::now());
     if (sample.phase == "reduce" && sample.waiting_ns > nanoseconds_worth_a_look)
-      sample.lost_link = !self->lost_links().empty();
+      sample.lost_link = std::ranges::any_of(
+          self->held_up(), [](const HeldUp& group) { return !group.lost_links.empty(); });
     const bool there = gate.update([&](Member& member) {
       sample.step = member.committed();
       if (member.in_world()) sample.generation = member.world().generation;

@@ -22,12 +22,7 @@ class AgentCourier final : public Courier {
   void carry(Member& member, MemberAction action) override;
   Group* borrow(Generation generation) override { return former_.borrow(generation); }
   void give_back(Generation generation) override { former_.give_back(generation); }
-  std::vector<std::pair<Generation, std::vector<int>>> waits_for() const override {
-    return former_.waits_for();
-  }
-  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const override {
-    return former_.lost_links();
-  }
+  std::vector<HeldUp> held_up() const override { return former_.held_up(); }
 
  private:
   AgentCourier(std::unique_ptr<DataPlane> plane, Gate& gate);

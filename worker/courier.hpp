@@ -26,12 +26,8 @@ class Courier {
   virtual Group* borrow(Generation generation) = 0;
   virtual void give_back(Generation generation) = 0;
 
-  // Any thread: the ranks that each group waits for at present, as far as that is known.
-  virtual std::vector<std::pair<Generation, std::vector<int>>> waits_for() const { return {}; }
-  // Any thread: the links of each group that lose what is sent.
-  virtual std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const {
-    return {};
-  }
+  // Any thread: what each group is held up by at present, of those that are.
+  virtual std::vector<HeldUp> held_up() const { return {}; }
 };
 
 }  // namespace elasticrun::worker

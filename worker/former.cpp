@@ -71,24 +71,15 @@ void Former::abort(Generation up_to) {
   post([this] { sweep(); });
 }
 
-std::vector<std::pair<Generation, std::vector<int>>> Former::waits_for() const {
+std::vector<HeldUp> Former::held_up() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::pair<Generation, std::vector<int>>> waits;
-  for (const auto& [generation, entry] : groups_)
-    if (entry.group && !entry.unwanted)
-      if (auto ranks = entry.group->waits_for(); !ranks.empty())
-        waits.emplace_back(generation, std::move(ranks));
-  return waits;
-}
-
-std::vector<std::pair<Generation, std::vector<PeerTrouble>>> Former::lost_links() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost;
-  for (const auto& [generation, entry] : groups_)
-    if (entry.group && !entry.unwanted)
-      if (auto troubles = entry.group->lost_links(); !troubles.empty())
-        lost.emplace_back(generation, std::move(troubles));
-  return lost;
+  std::vector<HeldUp> held_up;
+  for (const auto& [generation, entry] : groups_) {
+    if (!entry.group || entry.unwanted) continue;
+    HeldUp one{generation, entry.group->waits_for(), entry.group->lost_links()};
+    if (!one.waits_for.empty() || !one.lost_links.empty()) held_up.push_back(std::move(one));
+  }
+  return held_up;
 }
 
 void Former::drop(Generation generation) {

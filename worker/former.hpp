@@ -42,10 +42,8 @@ class Former {
   // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses
   // them.
   void abort(Generation up_to);
-  // The ranks that each group waits for at present, of those that are known to wait.
-  std::vector<std::pair<Generation, std::vector<int>>> waits_for() const;
-  // The links of each group that lose what is sent.
-  std::vector<std::pair<Generation, std::vector<PeerTrouble>>> lost_links() const;
+  // What each group is held up by at present, of those that are.
+  std::vector<HeldUp> held_up() const;
   void drop(Generation generation);
   // Not used any more: closed in peace.
   void close(Generation below);

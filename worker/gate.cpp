@@ -17,12 +17,7 @@ void Gate::carry_out() {
 
 void Gate::receive(const wire::ToWorker& letter) {
   update([&](Member& member) {
-    if (std::holds_alternative<wire::Abort>(letter)) {
-      for (const auto& [generation, ranks] : courier_->waits_for())
-        member.waits_for(generation, ranks);
-      for (const auto& [generation, troubles] : courier_->lost_links())
-        member.lost_links(generation, troubles);
-    }
+    if (std::holds_alternative<wire::Abort>(letter)) member.held_up(courier_->held_up());
     member.receive(letter);
   });
   changed_.notify_all();

@@ -47,6 +47,13 @@ struct GroupBroken : std::runtime_error {
   std::vector<PeerTrouble> troubles;  // as far as it is known who is to blame; the first come first
 };
 
+// What keeps a group from going on at present, as far as that is known.
+struct HeldUp {
+  Generation generation;
+  std::vector<int> waits_for;           // ranks, as Group::waits_for says
+  std::vector<PeerTrouble> lost_links;  // as Group::lost_links says
+};
+
 // A message under way. Dropped without wait(), the memory is not touched any more after the
 // destructor, but the group cannot be used again when the message was not through.
 class Pending {

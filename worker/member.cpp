@@ -74,21 +74,24 @@ std::vector<wire::Complaint> Member::complaints(const wire::World& world,
   return complaints;
 }
 
-void Member::waits_for(Generation generation, const std::vector<int>& ranks) {
-  const bool enters = running(generation) && !world_->entered;
-  const Place* const place = expects(generation) ? &*next_ : enters ? &*world_ : nullptr;
-  if (!place) return;
-  std::vector<PeerTrouble> troubles;
-  for (const int rank : ranks) troubles.push_back({rank, false, "it was waited for"});
-  held_up_ = complaints(place->world, troubles);
-  for (wire::Complaint& complaint : held_up_) complaint.waits = true;
-}
-
-void Member::lost_links(Generation generation, const std::vector<PeerTrouble>& troubles) {
-  const Place* const place = expects(generation)   ? &*next_
-                             : running(generation) ? &*world_
-                                                   : nullptr;
-  if (place) std::ranges::move(complaints(place->world, troubles), std::back_inserter(held_up_));
+void Member::held_up(const std::vector<HeldUp>& groups) {
+  if (owes_answer_) return;  // an earlier Abort has ended them
+  held_up_.clear();
+  for (const auto& [generation, waits_for, lost_links] : groups) {
+    const Place* const place = expects(generation)   ? &*next_
+                               : running(generation) ? &*world_
+                                                     : nullptr;
+    if (!place) continue;
+    std::vector<PeerTrouble> waits;
+    // In a step one waits for whoever computes.
+    if (!place->entered)
+      for (const int rank : waits_for) waits.push_back({rank, false, "it was waited for"});
+    for (wire::Complaint& complaint : complaints(place->world, waits)) {
+      complaint.waits = true;
+      held_up_.push_back(std::move(complaint));
+    }
+    std::ranges::move(complaints(place->world, lost_links), std::back_inserter(held_up_));
+  }
 }
 
 void Member::on(const wire::Cancel& cancel) {

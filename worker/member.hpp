@@ -70,10 +70,8 @@ class Member {
   // `way`, `strangers`: see Group.
   void formed(Generation generation, std::string way, int strangers = 0);
   void form_failed(Generation generation, const GroupBroken& error);
-  // Directly before an Abort: for which of its peers the group of that generation waits.
-  void waits_for(Generation generation, const std::vector<int>& ranks);
-  // Likewise, behind it: links of that group that lose what is sent.
-  void lost_links(Generation generation, const std::vector<PeerTrouble>& troubles);
+  // Directly before an Abort: what the groups here are held up by, for the answer to it.
+  void held_up(const std::vector<HeldUp>& groups);
 
   // ---- training thread
   // The program is in train (or start): this worker can become a member, or goes on as one.

@@ -50,7 +50,8 @@ class WorkerStage final : public Stage {
       const auto generation = words.generation();
       words.expect("for");
       words.expect("rank");
-      return member_.waits_for(generation, {static_cast<int>(words.number())}), Lines{};
+      const int rank = static_cast<int>(words.number());
+      return member_.held_up({{generation, {rank}, {}}}), Lines{};
     }
     if (words.accept("loses")) {  // "loses in g2 to rank 1": what it sends
       words.expect("in");
@@ -58,7 +59,7 @@ class WorkerStage final : public Stage {
       words.expect("to");
       words.expect("rank");
       const int rank = static_cast<int>(words.number());
-      return member_.lost_links(generation, {{rank, false, "it does not arrive"}}), Lines{};
+      return member_.held_up({{generation, {}, {{rank, false, "it does not arrive"}}}}), Lines{};
     }
     if (words.accept("begins")) {
       words.expect("transfer");
