@@ -12,11 +12,12 @@
 namespace elasticrun::launcher {
 namespace {
 
-constexpr std::size_t piece = 64u << 10;  // of what is written; bounds what libssh keeps in memory
+// Of what is written or read without a turn of others, whom the event loop serves as well. Bounds
+// what libssh keeps in memory, too.
+constexpr std::size_t piece = 64u << 10;
 // Of what is written and not yet taken by the command. An sshd whose memory fills with what a
 // command has not taken moves and maps that memory all the time, and takes three times as long.
 constexpr std::uint32_t under_way_max = 256u << 10;
-constexpr std::size_t all = ~std::size_t{0};
 
 int number_of(std::string_view signal) {
   static const std::map<std::string_view, int> numbers = {
@@ -76,7 +77,7 @@ bool SshSession::State::read_once(std::string& out, std::size_t most, std::strin
   bool any = false;
   for (const int is_err : {0, 1}) {
     std::string& into = is_err ? err : out;
-    for (std::size_t left = is_err ? all : most; left > 0;) {
+    for (std::size_t left = is_err ? piece : most; left > 0;) {
       const int n = ssh_channel_read_nonblocking(
           channel.get(), buffer.data(), static_cast<std::uint32_t>(std::min(left, buffer.size())),
           is_err);
@@ -107,7 +108,7 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
     if (whole_window - window >= under_way_max && ssh_is_connected(s.ssh) &&
         !ssh_channel_is_closed(channel) && !ssh_channel_is_eof(channel)) {
       co_await s.wait();
-      s.read_pending(out, all, err);
+      s.read_pending(out, piece, err);
       continue;
     }
     const auto size = static_cast<std::uint32_t>(std::min(bytes.size(), piece));
@@ -115,7 +116,7 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
     const int written = ssh_channel_write(channel, bytes.data(), size);
     // The call itself may have taken in that the command has ended; nothing more comes then, and
     // libssh does not say so before what the command has printed is read.
-    s.read_pending(out, all, err);
+    s.read_pending(out, piece, err);
     if (written == SSH_ERROR || !ssh_is_connected(s.ssh) || ssh_channel_is_closed(channel) ||
         ssh_channel_is_eof(channel))
       co_return;
@@ -126,6 +127,8 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
     const bool maybe_room = written == 0 && s.from_socket.in_bytes != before;
     if ((written == 0 && !maybe_room) || (ssh_get_poll_flags(s.ssh) & SSH_WRITE_PENDING))
       co_await s.wait();
+    else
+      co_await s.leave_a_turn();
   }
 }
 
@@ -133,7 +136,10 @@ SshSession::Task<SshSession::More> SshSession::read(std::string& out, std::strin
   State& s = *state_;
   for (bool waited = false;; waited = true) {
     // What lies in libssh's memory does not make the descriptor readable.
-    if (s.read_pending(out, all, err)) co_return More::yes;
+    if (s.read_pending(out, piece, err)) {
+      co_await s.leave_a_turn();
+      co_return More::yes;
+    }
     const More more = s.more();
     if (waited || more != More::yes) co_return more;
     co_await s.wait();

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
@@ -93,6 +94,10 @@ SshSession::Task<void> SshSession::State::wait() {
   boost::system::error_code ignored;  // the next call of libssh sees what it is, or it is wake()
   co_await descriptor.async_wait(writes ? Descriptor::wait_write : Descriptor::wait_read,
                                  asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+SshSession::Task<void> SshSession::State::leave_a_turn() {
+  co_await asio::post(io, asio::use_awaitable);
 }
 
 void SshSession::wake() {

@@ -57,6 +57,7 @@ struct SshSession::State {
   void forget_known_hosts();
   void hurry();
   Task<void> wait();
+  Task<void> leave_a_turn();  // to whatever else is ready
   template <class Call>
   Task<int> again(Call call, int again_code = SSH_AGAIN) {
     for (;;) {

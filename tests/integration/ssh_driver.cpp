@@ -1,14 +1,19 @@
 // The ssh executor alone, driven by lines: what a job would do with it, without a job.
 //
 //     ssh_driver AGENT SSH_CONFIG [key=milliseconds or number ...]
-//     in:   start ID HOST-LIST-ITEM | kill ID | end ID | quit
-//     out:  up ID | down ID | exit ID REASON | line ID TEXT
+//     in:   start ID HOST-LIST-ITEM | kill ID | end ID | turns | quit
+//     out:  up ID | down ID | exit ID REASON | line ID TEXT | turns BYTES
+//
+// The first "turns" begins to watch how often the event loop comes to others: the next one is
+// answered with the most bytes that were written between two turns.
 //
 // Agents get a rendezvous to dial, so that they live until they are told to end.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/streambuf.hpp>
 #include <csignal>
@@ -16,11 +21,15 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "launcher/ssh/ssh_executor.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
+
+std::uint64_t written_to_connections();  // written.cpp
 
 namespace {
 
@@ -80,6 +89,7 @@ class Driver {
   void read_command();
   void obey(const std::string& line);
   void start(HostId host, const std::string& item);
+  void turn();
 
   asio::io_context io_{1};
   asio::posix::stream_descriptor input_{io_, ::dup(STDIN_FILENO)};
@@ -89,6 +99,8 @@ class Driver {
   std::map<HostId, std::uint32_t> runs_;
   std::unique_ptr<rendezvous::Server> server_;
   std::unique_ptr<launcher::SshExecutor> executor_;
+  std::optional<std::uint64_t> written_;  // at the last turn, while turns are watched
+  std::uint64_t most_between_turns_ = 0;
 };
 
 Driver::Driver(launcher::SshOptions options) {
@@ -152,7 +164,18 @@ void Driver::obey(const std::string& line) {
   if (command == "kill") executor_->kill(host);
   if (command == "end")
     server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(wire::Shutdown{})));
+  if (command == "turns") {
+    if (written_) print(fmt::format("turns {}", most_between_turns_));
+    if (!std::exchange(written_, written_to_connections())) turn();
+  }
   if (command == "quit") io_.stop();
+}
+
+void Driver::turn() {
+  const std::uint64_t now = written_to_connections();
+  const std::uint64_t before = std::exchange(*written_, now);
+  if (now > before) most_between_turns_ = std::max(most_between_turns_, now - before);
+  asio::post(io_, [this] { turn(); });
 }
 
 void Driver::start(HostId host, const std::string& item) {

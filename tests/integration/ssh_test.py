@@ -9,7 +9,7 @@ import time
 import unittest
 
 from job import kill, parent_of, read, until
-from sshd import KEYGEN, Executor, Sshd, free_port
+from sshd import AGENT, KEYGEN, Executor, Sshd, free_port
 
 ROOT = os.geteuid() == 0
 NOISE = "ForceCommand echo noise; echo more >&2; printf half; eval \"$SSH_ORIGINAL_COMMAND\""
@@ -30,6 +30,18 @@ class FirstRun(unittest.TestCase):
             after = os.stat(os.path.join(sshd.home, ".cache/elasticrun", agent))
             self.assertEqual((before.st_ino, before.st_mtime), (after.st_ino, after.st_mtime))
             job.end(1, 2)
+
+    def test_a_copy_leaves_turns_to_others(self) -> None:
+        """Whoever runs on the same event loop, as the job does, waits for one piece at most."""
+        with Sshd() as sshd, Executor(sshd.config()) as job:
+            job.tell("turns")
+            job.start("a")
+            job.wait("up 1")
+            job.tell("turns")
+            between = int(job.wait("turns"))
+            self.assertLess(between, 200_000)
+            self.assertGreater(os.path.getsize(AGENT), 10 * between)
+            job.end(1)
 
     def test_several_at_once(self) -> None:
         with Sshd() as sshd, Executor(sshd.config(), seed=1) as one, \
