@@ -43,15 +43,19 @@ class WorkerStage final : public Stage {
       const Time ends = scene_begin + words.duration();
       return member_.receive(wire::Lease{ends.time_since_epoch().count()}), Lines{};
     }
-    if (words.accept("hears")) return member_.receive(fakes::to_worker(words)), Lines{};
+    if (words.accept("hears")) {
+      const wire::ToWorker letter = fakes::to_worker(words);
+      if (std::holds_alternative<wire::Abort>(letter)) member_.held_up(std::exchange(held_up_, {}));
+      return member_.receive(letter), Lines{};
+    }
     if (words.accept("ready")) return member_.ready({.call = words.number()}), Lines{};
-    if (words.accept("waits")) {
+    if (words.accept("waits")) {  // "waits in g1 for rank 1"
       words.expect("in");
       const auto generation = words.generation();
       words.expect("for");
       words.expect("rank");
       const int rank = static_cast<int>(words.number());
-      return member_.held_up({{generation, {rank}, {}}}), Lines{};
+      return held_up_.push_back({generation, {rank}, {}}), Lines{};
     }
     if (words.accept("loses")) {  // "loses in g2 to rank 1": what it sends
       words.expect("in");
@@ -59,7 +63,8 @@ class WorkerStage final : public Stage {
       words.expect("to");
       words.expect("rank");
       const int rank = static_cast<int>(words.number());
-      return member_.held_up({{generation, {}, {{rank, false, "it does not arrive"}}}}), Lines{};
+      held_up_.push_back({generation, {}, {{rank, false, "it does not arrive"}}});
+      return Lines{};
     }
     if (words.accept("begins")) {
       words.expect("transfer");
@@ -96,6 +101,7 @@ class WorkerStage final : public Stage {
   }
 
   worker::Member member_;
+  std::vector<worker::HeldUp> held_up_;  // what its groups say at the next Abort
   std::string task_ = "wait";
   Time now_{};
 };
