@@ -12,6 +12,7 @@ void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) 
   worker.generation = sample.generation;
   worker.phase = sample.phase == "reduce"                               ? Phase::reducing
                  : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
+                 : sample.phase == "epoch"                              ? Phase::ending_epoch
                                                                         : Phase::elsewhere;
   worker.phase_since = now - Duration(sample.waiting_ns);
   worker.lost_link = sample.lost_link;
@@ -52,15 +53,19 @@ std::vector<Verdict> Liveness::check(Time now) {
   bool somebody_busy = false;
   std::erase_if(workers_, [&](const auto& entry) {
     const auto& [id, worker] = entry;
-    somebody_busy |= worker.phase == Phase::busy;
+    const bool in_epoch = worker.phase == Phase::ending_epoch;
+    const bool busy = in_epoch || worker.phase == Phase::busy;
+    somebody_busy |= busy;
+    const Duration limit = in_epoch ? options_.epoch_timeout : options_.hung;
     const bool silent = now >= worker.heard + options_.worker_timeout;
-    const bool hung = worker.phase == Phase::busy && now >= worker.phase_since + options_.hung;
+    const bool hung = busy && now >= worker.phase_since + limit;
     if (silent)
       verdicts.push_back(WorkerSilent{
           id, fmt::format("its library was silent for {}", to_text(now - worker.heard))});
     else if (hung)
       verdicts.push_back(WorkerSilent{
-          id, fmt::format("one step took longer than --hung {}", to_text(options_.hung))});
+          id, fmt::format("one {} took longer than --{} {}", in_epoch ? "on_epoch" : "step",
+                          in_epoch ? "epoch-timeout" : "hung", to_text(limit))});
     return silent || hung;
   });
   if (somebody_busy) return verdicts;

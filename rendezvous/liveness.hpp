@@ -4,8 +4,10 @@
 // silent library under a live agent blames the worker (stopped, swapped out). A worker that says it
 // has been computing for longer than --hung blames its program; one that has been reducing that
 // long blames nobody by itself, so its group is broken and formed anew: sooner where a link is
-// known to lose what is sent, since no patience helps against that. A phi-accrual detector would
-// adapt to jitter; plain limits are what a person can put in a table and reason about.
+// known to lose what is sent, since no patience helps against that. One that is in on_epoch, for an
+// evaluation or a save, is waited for by the others, and has a longer limit of its own. A
+// phi-accrual detector would adapt to jitter; plain limits are what a person can put in a table and
+// reason about.
 #pragma once
 
 #include <map>
@@ -43,7 +45,8 @@ struct LivenessOptions {
   Duration agent_timeout = std::chrono::seconds(5);
   Duration worker_timeout = std::chrono::seconds(10);  // and of all hosts together: the lease
   Duration hung = std::chrono::minutes(10);
-  Duration lost_link = std::chrono::seconds(30);  // instead of hung, for a reduction over one
+  Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
+  Duration lost_link = std::chrono::seconds(30);   // instead of hung, for a reduction over one
 };
 
 class Liveness {
@@ -65,7 +68,7 @@ class Liveness {
   Time wake_at() const;
 
  private:
-  enum class Phase { elsewhere, busy, reducing };
+  enum class Phase { elsewhere, busy, reducing, ending_epoch };
   struct Worker {
     Time heard{};
     Phase phase = Phase::elsewhere;

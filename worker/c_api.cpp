@@ -255,6 +255,7 @@ const uint64_t* elasticrun_step_samples(const elasticrun_step* step, size_t* cou
 int64_t elasticrun_step_number(const elasticrun_step* step) { return step->number; }
 int64_t elasticrun_step_epoch(const elasticrun_step* step) { return step->epoch; }
 int64_t elasticrun_step_global_batch(const elasticrun_step* step) { return step->global_batch; }
+int elasticrun_step_ends_epoch(const elasticrun_step* step) { return step->ends_epoch ? 1 : 0; }
 double elasticrun_step_lr_factor(const elasticrun_step* step) { return step->lr_factor; }
 
 elasticrun_status elasticrun_step_sum(elasticrun_step* step, const char* name, double x) {

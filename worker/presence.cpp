@@ -117,7 +117,7 @@ std::optional<wire::Entered> Presence::exchange(const Entry& entry, Group& group
       if (!gate_.update([](Member& member) { return member.may_swap(); })) return std::nullopt;
       std::string received;
       transfer.commit(received);
-      install(entry, received);
+      install(received);
     }
   } catch (const GroupBroken& error) {
     broken(error);
@@ -139,11 +139,10 @@ std::optional<wire::Entered> Presence::exchange(const Entry& entry, Group& group
   return report;
 }
 
-void Presence::install(const Entry& entry, const std::string& received) {
+void Presence::install(const std::string& received) {
   const Result<Progress> decoded = decode_progress(received);
   if (!decoded) fail(ELASTICRUN_FAILED, decoded.error().text);
   progress = *decoded;
-  if (entry.newcomer && on_first_state) on_first_state();
 }
 
 }  // namespace elasticrun::worker

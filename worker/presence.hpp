@@ -5,7 +5,6 @@
 // is what takes time: the group, the transfer and the clock.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -55,8 +54,6 @@ class Presence {
 
   // What travels with the state.
   Progress progress;
-  // Called when the first state has come from others: what was before does not count.
-  std::function<void()> on_first_state;
 
  private:
   struct Entry {
@@ -67,7 +64,7 @@ class Presence {
   };
   void enter();
   std::optional<wire::Entered> exchange(const Entry& entry, Group& group);
-  void install(const Entry& entry, const std::string& received);
+  void install(const std::string& received);
   void let_go();
 
   Gate& gate_;

@@ -33,7 +33,7 @@ Result<void> StateTable::add_state(const std::string& name, void* data, std::siz
   const auto on_gpu = is_on_gpu('s', name, data);
   if (!on_gpu) return on_gpu.error();
   if (auto added = add('s', name, data, bytes); !added) return added;
-  segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu});
+  if (bytes > 0) segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu, name});
   return {};
 }
 
@@ -88,8 +88,8 @@ void StateTable::seal() {
   std::size_t committed = 0;
   for (const Tensor& buffer : buffers_) committed += buffer.count * size_of(type_);
   committed_ = arithmetic_->allocate(committed);
+  state_segments_ = segments_.size();
   if (committed > 0) segments_.push_back({committed_.get(), committed, on_gpu});
-  std::erase_if(segments_, [](const Segment& segment) { return segment.bytes == 0; });
   for (const Segment& segment : segments_) bytes_ += segment.bytes;
   commit_buffers();
 }

@@ -40,6 +40,7 @@ struct Segment {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   bool on_gpu = false;
+  std::string name = {};  // as the program calls it; empty: the buffers
 };
 
 class StateTable {
@@ -66,6 +67,8 @@ class StateTable {
   // The rest is for sealed tables. What travels: the state in the order of its registration, then
   // the committed copy of the buffers.
   std::span<const Segment> segments() const { return segments_; }
+  // Of these, what apply alone may change.
+  std::span<const Segment> state() const { return segments().first(state_segments_); }
   std::uint64_t bytes() const { return bytes_; }
   // Everything registered, in order: equal in all workers of a job.
   const Layout& layout() const { return layout_; }
@@ -87,6 +90,7 @@ class StateTable {
   std::shared_ptr<const Gpu> gpu_;
   Layout layout_;
   std::vector<Segment> segments_;  // of the state until seal(), then all
+  std::size_t state_segments_ = 0;
   std::vector<Tensor> gradients_;
   std::vector<Tensor> buffers_;
   std::unique_ptr<Arithmetic> arithmetic_;

@@ -11,6 +11,7 @@ struct elasticrun_step {
   std::int64_t number = 0;                 // committed before it
   std::int64_t epoch = 0;
   std::int64_t global_batch = 0;
+  bool ends_epoch = false;
   double lr_factor = 1;
   bool in_compute = false;
   elasticrun::worker::Sums sums;

@@ -32,16 +32,14 @@ std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
 
 }  // namespace
 
-Trainer::Trainer(Presence& presence) : presence_(presence), reduction_(presence.table(), extras) {
-  presence_.on_first_state = [this] { epochs_called_ = presence_.progress.epoch; };
-}
+Trainer::Trainer(Presence& presence) : presence_(presence), reduction_(presence.table(), extras) {}
 
 void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
   options_ = options;
   callbacks_ = callbacks;
   ++call_;
-  if (presence_.progress.train_call > call_) return;  // the world has finished this one
   begin_call();
+  if (presence_.progress.train_call > call_) return;  // the world has finished this one
   presence_.ready({.call = call_,
                    .samples = options.samples,
                    .epochs = options.epochs,
@@ -57,17 +55,28 @@ void Trainer::train(const elasticrun_train_options& options, const Callbacks& ca
     }
   } leaving{*this};
   while (presence_.await()) {
-    if (presence_.progress.train_call > call_) return;
-    call_due_epochs();
+    if (presence_.progress.train_call > call_) break;
+    end_epoch();
     if (presence_.progress.epoch >= options_.epochs)
       presence_.done(call_);
     else
       step();
   }
+  ended_with_.emplace(presence_.table());
 }
 
 // What the first holder of the state has is what the world begins with; a newcomer's is replaced.
 void Trainer::begin_call() {
+  if (ended_with_) {
+    const std::string changed =
+        ended_with_->differing(Fingerprint(presence_.table()), presence_.table());
+    if (!changed.empty())
+      presence_.fail(ELASTICRUN_MISUSE,
+                     fmt::format("train: {} changed since the last call of train, which a newcomer "
+                                 "would not see; change state in apply, in a step that ends an "
+                                 "epoch (step.ends_epoch())",
+                                 changed));
+  }
   Progress& progress = presence_.progress;
   if (progress.train_call >= call_) return;  // it came with the state
   progress.train_call = call_;
@@ -75,19 +84,30 @@ void Trainer::begin_call() {
   progress.cursor = 0;
   progress.seed = options_.seed;
   if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
-  epochs_called_ = 0;
 }
 
-void Trainer::call_due_epochs() {
-  while (epochs_called_ < presence_.progress.epoch) {
-    ++epochs_called_;
-    if (!callbacks_.epoch) continue;
-    presence_.meter().enter(Meter::Phase::epoch, now());
-    const int code = callbacks_.epoch(epochs_called_, callbacks_.epoch_user);
-    presence_.note_end(now());
-    presence_.meter().enter(Meter::Phase::idle, now());
-    if (code != 0) callback_failed("on_epoch", code);
-  }
+// After the last step of an epoch, once in each world that finds itself there.
+void Trainer::end_epoch() {
+  const Progress& progress = presence_.progress;
+  if (!callbacks_.epoch || progress.epoch == 0 || progress.cursor != 0) return;
+  const EpochEnd end{presence_.generation(), call_, progress.epoch};
+  if (ended_ == end) return;
+  presence_.meter().enter(Meter::Phase::epoch, now());
+  const Fingerprint before(presence_.table());
+  const int code = callbacks_.epoch(progress.epoch, callbacks_.epoch_user);
+  if (code != 0) callback_failed("on_epoch", code);
+  presence_.await_gpu();
+  const std::string changed = before.differing(Fingerprint(presence_.table()), presence_.table());
+  if (!changed.empty())
+    presence_.fail(
+        ELASTICRUN_MISUSE,
+        fmt::format("on_epoch changed {}, but it may be called again, or on some members "
+                    "alone; change state in apply, in a step that ends an epoch "
+                    "(step.ends_epoch())",
+                    changed));
+  ended_ = end;
+  presence_.note_end(now());
+  presence_.meter().enter(Meter::Phase::idle, now());
 }
 
 // ---------------------------------------------------------------- one step
@@ -111,6 +131,7 @@ void Trainer::step() {
   step_.number = progress.step;
   step_.epoch = progress.epoch;
   step_.global_batch = part.range.count();
+  step_.ends_epoch = part.last_of_epoch;
   noise_ = progress.noise;
   step_.lr_factor = plan.adascale ? gain(part) : plan.lr_factor;
   step_.sums.begin(progress.sum_names);
@@ -138,7 +159,9 @@ Trainer::Part Trainer::part_of(const Progress& progress) const {
   const std::int64_t share = shares[static_cast<std::size_t>(presence_.rank())];
   return {range,
           {first, first + share},
-          pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch))};
+          pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
+          range.first == 0,
+          range.last == options_.samples};
 }
 
 const Permutation& Trainer::order(std::int64_t epoch) {
@@ -201,7 +224,7 @@ void Trainer::compute(const Part& part) {
 
 // False: the step is discarded.
 bool Trainer::reduce_and_apply(const Part& part) {
-  const double votes = reduce();
+  const double votes = reduce(part);
   if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes, boot_now()); }))
     return false;
   weigh_noise(part);
@@ -212,15 +235,18 @@ bool Trainer::reduce_and_apply(const Part& part) {
   return true;
 }
 
-// The votes of the world for a switch.
-double Trainer::reduce() {
+// The votes of the world for a switch. None on the last step of an epoch, so that those who have
+// ended it are those who call on_epoch; where an epoch is one step there would never be a switch.
+double Trainer::reduce(const Part& part) {
+  const bool may_switch = !part.last_of_epoch || part.first_of_epoch;
   const Time begin = now();
   presence_.meter().enter(Meter::Phase::reduce, begin);
   Group& group = *presence_.group();
   if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
   std::array<double, extras> numbers{};
   const auto known = static_cast<double>(step_.sums.names().size());
-  numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
+  if (may_switch)
+    numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
   numbers[names_at] = known;
   numbers[squares_at] = known * known;
   auto& figures = step_.sums.values();
@@ -277,9 +303,8 @@ void Trainer::commit(const Part& part) {
   presence_.note_end(end);
   presence_.meter().committed(cost_, end);
   in_step_ = false;
-  // Before a switch, so that the members of the world that ended the epoch see it end: a newcomer
-  // may be rank 0 of the next one. After an abort the ranks of the next world count.
-  if (orderly) call_due_epochs();
+  // Before a switch, if there is one. After an abort it is up to the next world.
+  if (orderly) end_epoch();
 }
 
 // The state may be half-new, and this process is no source of it any more.

@@ -2,12 +2,18 @@
 //
 // A step that a change of the world cuts short has changed nothing that is registered, so it is
 // begun again from the progress as it stands, with the same samples, in whatever world comes next.
+//
+// An epoch has ended when the first step of the next one commits, or all have said that they are
+// done: a world that forms before that calls on_epoch again, on every member, for whoever was to
+// save there may be gone. So on_epoch may not change what is registered, which would happen to some
+// members and not to others, or twice.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "worker/fingerprint.hpp"
 #include "worker/presence.hpp"
 #include "worker/reduction.hpp"
 #include "worker/sampler.hpp"
@@ -39,17 +45,23 @@ class Trainer {
     Range range;  // places of the whole step
     Range own;
     std::vector<std::int64_t> pieces;
+    bool first_of_epoch = false, last_of_epoch = false;
+  };
+  struct EpochEnd {
+    Generation generation;
+    std::int64_t call = 0, epochs = 0;
+    bool operator==(const EpochEnd&) const = default;
   };
 
   void begin_call();
-  void call_due_epochs();
+  void end_epoch();
   void step();
   Part part_of(const Progress& progress) const;
   const Permutation& order(std::int64_t epoch);
   void explain_step();
   void compute(const Part& part);
   bool reduce_and_apply(const Part& part);
-  double reduce();
+  double reduce(const Part& part);
   double gain(const Part& part) const;
   void weigh_noise(const Part& part);
   void keep_noise(const Part& part, Progress& next);
@@ -64,9 +76,10 @@ class Trainer {
   Callbacks callbacks_;
   std::int64_t call_ = 0;  // this call of train, from 1
   bool training_ = false;
-  bool in_step_ = false;            // progress is still that of the step before
-  std::int64_t epochs_called_ = 0;  // on_epoch was called up to here
-  Generation explained_;            // world whose first step was explained
+  bool in_step_ = false;                   // progress is still that of the step before
+  std::optional<EpochEnd> ended_;          // on_epoch was called for
+  std::optional<Fingerprint> ended_with_;  // the state, when the last call returned
+  Generation explained_;                   // world whose first step was explained
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call that were checked
   elasticrun_step step_;
   NoiseScale noise_;                    // the progress's, and from the reduction on with this step

@@ -22,6 +22,7 @@ struct Deadlines {
   Duration transfer_timeout = std::chrono::seconds(30);
   Duration start_timeout = std::chrono::minutes(5);
   Duration hung = std::chrono::minutes(10);
+  Duration epoch_timeout = std::chrono::hours(2);
   Duration grace = std::chrono::seconds(10);
   Duration orphan_grace = std::chrono::seconds(10);
   Duration settle = std::chrono::seconds(10);
@@ -56,6 +57,8 @@ inline constexpr DeadlineRow deadline_table[] = {
     {"start-timeout", "5m", &Deadlines::start_timeout, "",
      "from starting a worker until it is ready to train"},
     {"hung", "10m", &Deadlines::hung, "", "without a committed step a worker has hung"},
+    {"epoch-timeout", "2h", &Deadlines::epoch_timeout, "",
+     "for one call of on_epoch, instead of --hung"},
     {"grace", "10s", &Deadlines::grace, "", "from a gentle stop to a kill"},
     {"orphan-grace", "10s", &Deadlines::orphan_grace, "",
      "workers outlive this program by it; like --grace if not set, at most the lease"},

@@ -41,7 +41,8 @@ rendezvous::MembershipOptions membership_options(
 }
 
 rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
-  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.transfer_timeout};
+  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.epoch_timeout,
+          deadlines.transfer_timeout};
 }
 
 }  // namespace
@@ -124,6 +125,9 @@ void Supervisor::on(const FromWorker& from, Time now) {
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
     liveness_.worker_sample(from.worker, *sample, now);
     progress(sample->step);
+    // One that has left the world, but is still saving what it has left behind.
+    if (worker->stop_at != never && sample->phase == "epoch")
+      worker->stop_at = now + spec_.deadlines.grace;
     const autoscaler::WorkerSample report = to_report(from.worker, *sample);
     stragglers_.observe(report, now);
     if (spec_.shares_by_speed && !unsettled_) shares_.observe(report);

@@ -1,13 +1,15 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger
+//     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|
+//             evaluate
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
 // finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
 // exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
 // sample dies of a signal. crash: only the first who does. hang: rank 1 stays in its own code in
-// mid-training, for ever. linger: before it calls finish. The rest train. Training itself is
+// mid-training, for ever. linger: before it calls finish. evaluate: rank 1 stays in
+// on_epoch. The rest train. Training itself is
 // nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
@@ -48,11 +50,20 @@ bool is_killed(std::string_view how, const elasticrun::Step& step) {
   return how == "poison" || (how == "crash" && is_first());
 }
 
+// The others wait for it.
+void hang_once(const elasticrun::World& world) {
+  if (world.rank() != 1 || !is_first()) return;
+  std::puts("hangs");
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
+
 void train(std::string_view how) {
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
   const bool other = how == "differ" && std::getenv("RANK") == std::string_view("1");
   job.state(other ? "momentum" : "weights", weights).gradients("gradients", gradients);
+  if (how == "evaluate") job.on_epoch(hang_once);
   job.train(
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
@@ -63,14 +74,6 @@ void train(std::string_view how) {
       [&](elasticrun::Step& step) {
         for (double& weight : weights) weight += static_cast<double>(step.number());
       });
-}
-
-// The others wait for it.
-void hang_once(const elasticrun::World& world) {
-  if (world.rank() != 1 || !is_first()) return;
-  std::puts("hangs");
-  std::fflush(stdout);
-  for (;;) ::pause();
 }
 
 void loop(std::string_view how) {
@@ -104,11 +107,13 @@ void loop(std::string_view how) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once",   "always", "leave", "finish", "close", "fail",
-                                        "differ", "poison", "crash", "hang",   "linger"};
+  constexpr std::string_view known[] = {"once",  "always", "leave",  "finish",
+                                        "close", "fail",   "differ", "poison",
+                                        "crash", "hang",   "linger", "evaluate"};
   if (std::ranges::count(known, how) == 0) {
-    std::fputs("quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger\n",
-               stderr);
+    std::fputs(
+        "quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate\n",
+        stderr);
     return 2;
   }
   constexpr std::string_view loops[] = {"leave", "finish", "close", "hang", "linger"};

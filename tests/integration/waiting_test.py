@@ -217,6 +217,10 @@ ROWS = {
         ["-H", "localhost:1", *QUICK_HUNG, "--max-restarts", "0"],
         [*TRAIN[:-1], "1000"], lambda job: job.wait_for("world_formed"), 122,
         "one step took longer than --hung 2.0 s", more=REPORT),
+    "the end of on_epoch": Row(
+        ["-H", "localhost:2", "--epoch-timeout", DEADLINE_TEXT], [QUITTER, "evaluate"],
+        printed("hangs"), None, "one on_epoch took longer than --epoch-timeout 2.0 s",
+        more=REPORT, idle=True),
     "a silent library": Row(
         ["-H", "localhost:2", "--np", "2", *QUICK_LEASE], TRAIN, stop_worker, None,
         "its library was silent"),

@@ -2,8 +2,8 @@
 // can be told to die or to wait at a given place.
 //
 // Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
-//   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   counted HITS
-//   evicted REASON   changed STEP   failed WHY   left
+//   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   saved DONE
+//   counted HITS   evicted REASON   changed STEP   failed WHY   left
 //   final CALL RANK WEIGHT...  (weights as hexadecimal floats, then buffer, then the sum of losses)
 #include <signal.h>
 #include <unistd.h>
@@ -45,6 +45,7 @@ void say(const std::string& line) {
   if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(99);
 }
 
+// --change epoch|between: state where it must not be changed.
 // --die PLACE:STEP, --throw PLACE:STEP and --hold PLACE:STEP; a step that is repeated holds once.
 void pass(const char* place, std::int64_t step) {
   const std::string here = std::string(place) + ":" + std::to_string(step);
@@ -101,12 +102,12 @@ void wait_for_gpu() {
 }
 
 void train(elasticrun::Job& job, Model& model) {
-  job.on_epoch([&](const elasticrun::World& world) {
-    static std::int64_t done = 0;
-    ++done;
+  job.on_epoch([&](const elasticrun::World& world, std::int64_t done) {
     say("epoch " + std::to_string(done) + " " + std::to_string(world.rank()) + " " +
         std::to_string(world.size()) + " " + std::to_string(world.generation()));
     pass("epoch", done);
+    if (world.rank() == 0) say("saved " + std::to_string(done));
+    if (options.at("--change", "epoch")) model.weights[0] += 1;
   });
   const auto compute = [&](elasticrun::Step& step) {
     std::string line = "computed " + std::to_string(job.world().generation()) + " " +
@@ -135,6 +136,7 @@ void train(elasticrun::Job& job, Model& model) {
     model.losses[0] += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
         std::to_string(step.number()) + " " + std::to_string(job.world().size()));
+    if (step.ends_epoch()) model.losses[0] += 0.5;
     pass("applied", step.number());
   };
   for (std::int64_t call = 1; call <= options.number("--calls", 1); ++call) {
@@ -148,6 +150,7 @@ void train(elasticrun::Job& job, Model& model) {
     wait_for_gpu();
     model.say_final(call, job.world().rank());
     pass("between", call);
+    if (options.at("--change", "between")) model.weights[0] += 1;
   }
 }
 

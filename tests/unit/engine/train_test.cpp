@@ -29,6 +29,14 @@ void check_all(const Job& job, const std::vector<WorkerId>& finishers,
   }
 }
 
+std::int64_t times_said(const Job& job, const std::string& begin) {
+  std::int64_t times = 0;
+  for (const auto& lines : job.all_lines())
+    times += std::ranges::count_if(
+        lines, [&](const std::string& line) { return line.starts_with(begin); });
+  return times;
+}
+
 TEST_CASE("one worker under a controller does what one alone does") {
   Job job(twelve);
   const auto workers = job.form(1, {"--first-weight", "3"});
@@ -194,11 +202,55 @@ TEST_CASE("epochs end on every member, once") {
   job.let_go(workers[1]);
   job.until_all_ended();
   check_all(job, {workers[1], workers[2]}, alone());
-  // The switch is at the end of the first epoch: it ends in the world that has trained it.
+  // No switch at the end of the first epoch: it ends in the world that has trained it.
   CHECK(job.said(workers[0], "epoch 1 ") == "0 2 1");
   CHECK(job.said(workers[1], "epoch 1 ") == "1 2 1");
+  CHECK(job.has_line(workers[0], "applied 1 9 2"));
   CHECK(job.said(workers[1], "epoch 2 ") == "0 2 2");
-  CHECK(job.said(workers[2], "epoch ") == "1 1 2 2");  // its first, of the world's second
+  CHECK(job.said(workers[2], "epoch ") == "2 1 2 2");
+  CHECK(times_said(job, "epoch 1 ") == 2);
+  CHECK(times_said(job, "epoch 2 ") == 2);
+}
+
+TEST_CASE("a world changes where each step is an epoch, and ends it once more") {
+  Job job(twelve);
+  const Job::Arguments short_epochs{"--samples", "12", "--epochs", "8"};
+  Job::Arguments holding = short_epochs;
+  holding.insert(holding.end(), {"--hold", "compute:3"});
+  std::vector<WorkerId> workers = job.form(1, holding);
+  job.until_line(workers[0], "holding");
+  workers.push_back(job.start(short_epochs));
+  job.until_ready(workers);
+  job.change({workers[1]});
+  job.until_going(Generation(2));
+  job.let_go(workers[0]);
+  job.until_all_ended();
+  check_lineage(job.all_lines(), 12, 8);
+  for (const WorkerId worker : workers)
+    check_close(final_figures(job.lines(worker)), alone(short_epochs));
+  REQUIRE(job.worlds.size() == 2);
+  CHECK(job.worlds[1].step == Step(4));
+  for (std::int64_t epoch = 1; epoch <= 8; ++epoch)
+    CHECK(times_said(job, "saved " + std::to_string(epoch)) == (epoch == 4 ? 2 : 1));
+}
+
+TEST_CASE("state that changes where others do not see it is refused") {
+  struct Case {
+    const char* where;
+    const char* why;
+  };
+  for (const auto& [where, why] :
+       {Case{"epoch", "on_epoch changed 'weights', but it may be called again"},
+        Case{"between", "train: 'weights' changed since the last call of train"}}) {
+    CAPTURE(std::string(where));
+    Job job(twelve);
+    const auto workers = job.form(1, {"--calls", "2", "--change", where});
+    job.until_all_ended();
+    CHECK(job.exit_of(workers[0]).code == 1);
+    const std::string said = job.said(workers[0], "failed ");
+    CHECK(said.starts_with(why));
+    CHECK(said.find("step.ends_epoch()") != std::string::npos);
+  }
 }
 
 TEST_CASE("calls of train follow each other, and a newcomer skips what is over") {

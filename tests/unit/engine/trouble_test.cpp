@@ -2,6 +2,7 @@
 // what an undisturbed run comes to.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <set>
@@ -20,8 +21,19 @@ const std::vector<double>& undisturbed() {
   return figures;
 }
 
+// Somebody was rank 0 when an epoch had ended, and came to the end of on_epoch.
+void check_saved(const Job& job) {
+  for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
+    CAPTURE(epoch);
+    const std::string saved = "saved " + std::to_string(epoch);
+    CHECK(std::ranges::any_of(
+        job.all_lines(), [&](const auto& lines) { return std::ranges::count(lines, saved) > 0; }));
+  }
+}
+
 void check_survivors(const Job& job, const std::vector<WorkerId>& survivors) {
   check_lineage(job.all_lines(), samples, epochs);
+  check_saved(job);
   for (const WorkerId worker : survivors) {
     CHECK(job.exit_of(worker).code == 0);
     CHECK(job.exit_of(worker).signal == 0);
@@ -59,6 +71,27 @@ TEST_CASE("a member dies in a step") {
       CHECK_FALSE(job.worlds.back().planned);
       CHECK(job.worlds.back().world.members.size() == 2);
     }
+}
+
+TEST_CASE("rank 0 dies behind an epoch's end: it ends once more, for all") {
+  for (const char* place : {"compute:9", "epoch:2"}) {
+    CAPTURE(std::string(place));
+    Job job(twelve);
+    const auto workers = form_with_victim(job, 3, 0, place);
+    job.until_all_ended();
+    check_survivors(job, {workers[1], workers[2]});
+    const std::string epoch = place == std::string("epoch:2") ? "2" : "1";
+    for (const int rank : {1, 2}) {
+      const auto& lines = job.lines(workers[static_cast<std::size_t>(rank)]);
+      const auto in = [&](const std::string& world) {
+        return std::ranges::count_if(lines, [&](const std::string& line) {
+          return line.starts_with("epoch " + epoch + " ") && line.ends_with(world);
+        });
+      };
+      CHECK(in(" 3 1") <= 1);
+      CHECK(in(" 2 2") == 1);
+    }
+  }
 }
 
 TEST_CASE("a member is killed inside the reduction") {

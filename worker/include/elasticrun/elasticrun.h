@@ -84,14 +84,19 @@ typedef struct elasticrun_train_options {
 /* Return non-zero to stop training with ELASTICRUN_CALLBACK. */
 typedef int (*elasticrun_compute_fn)(elasticrun_step*, void* user);
 typedef int (*elasticrun_apply_fn)(elasticrun_step*, void* user);
-/* Runs between two steps, on every member, after the last step of each epoch. */
+/* Runs between two steps, on every member, after the last step of each epoch: to evaluate, save,
+ * print. When the world changes before the next epoch's first step is committed, or before all
+ * members have ended the last one, it runs again in the new world, so that nothing is lost with a
+ * rank that dies in it. It must not change what is registered (checked: MISUSE); what changes with
+ * the epoch is changed in apply, where elasticrun_step_ends_epoch says so. */
 typedef int (*elasticrun_epoch_fn)(int64_t epochs_done, void* user);
 
 ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun_epoch_fn,
                                                      void* user);
 /* Calls compute, reduces, calls apply, once per step until the samples are used. Blocks until this
  * worker is in a world. Returns OK in the members of the final world, EVICTED elsewhere. For a
- * newcomer, calls that the world has finished return OK at once. */
+ * newcomer, calls that the world has finished return OK at once. State must be the same when the
+ * next call begins (checked: MISUSE). */
 ELASTICRUN_API elasticrun_status elasticrun_train(elasticrun_job*, const elasticrun_train_options*,
                                                   elasticrun_compute_fn, elasticrun_apply_fn,
                                                   void* user);
@@ -104,6 +109,9 @@ ELASTICRUN_API int64_t
 elasticrun_step_number(const elasticrun_step*); /* committed before it, from 0 */
 ELASTICRUN_API int64_t elasticrun_step_epoch(const elasticrun_step*);        /* from 0 */
 ELASTICRUN_API int64_t elasticrun_step_global_batch(const elasticrun_step*); /* of this step */
+/* 1 in the last step of an epoch: the place in apply for what changes with the epoch, such as a
+ * learning rate that is part of the state. */
+ELASTICRUN_API int elasticrun_step_ends_epoch(const elasticrun_step*);
 ELASTICRUN_API double elasticrun_step_lr_factor(const elasticrun_step*);
 /* compute: adds x to the figure `name`; at most 32 names, the same in every worker and first used
  * in the same order. apply: elasticrun_step_total is the sum over the world (in the gradients'

@@ -97,6 +97,8 @@ class Step {
   std::int64_t number() const { return elasticrun_step_number(step_); }
   std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
   std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
+  // The last step of an epoch: where apply changes what changes with the epoch.
+  bool ends_epoch() const { return elasticrun_step_ends_epoch(step_) != 0; }
   // In apply: what to multiply the learning rate with, by --lr-rule.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
 
@@ -173,13 +175,21 @@ class Job {
   }
 
   // Between two steps, on every member, after the last step of each epoch: evaluate, save, print.
-  void on_epoch(std::function<void(const World&)> callback) {
-    epoch_ = std::move(callback);
+  // Takes the world and, if it likes, the epochs done. For an epoch whose end meets a change of the
+  // world it is called again, and it must not change what is registered; see elasticrun.h.
+  template <class Callback>
+  void on_epoch(Callback callback) {
+    if constexpr (std::is_invocable_v<Callback&, const World&, std::int64_t>)
+      epoch_ = std::move(callback);
+    else
+      epoch_ = [callback = std::move(callback)](const World& world, std::int64_t) mutable {
+        callback(world);
+      };
     check(elasticrun_on_epoch(
         job_,
-        [](std::int64_t, void* self) {
+        [](std::int64_t epochs_done, void* self) {
           auto& job = *static_cast<Job*>(self);
-          return job.guarded([&] { job.epoch_(World(job.job_)); });
+          return job.guarded([&] { job.epoch_(World(job.job_), epochs_done); });
         },
         this));
   }
@@ -259,7 +269,7 @@ class Job {
 
   elasticrun_job* job_ = nullptr;
   StepCallback compute_, apply_;
-  std::function<void(const World&)> epoch_;
+  std::function<void(const World&, std::int64_t)> epoch_;
   std::exception_ptr thrown_;
 };
 
