@@ -343,6 +343,15 @@ elasticrun_status elasticrun_barrier(elasticrun_job* job) {
   return guarded(job, [&] { started(*job, "barrier").barrier(); });
 }
 
+elasticrun_status elasticrun_samples(elasticrun_job* job, int64_t count) {
+  return guarded(job, [&] {
+    worker::OwnLoop& loop = started(*job, "samples");
+    if (count < 0 || count > worker::max_global_batch)
+      misuse(fmt::format("samples: {} is not in 0 to 2^40", count));
+    loop.count(count);
+  });
+}
+
 elasticrun_status elasticrun_commit(elasticrun_job* job) {
   return guarded(job, [&] { started(*job, "commit").commit(); });
 }

@@ -99,4 +99,29 @@ TEST_CASE("a span may be handed on") {
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
+TEST_CASE("a loop of one's own ends with what it has committed") {
+  std::vector<double> weights{1, 2};
+  Job job;
+  job.state("weights", weights);
+  job.start();
+  weights[0] = 5;
+  CHECK(contains(refused([&] { job.finish(); }),
+                 "registered state has changed since the last commit"));
+  job.commit();
+  CHECK(refused([&] { job.finish(); }) == "");
+  CHECK(weights == std::vector<double>{5, 2});
+}
+
+TEST_CASE("samples are counted in a loop of one's own, and there are not fewer than none") {
+  std::vector<double> weights{1};
+  Job job;
+  job.state("weights", weights);
+  CHECK(contains(refused([&] { job.samples(1); }), "samples: call start first"));
+  job.start();
+  CHECK(contains(refused([&] { job.samples(-1); }), "samples: -1"));
+  job.samples(5);
+  job.commit();
+  job.finish();
+}
+
 }  // namespace

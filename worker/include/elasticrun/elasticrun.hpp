@@ -33,7 +33,8 @@ namespace elasticrun {
 struct Evicted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Lower-level calls only: this step did not happen; begin the same step again.
+// A loop of one's own only: nothing since the last commit happened, and nothing of it is left in
+// registered memory. Undo nothing; begin the step that committed() names.
 struct WorldChanged : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -217,7 +218,7 @@ class Job {
 
   World world() const { return World(job_); }
 
-  // A loop of one's own; see elasticrun.h. Each throws WorldChanged and Evicted.
+  // A loop of one's own; see elasticrun.h. All but start throw WorldChanged; each throws Evicted.
   void start() { loop(elasticrun_start); }
   // The sum over the world, in place.
   template <Real T, std::size_t extent>
@@ -236,6 +237,8 @@ class Job {
     loop(elasticrun_broadcast, data, bytes, root);
   }
   void barrier() { loop(elasticrun_barrier); }
+  // This worker has computed so many more samples in the step under way.
+  void samples(std::int64_t count) { loop(elasticrun_samples, count); }
   void commit() { loop(elasticrun_commit); }
   void finish() { loop(elasticrun_finish); }
   // Steps in the state that this worker holds; the next one has this number.
