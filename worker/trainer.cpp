@@ -17,10 +17,10 @@
 namespace elasticrun::worker {
 namespace {
 
-// Numbers that ride on a step's reduction: the vote, the count of names of figures and its square,
-// and room for all figures. Their number must not depend on the names, which a worker with an empty
-// share does not know yet.
-constexpr std::size_t vote_at = 0, names_at = 1, squares_at = 2, figures_at = 3;
+// Numbers that ride on a step's reduction: the vote, how many names of figures this step has
+// brought, and room for all figures. Their number must not depend on the names, which a worker with
+// an empty share does not know yet.
+constexpr std::size_t vote_at = 0, new_names_at = 1, figures_at = 2;
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
 Time now() { return std::chrono::steady_clock::now(); }
@@ -219,18 +219,16 @@ double Trainer::reduce() {
   Group& group = *presence_.group();
   if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
   std::array<double, extras> numbers{};
-  const auto known = static_cast<double>(step_.sums.names().size());
   numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
-  numbers[names_at] = known;
-  numbers[squares_at] = known * known;
+  numbers[new_names_at] =
+      static_cast<double>(step_.sums.names().size() - presence_.progress.sum_names.size());
   auto& figures = step_.sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
   reduction_.reduce(group, numbers);
   std::copy(numbers.begin() + figures_at, numbers.end(), figures.begin());
-  // Everybody sees the same sums, so everybody or nobody does this: all numbers of names are equal
-  // when their mean square is the square of their mean.
-  if (numbers[names_at] * numbers[names_at] != presence_.size() * numbers[squares_at])
-    agree_on_names(group);
+  // Everybody sees the same sum, so everybody or nobody does this. All have begun with the same
+  // names, so where nobody has brought one they still are.
+  if (numbers[new_names_at] != 0) agree_on_names(group);
   cost_.reduce += now() - begin;
   return numbers[vote_at];
 }
@@ -315,7 +313,8 @@ void Trainer::check_agreement(Group& group) {
   agreed_ = std::pair(presence_.generation(), call_);
 }
 
-// Workers with an empty share take over the names that this step has brought.
+// Workers with an empty share take over the names that this step has brought. When one has others,
+// or in another order, the sums are of no use to anybody, so all hear of it and stop.
 void Trainer::agree_on_names(Group& group) {
   std::vector<std::string>& names = step_.sums.names();
   std::vector<double> counts(static_cast<std::size_t>(presence_.size()));
@@ -327,14 +326,22 @@ void Trainer::agree_on_names(Group& group) {
   for (std::size_t i = 0; i < std::min(names.size(), texts.size()); ++i)
     names[i].copy(texts[i].data(), Sums::max_name);
   group.broadcast(texts.data(), texts.size() * sizeof texts[0], root);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (i == names.size()) names.emplace_back(texts[i].data());
-    if (names[i] != texts[i].data())
-      presence_.fail(ELASTICRUN_MISUSE,
-                     fmt::format("step.sum: '{}' stands where rank {} has '{}'; all workers must "
-                                 "use the same names in the same order",
-                                 names[i], root, texts[i].data()));
+  std::size_t same = 0;
+  for (; same < texts.size(); ++same) {
+    if (same == names.size()) names.emplace_back(texts[same].data());
+    if (names[same] != texts[same].data()) break;
   }
+  double differ = same < texts.size() ? 1 : 0;
+  group.all_reduce(&differ, DataType::float64, 1);
+  if (differ == 0) return;
+  const std::string why =
+      same < texts.size()
+          ? fmt::format("'{}' stands where rank {} has '{}'", names[same], root, texts[same].data())
+          : fmt::format("{} workers have other names than this one", differ);
+  presence_.fail(ELASTICRUN_MISUSE,
+                 fmt::format("step.sum: {} (step {}); all workers must use the same names in the "
+                             "same order",
+                             why, step_.number));
 }
 
 // ---------------------------------------------------------------- prefetching

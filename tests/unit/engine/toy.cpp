@@ -115,6 +115,7 @@ void train(elasticrun::Job& job, Model& model) {
     say(line);
     pass("compute", step.number());
     wait_for_gpu();
+    for (const char name : options.given["--names"]) step.sum(std::string(1, name).c_str(), 1);
     model.gradients = {};
     double mean = 0, odd = 0;
     for (const std::uint64_t sample : step.samples()) {
