@@ -32,7 +32,8 @@ std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
 
 }  // namespace
 
-Trainer::Trainer(Presence& presence) : presence_(presence), reduction_(presence.table(), extras) {
+Trainer::Trainer(Presence& presence)
+    : presence_(presence), reduction_(presence.table(), extras), watch_(presence.table()) {
   presence_.on_first_state = [this] { epochs_called_ = presence_.progress.epoch; };
 }
 
@@ -178,6 +179,7 @@ void Trainer::compute(const Part& part) {
   reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
                         presence_.world().plan.noise_base > 0);
   presence_.meter().enter(Meter::Phase::compute, begun_);
+  watch_.begin(presence_.generation(), begun_);
   step_.in_compute = true;
   std::size_t first = 0;
   for (const std::int64_t piece : part.pieces) {
@@ -197,6 +199,16 @@ void Trainer::compute(const Part& part) {
   const Time begin = now();
   presence_.await_gpu();
   cost_.compute += now() - begin;
+  check_state();
+}
+
+void Trainer::check_state() {
+  if (const auto name = watch_.changed())
+    presence_.fail(
+        ELASTICRUN_MISUSE,
+        fmt::format("compute has changed the registered state '{}' in step {}: a step may "
+                    "be repeated; change state in apply, or register it with buffers",
+                    *name, step_.number));
 }
 
 // False: the step is discarded.

@@ -99,6 +99,17 @@ TEST_CASE("a span may be handed on") {
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
+TEST_CASE("compute leaves registered state as it is") {
+  std::vector<double> weights{1, 2}, gradients{0};
+  Job job;
+  job.state("weights", weights).gradients("gradients", gradients);
+  CHECK(contains(refused([&] {
+                   job.train(
+                       ten, [&](Step&) { weights[1] += 1; }, nothing);
+                 }),
+                 "compute has changed the registered state 'weights' in step 0"));
+}
+
 TEST_CASE("a loop of one's own ends with what it has committed") {
   std::vector<double> weights{1, 2};
   Job job;
