@@ -140,6 +140,18 @@ elasticrun_train_options checked(const elasticrun_train_options* given) {
   return o;
 }
 
+// Each trains on, and every worker ends with other weights.
+void check_registered(const elasticrun_job& job) {
+  if (!job.table.has('s'))
+    misuse(
+        "train: no state is registered, so a newcomer would begin with its own weights; call state "
+        "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing");
+  if (!job.table.has('g') && !job.table.has('b'))
+    misuse(
+        "train: no gradients are registered, so nothing of compute would reach the others; call "
+        "gradients for what compute leaves, with 0 elements where that is figures alone");
+}
+
 worker::DataType type_of(elasticrun_type type, const char* what) {
   if (type == ELASTICRUN_FLOAT32) return worker::DataType::float32;
   if (type == ELASTICRUN_FLOAT64) return worker::DataType::float64;
@@ -233,6 +245,7 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     if (job->loop) misuse("train: this job runs a loop of its own (start); use one or the other");
     if (!compute || !apply) misuse("train: compute or apply is missing (null)");
     const elasticrun_train_options checked_options = checked(options);
+    check_registered(*job);
     worker::Presence& presence = begin(*job);
     if (!job->trainer) job->trainer.emplace(presence);
     job->callbacks.compute = compute;
@@ -329,6 +342,15 @@ elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t b
 
 elasticrun_status elasticrun_barrier(elasticrun_job* job) {
   return guarded(job, [&] { started(*job, "barrier").barrier(); });
+}
+
+elasticrun_status elasticrun_samples(elasticrun_job* job, int64_t count) {
+  return guarded(job, [&] {
+    worker::OwnLoop& loop = started(*job, "samples");
+    if (count < 0 || count > worker::max_global_batch)
+      misuse(fmt::format("samples: {} is not in 0 to 2^40", count));
+    loop.count(count);
+  });
 }
 
 elasticrun_status elasticrun_commit(elasticrun_job* job) {

@@ -1,39 +1,74 @@
 // See own_loop.hpp.
 #include "worker/own_loop.hpp"
 
+#include <fmt/format.h>
+
+#include <new>
+
 #include "base/boot_clock.hpp"
 
 namespace elasticrun::worker {
 namespace {
-
-constexpr const char* begin_again =
-    "the world has changed: this step did not happen; undo what apply did and begin it again";
-
-constexpr const char* end_again =
-    "the world has changed before all had finished: do again what follows the last commit, then "
-    "call finish";
 
 // The whole loop is one call of train.
 constexpr std::int64_t only_call = 1;
 
 Time now() { return std::chrono::steady_clock::now(); }
 
+StateCopy copy_of(const StateTable& table) {
+  try {
+    return StateCopy(table);
+  } catch (const std::bad_alloc&) {
+    throw Stop(ELASTICRUN_FAILED,
+               fmt::format("start: no memory for a second copy of the state ({} bytes), which a "
+                           "loop of one's own needs; train needs none",
+                           table.bytes()));
+  }
+}
+
 }  // namespace
+
+OwnLoop::OwnLoop(Presence& presence) : presence_(presence), committed_(copy_of(presence.table())) {}
 
 void OwnLoop::start() {
   if (presence_.progress.train_call == 0) presence_.progress.train_call = only_call;
   presence_.ready({.call = only_call});
-  enter_next();
+  enter();
 }
 
 // The program is about to compute a step in the world that it now is in.
-void OwnLoop::enter_next() {
+void OwnLoop::enter() {
   if (!presence_.await())
     presence_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
-  commit_failed_ = unsettled_ = false;
+  unsettled_ = false;
   reduce_ = {};
-  last_commit_ = now();
-  presence_.meter().enter(Meter::Phase::compute, last_commit_);
+  samples_ = 0;
+  begun_ = now();
+  try {
+    committed_.take();
+  } catch (const GroupBroken& error) {
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  presence_.meter().enter(Meter::Phase::compute, begun_);
+}
+
+// The step under way does not count here: the state is as it was before, and then that of the world
+// that comes next.
+void OwnLoop::abandon() {
+  try {
+    committed_.put_back();
+    presence_.table().restore_buffers();
+  } catch (const GroupBroken& error) {
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  enter();
+}
+
+void OwnLoop::begin_again() {
+  throw Stop(ELASTICRUN_WORLD_CHANGED,
+             fmt::format("the world has changed: nothing since the last commit happened, and the "
+                         "registered state is as step {} begins; begin that one",
+                         presence_.progress.step));
 }
 
 // False: there is no world to step in at present.
@@ -57,9 +92,8 @@ void OwnLoop::collective(const std::function<void(Group&)>& operation) {
       presence_.broken(error);
     }
   }
-  presence_.table().restore_buffers();
-  enter_next();
-  throw Stop(ELASTICRUN_WORLD_CHANGED, begin_again);
+  abandon();
+  begin_again();
 }
 
 void OwnLoop::all_reduce(void* data, DataType type, std::size_t count) {
@@ -74,58 +108,61 @@ void OwnLoop::barrier() {
   collective([](Group& group) { group.barrier(); });
 }
 
-// Twice in a row it would wait for ever: nothing between has entered the next world.
-void OwnLoop::commit_failed() {
-  if (commit_failed_)
-    presence_.fail(ELASTICRUN_MISUSE,
-                   "commit: the world has changed, and no collective was called since; call "
-                   "all_reduce or barrier in each step before apply");
-  commit_failed_ = true;
-  throw Stop(ELASTICRUN_WORLD_CHANGED, begin_again);
+// False: this worker does not know that all have come to this commit.
+bool OwnLoop::agree() {
+  if (!begin()) return false;
+  double votes = presence_.gate().update([](Member& member) { return member.vote(); });
+  try {
+    presence_.await_gpu();
+    const Time begun = now();
+    presence_.meter().enter(Meter::Phase::reduce, begun);
+    presence_.group()->all_reduce(&votes, DataType::float64, 1);
+    reduce_ += now() - begun;
+  } catch (const GroupBroken& error) {
+    presence_.broken(error);
+    return false;
+  }
+  return presence_.gate().update(
+      [&](Member& member) { return member.may_apply(votes, boot_now()); });
 }
 
 void OwnLoop::commit() {
-  if (!begin()) commit_failed();
-  double votes = presence_.gate().update([](Member& member) { return member.vote(); });
-  Time begun{};
-  try {
-    presence_.await_gpu();
-    begun = now();
-    presence_.meter().enter(Meter::Phase::reduce, begun);
-    presence_.group()->all_reduce(&votes, DataType::float64, 1);
-  } catch (const GroupBroken& error) {
-    presence_.broken(error);
-    commit_failed();
+  const std::int64_t step = presence_.progress.step;
+  if (!agree()) {
+    abandon();
+    if (presence_.progress.step != step + 1) begin_again();
+    return;  // the others have committed it
   }
-  if (!presence_.gate().update([&](Member& member) { return member.may_apply(votes, boot_now()); }))
-    commit_failed();
   try {
     presence_.table().commit_buffers();
   } catch (const GroupBroken& error) {  // the GPU's; the step is neither whole nor undone
     presence_.fail(ELASTICRUN_FAILED, error.what());
   }
   ++presence_.progress.step;
-  presence_.gate().update([](Member& member) { return member.commit(); });
+  presence_.gate().update([](Member& member) { member.commit(); });
   const Time end = now();
   presence_.note_end(end);
-  const Duration wall = end - last_commit_;
-  reduce_ += end - begun;
-  presence_.meter().committed({.wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
-  enter_next();
+  const Duration wall = end - begun_;
+  presence_.meter().committed(
+      {.samples = samples_, .wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
+  enter();
 }
 
-// A member that has missed the last step gets it with the state, in a world that all enter here.
+// A member that has missed the last step gets it with the state, in a world that all enter here. So
+// this memory may be somebody's state from now on.
 void OwnLoop::finish() {
-  if (commit_failed_) {
-    enter_next();
-    throw Stop(ELASTICRUN_WORLD_CHANGED, begin_again);
-  }
+  if (!committed_.holds())
+    throw Stop(ELASTICRUN_MISUSE,
+               "finish: registered state has changed since the last commit; commit the last step, "
+               "and change nothing behind it");
   presence_.meter().enter(Meter::Phase::idle, now());
   const Generation generation = presence_.generation();
   while (presence_.await()) {
     if (unsettled_ && presence_.generation() != generation) {
-      enter_next();
-      throw Stop(ELASTICRUN_WORLD_CHANGED, end_again);
+      enter();
+      throw Stop(ELASTICRUN_WORLD_CHANGED,
+                 "the world has changed before all had finished: do again what follows the last "
+                 "commit, then call finish");
     }
     presence_.done(only_call);
   }

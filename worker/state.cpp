@@ -77,6 +77,10 @@ Result<void> StateTable::add_buffers(const std::string& name, void* data, DataTy
   return add_typed('b', buffers_, name, data, type, count);
 }
 
+bool StateTable::has(char kind) const {
+  return std::ranges::count(layout_, kind, &Registration::kind) > 0;
+}
+
 void StateTable::seal() {
   if (sealed_) return;
   sealed_ = true;

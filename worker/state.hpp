@@ -58,6 +58,8 @@ class StateTable {
   // Throws GroupBroken when the GPU fails.
   void seal();
   bool sealed() const { return sealed_; }
+  // Whether anything of this kind has been registered, as Registration names them.
+  bool has(char kind) const;
 
   // Of gradients and buffers; float64 when there are none.
   DataType type() const { return typed_ ? type_ : DataType::float64; }

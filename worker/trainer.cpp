@@ -17,10 +17,10 @@
 namespace elasticrun::worker {
 namespace {
 
-// Numbers that ride on a step's reduction: the vote, the count of names of figures and its square,
-// and room for all figures. Their number must not depend on the names, which a worker with an empty
-// share does not know yet.
-constexpr std::size_t vote_at = 0, names_at = 1, squares_at = 2, figures_at = 3;
+// Numbers that ride on a step's reduction: the vote, how many names of figures this step has
+// brought, and room for all figures. Their number must not depend on the names, which a worker with
+// an empty share does not know yet.
+constexpr std::size_t vote_at = 0, new_names_at = 1, figures_at = 2;
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
 Time now() { return std::chrono::steady_clock::now(); }
@@ -32,7 +32,8 @@ std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
 
 }  // namespace
 
-Trainer::Trainer(Presence& presence) : presence_(presence), reduction_(presence.table(), extras) {}
+Trainer::Trainer(Presence& presence)
+    : presence_(presence), reduction_(presence.table(), extras), watch_(presence.table()) {}
 
 void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
   options_ = options;
@@ -201,6 +202,7 @@ void Trainer::compute(const Part& part) {
   reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
                         presence_.world().plan.noise_base > 0);
   presence_.meter().enter(Meter::Phase::compute, begun_);
+  watch_.begin(presence_.generation(), begun_);
   step_.in_compute = true;
   std::size_t first = 0;
   for (const std::int64_t piece : part.pieces) {
@@ -220,6 +222,7 @@ void Trainer::compute(const Part& part) {
   const Time begin = now();
   presence_.await_gpu();
   cost_.compute += now() - begin;
+  check_state();
 }
 
 // False: the step is discarded.
@@ -244,19 +247,17 @@ double Trainer::reduce(const Part& part) {
   Group& group = *presence_.group();
   if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
   std::array<double, extras> numbers{};
-  const auto known = static_cast<double>(step_.sums.names().size());
   if (may_switch)
     numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
-  numbers[names_at] = known;
-  numbers[squares_at] = known * known;
+  numbers[new_names_at] =
+      static_cast<double>(step_.sums.names().size() - presence_.progress.sum_names.size());
   auto& figures = step_.sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
   reduction_.reduce(group, numbers);
   std::copy(numbers.begin() + figures_at, numbers.end(), figures.begin());
-  // Everybody sees the same sums, so everybody or nobody does this: all numbers of names are equal
-  // when their mean square is the square of their mean.
-  if (numbers[names_at] * numbers[names_at] != presence_.size() * numbers[squares_at])
-    agree_on_names(group);
+  // Everybody sees the same sum, so everybody or nobody does this. All have begun with the same
+  // names, so where nobody has brought one they still are.
+  if (numbers[new_names_at] != 0) agree_on_names(group);
   cost_.reduce += now() - begin;
   return numbers[vote_at];
 }
@@ -313,53 +314,6 @@ void Trainer::callback_failed(const char* which, int code) {
       ELASTICRUN_CALLBACK,
       fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world", which,
                   code, step_.number, step_.epoch));
-}
-
-// ---------------------------------------------------------------- what all must agree on
-
-// Once in each world and call: programs that ask for other samples would take each other's, or wait
-// for each other for ever.
-void Trainer::check_agreement(Group& group) {
-  const Progress& p = presence_.progress;
-  std::uint64_t hash = 0;
-  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
-                               p.step, static_cast<std::int64_t>(p.seed)})
-    hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
-  const Agreement agreement(hash);
-  Agreement::Row sums = agreement.mine();
-  group.all_reduce(sums.data(), DataType::float64, sums.size());
-  if (!agreement.holds(sums, presence_.size())) {
-    const std::string why = fmt::format(
-        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
-        "or call ({}); all must pass the same options",
-        options_.samples, options_.epochs, p.seed, p.train_call);
-    // Who has stepped in this call is right, and goes on without the newcomer.
-    if (agreed_ && agreed_->second == call_) throw GroupBroken(why);
-    presence_.fail(ELASTICRUN_MISUSE, why);
-  }
-  agreed_ = std::pair(presence_.generation(), call_);
-}
-
-// Workers with an empty share take over the names that this step has brought.
-void Trainer::agree_on_names(Group& group) {
-  std::vector<std::string>& names = step_.sums.names();
-  std::vector<double> counts(static_cast<std::size_t>(presence_.size()));
-  counts[static_cast<std::size_t>(presence_.rank())] = static_cast<double>(names.size());
-  group.all_reduce(counts.data(), DataType::float64, counts.size());
-  const auto lead = std::max_element(counts.begin(), counts.end());
-  const int root = static_cast<int>(lead - counts.begin());
-  std::vector<std::array<char, Sums::max_name + 1>> texts(static_cast<std::size_t>(*lead));
-  for (std::size_t i = 0; i < std::min(names.size(), texts.size()); ++i)
-    names[i].copy(texts[i].data(), Sums::max_name);
-  group.broadcast(texts.data(), texts.size() * sizeof texts[0], root);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (i == names.size()) names.emplace_back(texts[i].data());
-    if (names[i] != texts[i].data())
-      presence_.fail(ELASTICRUN_MISUSE,
-                     fmt::format("step.sum: '{}' stands where rank {} has '{}'; all workers must "
-                                 "use the same names in the same order",
-                                 names[i], root, texts[i].data()));
-  }
 }
 
 // ---------------------------------------------------------------- prefetching

@@ -17,6 +17,7 @@
 #include "worker/presence.hpp"
 #include "worker/reduction.hpp"
 #include "worker/sampler.hpp"
+#include "worker/state_watch.hpp"
 #include "worker/step.hpp"
 
 namespace elasticrun::worker {
@@ -60,6 +61,7 @@ class Trainer {
   const Permutation& order(std::int64_t epoch);
   void explain_step();
   void compute(const Part& part);
+  void check_state();
   bool reduce_and_apply(const Part& part);
   double reduce(const Part& part);
   double gain(const Part& part) const;
@@ -72,6 +74,7 @@ class Trainer {
 
   Presence& presence_;
   Reduction reduction_;
+  StateWatch watch_;
   elasticrun_train_options options_{};
   Callbacks callbacks_;
   std::int64_t call_ = 0;  // this call of train, from 1

@@ -120,6 +120,7 @@ void Supervisor::on(const FromWorker& from, Time now) {
     worker->ready = true;
     batch_said(ready->train);
     work_.asked(ready->train);
+    uncounted_.ready(ready->train);
     if (phase_ == Phase::trained && membership_.is_member(from.worker))
       happen(Happening::train_again);
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
@@ -135,6 +136,13 @@ void Supervisor::on(const FromWorker& from, Time now) {
       shares_.observe(*round);
       report_sample(*round);
     }
+    if (uncounted_.hear(*sample) && scaler_.policy() != "fixed")
+      say(Tone::error,
+          fmt::format(
+              "the program's own loop does not say how many samples a step has, so policy {} "
+              "cannot measure it and the size stays as it is; call elasticrun_samples "
+              "(C++: job.samples) before each commit",
+              scaler_.policy()));
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);

@@ -29,6 +29,7 @@
 #include "job/source_notes.hpp"
 #include "job/spec.hpp"
 #include "job/troubles.hpp"
+#include "job/uncounted.hpp"
 #include "job/work.hpp"
 #include "rendezvous/liveness.hpp"
 #include "rendezvous/membership.hpp"
@@ -327,6 +328,7 @@ class Supervisor {
   std::int64_t target_batch_ = 0;          // with it, where the policy says so
   int max_restarts_ = 10;
   Poison poison_;
+  Uncounted uncounted_;
   bool has_keeper_ = false;     // the present world has a member that computes nothing
   int failures_ = 0;            // in a row, without a newly committed step
   bool counted_world_ = false;  // of the last world one is in failures_; its others came with it

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "net/listener.hpp"
 #include "net/session.hpp"
@@ -96,6 +97,8 @@ struct Job::Impl {
     bool ended = false;
     Exit exit;
     int samples_to_come = 0;  // until a Go or Abort has been heard for certain
+    bool held = false;
+    std::vector<wire::FromWorker> letters;  // that have come and are not heard yet
   };
 
   explicit Impl(Job& j, wire::BatchPlan p)
@@ -107,6 +110,7 @@ struct Job::Impl {
   void accept(std::unique_ptr<net::Session> session, WorkerId id);
   void read(WorkerId id);
   void ended(WorkerId id);
+  void hear(WorkerId id);
   void step(const rendezvous::Event& event);
   void act(rendezvous::Action action);
   std::string history() const;
@@ -146,15 +150,23 @@ void Job::Impl::accept(std::unique_ptr<net::Session> session, WorkerId id) {
                         CHECK(from == id);
                         const auto letter = wire::decode<wire::FromWorker>(payload);
                         REQUIRE(letter.has_value());
-                        if (job.on_letter) job.on_letter(id, *letter);
-                        if (const auto* sample = std::get_if<wire::Sample>(&*letter)) {
-                          job.samples.push_back(*sample);
-                          --workers.at(id).samples_to_come;
-                        }
-                        step(rendezvous::Letter{id, *letter});
+                        Worker& worker = workers.at(id);
+                        worker.letters.push_back(*letter);
+                        if (!worker.held) hear(id);
                       },
                   .on_close = [this, id](const std::string&) { workers.at(id).session.reset(); }});
   workers.at(id).session = std::move(session);
+}
+
+void Job::Impl::hear(WorkerId id) {
+  for (const wire::FromWorker& letter : std::exchange(workers.at(id).letters, {})) {
+    if (job.on_letter) job.on_letter(id, letter);
+    if (const auto* sample = std::get_if<wire::Sample>(&letter)) {
+      job.samples.push_back(*sample);
+      --workers.at(id).samples_to_come;
+    }
+    step(rendezvous::Letter{id, letter});
+  }
 }
 
 void Job::Impl::read(WorkerId id) {
@@ -277,6 +289,19 @@ void Job::let_go(WorkerId worker) {
 }
 
 void Job::hang_up(WorkerId worker) { impl_->workers.at(worker).session.reset(); }
+
+void Job::send(WorkerId worker, const wire::ToWorker& letter) {
+  Impl::Worker& to = impl_->workers.at(worker);
+  to.session->send(worker, wire::encode(letter));
+  to.samples_to_come = samples_after_letter;
+}
+
+void Job::hold_letters(WorkerId worker) { impl_->workers.at(worker).held = true; }
+
+void Job::let_letters_through(WorkerId worker) {
+  impl_->workers.at(worker).held = false;
+  impl_->hear(worker);
+}
 
 void Job::until(const std::string& what, const std::function<bool()>& holds) {
   const Time limit = now() + patience;

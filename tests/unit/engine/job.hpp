@@ -31,8 +31,13 @@ class Job {
   std::vector<WorkerId> form(int n, const Arguments& arguments);
   void change(const std::vector<WorkerId>& add, const std::vector<WorkerId>& remove = {});
   void kill(WorkerId worker);
-  void let_go(WorkerId worker);   // from a --hold
-  void hang_up(WorkerId worker);  // as an agent that is gone
+  void let_go(WorkerId worker);                              // from a --hold
+  void hang_up(WorkerId worker);                             // as an agent that is gone
+  void send(WorkerId worker, const wire::ToWorker& letter);  // until_heard() waits for it
+
+  // What this worker says from now on is under way, until it is let through.
+  void hold_letters(WorkerId worker);
+  void let_letters_through(WorkerId worker);
 
   // Runs until it holds; fails the test after a minute.
   void until(const std::string& what, const std::function<bool()>& holds);
@@ -41,7 +46,7 @@ class Job {
   // Until all who take part in the prepared world have heard its Go: a step whose reduction begins
   // from now on is the last one of the old world.
   void until_going(Generation generation);
-  // Until every Go and Abort that was sent has been heard.
+  // Until every Go and Abort, and what send() has sent, has been heard.
   void until_heard();
   void until_all_ended();
 

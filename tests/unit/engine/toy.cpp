@@ -3,7 +3,7 @@
 //
 // Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
 //   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   saved DONE
-//   counted HITS   evicted REASON   changed STEP   failed WHY   left
+//   counted HITS   evicted REASON   changed STEP COMMITTED SIZE   failed WHY   left
 //   final CALL RANK WEIGHT...  (weights as hexadecimal floats, then buffer, then the sum of losses)
 #include <signal.h>
 #include <unistd.h>
@@ -116,6 +116,7 @@ void train(elasticrun::Job& job, Model& model) {
     say(line);
     pass("compute", step.number());
     wait_for_gpu();
+    for (const char name : options.given["--names"]) step.sum(std::string(1, name).c_str(), 1);
     model.gradients = {};
     double mean = 0, odd = 0;
     for (const std::uint64_t sample : step.samples()) {
@@ -167,7 +168,13 @@ void evaluate(elasticrun::Job& job) {
   job.finish();
 }
 
-// The same model in a loop of its own: sample s of step t is t * batch + s.
+std::string changed(const elasticrun::Job& job, std::int64_t step) {
+  return "changed " + std::to_string(step) + " " + std::to_string(job.committed()) + " " +
+         std::to_string(job.world().size());
+}
+
+// The same model in a loop of its own: sample s of step t is t * batch + s. --undo yes: what it has
+// applied is undone by itself, too, as libraries without an undo want it.
 void own_loop(elasticrun::Job& job, Model& model) {
   job.start();
   const std::int64_t steps = options.number("--steps", 20), batch = options.number("--batch", 12);
@@ -176,11 +183,13 @@ void own_loop(elasticrun::Job& job, Model& model) {
     const std::int64_t step = job.committed();
     try {
       model.gradients = {};
+      int samples = 0;
       std::string line =
           "computed " + std::to_string(job.world().generation()) + " " + std::to_string(step);
       for (std::int64_t s = job.world().rank(); s < batch; s += job.world().size()) {
         model.add_gradients(static_cast<std::uint64_t>(step * batch + s), model.gradients);
         line += " " + std::to_string(step * batch + s);
+        ++samples;
       }
       pass("compute", step);
       job.all_reduce(std::span(model.gradients));
@@ -191,13 +200,13 @@ void own_loop(elasticrun::Job& job, Model& model) {
       const int size = job.world().size();
       model.descend(0.1);
       pass("applied", step);
+      job.samples(samples);
       job.commit();
       say("applied " + std::to_string(generation) + " " + std::to_string(step) + " " +
           std::to_string(size));
     } catch (const elasticrun::WorldChanged&) {
-      // A receiver of a newer state keeps that; committed() tells.
-      if (job.committed() == step) model.weights = before;
-      say("changed " + std::to_string(step));
+      if (options.at("--undo", "yes")) model.weights = before;
+      say(changed(job, step));
     }
     if (options.at("--leave", std::to_string(step))) {
       job.leave();
@@ -210,7 +219,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
       evaluate(job);
       finished = true;
     } catch (const elasticrun::WorldChanged&) {
-      say("changed " + std::to_string(job.committed()));
+      say(changed(job, job.committed()));
     }
   }
   model.say_final(1, job.world().rank());

@@ -373,5 +373,24 @@ TEST_CASE("samples tell what a worker does, also while it is stuck") {
   job.until_all_ended();
 }
 
+TEST_CASE("figures in another order stop all before anybody uses their sums") {
+  for (const char* other : {"ba", "ac", "b"}) {
+    CAPTURE(std::string(other));
+    Job job(twelve);
+    const std::vector<WorkerId> workers{job.start({"--names", "ab"}), job.start({"--names", other}),
+                                        job.start({"--names", "ab"})};
+    job.until_ready(workers);
+    job.change(workers);
+    job.until_all_ended();
+    for (const WorkerId worker : workers) {
+      CHECK(job.exit_of(worker).code == 1);
+      CHECK(job.has_line(worker, "failed step.sum: "));
+      CHECK_FALSE(job.has_line(worker, "applied"));
+    }
+    CHECK(job.has_line(workers[1], std::string("failed step.sum: '") +
+                                       (other[0] == 'a' ? other[1] : other[0]) + "' stands where"));
+  }
+}
+
 }  // namespace
 }  // namespace elasticrun::engine_test

@@ -28,7 +28,7 @@ typedef struct elasticrun_step elasticrun_step;
 
 typedef enum elasticrun_status {
   ELASTICRUN_OK = 0,
-  ELASTICRUN_WORLD_CHANGED = 1, /* lower-level calls: this step did not happen; begin it again */
+  ELASTICRUN_WORLD_CHANGED = 1, /* own loops: begin the step that elasticrun_committed names */
   ELASTICRUN_EVICTED = 2,       /* this worker is out of the world for good; end quietly with 0 */
   ELASTICRUN_CALLBACK = 3,      /* a callback returned non-zero; training has stopped here */
   ELASTICRUN_MISUSE = 4,        /* a mistake in the program; the text says which */
@@ -93,7 +93,10 @@ typedef int (*elasticrun_epoch_fn)(int64_t epochs_done, void* user);
 
 ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun_epoch_fn,
                                                      void* user);
-/* Calls compute, reduces, calls apply, once per step until the samples are used. Blocks until this
+/* Refused without a registration of state, or of gradients or buffers: what is registered by none
+ * is neither reduced nor carried to newcomers. Empty ones, of 0 bytes or elements, are lawful.
+ *
+ * Calls compute, reduces, calls apply, once per step until the samples are used. Blocks until this
  * worker is in a world. Returns OK in the members of the final world, EVICTED elsewhere. For a
  * newcomer, calls that the world has finished return OK at once. State must be the same when the
  * next call begins (checked: MISUSE). */
@@ -128,10 +131,17 @@ ELASTICRUN_API int32_t elasticrun_size(const elasticrun_job*);
 ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
 
 /* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit; at the
- * end finish. When a call returns WORLD_CHANGED the step did not happen and nothing of it was
- * committed: undo what apply may have done, and begin the same step again (rank and size may
- * differ). commit enters a newer world when all members agreed to. Not to be mixed with train on
- * one job, nor called from its callbacks. ---- */
+ * end finish. While there are steps to make, make the one that elasticrun_committed names: the
+ * loop has no count of its own. elasticrun-worker(3) has such a program whole.
+ *
+ * WORLD_CHANGED, from all_reduce, broadcast, barrier, commit and finish: nothing since the last
+ * commit happened. What it did to registered state is undone already (start and each commit copy
+ * the state; this takes as much memory again), and maybe a newer state has arrived. Undo nothing;
+ * rank, size and committed are those that hold now; begin the step that committed names.
+ * EVICTED can come from each call. Not to be mixed with train on one job, nor called from its
+ * callbacks. ---- */
+/* Blocks until this worker is in a world, and has its state. EVICTED, MISUSE (it registered
+ * something else than the others) and FAILED, but never WORLD_CHANGED. */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
 /* Sum over the world, in place. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
@@ -139,11 +149,17 @@ ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* da
 ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* data, size_t bytes,
                                                       int32_t root);
 ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
+/* This worker has computed so many more samples in the step under way; counted anew from each
+ * commit. Without it no policy can tell how fast the job is, and its size stays as it is. */
+ELASTICRUN_API elasticrun_status elasticrun_samples(elasticrun_job*, int64_t count);
+/* OK: the step is part of the state of all. Rank and size may be others from here on, since a
+ * change of the world that all members agreed to happens in here. */
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that none is left in the middle
- * of that step. Nothing but close follows. Collectives may stand between the last commit and it;
- * when one of them, or finish, returns WORLD_CHANGED, all that follows the last commit begins
- * again. */
+ * of that step. Nothing but close follows. Collectives may stand between the last commit and it, as
+ * in an evaluation, and leave registered state as it is; when one of them, or finish, returns
+ * WORLD_CHANGED, all that follows the last commit begins again. MISUSE: the state is not as it was
+ * committed. */
 ELASTICRUN_API elasticrun_status elasticrun_finish(elasticrun_job*);
 /* Committed steps of the state this worker holds. */
 ELASTICRUN_API int64_t elasticrun_committed(const elasticrun_job*);

@@ -33,7 +33,8 @@ namespace elasticrun {
 struct Evicted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Lower-level calls only: this step did not happen; begin the same step again.
+// A loop of one's own only: nothing since the last commit happened, and nothing of it is left in
+// registered memory. Undo nothing; begin the step that committed() names.
 struct WorldChanged : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -137,6 +138,8 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
+  // What survives. A vector stays where it is and keeps its size from here on, which is looked at
+  // in each step; for memory that a vector hands on, register a span.
   Job& state(const char* name, void* data, std::size_t bytes) {
     check(elasticrun_state(job_, name, data, bytes));
     return *this;
@@ -147,7 +150,8 @@ class Job {
   }
   template <class T>
   Job& state(const char* name, std::vector<T>& data) {
-    return state(name, std::span<T>(data));
+    state(name, std::span<T>(data));
+    return watch(name, data);
   }
   template <Real T, std::size_t extent>
   Job& gradients(const char* name, std::span<T, extent> data) {
@@ -156,7 +160,8 @@ class Job {
   }
   template <Real T>
   Job& gradients(const char* name, std::vector<T>& data) {
-    return gradients(name, std::span<T>(data));
+    gradients(name, std::span<T>(data));
+    return watch(name, data);
   }
   template <Real T, std::size_t extent>
   Job& buffers(const char* name, std::span<T, extent> data) {
@@ -165,7 +170,8 @@ class Job {
   }
   template <Real T>
   Job& buffers(const char* name, std::vector<T>& data) {
-    return buffers(name, std::span<T>(data));
+    buffers(name, std::span<T>(data));
+    return watch(name, data);
   }
 
   // On which compute and apply work on the GPU; see elasticrun.h.
@@ -189,7 +195,10 @@ class Job {
         job_,
         [](std::int64_t epochs_done, void* self) {
           auto& job = *static_cast<Job*>(self);
-          return job.guarded([&] { job.epoch_(World(job.job_), epochs_done); });
+          return job.guarded([&] {
+            job.epoch_(World(job.job_), epochs_done);
+            job.check_vectors();
+          });
         },
         this));
   }
@@ -199,6 +208,7 @@ class Job {
              std::function<void(Step&)> apply) {
     compute_ = std::move(compute);
     apply_ = std::move(apply);
+    check_vectors();
     const elasticrun_train_options c{sizeof(elasticrun_train_options),
                                      options.samples,
                                      options.epochs,
@@ -218,18 +228,30 @@ class Job {
 
   World world() const { return World(job_); }
 
-  // A loop of one's own; see elasticrun.h. Each throws WorldChanged and Evicted.
-  void start() { check(elasticrun_start(job_)); }
+  // A loop of one's own; see elasticrun.h. All but start throw WorldChanged; each throws Evicted.
+  void start() { loop(elasticrun_start); }
+  // The sum over the world, in place.
   template <Real T, std::size_t extent>
   void all_reduce(std::span<T, extent> data) {
-    check(elasticrun_all_reduce(job_, data.data(), type_of<T>, data.size()));
+    loop(elasticrun_all_reduce, data.data(), type_of<T>, data.size());
+  }
+  template <Real T>
+  void all_reduce(std::vector<T>& data) {
+    all_reduce(std::span<T>(data));
+  }
+  template <Real T>
+  void all_reduce(T& number) {
+    all_reduce(std::span<T>(&number, 1));
   }
   void broadcast(void* data, std::size_t bytes, int root) {
-    check(elasticrun_broadcast(job_, data, bytes, root));
+    loop(elasticrun_broadcast, data, bytes, root);
   }
-  void barrier() { check(elasticrun_barrier(job_)); }
-  void commit() { check(elasticrun_commit(job_)); }
-  void finish() { check(elasticrun_finish(job_)); }
+  void barrier() { loop(elasticrun_barrier); }
+  // This worker has computed so many more samples in the step under way.
+  void samples(std::int64_t count) { loop(elasticrun_samples, count); }
+  void commit() { loop(elasticrun_commit); }
+  void finish() { loop(elasticrun_finish); }
+  // Steps in the state that this worker holds; the next one has this number.
   std::int64_t committed() const { return elasticrun_committed(job_); }
   void leave() { check(elasticrun_leave(job_)); }
 
@@ -242,7 +264,46 @@ class Job {
     return job.guarded([&] {
       Step view(step);
       (job.*callback)(view);
+      job.check_vectors();
     });
+  }
+
+  // A vector that was registered: where it is, and where it had what.
+  struct Watched {
+    std::string name;
+    const void* vector;
+    std::span<const std::byte> (*memory_of)(const void* vector);
+    std::span<const std::byte> registered;
+  };
+
+  template <class T>
+  Job& watch(const char* name, const std::vector<T>& data) {
+    const auto memory_of = [](const void* vector) {
+      return std::as_bytes(std::span(*static_cast<const std::vector<T>*>(vector)));
+    };
+    watched_.push_back({name, &data, memory_of, memory_of(&data)});
+    return *this;
+  }
+
+  // Before the library uses what they held.
+  void check_vectors() const {
+    for (const Watched& one : watched_) {
+      const auto now = one.memory_of(one.vector);
+      if (now.data() == one.registered.data() && now.size() == one.registered.size()) continue;
+      throw Misuse("'" + one.name + "': the vector that was registered has " +
+                   (now.size() == one.registered.size()
+                        ? "moved its memory"
+                        : "changed its size (" + std::to_string(one.registered.size()) + " to " +
+                              std::to_string(now.size()) + " bytes)") +
+                   "; give it its size before it is registered, and leave it");
+    }
+  }
+
+  // A call of a loop of one's own.
+  template <class Call, class... Arguments>
+  void loop(Call* function, Arguments... arguments) {
+    check_vectors();
+    check(function(job_, arguments...));
   }
 
   template <class F>
@@ -271,6 +332,7 @@ class Job {
   StepCallback compute_, apply_;
   std::function<void(const World&, std::int64_t)> epoch_;
   std::exception_ptr thrown_;
+  std::vector<Watched> watched_;
 };
 
 }  // namespace elasticrun

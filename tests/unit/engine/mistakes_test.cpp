@@ -1,0 +1,138 @@
+// Mistakes of a program that would train on and end with wrong weights: each is refused at once, in
+// a line that says what and where.
+#include <doctest/doctest.h>
+
+#include <elasticrun/elasticrun.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using elasticrun::Job;
+using elasticrun::Step;
+
+const elasticrun::TrainOptions ten{.samples = 10, .batch = 5};
+const std::function<void(Step&)> nothing = [](Step&) {};
+
+// The words of the Misuse that a call throws; empty: it throws none.
+std::string refused(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const elasticrun::Misuse& misuse) {
+    return misuse.what();
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("train without state or without gradients is refused, and empty ones are enough") {
+  std::vector<double> weights{0}, none;
+  Job job;
+  CHECK(contains(refused([&] { job.train(ten, nothing, nothing); }), "no state is registered"));
+  job.state("none", nullptr, 0);
+  CHECK(
+      contains(refused([&] { job.train(ten, nothing, nothing); }), "no gradients are registered"));
+  job.gradients("no gradients", none).state("weights", weights);
+  CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
+}
+
+// Three vectors, and a place of the program where one of them is spoilt.
+struct Spoilt {
+  std::vector<double> weights{1, 2}, gradients{0, 0}, running{0};
+  std::optional<std::string> words;
+
+  void at(const std::string& place, const std::function<void()>& spoil) {
+    Job job;
+    job.state("weights", weights).gradients("gradients", gradients).buffers("running", running);
+    const auto here = [&](const char* now) {
+      if (place == now) spoil();
+    };
+    here("before train");
+    job.on_epoch([&](const elasticrun::World&) { here("on_epoch"); });
+    words = refused([&] {
+      job.train(
+          ten, [&](Step&) { here("compute"); }, [&](Step&) { here("apply"); });
+    });
+  }
+};
+
+TEST_CASE("a vector that was registered keeps its memory and its size") {
+  for (const std::string place : {"before train", "compute", "apply", "on_epoch"}) {
+    CAPTURE(place);
+    Spoilt grown;
+    grown.at(place, [&] { grown.weights.resize(3); });
+    CHECK(contains(*grown.words,
+                   "'weights': the vector that was registered has changed its size "
+                   "(16 to 24 bytes)"));
+    Spoilt moved;
+    moved.at(place,
+             [&] { moved.gradients = std::vector<double>(1000), moved.gradients.resize(2); });
+    CHECK(contains(*moved.words, "'gradients': the vector that was registered has moved"));
+    Spoilt cleared;
+    cleared.at(place, [&] { cleared.running.clear(); });
+    CHECK(contains(*cleared.words, "'running'"));
+  }
+}
+
+TEST_CASE("so does one of a loop of one's own") {
+  std::vector<double> weights{1, 2};
+  Job job;
+  job.state("weights", weights);
+  job.start();
+  weights.push_back(3);
+  CHECK(contains(refused([&] { job.commit(); }), "'weights'"));
+  CHECK(contains(refused([&] { job.all_reduce(weights); }), "'weights'"));
+  CHECK(contains(refused([&] { job.finish(); }), "'weights'"));
+}
+
+TEST_CASE("a span may be handed on") {
+  std::vector<double> weights{1, 2}, gradients{0};
+  Job job;
+  job.state("weights", std::span(weights)).gradients("gradients", std::span(gradients));
+  const std::vector<double> owner = std::move(weights);
+  CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
+}
+
+TEST_CASE("compute leaves registered state as it is") {
+  std::vector<double> weights{1, 2}, gradients{0};
+  Job job;
+  job.state("weights", weights).gradients("gradients", gradients);
+  CHECK(contains(refused([&] {
+                   job.train(
+                       ten, [&](Step&) { weights[1] += 1; }, nothing);
+                 }),
+                 "compute has changed the registered state 'weights' in step 0"));
+}
+
+TEST_CASE("a loop of one's own ends with what it has committed") {
+  std::vector<double> weights{1, 2};
+  Job job;
+  job.state("weights", weights);
+  job.start();
+  weights[0] = 5;
+  CHECK(contains(refused([&] { job.finish(); }),
+                 "registered state has changed since the last commit"));
+  job.commit();
+  CHECK(refused([&] { job.finish(); }) == "");
+  CHECK(weights == std::vector<double>{5, 2});
+}
+
+TEST_CASE("samples are counted in a loop of one's own, and there are not fewer than none") {
+  std::vector<double> weights{1};
+  Job job;
+  job.state("weights", weights);
+  CHECK(contains(refused([&] { job.samples(1); }), "samples: call start first"));
+  job.start();
+  CHECK(contains(refused([&] { job.samples(-1); }), "samples: -1"));
+  job.samples(5);
+  job.commit();
+  job.finish();
+}
+
+}  // namespace
