@@ -264,6 +264,7 @@ class Membership {
   void hear(WorkerId, const wire::Broken&, Time now);
   void hear(WorkerId, const wire::Sample&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time) const {}
+  void hear(WorkerId, const wire::Diverged&, Time) const {}
   void hear(WorkerId, const wire::Done&, Time now);
   void hear(WorkerId, const wire::Leave&, Time now);
 

@@ -1,10 +1,11 @@
-// Whether all members of a world mean the same: one all-reduce of a few doubles, as small as one of
-// a single number.
+// Whether all members of a world mean the same: a few numbers in an all-reduce, which costs no more
+// than one of a single number, or rides on another one.
 //
 // Each member gives the digits of a 64-bit hash and their squares. When n members give x_i, the sum
 // of x_i is n x and the sum of their squares is n x^2 only if every x_i is x (else their variance
-// about x would not be 0). Digits of 16 bits keep the sums exact in a double, 53 bits, whatever the
-// order of the additions: 2^17 members, the most there are, times 2^32. Pure.
+// about x would not be 0). The sums must be exact, whatever the order of the additions, for 2^17
+// members, the most there are: digits of 16 bits are in a double (53 bits), and those of 3 bits in
+// a float (24 bits). Pure.
 #pragma once
 
 #include <array>
@@ -13,15 +14,17 @@
 
 namespace elasticrun::worker {
 
-class Agreement {
+template <int bits>
+class AgreementOf {
  public:
-  static constexpr std::size_t digits = 4;
+  static constexpr std::size_t digits = (64 + bits - 1) / bits;
   // The digits, then their squares.
   using Row = std::array<double, 2 * digits>;
 
-  explicit Agreement(std::uint64_t hash) {
+  explicit AgreementOf(std::uint64_t hash) {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
     for (std::size_t i = 0; i < digits; ++i) {
-      const auto digit = static_cast<double>(hash >> (16 * i) & 0xffff);
+      const auto digit = static_cast<double>(hash >> (bits * i) & mask);
       mine_[i] = digit;
       mine_[digits + i] = digit * digit;
     }
@@ -39,5 +42,9 @@ class Agreement {
  private:
   Row mine_{};
 };
+
+using Agreement = AgreementOf<16>;
+// For a sum of floats.
+using SmallAgreement = AgreementOf<3>;
 
 }  // namespace elasticrun::worker

@@ -115,7 +115,7 @@ void check_reach(const elasticrun_job& job, const void* data, const char* what) 
 worker::Presence& begin(elasticrun_job& job) {
   if (!job.presence) {
     job.table.seal();
-    job.presence.emplace(job.gate, *job.courier, job.meter, job.table);
+    job.presence.emplace(job.gate, *job.courier, job.meter, job.table, worker::own_compare_steps());
   }
   return *job.presence;
 }

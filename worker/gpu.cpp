@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <new>
 
 #include "worker/group.hpp"
@@ -78,6 +79,12 @@ bool Gpu::enter_to_free() const noexcept {
 void Gpu::use_stream(cuda::Stream stream) {
   const bool of_thread = reinterpret_cast<std::uintptr_t>(stream) == cuda::stream_of_thread;
   stream_ = of_thread ? nullptr : stream;
+}
+
+std::string Gpu::model() const {
+  std::array<char, 128> name{};
+  const bool known = cuda().device_name(name.data(), static_cast<int>(name.size()), device_) == 0;
+  return known ? name.data() : "";
 }
 
 int Gpu::ordinal_of(const void* memory) const { return ordinal_of_memory(cuda(), memory); }

@@ -47,6 +47,7 @@ class Gpu {
   cuda::Stream stream() const { return stream_; }
 
   int ordinal() const { return ordinal_; }
+  std::string model() const;  // "NVIDIA H200"; empty: the driver does not say
   // Of the GPU that holds this memory; -1: it is the host's.
   int ordinal_of(const void* memory) const;
   bool holds(const void* memory) const { return ordinal_of(memory) >= 0; }

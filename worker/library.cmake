@@ -1,6 +1,6 @@
 # What runs the core: threads, the connection, the loops of training.
 add_library(elasticrun_worker_engine STATIC
-  agent_courier.cpp backend.cpp connection.cpp former.cpp gate.cpp opening.cpp own_loop.cpp presence.cpp solo.cpp trainer.cpp trainer_checks.cpp)
+  agent_courier.cpp backend.cpp connection.cpp former.cpp gate.cpp opening.cpp own_loop.cpp presence.cpp solo.cpp trainer.cpp trainer_checks.cpp divergence.cpp)
 target_include_directories(elasticrun_worker_engine PUBLIC ${CMAKE_CURRENT_LIST_DIR}/include)
 target_link_libraries(elasticrun_worker_engine
   PUBLIC elasticrun_worker_core elasticrun_worker_plane elasticrun_net

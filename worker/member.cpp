@@ -244,6 +244,16 @@ Task Member::task() const {
   return world_->entered ? Task::step : Task::enter;
 }
 
+void Member::diverged(const std::vector<int>& odd, const std::string& where, bool mixed) {
+  if (phase_ != Phase::compute) return;  // aborted meanwhile
+  wire::Diverged letter{
+      .generation = world_->world.generation, .step = committed_, .where = where, .mixed = mixed};
+  for (const int rank : odd)
+    letter.odd.push_back(world_->world.members[static_cast<std::size_t>(rank)].worker);
+  send(std::move(letter));
+  if (!mixed && std::ranges::count(odd, world_->rank.value) > 0) committed_ = no_state;
+}
+
 void Member::explain(wire::StepSamples samples) {
   if (phase_ != Phase::compute) return;  // aborted meanwhile
   samples.generation = world_->world.generation;

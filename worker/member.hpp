@@ -102,6 +102,10 @@ class Member {
   bool commit();
   // A collective of this world, or the transfer into it, failed here.
   void broken(const GroupBroken& error);
+  // This step's reduction has shown that these ranks, or none in particular, hold another state
+  // than the rest; on machines of several kinds nothing follows. Who is among them holds none from
+  // now on.
+  void diverged(const std::vector<int>& odd, const std::string& where, bool mixed);
   // Of the keeper of the state: who computes what in the step that begins.
   void explain(wire::StepSamples samples);
   // The samples of this call of train are used; a loop of one's own may say so behind a collective

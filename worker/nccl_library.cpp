@@ -55,6 +55,7 @@ std::string resolve(void* library, cuda::Driver& d) {
                                      symbol("cuDriverGetVersion", d.version),
                                      symbol("cuDeviceGetCount", d.device_count),
                                      symbol("cuDeviceGet", d.device),
+                                     symbol("cuDeviceGetName", d.device_name),
                                      symbol("cuDevicePrimaryCtxRetain", d.retain_context),
                                      symbol("cuDevicePrimaryCtxRelease_v2", d.release_context),
                                      symbol("cuCtxSetCurrent", d.set_context),

@@ -50,6 +50,7 @@ struct Driver {
   Status (*version)(int*) = nullptr;
   Status (*device_count)(int*) = nullptr;
   Status (*device)(Device*, int) = nullptr;
+  Status (*device_name)(char*, int, Device) = nullptr;
   Status (*retain_context)(Context*, Device) = nullptr;
   Status (*release_context)(Device) = nullptr;
   Status (*set_context)(Context) = nullptr;

@@ -61,6 +61,10 @@ WorkerId own_worker() {
   return WorkerId(static_cast<std::uint32_t>(self));
 }
 
+std::int64_t own_compare_steps() {
+  return std::max<std::int64_t>(number_of("ELASTICRUN_VERIFY_STATE"), 0);
+}
+
 std::string own_host() { return text_of("ELASTICRUN_HOST"); }
 
 std::unique_ptr<Courier> open_courier(Gate& gate, Meter& meter, std::shared_ptr<Gpu>& gpu,

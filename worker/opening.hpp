@@ -13,6 +13,8 @@ namespace elasticrun::worker {
 
 // The worker that elasticrun has started this process as; without elasticrun the only one.
 WorkerId own_worker();
+// In how many steps the whole state is compared with that of the others; 0: never.
+std::int64_t own_compare_steps();
 // For messages to people.
 std::string own_host();
 

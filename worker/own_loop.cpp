@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <new>
 
 #include "base/boot_clock.hpp"
@@ -28,7 +30,8 @@ StateCopy copy_of(const StateTable& table) {
 
 }  // namespace
 
-OwnLoop::OwnLoop(Presence& presence) : presence_(presence), committed_(copy_of(presence.table())) {}
+OwnLoop::OwnLoop(Presence& presence)
+    : presence_(presence), divergence_(presence), committed_(copy_of(presence.table())) {}
 
 void OwnLoop::start() {
   if (presence_.progress.train_call == 0) presence_.progress.train_call = only_call;
@@ -111,19 +114,25 @@ void OwnLoop::barrier() {
 // False: this worker does not know that all have come to this commit.
 bool OwnLoop::agree() {
   if (!begin()) return false;
-  double votes = presence_.gate().update([](Member& member) { return member.vote(); });
+  // The vote, then what tells whether all hold the same state.
+  std::array<double, 1 + Divergence::Row().size()> row{
+      presence_.gate().update([](Member& member) { return member.vote(); })};
   try {
     presence_.await_gpu();
     const Time begun = now();
     presence_.meter().enter(Meter::Phase::reduce, begun);
-    presence_.group()->all_reduce(&votes, DataType::float64, 1);
+    Divergence::Row state = divergence_.look();
+    std::ranges::copy(state, row.begin() + 1);
+    presence_.group()->all_reduce(row.data(), DataType::float64, row.size());
+    std::copy_n(row.begin() + 1, state.size(), state.begin());
+    divergence_.check(*presence_.group(), state);
     reduce_ += now() - begun;
   } catch (const GroupBroken& error) {
     presence_.broken(error);
     return false;
   }
   return presence_.gate().update(
-      [&](Member& member) { return member.may_apply(votes, boot_now()); });
+      [&](Member& member) { return member.may_apply(row[0], boot_now()); });
 }
 
 void OwnLoop::commit() {

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "worker/divergence.hpp"
 #include "worker/presence.hpp"
 #include "worker/state_copy.hpp"
 
@@ -48,6 +49,7 @@ class OwnLoop {
   [[noreturn]] void begin_again();
 
   Presence& presence_;
+  Divergence divergence_;
   StateCopy committed_;     // the state that the next step begins with
   bool unsettled_ = false;  // a collective has succeeded, and no commit has followed
   bool finished_ = false;

@@ -19,8 +19,14 @@ namespace elasticrun::worker {
 
 class Presence {
  public:
-  Presence(Gate& gate, Courier& courier, Meter& meter, StateTable& table)
-      : gate_(gate), courier_(courier), meter_(meter), table_(table) {}
+  // `compare_steps`: see StateComparison.
+  Presence(Gate& gate, Courier& courier, Meter& meter, StateTable& table,
+           std::int64_t compare_steps = 0)
+      : gate_(gate),
+        courier_(courier),
+        meter_(meter),
+        table_(table),
+        compare_steps_(compare_steps) {}
   ~Presence() { let_go(); }
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
@@ -45,6 +51,7 @@ class Presence {
   Gate& gate() { return gate_; }
   Meter& meter() { return meter_; }
   StateTable& table() { return table_; }
+  std::int64_t compare_steps() const { return compare_steps_; }
   // Of the world that await() has entered; null after broken().
   Group* group() { return group_; }
   const wire::World& world() const { return world_; }
@@ -71,6 +78,7 @@ class Presence {
   Courier& courier_;
   Meter& meter_;
   StateTable& table_;
+  const std::int64_t compare_steps_;
   wire::World world_;
   int rank_ = 0;
   Group* group_ = nullptr;

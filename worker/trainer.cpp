@@ -18,9 +18,10 @@ namespace elasticrun::worker {
 namespace {
 
 // Numbers that ride on a step's reduction: the vote, how many names of figures this step has
-// brought, and room for all figures. Their number must not depend on the names, which a worker with
-// an empty share does not know yet.
-constexpr std::size_t vote_at = 0, new_names_at = 1, figures_at = 2;
+// brought, what tells whether all hold the same state, and room for all figures. Their number must
+// not depend on the names, which a worker with an empty share does not know yet.
+constexpr std::size_t vote_at = 0, new_names_at = 1, state_at = 2;
+constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
 Time now() { return std::chrono::steady_clock::now(); }
@@ -33,7 +34,10 @@ std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
 }  // namespace
 
 Trainer::Trainer(Presence& presence)
-    : presence_(presence), reduction_(presence.table(), extras), watch_(presence.table()) {}
+    : presence_(presence),
+      reduction_(presence.table(), extras),
+      divergence_(presence),
+      watch_(presence.table()) {}
 
 void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
   options_ = options;
@@ -251,10 +255,14 @@ double Trainer::reduce(const Part& part) {
     numbers[vote_at] = presence_.gate().update([](Member& member) { return member.vote(); });
   numbers[new_names_at] =
       static_cast<double>(step_.sums.names().size() - presence_.progress.sum_names.size());
+  Divergence::Row state = divergence_.look();
+  std::ranges::copy(state, numbers.begin() + state_at);
   auto& figures = step_.sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
   reduction_.reduce(group, numbers);
-  std::copy(numbers.begin() + figures_at, numbers.end(), figures.begin());
+  std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
+  divergence_.check(group, state);
+  std::copy_n(numbers.begin() + figures_at, figures.size(), figures.begin());
   // Everybody sees the same sum, so everybody or nobody does this. All have begun with the same
   // names, so where nobody has brought one they still are.
   if (numbers[new_names_at] != 0) agree_on_names(group);

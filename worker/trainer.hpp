@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "worker/divergence.hpp"
 #include "worker/fingerprint.hpp"
 #include "worker/presence.hpp"
 #include "worker/reduction.hpp"
@@ -74,6 +75,7 @@ class Trainer {
 
   Presence& presence_;
   Reduction reduction_;
+  Divergence divergence_;
   StateWatch watch_;
   elasticrun_train_options options_{};
   Callbacks callbacks_;

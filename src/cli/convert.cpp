@@ -240,6 +240,7 @@ class Converter {
     spec_.join_key = text("join-key");
     spec_.network = text("network");
     read_backend();
+    read_verify_state();
     spec_.wrap = text("wrap");
     if (find("wrap"))
       if (const auto why = launcher::wrap_mistake(spec_.wrap); !why.empty()) fail("wrap", why);
@@ -252,6 +253,14 @@ class Converter {
     spec_.quiet = toggle("quiet");
     spec_.explain = toggle("explain");
     spec_.dry_run = toggle("dry-run");
+  }
+
+  void read_verify_state() {
+    if (!find("verify-state")) return;
+    if (text("verify-state") == "off")
+      spec_.verify_state = 0;
+    else
+      spec_.verify_state = number("verify-state", 1, 1'000'000'000, spec_.verify_state);
   }
 
   void read_backend() {

@@ -15,6 +15,8 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
     if (!passed) return passed.error();
     passed->push_back(fmt::format("ELASTICRUN_SAMPLE_MS={}",
                                   static_cast<long>(milliseconds(spec.deadlines.sample_interval))));
+    if (spec.verify_state > 0)
+      passed->push_back(fmt::format("ELASTICRUN_VERIFY_STATE={}", spec.verify_state));
     (here ? orders.passed_here_ : orders.passed_elsewhere_) = std::move(*passed);
   }
   return orders;

@@ -156,9 +156,27 @@ void Supervisor::on(const FromWorker& from, Time now) {
   if (const auto* broken = std::get_if<wire::Broken>(&from.letter))
     hear_complaints(broken->complaints, now);
   if (const auto* samples = std::get_if<wire::StepSamples>(&from.letter)) hear_samples(*samples);
+  if (const auto* diverged = std::get_if<wire::Diverged>(&from.letter))
+    hear_divergence(*diverged, now);
   if (const auto* failed = std::get_if<wire::PrepareFailed>(&from.letter))
     hear_complaints(failed->complaints, now);
   tell(rendezvous::Letter{from.worker, from.letter}, now);
+}
+
+// Once a world.
+void Supervisor::hear_divergence(const wire::Diverged& diverged, Time now) {
+  const auto verdict =
+      divergences_.hear(diverged, [this](WorkerId worker) { return name_of(worker); });
+  if (!verdict) return;
+  std::vector<std::int64_t> workers;
+  for (const WorkerId worker : diverged.odd) workers.push_back(worker.value);
+  record("state_differs", {{"generation", static_cast<std::int64_t>(diverged.generation.value)},
+                           {"step", diverged.step.value},
+                           {"workers", std::move(workers)},
+                           {"where", diverged.where},
+                           {"repaired", !verdict->ends && !diverged.mixed}});
+  if (verdict->ends) return end(exit_code::diverged, verdict->words, now);
+  say(Tone::error, verdict->words);
 }
 
 void Supervisor::hear_samples(const wire::StepSamples& samples) {

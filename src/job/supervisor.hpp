@@ -20,6 +20,7 @@
 #include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
 #include "job/common_end.hpp"
+#include "job/divergences.hpp"
 #include "job/event.hpp"
 #include "job/phase.hpp"
 #include "job/poison.hpp"
@@ -196,6 +197,7 @@ class Supervisor {
   void hear(HostId, const wire::GpuLost&, Time now);
   void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
   void hear_samples(const wire::StepSamples& samples);
+  void hear_divergence(const wire::Diverged& diverged, Time now);
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
   void check_suspects(Time now);
   void check_liveness(Time now);
@@ -328,6 +330,7 @@ class Supervisor {
   std::int64_t target_batch_ = 0;          // with it, where the policy says so
   int max_restarts_ = 10;
   Poison poison_;
+  Divergences divergences_;
   Uncounted uncounted_;
   bool has_keeper_ = false;     // the present world has a member that computes nothing
   int failures_ = 0;            // in a row, without a newly committed step

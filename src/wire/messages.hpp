@@ -229,6 +229,14 @@ struct StepSamples {
   std::int64_t epoch = 0;
   std::vector<std::string> by_rank;  // "17 4 301 and 29 more"
 };
+// The members' registered state differs, which all have seen in the same step.
+struct Diverged {
+  Generation generation;
+  Step step = no_state;            // last committed
+  std::vector<WorkerId> odd = {};  // who differs from more than half; empty: no half agrees
+  std::string where;               // "bytes 0 to 99 of 'weights'"
+  bool mixed = false;  // machines of several kinds, where last bits differ: nothing was done
+};
 // The samples of this call of train are used up; the state stays as it is until Release.
 struct Done {
   std::int64_t call = 0;
@@ -331,7 +339,8 @@ struct GpuLost {
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss, Lease>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
-                                Committed, Broken, Sample, StepSamples, Done, Leave>;
+                                Committed, Broken, Sample, StepSamples, Diverged, Done,
+                                Leave>;
 using ToAgent =
     std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
 using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted,
@@ -374,6 +383,7 @@ BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
                        phase, transfer_bytes, noise, lost_link))
 BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
+BOOST_DESCRIBE_STRUCT(Diverged, (), (generation, step, odd, where, mixed))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))
 BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))

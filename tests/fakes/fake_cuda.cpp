@@ -263,6 +263,10 @@ int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
   return success;
 }
+int cuDeviceGetName(char* name, int size, int) {
+  std::snprintf(name, static_cast<std::size_t>(size), "a GPU of the tests");
+  return success;
+}
 int cuDevicePrimaryCtxRetain(Context** context, int device) {
   static auto* const contexts = new std::deque<Context>;
   static std::mutex mutex;

@@ -104,6 +104,11 @@ struct Writer {
     return fmt::format("samples g{} epoch {} {}", m.generation.value, m.epoch,
                        fmt::join(m.by_rank, ","));
   }
+  std::string operator()(const wire::Diverged& m) const {
+    std::string text = fmt::format("diverged g{} {}", m.generation.value, step(m.step));
+    for (const WorkerId worker : m.odd) text += fmt::format(" odd {}", worker.value);
+    return text + (m.mixed ? " mixed" : "") + because(m.where);
+  }
   std::string operator()(const wire::Done& m) const {
     return fmt::format("done call {} {}", m.call, step(m.step));
   }
@@ -246,6 +251,14 @@ wire::FromWorker from_worker(Words& words) {
     words.expect("epoch");
     m.epoch = words.number();
     while (!words.empty()) m.by_rank.push_back(words.word());
+    return m;
+  }
+  if (name == "diverged") {
+    wire::Diverged m{.generation = generation, .step = words.step()};
+    while (words.accept("odd"))
+      m.odd.push_back(WorkerId(static_cast<std::uint32_t>(words.number())));
+    m.mixed = words.accept("mixed");
+    m.where = words.reason();
     return m;
   }
   if (name == "publish") return wire::Publish{generation, words.word()};

@@ -309,6 +309,25 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("worker_exited", signal=signal.SIGABRT)), 3)
             self.assertEqual(job.leftovers(), [])
 
+    def test_state_that_differs_is_replaced(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "flip"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            (told,) = job.find("state_differs")
+            self.assertTrue(told["repaired"])
+            self.assertEqual((told["step"], told["where"]), (6, "bytes 0 to 799 of 'weights'"))
+            (odd,) = told["workers"]
+            self.assertRegex(job.err(), rf"after 6 steps the state of worker {odd} \(rank 1, "
+                                        r"localhost slot \d\) differs from the others' in bytes")
+            self.assertEqual([world["step"] for world in job.find("world_formed")], [0, 6])
+            self.assertEqual(job.find("worker_exited", expected=False), [])
+
+    def test_of_two_states_nobody_knows_which_is_right(self) -> None:
+        with Job(["-H", "localhost:2", "--max-batch", "12"], [QUITTER, "flip"]) as job:
+            self.assertEqual(job.wait(), 124, job.err())
+            self.assertRegex(job.last_line(), r"after 6 steps the members' states differ from each "
+                                              r"other in bytes 0 to 799 of 'weights', and nobody")
+            self.assertEqual(job.leftovers(), [])
+
     def test_a_step_that_kills_once(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "crash"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

@@ -1,7 +1,7 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
 //     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|
-//             evaluate
+//             evaluate|flip
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
@@ -9,7 +9,7 @@
 // exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
 // sample dies of a signal. crash: only the first who does. hang: rank 1 stays in its own code in
 // mid-training, for ever. linger: before it calls finish. evaluate: rank 1 stays in
-// on_epoch. The rest train. Training itself is
+// on_epoch. flip: the state of rank 1 changes by itself. The rest train. Training itself is
 // nothing: a world's reduction is all that is needed here.
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,6 +33,10 @@ bool is_first() { return ::open("has-quit", O_CREAT | O_EXCL | O_WRONLY, 0600) >
 bool quits(std::string_view how, const elasticrun::Job& job, const elasticrun::Step& step) {
   if (step.number() < quits_in_step || job.world().rank() != 1) return false;
   return how == "always" || (how == "once" && is_first());
+}
+
+bool flips(std::string_view how, const elasticrun::Job& job, const elasticrun::Step& step) {
+  return how == "flip" && step.number() == quits_in_step && job.world().rank() == 1 && is_first();
 }
 
 // All make the same mistake in the same step: nobody is told of it before it has made its own.
@@ -71,6 +75,7 @@ void train(std::string_view how) {
         if (how == "fail" && step.number() == quits_in_step) fail_with_all(job.world());
       },
       [&](elasticrun::Step& step) {
+        if (flips(how, job, step)) weights[7] += 1;
         for (double& weight : weights) weight += static_cast<double>(step.number());
       });
 }
@@ -102,12 +107,13 @@ void loop(std::string_view how) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once",  "always", "leave",  "finish",
-                                        "close", "fail",   "differ", "poison",
-                                        "crash", "hang",   "linger", "evaluate"};
+  constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "close",
+                                        "fail",   "differ",   "poison", "crash",  "hang",
+                                        "linger", "evaluate", "flip"};
   if (std::ranges::count(known, how) == 0) {
     std::fputs(
-        "quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate\n",
+        "quitter "
+        "once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate|flip\n",
         stderr);
     return 2;
   }

@@ -257,7 +257,7 @@ WorkerId Job::start(const Arguments& arguments) {
   const Process process =
       spawn(arguments, {"ELASTICRUN_SOCKET=" + impl_->directory + "/agent.sock",
                         fmt::format("ELASTICRUN_WORKER={}", id.value), "ELASTICRUN_JOB_ID=toys",
-                        "ELASTICRUN_SAMPLE_MS=20",
+                        "ELASTICRUN_SAMPLE_MS=20", "ELASTICRUN_VERIFY_STATE=1",
                         fmt::format("ELASTICRUN_BACKEND={}", backend ? backend : "")});
   Impl::Worker& worker = impl_->workers[id];
   worker.pid = process.pid;

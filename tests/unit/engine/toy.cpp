@@ -59,6 +59,13 @@ void pass(const char* place, std::int64_t step) {
   }
 }
 
+// --flip WHAT:STEP: once, as memory does that fails.
+void flip(const char* what, std::int64_t step, double& number) {
+  if (!options.at("--flip", std::string(what) + ":" + std::to_string(step))) return;
+  number = std::nextafter(number, 2 * number + 1);
+  options.given.erase("--flip");
+}
+
 double feature(std::uint64_t sample, std::size_t d) {
   return std::sin(1.7 * static_cast<double>(sample) + static_cast<double>(d));
 }
@@ -138,6 +145,8 @@ void train(elasticrun::Job& job, Model& model) {
     say("applied " + std::to_string(job.world().generation()) + " " +
         std::to_string(step.number()) + " " + std::to_string(job.world().size()));
     if (step.ends_epoch()) model.losses[0] += 0.5;
+    flip("weights", step.number(), model.weights[3]);
+    flip("buffer", step.number(), model.running[0]);
     pass("applied", step.number());
   };
   for (std::int64_t call = 1; call <= options.number("--calls", 1); ++call) {
@@ -199,6 +208,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
       const std::uint64_t generation = job.world().generation();
       const int size = job.world().size();
       model.descend(0.1);
+      flip("weights", step, model.weights[3]);
       pass("applied", step);
       job.samples(samples);
       job.commit();

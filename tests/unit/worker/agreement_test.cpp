@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/rng.hpp"
@@ -54,6 +56,30 @@ TEST_CASE("differences that cancel each other are noticed") {
   CHECK_FALSE(agree({5, 4, 6}));
   CHECK_FALSE(agree({4, 6, 5}));
   CHECK_FALSE(agree({0, 0x1'0000'0000, 0xffff, 0x1'0000'ffff}));
+}
+
+// The sums of floats, in the largest world as well: one member after the other, as exact as a tree.
+TEST_CASE("digits for a sum of floats") {
+  for (const std::size_t odd : {std::size_t{0}, most / 2, most - 1, most}) {  // most: nobody
+    CAPTURE(odd);
+    std::array<float, SmallAgreement::Row().size()> sums{};
+    for (std::size_t member = 0; member < most; ++member) {
+      const SmallAgreement agreement(mix(5) ^ (member == odd ? 1ULL << 63 : 0));
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += static_cast<float>(agreement.mine()[i]);
+    }
+    SmallAgreement::Row row{};
+    std::copy(sums.begin(), sums.end(), row.begin());
+    CHECK(SmallAgreement(mix(5)).holds(row, static_cast<int>(most)) == (odd == most));
+  }
+  // All ones: the largest sums there are.
+  std::array<float, SmallAgreement::Row().size()> sums{};
+  const SmallAgreement ones(~0ULL);
+  for (std::size_t member = 0; member < most; ++member)
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<float>(ones.mine()[i]);
+  SmallAgreement::Row row{};
+  std::copy(sums.begin(), sums.end(), row.begin());
+  CHECK(ones.holds(row, static_cast<int>(most)));
 }
 
 }  // namespace

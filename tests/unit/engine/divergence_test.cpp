@@ -1,0 +1,87 @@
+// Members whose state differs by one bit: it is seen in the next step, and the one that is alone
+// gets the others' state. The survivors must come to what an undisturbed run comes to.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "job.hpp"
+#include "oracle.hpp"
+
+namespace elasticrun::engine_test {
+namespace {
+
+const wire::BatchPlan twelve{.global_batch = 12};
+
+// Of so many workers one flips a bit while it applies step 6.
+struct Flipped {
+  Flipped(int size, int odd, const std::string& what, const Job::Arguments& more = {})
+      : job(twelve) {
+    for (int i = 0; i < size; ++i) {
+      Job::Arguments arguments = more;
+      if (i == odd) arguments.insert(arguments.end(), {"--flip", what});
+      workers.push_back(job.start(arguments));
+    }
+    job.on_letter = [this](WorkerId from, const wire::FromWorker& letter) {
+      if (const auto* diverged = std::get_if<wire::Diverged>(&letter)) {
+        told_by.push_back(from);
+        told = *diverged;
+      }
+    };
+    job.until_ready(workers);
+    job.change(workers);
+  }
+
+  void check_finals(const Job::Arguments& alone) const {
+    const auto expected = final_figures(run_alone(alone));
+    for (const WorkerId worker : workers) check_close(final_figures(job.lines(worker)), expected);
+  }
+
+  Job job;
+  std::vector<WorkerId> workers, told_by;
+  wire::Diverged told;
+};
+
+TEST_CASE("one of three gets the state of the two others") {
+  for (const char* what : {"weights:6", "buffer:6"}) {
+    CAPTURE(std::string(what));
+    Flipped run(3, 1, what);
+    run.job.until_all_ended();
+    CHECK(run.told_by.size() == 3);
+    CHECK(run.told.odd == std::vector<WorkerId>{run.workers[1]});
+    CHECK(run.told.step == Step(7));  // committed with it, and seen in the next one
+    CHECK_FALSE(run.told.mixed);
+    CHECK_FALSE(run.told.where.empty());
+    REQUIRE(run.job.worlds.size() == 2);
+    CHECK(run.job.worlds[1].step == Step(7));
+    CHECK(run.job.worlds[1].world.members.size() == 3);
+    CHECK(run.job.worlds[1].transfer_bytes > 0);
+    check_lineage(run.job.all_lines(), 100, 2);
+    run.check_finals({"--batch", "12"});
+  }
+}
+
+TEST_CASE("rank 0 may be the odd one") {
+  Flipped run(4, 0, "weights:6");
+  run.job.until_all_ended();
+  CHECK(run.told.odd == std::vector<WorkerId>{run.workers[0]});
+  run.check_finals({"--batch", "12"});
+}
+
+TEST_CASE("of two that differ nobody is right") {
+  Flipped run(2, 1, "weights:6");
+  run.job.until("both have told", [&] { return run.told_by.size() >= 2; });
+  CHECK(run.told.odd.empty());
+  CHECK(run.told.step == Step(7));
+  for (const WorkerId worker : run.workers) CHECK_FALSE(run.job.has_line(worker, "applied 1 7"));
+}
+
+TEST_CASE("a loop of its own gets the others' state as well") {
+  Flipped run(3, 2, "weights:6", {"--mode", "loop"});
+  run.job.until_all_ended();
+  CHECK(run.told.odd == std::vector<WorkerId>{run.workers[2]});
+  CHECK(run.told.step == Step(6));  // its commit is where they compare
+  run.check_finals({"--mode", "loop"});
+}
+
+}  // namespace
+}  // namespace elasticrun::engine_test
