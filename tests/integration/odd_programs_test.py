@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from job import BIN, FASHION, Job, Late, kill, read, until
 
 QUITTER = os.path.join(BIN, "quitter")
+MISTAKEN = os.path.join(BIN, "mistaken")
 
 
 @dataclass
@@ -336,6 +337,34 @@ class Quitters(unittest.TestCase):
             self.assertEqual(job.wait(), 0, job.err())
             self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
             self.assertEqual(job.find("job_finished")[0]["steps"], 40)
+
+
+class Mistakes(unittest.TestCase):
+    """Programs that would end with wrong weights are refused, in a line that says why."""
+
+    WORDS = {
+        "stateless": "no state is registered",
+        "gradientless": "no gradients are registered",
+        "resized": r"'weights': .* has changed its size \(800 to 1600 bytes\)",
+        "compute": "compute has changed the registered state 'weights' in step 0",
+        "sums": "step.sum: ('hits' stands where rank 0 has 'loss'|1 workers have other names)",
+    }
+
+    def test_each(self) -> None:
+        for how, words in self.WORDS.items():
+            with self.subTest(how), Job(["-H", "localhost:3", "--max-batch", "12"],
+                                        [MISTAKEN, how]) as job:
+                self.assertEqual(job.wait(), 1, job.err())
+                said = [line for line in job.err().splitlines() if "mistaken: " in line]
+                self.assertTrue(said)
+                for line in said:
+                    self.assertRegex(line, words)
+                self.assertEqual(job.leftovers(), [])
+
+    def test_none(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [MISTAKEN, "right"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
 
 
 if __name__ == "__main__":
