@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from job import BIN, Event, Job, kill, until
+from job import BIN, Job, kill, lives, until
 
 MANUAL_LINE = os.path.join(BIN, "manual_line")
 MANUAL_LOOP = os.path.join(BIN, "manual_own_loop")
@@ -54,11 +54,22 @@ class Manual(unittest.TestCase):
 class Kills(unittest.TestCase):
     """kill -9 at any moment: as many updates in every state as there are committed steps."""
 
-    def world_to_kill_in(self, job: Job) -> Event:
-        def look() -> Event | None:
+    def members(self, job: Job) -> list[int]:
+        """Those who live of a world whose members are known: all who had been started by then."""
+        def look() -> list[int]:
             self.assertIsNone(job.process.poll(), "the job has ended")
-            world = job.find("world_formed")[-1:]
-            return world[0] if world and world[0]["size"] >= 3 else None
+            events = job.all_events()
+            at = max((i for i, event in enumerate(events) if event["event"] == "world_formed"),
+                     default=None)
+            if at is None:
+                return []
+            pids = {event["worker"]: event["pid"] for event in events[:at]
+                    if event["event"] == "worker_started"}
+            for event in events[:at]:
+                if event["event"] == "worker_exited":
+                    pids.pop(event["worker"], None)
+            alive = sorted(pid for pid in pids.values() if lives(pid))
+            return alive if len(pids) == events[at].get("size") and len(alive) >= 3 else []
         return until("a world of three or more", look, 60)
 
     def run_with(self, kills: int, seed: int) -> None:
@@ -67,14 +78,16 @@ class Kills(unittest.TestCase):
                  [UPDATES, "enough"]) as job:
             killed = 0
             while killed < kills:
-                world = self.world_to_kill_in(job)
-                count = len(job.find("world_formed"))
-                members = sorted(job.workers().values())
-                # Somebody of the world stays, whoever the others are.
-                two = world["size"] == len(members) == 4 and chance.random() < 0.3
-                victims = chance.sample(members, 2 if two else 1)
-                # Not to be in step with anything, but at a moment of chance in a step or a change.
+                members = self.members(job)
+                # Not in step with anything: at a moment of chance in a step or a change.
                 time.sleep(chance.uniform(0, 0.05))
+                count = len(job.find("world_formed"))
+                # One who holds the state stays, whoever else goes: newcomers as well.
+                stays, *others = chance.sample(members, len(members))
+                victims = others[:1]
+                if chance.random() < 0.3:
+                    more = {*others, *job.workers().values()} - {stays, *victims}
+                    victims += [pid for pid in [chance.choice(sorted(more))] if lives(pid)]
                 for pid in victims:
                     kill(pid)
                 killed += len(victims)
