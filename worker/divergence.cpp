@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/machine_kind.hpp"
+
 namespace elasticrun::worker {
 namespace {
 

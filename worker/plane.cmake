@@ -7,7 +7,7 @@ find_library(SODIUM_LIBRARY NAMES libsodium.a sodium REQUIRED)
 
 add_library(elasticrun_worker_plane STATIC
   auto_plane.cpp gloo_group.cpp gloo_transport.cpp gpu.cpp gpu_arithmetic.cpp host_arithmetic.cpp layout.cpp
-  layout_difference.cpp
+  layout_difference.cpp machine_kind.cpp
   nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp peer_connector.cpp
   peer_greeting.cpp reduction.cpp fingerprint.cpp state.cpp state_comparison.cpp state_copy.cpp state_image.cpp
   state_transfer.cpp state_watch.cpp

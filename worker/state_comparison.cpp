@@ -4,10 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-
-#include "worker/gpu.hpp"
 
 namespace elasticrun::worker {
 namespace {
@@ -26,17 +23,6 @@ std::optional<std::vector<int>> odd_ranks(std::span<const std::uint64_t> hashes)
   for (std::size_t rank = 0; rank < hashes.size(); ++rank)
     if (hashes[rank] != most->first) odd.push_back(static_cast<int>(rank));
   return odd;
-}
-
-std::uint64_t kind_of_machine(const Gpu* gpu) {
-  std::string kind = gpu ? gpu->model() : "";
-  std::ifstream processors("/proc/cpuinfo");
-  for (std::string line; std::getline(processors, line);)
-    if (line.starts_with("model name") || line.starts_with("CPU part")) {
-      kind += line;
-      break;
-    }
-  return XXH3_64bits(kind.data(), kind.size());
 }
 
 StateComparison::StateComparison(const StateTable& table, std::int64_t steps)

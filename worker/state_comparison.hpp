@@ -23,10 +23,6 @@ namespace elasticrun::worker {
 // Ranks whose hash is not that of more than half of all; nothing: there is no such half.
 std::optional<std::vector<int>> odd_ranks(std::span<const std::uint64_t> hashes);
 
-// Of the processor and the GPU, if there is one: machines of different kinds compute the same with
-// different last bits.
-std::uint64_t kind_of_machine(const Gpu* gpu);
-
 class StateComparison {
  public:
   // Of a sealed table, which outlives this. All of it is looked at once in so many steps; 0: never.

@@ -17,46 +17,9 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "wire/greeting.hpp"
 
 namespace elasticrun::wire {
-
-// ---------------------------------------------------------------- greeting (first frame each way)
-
-// The side that dialled speaks first.
-struct Hello {
-  std::uint32_t protocol = 0;
-  std::string version;  // of the program or library, for messages to people
-  std::string role;     // "agent" or "worker"; "guardian": the agent of that host is dead
-  std::string job;      // job id
-  Term term;
-  std::string proof;  // that the sender has the key of this connection; empty on a Unix socket
-  HostId host;        // agents: which host this is; no_host: one that joins by itself
-  WorkerId worker;    // workers: which worker this is
-  std::int32_t pid = 0;
-  // Agents: -1, or this goes on with an earlier connection, over which so many counted frames came.
-  std::int64_t resumes = -1;
-  std::string name;             // agents that join by themselves: what people call the host
-  std::int32_t slots = 0;       // likewise: workers it takes
-  std::string address;          // agents: where workers of other hosts reach the ones here
-  std::uint16_t free_port = 0;  // agents: one there that nobody uses, for programs that want it
-  // Agents: what slots 0, 1, ... there stand for, as CUDA names it; empty: one that is lost.
-  std::vector<std::string> gpus;
-};
-struct Welcome {
-  std::uint32_t protocol = 0;
-  std::string version;
-  Term term;
-  std::string refused;        // empty: welcome; else why not, for a person
-  std::string proof;          // as in Hello
-  std::int64_t received = 0;  // counted frames over earlier connections, where it resumes one
-  // For an agent that joined by itself; others were told by who started them.
-  HostId host;           // the number it has from now on
-  std::string identity;  // with the key below: its own, in place of the one that let it join
-  std::string key_hex;
-  std::int64_t lease_ms = 0;
-  std::int64_t beat_ms = 0;
-  std::int64_t orphan_grace_ms = 0;
-};
 
 // ---------------------------------------------------------------- what several messages carry
 
@@ -339,8 +302,7 @@ struct GpuLost {
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss, Lease>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
-                                Committed, Broken, Sample, StepSamples, Diverged, Done,
-                                Leave>;
+                                Committed, Broken, Sample, StepSamples, Diverged, Done, Leave>;
 using ToAgent =
     std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
 using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted,
@@ -348,12 +310,6 @@ using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output,
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
-BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (protocol, version, role, job, term, proof, host, worker, pid, resumes, name,
-                       slots, address, free_port, gpus))
-BOOST_DESCRIBE_STRUCT(Welcome, (),
-                      (protocol, version, term, refused, proof, received, host, identity, key_hex,
-                       lease_ms, beat_ms, orphan_grace_ms))
 BOOST_DESCRIBE_STRUCT(BatchPlan, (),
                       (global_batch, micro_batch, weights, keeper, lr_factor, noise_base, adascale))
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))

@@ -62,6 +62,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/former.*",
       "worker/gate.*",
       "worker/job.*",
+      "worker/machine_kind.*",
       "worker/meter.*",
       "worker/own_loop.*",
       "worker/peer_connector.*",

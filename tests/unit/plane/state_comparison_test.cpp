@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "worker/machine_kind.hpp"
+
 namespace elasticrun::worker {
 namespace {
 
@@ -30,9 +32,11 @@ struct Memory {
   StateTable table;
 
   Memory() {
-    REQUIRE(table.add_state("weights", weights.data(), weights.size() * sizeof weights[0]).has_value());
+    REQUIRE(
+        table.add_state("weights", weights.data(), weights.size() * sizeof weights[0]).has_value());
     REQUIRE(table.add_state("rate", rate.data(), sizeof rate[0]).has_value());
-    REQUIRE(table.add_buffers("running", running.data(), DataType::float32, running.size()).has_value());
+    REQUIRE(table.add_buffers("running", running.data(), DataType::float32, running.size())
+                .has_value());
     table.seal();
   }
 };
