@@ -47,7 +47,7 @@ class Autoscaler {
   // price costs 1 per worker: money is then worker hours. The global batch is filled in here.
   void offers_changed(std::vector<Offer> offers);
   // What the program said about its batch. Values given here replace the former rule.
-  void batch_rule_changed(const BatchRule& rule) { rule_ = rule; }
+  void batch_rule_changed(const BatchRule& rule) { rule_ = sound(rule); }
   void progress(std::optional<std::int64_t> samples_left);
   // Again, before the first has ended, is still one change.
   void change_started(Time now);
