@@ -47,7 +47,7 @@ Outcome Course::run(int start) {
   while (goes_on()) {
     round();
     while (goes_on() && queue_.next_at() <= now_) queue_.run_next();
-    watch();
+    if (goes_on()) watch();  // with the last host its members are gone
     if (!unsettled_ && goes_on() && now_ >= scaler_.wake_at()) decide();
     if (goes_on()) staff();
   }
