@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plants one mistake at a time in a copy of the cores; the simulator, or the cases of the policies, must catch each.
+"""Plants one mistake at a time in a copy of the cores; the simulator or the cases of the policies
+must catch it.
 
 Every invariant has a mutation that breaks it. A rule that no mutation can break checks nothing, and
 a mutation that nothing catches shows a hole. Each runs in a copy of the tree, built beside it.
@@ -106,7 +107,7 @@ MUTATIONS = [
              "  const bool waits = phase_ == Phase::starting || phase_ == Phase::short_of;\n",
              "  const bool waits = true;\n"),
     # ---- who chooses a size
-    of_policies("no internal error", "src/autoscaler/fit_words.cpp",
+    of_policies("sizes are lawful", "src/autoscaler/fit_words.cpp",
                 "  settled_ = here.setting;\n  searching_ = false;\n",
                 "  if (std::exchange(searching_, false)) settled_ = here.setting;\n"),
     of_policies("no internal error", "src/autoscaler/batch_plan.cpp",
@@ -115,10 +116,14 @@ MUTATIONS = [
                 '  if (changing_) return decision(size_, size_, "a change is under way");\n', ""),
     of_policies("changes keep their distance", "src/autoscaler/autoscaler.cpp",
                 "  if (now < settled) {\n", "  if (now < settled - limits_.settle / 4) {\n"),
-    of_policies("no busy waiting", "src/autoscaler/exec.cpp",
-                "now + std::max(limits.settle, shortest_pause);", "now + limits.settle;"),
-    of_policies("sizes are lawful", "launcher/plan.cpp",
-                "return size >= least && size <= most;", "return size >= 1 && size <= most;"),
+    of_policies("no busy waiting", "src/autoscaler/throughput.cpp",
+                "  return at > view.now ? at : never;\n", "  return at;\n"),
+    of_policies("sizes are lawful", "src/autoscaler/autoscaler.cpp",
+                "  limits_.sizes.clear();\n", ""),
+    of_policies("rounds make sense", "src/autoscaler/samples.cpp",
+                "  if (world.step_time <= Duration::zero()) return {};", "  //"),
+    of_policies("figures are numbers", "src/autoscaler/goodput.cpp",
+                "if (std::isinf(scale)) return", "if (scale < 0) return"),
     of_policies("no host that is gone", "src/job/pool.cpp",
                 "{ slots_ = std::move(slots); }",
                 "{\n  if (slots.size() >= slots_.size()) slots_ = std::move(slots);\n}"),
