@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/rng.hpp"
@@ -57,7 +58,7 @@ std::string draw_law(const std::set<int>& sizes, Rng& rng) {
 std::string draw_curve(Rng& rng) {
   const auto sizes = draw_sizes(rng);
   const bool law = rng.chance(0.4);
-  std::string text = fmt::format("samples: {:.0f}\n", between(rng, 1, 1e9));
+  std::string text = fmt::format("samples: {:.0f}\n", between(rng, 1000, 1e9));
   const bool batch = law || rng.chance(0.7);
   if (batch) text += fmt::format("batch: {}\n", 1 + rng.below(256));
   if (batch && rng.chance(0.5)) text += fmt::format("max-batch: {}\n", 1 + rng.below(8192));
@@ -141,6 +142,18 @@ std::string command(const simulate::Conditions& conditions, const simulate::Ques
   return text;
 }
 
+std::string story(const simulate::Outcome& outcome) {
+  std::multimap<Time, std::string> lines;
+  for (const simulate::Note& note : outcome.notes) lines.emplace(note.at, note.text);
+  for (const simulate::Moved& move : outcome.moves)
+    lines.emplace(move.at, fmt::format("{} -> {}: {}", move.from, move.to, move.reason));
+  std::string text;
+  for (const auto& [at, line] : lines)
+    text += fmt::format("{:9.1f} s  {}\n", seconds(at - Time{}), line);
+  return text +
+         fmt::format("{:9.1f} s  ends at {}: {}", outcome.seconds, outcome.size, outcome.reason);
+}
+
 void check(const simulate::Outcome& out, const simulate::Curve& curve,
            const simulate::Conditions& conditions) {
   const auto& sizes = curve.sizes();
@@ -174,15 +187,7 @@ void play_simulation(std::uint64_t seed, const Tell& tell) {
     tell(fmt::format("seed {}, of this curve:\n{}{}", seed, text, command(conditions, question)));
   const auto outcome = simulate::what_if(*curve, conditions, question);
   require(outcome.has_value(), "a simulation ends", outcome ? "" : outcome.error().text);
-  if (tell) {
-    for (const simulate::Note& note : outcome->notes)
-      tell(fmt::format("{:9.1f} s  {}", seconds(note.at - Time{}), note.text));
-    for (const simulate::Moved& move : outcome->moves)
-      tell(fmt::format("{:9.1f} s  {} -> {}: {}", seconds(move.at - Time{}), move.from, move.to,
-                       move.reason));
-    tell(
-        fmt::format("{:9.1f} s  ends at {}: {}", outcome->seconds, outcome->size, outcome->reason));
-  }
+  if (tell) tell(story(*outcome));
   check(*outcome, *curve, conditions);
 }
 

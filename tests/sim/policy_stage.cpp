@@ -152,7 +152,8 @@ void Stage::decide() {
   if (members_.empty() || now_ < scaler_.wake_at()) return;
   scaler_.progress(setting_.tells_work ? std::optional(left_) : std::nullopt);
   const autoscaler::Decision made = scaler_.decide(now_);
-  say("{}: {}", autoscaler::to_text(made.action), made.reason);
+  if (std::exchange(last_reason_, made.reason) != made.reason)
+    say("{}: {}", autoscaler::to_text(made.action), made.reason);
   check(made);
   if (auto question = scaler_.question()) {
     check_question(*question);
@@ -245,7 +246,8 @@ void Stage::form(std::vector<WorkerId> members) {
   const std::int64_t batch = scaler_.plan(size(), {}).global_batch;
   const autoscaler::BatchPlan plan = scaler_.plan(size(), shares_.weights(batch, with_types));
   say("world {} of {}: workers {}, batch {}, shares {}", generation_.value, size(), names(members_),
-      plan.global_batch, fmt::join(plan.weights, " "));
+      plan.global_batch,
+      plan.weights.empty() ? "equal" : fmt::format("{}", fmt::join(plan.weights, " ")));
   check(plan, size());
   global_batch_ = plan.global_batch;
   const double all = std::accumulate(plan.weights.begin(), plan.weights.end(), 0.0);

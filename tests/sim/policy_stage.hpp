@@ -137,6 +137,7 @@ class Stage {
   Time quiet_since_{};
   bool lost_ = false;  // the last member, and the state with it
   double spent_ = 0;
+  std::string last_reason_;
   std::optional<autoscaler::Question> asked_;
 };
 
