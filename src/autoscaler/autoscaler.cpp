@@ -101,10 +101,15 @@ Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
     : policy_(std::move(policy)), rule_(sound(options.batch)), limits_(std::move(options.limits)) {
   std::vector<Offer> offers;
   for (const int size : limits_.sizes) offers.push_back({.size = size});
-  offers_changed(std::move(offers));
+  set_offers(std::move(offers));
 }
 
-void Autoscaler::offers_changed(std::vector<Offer> offers) {
+void Autoscaler::offers_changed(std::vector<Offer> offers, Time now) {
+  count_money(now);  // at the prices up to now
+  set_offers(std::move(offers));
+}
+
+void Autoscaler::set_offers(std::vector<Offer> offers) {
   std::erase_if(offers, [&](const Offer& offer) {
     return offer.size < limits_.min || offer.size > limits_.max;
   });

@@ -36,7 +36,7 @@ Course::Course(const Curve& curve, const Conditions& conditions, const Question&
       site_(curve.hosts(), conditions.price) {}
 
 Outcome Course::run(int start) {
-  scaler_.offers_changed(site_.offers(curve_.sizes()));
+  scaler_.offers_changed(site_.offers(curve_.sizes()), now_);
   target_ = entered_ = start;
   for (const WorkerId worker : site_.start(start, now_)) site_.ready(worker);
   site_.enter(*site_.proposal(start, now_));

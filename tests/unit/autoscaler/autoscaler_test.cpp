@@ -193,14 +193,15 @@ TEST_CASE("sizes that come and go") {
       make("fixed", 0, 2, 8, {1, 2, 4}), [](int k) { return 1000.0 * k; }, 2);
   job.run(1min);
   CHECK(job.path() == "4");
-  job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}});  // unordered, doubled, outside the limits
+  job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}},
+                            job.now);  // unordered, doubled, outside the limits
   job.run(1min);
   CHECK(job.path() == "4 8");
   job.lose_to(7);
-  job.scaler.offers_changed({{2}, {4}, {6}, {7}});
+  job.scaler.offers_changed({{2}, {4}, {6}, {7}}, job.now);
   job.run(1min);
   CHECK(job.size == 7);
-  job.scaler.offers_changed({{2}, {4}});
+  job.scaler.offers_changed({{2}, {4}}, job.now);
   job.run(1min);
   CHECK(job.size == 4);
 }
@@ -304,8 +305,18 @@ TEST_CASE("a price that is no number is none") {
   Autoscaler scaler = make("fixed", 0, 1, 4, {});
   constexpr double infinite = std::numeric_limits<double>::infinity();
   for (const double price : {infinite, -infinite, std::nan(""), 0.0, -1.0}) {
-    scaler.offers_changed({{.size = 4, .price = price}});
+    scaler.offers_changed({{.size = 4, .price = price}}, start);
     scaler.world_changed(Generation(1), 4, 0, start);
     CHECK(scaler.spent(start + 1h) == doctest::Approx(4));
   }
+}
+
+TEST_CASE("what was spent at former prices stays spent") {
+  Autoscaler scaler = make("fixed", 0, 1, 4, {});
+  scaler.offers_changed({{.size = 4, .price = 10}}, start);
+  scaler.world_changed(Generation(1), 4, 0, start);
+  CHECK(scaler.spent(start + 1h) == doctest::Approx(10));
+  scaler.offers_changed({{.size = 4, .price = 1}}, start + 1h);
+  CHECK(scaler.spent(start + 1h) == doctest::Approx(10));
+  CHECK(scaler.spent(start + 2h) == doctest::Approx(11));
 }
