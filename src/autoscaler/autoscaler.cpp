@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "autoscaler/exec.hpp"
@@ -97,13 +98,18 @@ Result<Autoscaler> Autoscaler::make(Options options) {
 }
 
 Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
-    : policy_(std::move(policy)), rule_(options.batch), limits_(std::move(options.limits)) {
+    : policy_(std::move(policy)), rule_(sound(options.batch)), limits_(std::move(options.limits)) {
   std::vector<Offer> offers;
   for (const int size : limits_.sizes) offers.push_back({.size = size});
-  offers_changed(std::move(offers));
+  set_offers(std::move(offers));
 }
 
-void Autoscaler::offers_changed(std::vector<Offer> offers) {
+void Autoscaler::offers_changed(std::vector<Offer> offers, Time now) {
+  count_money(now);  // at the prices up to now
+  set_offers(std::move(offers));
+}
+
+void Autoscaler::set_offers(std::vector<Offer> offers) {
   std::erase_if(offers, [&](const Offer& offer) {
     return offer.size < limits_.min || offer.size > limits_.max;
   });
@@ -112,7 +118,7 @@ void Autoscaler::offers_changed(std::vector<Offer> offers) {
   offers.erase(doubled.begin(), doubled.end());
   limits_.sizes.clear();
   for (Offer& offer : offers) {
-    if (!(offer.price > 0)) offer.price = offer.size;
+    if (!(offer.price > 0) || std::isinf(offer.price)) offer.price = offer.size;
     limits_.sizes.push_back(offer.size);
   }
   offers_ = std::move(offers);

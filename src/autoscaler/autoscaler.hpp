@@ -45,9 +45,9 @@ class Autoscaler {
   // ---- facts
   // Sizes that can be had now, in any order; those outside the limits are left out. One without a
   // price costs 1 per worker: money is then worker hours. The global batch is filled in here.
-  void offers_changed(std::vector<Offer> offers);
+  void offers_changed(std::vector<Offer> offers, Time now);
   // What the program said about its batch. Values given here replace the former rule.
-  void batch_rule_changed(const BatchRule& rule) { rule_ = rule; }
+  void batch_rule_changed(const BatchRule& rule) { rule_ = sound(rule); }
   void progress(std::optional<std::int64_t> samples_left);
   // Again, before the first has ended, is still one change.
   void change_started(Time now);
@@ -94,6 +94,7 @@ class Autoscaler {
   Snapshot snapshot(Time now) const;
   BatchRule rule() const;
   std::int64_t chosen_batch(int size) const;
+  void set_offers(std::vector<Offer> offers);
   void count_money(Time now);
   void hear(const std::optional<Noise>& noise);
 

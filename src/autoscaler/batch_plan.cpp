@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -23,9 +22,9 @@ constexpr std::array<std::pair<std::string_view, LrRule>, 4> lr_rules{
      {"adascale", LrRule::adascale}}};
 
 std::int64_t global_batch(const BatchRule& rule, int size) {
-  if (rule.batch == 0) return rule.max_batch;
-  const std::int64_t cap =
-      rule.max_batch > 0 ? rule.max_batch : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t named = std::min(rule.max_batch, most_global_batch);
+  if (rule.batch == 0) return named;
+  const std::int64_t cap = named > 0 ? named : most_global_batch;
   // Written as a division, so that an absurd b cannot overflow.
   return rule.batch > cap / size ? cap : rule.batch * size;
 }
@@ -69,6 +68,12 @@ std::string_view to_text(LrRule rule) {
   for (const auto& [name, known] : lr_rules)
     if (rule == known) return name;
   return "none";
+}
+
+BatchRule sound(BatchRule rule) {
+  for (std::int64_t* batch : {&rule.max_batch, &rule.batch, &rule.base_batch})
+    *batch = std::max<std::int64_t>(*batch, 0);
+  return rule;
 }
 
 BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights) {

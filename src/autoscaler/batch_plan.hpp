@@ -23,6 +23,9 @@ enum class LrRule { none, linear, sqrt, adascale };
 Result<LrRule> parse_lr_rule(std::string_view name);
 std::string_view to_text(LrRule rule);
 
+// Beyond it workers refuse to split a step (worker/shares.hpp), and sums of samples could overflow.
+inline constexpr std::int64_t most_global_batch = std::int64_t{1} << 40;
+
 // All batches in samples; 0 is "not said".
 struct BatchRule {
   std::int64_t max_batch = 0;   // B: largest global batch
@@ -41,8 +44,11 @@ struct BatchPlan {
   bool adascale = false;          // the factor follows that noise, and lr_factor is only its begin
 };
 
+// What a program has said of its batch comes from another process: below 0 it has said nothing.
+BatchRule sound(BatchRule rule);
+
 // `weights` are one per rank, or none; one that is 0 is an empty share, and not all are. Without a
-// base batch the factor is 1.
+// base batch the factor is 1. The global batch is never more than most_global_batch.
 BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights);
 
 }  // namespace elasticrun::autoscaler

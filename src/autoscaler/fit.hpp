@@ -119,8 +119,8 @@ class Fit final : public Policy {
   bool limited_;
 
   std::map<Setting, Known> known_;
-  Setting settled_;  // where the last search ended, 0: none has
-  int times_ = 0;    // searches in a row that ended there
+  Setting settled_;  // where it last came to rest, 0: nowhere yet; judged_ is of that place
+  int times_ = 0;    // searches in a row that ended where the one before did
   bool searching_ = true;
   std::size_t batches_ = 0;         // that the largest size could have
   int judged_rounds_ = 0;           // of this visit, when it last settled

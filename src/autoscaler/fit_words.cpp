@@ -70,10 +70,9 @@ Decision Fit::go_back(const View& view, const Promise& here, const Promise& best
 }
 
 Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
-  if (searching_) {
-    times_ = settled_ == here.setting ? times_ + 1 : 1;
-    settled_ = here.setting;
-  }
+  if (searching_) times_ = settled_ == here.setting ? times_ + 1 : 1;
+  // Without a search, too: a loss may have led here, and what is judged now is of this place.
+  settled_ = here.setting;
   searching_ = false;
   drift_.clear();
   judged_rounds_ = known_.at(here.setting).visit.rounds;

@@ -27,7 +27,9 @@ class Goodput final : public Objective {
   std::string sense(const Snapshot& snapshot, const Limits& limits) const override {
     const std::string plain = plain_->sense(snapshot, limits);
     if (!known(snapshot)) return plain + ", for the noise of the gradients is not known yet";
-    return fmt::format("in goodput {} (noise scale {:.0f})", plain, snapshot.noise->scale());
+    const double scale = snapshot.noise->scale();
+    if (std::isinf(scale)) return fmt::format("in goodput {} (nothing but noise is seen)", plain);
+    return fmt::format("in goodput {} (noise scale {:.0f})", plain, scale);
   }
   bool chooses_batch() const override { return true; }
   // By steps of half a doubling: between two of them nothing is 5 % better that is better at all.

@@ -16,6 +16,8 @@ namespace {
 
 // How fast worth falls beyond a limit.
 constexpr double strictness = 20;
+// Further beyond it nothing differs any more: a worth of 0 could be compared with none.
+constexpr double least_ratio = 1e-12;
 // Of what was allowed at first: who is past a limit still has an order among the sizes.
 constexpr double least_left = 0.01;
 // Where the utility at stake is much larger than the costs, one percent of it counts instead; and
@@ -104,7 +106,7 @@ class Utility final : public OfRest {
 // What is wanted little of, and what has a limit.
 double within(double wanted, double limited, double allowed, bool here) {
   const double needed = limited * (1 + (here ? margin / 2 : margin));
-  return std::pow(std::min(1.0, allowed / needed), strictness) / wanted;
+  return std::pow(std::clamp(allowed / needed, least_ratio, 1.0), strictness) / wanted;
 }
 
 class Deadline final : public OfRest {

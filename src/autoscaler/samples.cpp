@@ -11,10 +11,21 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
+// Of one report. A step that takes a year would have been given up long ago.
+constexpr double most_steps = 1e12;
+constexpr double most_samples = 1e15;
+constexpr Duration most_time = std::chrono::hours(24 * 365);
+
 // A worker that has reported so often in one round has waited long enough for the silent ones.
 constexpr std::int64_t patience = 3;
 
 }  // namespace
+
+bool implausible(const WorkerSample& sample) {
+  return static_cast<double>(sample.steps) > most_steps ||
+         static_cast<double>(sample.samples) > most_samples || sample.wall > most_time ||
+         sample.compute > most_time;
+}
 
 void Window::world_changed(Generation generation, int size, std::int64_t global_batch) {
   ER_CHECK(size > 0 && global_batch >= 0);
@@ -50,14 +61,15 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
   if (changing_ || size_ == 0 || sample.generation != generation_) return {};
   if (sample.steps <= 0 || sample.samples < 0) return {};
   if (sample.wall <= Duration::zero() || sample.compute < Duration::zero()) return {};
+  if (implausible(sample)) return {};
   // The first report after a change covers the first step, which allocates, connects, warms up.
   if (primed_.insert(sample.worker).second) return {};
   Sum& sum = round_[sample.worker];
   ++sum.reports;
-  sum.steps += sample.steps;
-  sum.samples += sample.samples;
-  sum.wall += sample.wall;
-  sum.compute += sample.compute;
+  sum.steps += static_cast<double>(sample.steps);
+  sum.samples += static_cast<double>(sample.samples);
+  sum.wall_ns += static_cast<double>(sample.wall.count());
+  sum.compute_ns += static_cast<double>(sample.compute.count());
   if (!round_is_whole(sum)) return {};
   return close_round(sample.step, now);
 }
@@ -70,14 +82,13 @@ bool Window::round_is_whole(const Sum& latest) const {
 std::optional<WorldSample> Window::close_round(Step step, Time now) {
   std::vector<double> step_times;  // seconds
   std::vector<double> compute_times;
-  std::vector<std::int64_t> steps;
+  std::vector<double> steps;
   double batch = 0;
   for (const auto& [worker, sum] : round_) {
-    const auto count = static_cast<double>(sum.steps);
-    step_times.push_back(seconds(sum.wall) / count);
-    compute_times.push_back(seconds(sum.compute) / count);
+    step_times.push_back(sum.wall_ns / 1e9 / sum.steps);
+    compute_times.push_back(sum.compute_ns / 1e9 / sum.steps);
     steps.push_back(sum.steps);
-    batch += static_cast<double>(sum.samples) / count;
+    batch += sum.samples / sum.steps;
   }
   const auto reported = static_cast<int>(round_.size());
   round_.clear();
@@ -87,13 +98,14 @@ std::optional<WorldSample> Window::close_round(Step step, Time now) {
 
   WorldSample world{.generation = generation_, .step = step, .size = size_, .batch = batch};
   const double step_time = median(std::move(step_times));
-  world.steps = median(std::move(steps));
+  world.steps = std::llround(std::min(median(std::move(steps)), most_steps));
   world.samples_per_s = batch / step_time;
   world.step_time = Duration(std::llround(step_time * 1e9));
   const auto [least, most] = std::ranges::minmax(compute_times);
   world.least_compute = Duration(std::llround(least * 1e9));
   world.most_compute = Duration(std::llround(most * 1e9));
   world.compute_time = Duration(std::llround(median(std::move(compute_times)) * 1e9));
+  if (world.step_time <= Duration::zero()) return {};  // steps of less than a nanosecond
 
   keep(world, now);
   return world;

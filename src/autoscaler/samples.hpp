@@ -40,6 +40,10 @@ struct WorkerSample {
   std::optional<Noise> noise = {};  // of the gradients, as far as this worker tells
 };
 
+// Nobody's figures between two reports, but those of a counter that overflowed or of a clock that
+// jumped: who adds such reports up would overflow, too.
+bool implausible(const WorkerSample& sample);
+
 // One round, put together.
 struct WorldSample {
   Generation generation;
@@ -96,12 +100,13 @@ class Window {
   std::vector<Measure> curve() const;
 
  private:
+  // Whole numbers up to 2^53 are exact here, and a sum over any time does not overflow.
   struct Sum {
     std::int64_t reports = 0;
-    std::int64_t steps = 0;
-    std::int64_t samples = 0;
-    Duration wall{};
-    Duration compute{};
+    double steps = 0;
+    double samples = 0;
+    double wall_ns = 0;
+    double compute_ns = 0;
   };
   struct Visit {
     std::deque<double> rates;  // samples/s, one per round, the last `capacity`

@@ -137,7 +137,7 @@ void Shares::observe(const WorkerSample& sample) {
   if (found == paces_.end() || sample.generation != generation_ || sample.steps <= 0) return;
   Pace& pace = found->second;
   if (!std::exchange(pace.primed, true)) return;
-  if (sample.samples <= 0 || sample.compute <= Duration::zero()) return;
+  if (sample.samples <= 0 || sample.compute <= Duration::zero() || implausible(sample)) return;
   pace.reports.push_back(seconds(sample.compute) / static_cast<double>(sample.samples));
   if (pace.reports.size() > most_reports) pace.reports.pop_front();
   pace.steps += sample.steps;

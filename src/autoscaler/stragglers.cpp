@@ -34,6 +34,7 @@ void Stragglers::observe(const WorkerSample& sample, Time now) {
   const auto found = members_.find(sample.worker);
   if (found == members_.end() || sample.generation != generation_) return;
   if (sample.steps <= 0 || sample.samples <= 0 || sample.compute <= Duration::zero()) return;
+  if (implausible(sample)) return;
   Member& member = found->second;
   member.speed = static_cast<double>(sample.samples) / seconds(sample.compute);
   member.steps += sample.steps;

@@ -198,7 +198,10 @@ std::string Throughput::pair_text(Pair pair, const Limits& limits) const {
 Time Throughput::next_retry(const View& view) const {
   const int here = view.snapshot.size;
   const auto found = judged_.find({here, above(view.limits, here)});
-  return found == judged_.end() ? never : expires(found->second, view.limits);
+  if (found == judged_.end()) return never;
+  // One that is over already waits for reports, not for time.
+  const Time at = expires(found->second, view.limits);
+  return at > view.now ? at : never;
 }
 
 std::string Throughput::move_text(const View& view, const Walk& walk, const Measure& here) const {

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "base/time.hpp"
@@ -35,6 +37,11 @@ CLI::Option* add_time(CLI::App& app, const std::string& name, Duration& value,
       ->default_str(to_text(value));
 }
 
+// "nan" and "inf" are read as numbers, and no comparison refuses the one.
+std::string finite(const std::string& text) {
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "'" + text + "' is no number";
+}
+
 // "30s", or "15s:31s" for anything between.
 void add_span(CLI::App& app, const std::string& name, simulate::Span& value,
               const std::string& help) {
@@ -56,8 +63,14 @@ void add_span(CLI::App& app, const std::string& name, simulate::Span& value,
                     (value.low < value.high ? " to " + to_text(value.high) : ""));
 }
 
+// Of each host; one every millisecond leaves no job to simulate.
+constexpr double most_per_hour = 3.6e6;
+
 void add_rate(CLI::App& app, const std::string& name, double& value, const std::string& help) {
-  app.add_option(name, value, help)->type_name("X")->check(CLI::NonNegativeNumber);
+  app.add_option(name, value, help)
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::Range(0.0, most_per_hour));
 }
 
 job::StragglerAction straggler_action(const std::string& name) {
@@ -81,6 +94,7 @@ void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
   add_rate(app, "--slow-hosts", conditions.slow_per_hour, "slow phases of each host, per hour");
   app.add_option("--slow-speed", conditions.slow_speed, "of a slow host, of its own")
       ->type_name("X")
+      ->check(finite)
       ->check(CLI::Range(0.01, 1.0));
   add_time(app, "--slow-time", conditions.slow_time, "of a slow phase, in the mean");
   app.add_option_function<std::string>(
@@ -104,10 +118,12 @@ void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
 void add_aims(CLI::App& app, double& price, autoscaler::Aims& aims) {
   app.add_option("--price", price, "of a worker per hour, where its host has none")
       ->type_name("X")
+      ->check(finite)
       ->check(CLI::PositiveNumber);
   add_time(app, "--deadline", aims.deadline, "the whole job is to take less")->default_str("");
   app.add_option("--budget", aims.budget, "the whole job is to cost less")
       ->type_name("MONEY")
+      ->check(finite)
       ->check(CLI::PositiveNumber)
       ->default_str("");
   app.add_option_function<std::string>(
@@ -125,6 +141,7 @@ void add_min_gain(CLI::App& app, double& min_gain) {
   app.add_option("--min-gain", min_gain,
                  "what an added worker has to bring, as a share of a present one")
       ->type_name("X")
+      ->check(finite)
       ->check(CLI::Range(0.0, 1.0));
 }
 
@@ -140,6 +157,7 @@ void declare(CLI::App& app, PlanCommand& command) {
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--samples", command.samples, "of the job; default as many as that run had")
       ->type_name("N")
+      ->check(finite)
       ->check(CLI::Range(1.0, 1e15));
   add_aims(app, command.price, command.aims);
   add_min_gain(app, command.min_gain);
@@ -161,6 +179,7 @@ void declare(CLI::App& app, SimulateCommand& command) {
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--noise", conditions.noise, "standard deviation of a step's time, 0.2 is 20 %")
       ->type_name("X")
+      ->check(finite)
       ->check(CLI::Range(0.0, 10.0));
   add_span(app, "--start-time", conditions.start, "a worker needs until it is ready");
   add_time(app, "--idle", conditions.idle, "nobody trains at a planned change");

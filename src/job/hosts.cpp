@@ -12,9 +12,9 @@ namespace elasticrun::job {
 
 void Supervisor::on(const SlotsChanged& changed, Time now) {
   pool_.set_slots(changed.slots);
-  scaler_.offers_changed(offers(
-      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start),
-      changed.slots, changed.prices, spec_.price));
+  const auto sizes =
+      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start);
+  scaler_.offers_changed(offers(sizes, changed.slots, changed.prices, spec_.price), now);
   const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);

@@ -1,6 +1,8 @@
 // Steps to samples (work.hpp).
 #include "job/work.hpp"
 
+#include <limits>
+
 namespace elasticrun::job {
 
 void Work::asked(const wire::TrainSpec& train) {
@@ -20,7 +22,7 @@ Work::Place Work::at(std::int64_t step) const {
   Place place = from_;
   if (train_.samples <= 0 || global_batch_ <= 0) return place;
   const auto steps_of = [&](std::int64_t samples) {
-    return (samples + global_batch_ - 1) / global_batch_;
+    return samples / global_batch_ + (samples % global_batch_ > 0 ? 1 : 0);
   };
   std::int64_t steps = step - from_.step;
   place.step = step;
@@ -38,8 +40,12 @@ Work::Place Work::at(std::int64_t step) const {
 std::optional<std::int64_t> Work::left() const {
   if (train_.samples <= 0 || train_.epochs <= 0 || global_batch_ <= 0) return {};
   const Place now = at(std::max(newest_.value, from_.step));
-  const std::int64_t used = now.epoch * train_.samples + now.cursor;
-  return std::max<std::int64_t>(train_.epochs * train_.samples - used, 0);
+  if (now.epoch >= train_.epochs) return 0;
+  const std::int64_t epochs = train_.epochs - now.epoch;
+  // Who trains until somebody stops it asks for more epochs than can be counted in samples.
+  constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+  if (epochs > endless / train_.samples) return endless;
+  return std::max<std::int64_t>(epochs * train_.samples - now.cursor, 0);
 }
 
 }  // namespace elasticrun::job

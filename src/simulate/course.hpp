@@ -1,6 +1,7 @@
 // One simulated job on its way (what_if.hpp): what is true now, and what happens to it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -19,7 +20,11 @@
 
 namespace elasticrun::simulate {
 
-inline Duration from_seconds(double s) { return Duration(std::llround(s * 1e9)); }
+// A step that never ends takes as long as no job does.
+inline Duration from_seconds(double s) {
+  constexpr double most = 1e9;
+  return Duration(std::llround(std::min(s, most) * 1e9));
+}
 
 class Course {
  public:

@@ -36,7 +36,7 @@ Course::Course(const Curve& curve, const Conditions& conditions, const Question&
       site_(curve.hosts(), conditions.price) {}
 
 Outcome Course::run(int start) {
-  scaler_.offers_changed(site_.offers(curve_.sizes()));
+  scaler_.offers_changed(site_.offers(curve_.sizes()), now_);
   target_ = entered_ = start;
   for (const WorkerId worker : site_.start(start, now_)) site_.ready(worker);
   site_.enter(*site_.proposal(start, now_));
@@ -47,7 +47,7 @@ Outcome Course::run(int start) {
   while (goes_on()) {
     round();
     while (goes_on() && queue_.next_at() <= now_) queue_.run_next();
-    watch();
+    if (goes_on()) watch();  // with the last host its members are gone
     if (!unsettled_ && goes_on() && now_ >= scaler_.wake_at()) decide();
     if (goes_on()) staff();
   }

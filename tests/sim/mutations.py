@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plants one mistake at a time in a copy of the cores; the simulator must catch each.
+"""Plants one mistake at a time in a copy of the cores; the simulator or the cases of the policies
+must catch it.
 
 Every invariant has a mutation that breaks it. A rule that no mutation can break checks nothing, and
 a mutation that nothing catches shows a hole. Each runs in a copy of the tree, built beside it.
@@ -21,12 +22,18 @@ SOURCES = ["CMakeLists.txt", "src", "launcher", "rendezvous", "worker", "scripts
 
 
 class Mutation(NamedTuple):
-    """What is planted: `new` in place of `old`, which stands once in `file`."""
+    """What is planted: `new` in place of `old`, which stands once in `file`; who is to see it."""
 
     rule: str
     file: str
     old: str
     new: str
+    program: str = "simulate"
+
+
+def of_policies(rule: str, file: str, old: str, new: str) -> Mutation:
+    """One that policies.cpp must catch."""
+    return Mutation(rule, file, old, new, "policies")
 
 
 MUTATIONS = [
@@ -99,6 +106,27 @@ MUTATIONS = [
     Mutation("no busy waiting", "src/job/ending.cpp",
              "  const bool waits = phase_ == Phase::starting || phase_ == Phase::short_of;\n",
              "  const bool waits = true;\n"),
+    # ---- who chooses a size
+    of_policies("sizes are lawful", "src/autoscaler/fit_words.cpp",
+                "  settled_ = here.setting;\n  searching_ = false;\n",
+                "  if (std::exchange(searching_, false)) settled_ = here.setting;\n"),
+    of_policies("no internal error", "src/autoscaler/batch_plan.cpp",
+                "    *batch = std::max<std::int64_t>(*batch, 0);\n", "    (void)batch;\n"),
+    of_policies("one change at a time", "src/autoscaler/autoscaler.cpp",
+                '  if (changing_) return decision(size_, size_, "a change is under way");\n', ""),
+    of_policies("changes keep their distance", "src/autoscaler/autoscaler.cpp",
+                "  if (now < settled) {\n", "  if (now < settled - limits_.settle / 4) {\n"),
+    of_policies("no busy waiting", "src/autoscaler/throughput.cpp",
+                "  return at > view.now ? at : never;\n", "  return at;\n"),
+    of_policies("sizes are lawful", "src/autoscaler/autoscaler.cpp",
+                "  limits_.sizes.clear();\n", ""),
+    of_policies("rounds make sense", "src/autoscaler/samples.cpp",
+                "  if (world.step_time <= Duration::zero()) return {};", "  //"),
+    of_policies("figures are numbers", "src/autoscaler/goodput.cpp",
+                "if (std::isinf(scale)) return", "if (scale < 0) return"),
+    of_policies("no host that is gone", "src/job/pool.cpp",
+                "{ slots_ = std::move(slots); }",
+                "{\n  if (slots.size() >= slots_.size()) slots_ = std::move(slots);\n}"),
 ]
 
 
@@ -118,30 +146,30 @@ def planted(mutation: Mutation, tree: Path) -> str:
     return text
 
 
-def build(folder: Path) -> bool:
-    """Builds the simulator alone; what it printed is shown when that fails."""
-    done = subprocess.run(["cmake", "--build", folder, "--target", "simulate"],
+def build(folder: Path, program: str) -> bool:
+    """Builds who is to see it, alone; what was printed is shown when that fails."""
+    done = subprocess.run(["cmake", "--build", folder, "--target", program],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(done.stdout[-3000:])
     return done.returncode == 0
 
 
-def broken_rules(folder: Path, seeds: int) -> dict[str, int]:
+def broken_rules(folder: Path, program: str, seeds: int) -> dict[str, int]:
     """The rules that broke over the seeds, with how often."""
-    done = subprocess.run([folder / "bin" / "simulate", "--rules", "1", str(seeds)],
+    done = subprocess.run([folder / "bin" / program, "--rules", "1", str(seeds)],
                           capture_output=True, text=True, check=False, timeout=1200)
     rules = {}
     for line in done.stdout.splitlines()[:-1]:
         name, count = line.rsplit(": ", 1)
         rules[name] = int(count)
     if done.returncode not in (0, 1):  # the mutation ran into a check of the cores
-        rules[f"the simulator ended with {done.returncode}"] = 1
+        rules[f"{program} ended with {done.returncode}"] = 1
     return rules
 
 
 def copy_tree(target: Path) -> None:
-    """The sources the simulator is built from."""
+    """The sources that both are built from."""
     for name in SOURCES:
         source = ROOT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
@@ -170,9 +198,9 @@ def main() -> int:
             if options.only not in mutation.rule:
                 continue
             text = planted(mutation, tree)
-            if not build(folder):
+            if not build(folder, mutation.program):
                 return 1
-            rules = broken_rules(folder, options.seeds)
+            rules = broken_rules(folder, mutation.program, options.seeds)
             (tree / mutation.file).write_text(text)
             caught = mutation.rule in rules
             missed += not caught

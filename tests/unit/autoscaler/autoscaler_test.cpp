@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "fake_job.hpp"
@@ -191,14 +193,15 @@ TEST_CASE("sizes that come and go") {
       make("fixed", 0, 2, 8, {1, 2, 4}), [](int k) { return 1000.0 * k; }, 2);
   job.run(1min);
   CHECK(job.path() == "4");
-  job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}});  // unordered, doubled, outside the limits
+  job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}},
+                            job.now);  // unordered, doubled, outside the limits
   job.run(1min);
   CHECK(job.path() == "4 8");
   job.lose_to(7);
-  job.scaler.offers_changed({{2}, {4}, {6}, {7}});
+  job.scaler.offers_changed({{2}, {4}, {6}, {7}}, job.now);
   job.run(1min);
   CHECK(job.size == 7);
-  job.scaler.offers_changed({{2}, {4}});
+  job.scaler.offers_changed({{2}, {4}}, job.now);
   job.run(1min);
   CHECK(job.size == 4);
 }
@@ -257,6 +260,7 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
       if (rng.chance(0.3)) job.lose_to(std::max(1, job.size - 1));
       if (rng.chance(0.2)) rates[job.size] *= 0.5 + rng.uniform();
     }
+    CHECK(job.at_once == 0);
     CHECK((job.answers_followed > 0) == (policy == "exec:any"));
     for (std::size_t i = 0; i < job.moves.size(); ++i) {
       const FakeJob::Move& move = job.moves[i];
@@ -270,4 +274,49 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
       CHECK(reason.find('\n') == std::string::npos);
     }
   }
+}
+
+TEST_CASE("what a program says of its batch may be anything") {
+  constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+  struct Case {
+    BatchRule said;
+    std::int64_t of_four;  // workers
+  };
+  const Case cases[] = {{{.batch = 8}, 32},
+                        {{.batch = -8}, 0},
+                        {{.batch = 8, .base_batch = -1}, 32},
+                        {{.max_batch = -1, .batch = 8}, 32},
+                        {{.batch = huge}, most_global_batch},
+                        {{.max_batch = huge}, most_global_batch},
+                        {{.max_batch = huge, .batch = huge / 2}, most_global_batch}};
+  for (const Case& c : cases) {
+    CAPTURE(c.said.batch);
+    Autoscaler scaler = make("fit", 0, 1, 16, {2, 4});
+    scaler.batch_rule_changed(c.said);
+    const BatchPlan plan = scaler.plan(4, {});
+    CHECK(plan.global_batch == c.of_four);
+    CHECK(plan.lr_factor == 1);
+    scaler.world_changed(Generation(1), 4, plan.global_batch, start);
+    CHECK(scaler.decide(start + 10s).action == Action::stay);
+  }
+}
+
+TEST_CASE("a price that is no number is none") {
+  Autoscaler scaler = make("fixed", 0, 1, 4, {});
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  for (const double price : {infinite, -infinite, std::nan(""), 0.0, -1.0}) {
+    scaler.offers_changed({{.size = 4, .price = price}}, start);
+    scaler.world_changed(Generation(1), 4, 0, start);
+    CHECK(scaler.spent(start + 1h) == doctest::Approx(4));
+  }
+}
+
+TEST_CASE("what was spent at former prices stays spent") {
+  Autoscaler scaler = make("fixed", 0, 1, 4, {});
+  scaler.offers_changed({{.size = 4, .price = 10}}, start);
+  scaler.world_changed(Generation(1), 4, 0, start);
+  CHECK(scaler.spent(start + 1h) == doctest::Approx(10));
+  scaler.offers_changed({{.size = 4, .price = 1}}, start + 1h);
+  CHECK(scaler.spent(start + 1h) == doctest::Approx(10));
+  CHECK(scaler.spent(start + 2h) == doctest::Approx(11));
 }

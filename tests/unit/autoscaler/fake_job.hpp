@@ -42,6 +42,7 @@ class FakeJob {
       if (left && !work()) return;
       if (now < scaler.wake_at()) continue;
       const Decision made = scaler.decide(now);
+      if (scaler.wake_at() <= now) ++at_once;
       if (made.forecast && (forecasts.empty() || forecasts.back().met != made.forecast->met))
         forecasts.push_back(*made.forecast);
       if (const auto question = scaler.question())
@@ -88,6 +89,7 @@ class FakeJob {
   std::function<bool(int)> can_have = [](int) { return true; };
   std::function<Advice(const Question&)> answer = [](const Question&) { return Advice{}; };
   int answers_followed = 0;
+  int at_once = 0;  // decisions that are to be asked for again at the same moment, for ever
   Time now{};
   std::optional<double> left;  // samples of the job; it ends with them
   int size = 0;

@@ -186,3 +186,38 @@ TEST_CASE("noise: it ends near the best size, and stays there") {
   CAPTURE(runs);
   CHECK(good * 100 >= runs * 95);
 }
+
+TEST_CASE("what was judged at a size that a loss had led to is not said of another one") {
+  // Three workers are as good as four, but only four can be had: who has lost one stays at three.
+  const auto curve = [](int k) { return k < 3 ? 1000.0 * k : 4000.0 + 10 * k; };
+  FakeJob job(scaler({2, 4, 8}), curve, 4);
+  job.run(25min);
+  REQUIRE(job.size == 4);
+  const std::size_t before = job.moves.size();
+  // In the shortest stay it is judged once, on as many rounds as 4 is when it is asked about again.
+  for (const Duration stay : {10s, 11s, 15s, 120s}) {
+    CAPTURE(stay.count());
+    job.lose_to(3);
+    job.run(stay);
+    CHECK(job.reasons.back().starts_with("staying at 3: "));
+    job.lose_to(4);  // the host is back
+    job.run(2min);
+    CHECK(job.reasons.back().starts_with("staying at 4: "));
+  }
+  CHECK(job.moves.size() == before);
+}
+
+TEST_CASE("a drift is seen where the job rests, also when a loss has led it there") {
+  const auto curve = [](int k) { return k < 3 ? 1000.0 * k : 4000.0 + 10 * k; };
+  FakeJob job(scaler({2, 4, 8}), curve, 4);
+  job.run(25min);
+  job.lose_to(3);
+  job.run(2min);
+  REQUIRE(job.size == 3);
+  job.curve = [&](int k) { return curve(k) / 2; };
+  job.run(3min);
+  const bool drift = std::ranges::any_of(job.reasons, [](const std::string& reason) {
+    return reason.find("3 workers bring 2015 samples/s, no longer 4030") != std::string::npos;
+  });
+  CHECK(drift);
+}

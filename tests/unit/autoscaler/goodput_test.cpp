@@ -221,3 +221,9 @@ TEST_CASE("who measures the noise anew is not believed at once") {
   job.run(60min);
   CHECK(job.batch > 700);
 }
+
+TEST_CASE("a noise scale that is no number is told in words") {
+  const std::string plain = "in goodput at a weight of 0.10 on workers";
+  CHECK(goodput()->sense(with_noise(1, 192, 1000), {}) == plain + " (noise scale 192)");
+  CHECK(goodput()->sense(with_noise(0, 1, 1000), {}) == plain + " (nothing but noise is seen)");
+}

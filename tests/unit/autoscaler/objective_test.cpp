@@ -203,3 +203,16 @@ TEST_CASE("while nobody knows how much is left, all are the plain one") {
   CHECK(budget(5)->sense(seen, {}) ==
         "at a weight of 0.10 on workers, for nobody knows how much work is left");
 }
+
+TEST_CASE("however far beyond a limit, a size is worth something, and the better one more") {
+  const Snapshot seen = job(std::int64_t{1} << 62);
+  const auto fastest = deadline(1s);
+  const auto cheapest = budget(1e-6);
+  for (const Objective* objective : {fastest.get(), cheapest.get()}) {
+    const double slow = objective->worth(at(seen, 4, 1e-3), seen, {});
+    const double fast = objective->worth(at(seen, 4, 1), seen, {});
+    CHECK(slow > 0);
+    CHECK(fast > slow);
+    CHECK(std::isfinite(fast / slow));
+  }
+}

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "base/rng.hpp"
 
@@ -113,6 +114,48 @@ TEST_CASE("reports that do not count") {
   nothing.samples = 0;
   CHECK_FALSE(empty.add(nothing, start));
   CHECK(empty.curve().empty());
+}
+
+TEST_CASE("figures that nobody can have are no report") {
+  constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+  struct Case {
+    const char* what;
+    std::int64_t steps, samples, wall_ns, compute_ns;
+  };
+  const Case cases[] = {{"steps", huge, 250, 1'000'000'000, 1},
+                        {"samples", 10, huge, 1'000'000'000, 1},
+                        {"time", 10, 250, huge, 1},
+                        {"compute", 10, 250, 1'000'000'000, huge},
+                        {"all", huge, huge, huge, huge}};
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    WorkerSample odd = sample(2, 1);
+    odd.steps = c.steps;
+    odd.samples = c.samples;
+    odd.wall = Duration(c.wall_ns);
+    odd.compute = Duration(c.compute_ns);
+    CHECK(implausible(odd));
+    Window window = primed(2, 50);
+    for (int again = 0; again < 3; ++again) CHECK_FALSE(window.add(odd, start));
+    CHECK_FALSE(window.add(sample(2, 1), start));
+    const auto round = window.add(sample(1, 1), start);
+    REQUIRE(round);
+    CHECK(round->samples_per_s == doctest::Approx(500));
+  }
+  CHECK_FALSE(implausible(sample(1, 1)));
+}
+
+TEST_CASE("a step that takes no time is no round") {
+  Window window = primed(1, 25);
+  WorkerSample instant = sample(1, 1);
+  instant.steps = 1000;
+  instant.wall = Duration(1);
+  CHECK_FALSE(window.add(instant, start));
+  CHECK(window.curve().empty());
+  CHECK(window.add(sample(1, 1), start));
+  const Measure measure = window.curve().front();
+  CHECK(measure.compute_share == doctest::Approx(0.5));
+  CHECK(measure.all_samples_per_s == doctest::Approx(250));
 }
 
 TEST_CASE("a change is not measured, nor the first report after it") {

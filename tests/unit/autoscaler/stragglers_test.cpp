@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 using namespace elasticrun;
 using namespace elasticrun::autoscaler;
@@ -125,4 +126,17 @@ TEST_CASE("a new world keeps the scores of those who stay") {
   CHECK_FALSE(world.stragglers.score(World::id(1)).has_value());
   world.round();  // of the old world
   CHECK(*world.stragglers.score(World::id(2)) == before);
+}
+
+TEST_CASE("figures that nobody can have make no straggler") {
+  World world({100, 100, 100});
+  constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+  for (int again = 0; again < 20; ++again) {
+    world.round();
+    world.stragglers.observe({World::id(0), gen, Step(1), huge, 1, 1s, 1s}, world.now);
+    world.stragglers.observe({World::id(1), gen, Step(1), 1, huge, 1s, 1s}, world.now);
+    world.stragglers.observe({World::id(2), gen, Step(1), 1, 1, 1s, Duration(huge)}, world.now);
+    CHECK(world.found().empty());
+  }
+  CHECK(world.stragglers.score(World::id(2)) == doctest::Approx(1));
 }

@@ -248,3 +248,17 @@ TEST_CASE("hours of noise cost little") {
     CHECK(job.moves.size() <= 3 + 2 * 3);  // the walk, then the retries at 8
   }
 }
+
+TEST_CASE("a verdict that is over is not waited for, which would be for no time at all") {
+  // From 8 down to 2; after half an hour 4 is tried again, and is too close to 2 to judge, while
+  // what was known of 8 is as old.
+  const auto close = [](int k) { return k < 8 ? 1200.0 * (1 + 0.095 * (k - 2) / 2) : 900.0; };
+  FakeJob job(scaler({2, 4, 8}), close, 8);
+  job.run(25min);
+  REQUIRE(job.path() == "4 2");
+  job.run(10min);
+  CHECK(job.path() == "4 2 4 2");
+  CHECK(std::ranges::count(job.reasons,
+                           "2 and 4 workers are too close to judge yet: measuring on") > 1);
+  CHECK(job.at_once == 0);
+}

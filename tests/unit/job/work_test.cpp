@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 using namespace elasticrun;
 using namespace elasticrun::job;
 
@@ -75,4 +77,25 @@ TEST_CASE("work: a loop of its own says nothing") {
   work.asked(train(1, 0, 0));
   work.world_changed(Step(0), 50);
   CHECK_FALSE(work.left());
+}
+
+TEST_CASE("work: who trains until somebody stops it has work left for ever") {
+  constexpr auto endless = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // that a worker may ask for
+  struct Case {
+    std::int64_t samples;
+    std::int64_t epochs;
+    std::int64_t batch;
+  };
+  for (const Case& c : {Case{10'000'000, most, 64},
+                        {most, most, 64},
+                        {endless, endless, most},
+                        {64, endless, 64}}) {
+    CAPTURE(c.samples);
+    Work work;
+    work.asked(train(1, c.samples, c.epochs));
+    work.world_changed(Step(0), c.batch);
+    work.committed(Step(10));
+    CHECK(work.left() > endless / 2);
+  }
 }

@@ -152,3 +152,35 @@ TEST_CASE("what befalls hosts is the same for two policies") {
   REQUIRE_FALSE(other.notes.empty());
   CHECK(one.notes.front().text == other.notes.front().text);
 }
+
+TEST_CASE("a job that loses its last host ends, whatever else befalls it") {
+  Conditions harsh = a_day;
+  harsh.noise = 0.2;
+  harsh.slow_per_hour = 0.5;
+  harsh.report = 20s;
+  harsh.limit = 3h;
+  const Curve on = Curve::parse(
+                       "samples: 10000000\ncolumns: size seconds\n1 86956\n2 47619\n4 25252\n"
+                       "10 11086\n20 5945\n30 4355\n40 3465\n49 3100\n",
+                       "one worker a host")
+                       .value();
+  int lost = 0;
+  for (const char* policy : {"fixed", "throughput", "fit"})
+    for (const bool noticed : {false, true})
+      for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        CAPTURE(policy);
+        CAPTURE(seed);
+        Conditions conditions = harsh;
+        (noticed ? conditions.revoked_per_hour : conditions.failures_per_hour) = 0.5;
+        if (noticed) conditions.notice = 30s;
+        Question question;
+        question.policy = policy;
+        question.start = 1;
+        question.seed = seed;
+        const Outcome outcome = what_if(on, conditions, question).value();
+        CHECK((outcome.done || outcome.size == 0 || outcome.seconds >= 3 * 3600));
+        lost += outcome.size == 0;
+        if (outcome.size == 0) CHECK(outcome.reason == "state lost: the last host was lost");
+      }
+  CHECK(lost > 30);
+}

@@ -231,3 +231,15 @@ TEST_CASE("an advisor is asked, and its first mistake ends it") {
   CHECK(what_if(two(), {}, question).error().text ==
         "--policy exec:./policy.sh: nobody runs its program here");
 }
+
+TEST_CASE("steps that never end are cut off") {
+  const Curve slow =
+      Curve::parse("samples: 100\nmax-batch: 10\ncolumns: size samples/s\n1 1e-300\n2 1e-299\n",
+                   "slow")
+          .value();
+  Question question;
+  question.policy = "throughput";
+  const Outcome outcome = what_if(slow, {.limit = 1h}, question).value();
+  CHECK_FALSE(outcome.done);
+  CHECK(outcome.seconds >= 3600);
+}
