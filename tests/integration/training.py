@@ -17,6 +17,12 @@ LINEAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lineage.py")
 BATCH = 128
 
 
+def accuracies(out: str) -> dict[int, float]:
+    """By epoch; the last word on it, for a world that finds itself at its end says it again."""
+    said = re.findall(r"epoch (\d+): .* test accuracy ([0-9.]+) %", out)
+    return {int(epoch): float(text) for epoch, text in said}
+
+
 class Training(Job):
     """The example on slots that a host file names; `record` is the prefix of its records. `where`
     is the flag that leads to the file."""
@@ -62,8 +68,8 @@ class Training(Job):
             return None
         return until(f"rank {rank}", look, 30)
 
-    def accuracies(self) -> list[float]:
-        return [float(text) for text in re.findall(r"test accuracy ([0-9.]+) %", self.out())]
+    def accuracies(self) -> dict[int, float]:
+        return accuracies(self.out())
 
     def unexpected_ends(self) -> list[int]:
         """pids of workers whose end was no part of a plan."""
