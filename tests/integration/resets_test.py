@@ -141,9 +141,9 @@ class StoppedAway(unittest.TestCase):
             self.assertLessEqual(max(last), forced["step"])
             step = job.progress()
             until("the others go on", lambda: job.progress() > step, PATIENCE)
+            ended = [*agents_above(workers), *(one.pid for one in workers)]
             for pid in agents:
                 kill(pid, signal.SIGCONT)
-            ended = [*agents_above(workers), *(one.pid for one in workers)]
             until("what was stopped has ended", lambda: not any(map(lives, ended)), PATIENCE)
             self.assertEqual(committed(), last)
             self.assertLessEqual({one["pid"] for one in staying}, set(job.workers().values()))
