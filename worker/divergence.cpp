@@ -55,6 +55,8 @@ void Divergence::tell(Group& group) {
   presence_.gate().update(
       [&](Member& member) { member.diverged(odd.value_or(std::vector<int>()), where, mixed); });
   if (mixed) return comparison_.stop(presence_.generation());
+  // The first to break would have the others aborted, before the odd one has forgotten its state.
+  group.barrier();
   throw GroupBroken(fmt::format("the members' state differs in {}", where));
 }
 
