@@ -12,6 +12,7 @@ void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) 
   worker.generation = sample.generation;
   worker.phase = sample.phase == "reduce"                               ? Phase::reducing
                  : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
+                 : sample.phase == "epoch"                              ? Phase::in_on_epoch
                                                                         : Phase::elsewhere;
   worker.phase_since = now - Duration(sample.waiting_ns);
   worker.lost_link = sample.lost_link;
@@ -49,10 +50,10 @@ void Liveness::stood_still(Duration time, Time now) {
 std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   check_hosts(now, verdicts);
-  bool somebody_busy = false;
+  bool waited_for = false;  // somebody, by those in a reduction
   std::erase_if(workers_, [&](const auto& entry) {
     const auto& [id, worker] = entry;
-    somebody_busy |= worker.phase == Phase::busy;
+    waited_for |= worker.phase == Phase::busy || worker.phase == Phase::in_on_epoch;
     const bool silent = now >= worker.heard + options_.worker_timeout;
     const bool hung = worker.phase == Phase::busy && now >= worker.phase_since + options_.hung;
     if (silent)
@@ -63,7 +64,7 @@ std::vector<Verdict> Liveness::check(Time now) {
           id, fmt::format("one step took longer than --hung {}", to_text(options_.hung))});
     return silent || hung;
   });
-  if (somebody_busy) return verdicts;
+  if (waited_for) return verdicts;
   for (auto& [id, worker] : workers_) {
     if (worker.phase != Phase::reducing) continue;
     const bool hung = now >= worker.phase_since + options_.hung;

@@ -4,8 +4,9 @@
 // silent library under a live agent blames the worker (stopped, swapped out). A worker that says it
 // has been computing for longer than --hung blames its program; one that has been reducing that
 // long blames nobody by itself, so its group is broken and formed anew: sooner where a link is
-// known to lose what is sent, since no patience helps against that. A phi-accrual detector would
-// adapt to jitter; plain limits are what a person can put in a table and reason about.
+// known to lose what is sent, since no patience helps against that. While somebody is in the
+// program's on_epoch the others wait for it in a reduction, and rightly so. A phi-accrual detector
+// would adapt to jitter; plain limits are what a person can put in a table and reason about.
 #pragma once
 
 #include <map>
@@ -65,7 +66,7 @@ class Liveness {
   Time wake_at() const;
 
  private:
-  enum class Phase { elsewhere, busy, reducing };
+  enum class Phase { elsewhere, busy, reducing, in_on_epoch };
   struct Worker {
     Time heard{};
     Phase phase = Phase::elsewhere;
