@@ -9,8 +9,7 @@ add_library(elasticrun_worker_plane STATIC
   auto_plane.cpp gloo_group.cpp gloo_transport.cpp gpu.cpp gpu_arithmetic.cpp host_arithmetic.cpp layout.cpp
   layout_difference.cpp
   nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp peer_connector.cpp
-  peer_greeting.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp
-  transfer_plan.cpp)
+  peer_greeting.cpp reduction.cpp state.cpp state_image.cpp state_transfer.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
   set_source_files_properties(host_arithmetic.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -26,7 +25,7 @@ if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
     ${CMAKE_CURRENT_LIST_DIR}/gloo_compat)
 endif()
 target_link_libraries(elasticrun_worker_plane
-  PUBLIC elasticrun_base elasticrun_net
+  PUBLIC elasticrun_base elasticrun_net elasticrun_worker_core
   PRIVATE elasticrun_warnings gloo fmt::fmt ${SODIUM_LIBRARY} ${XXHASH_LIBRARY} Threads::Threads
           ${CMAKE_DL_LIBS})
 set_target_properties(elasticrun_worker_plane PROPERTIES
