@@ -67,7 +67,7 @@ Scene draw(std::uint64_t seed) {
                      .slots_per_host = scene.slots_per_host,
                      .first = milliseconds(rng.chance(0.1) ? 1 : between(60, 400)),
                      // One after the other: each trouble may cost something.
-                     .every = milliseconds(between(scene.only_newcomers ? 400 : 30, 600)),
+                     .every = milliseconds(between(scene.only_newcomers ? 150 : 30, 600)),
                      .until = scene.faults_until,
                      .people = rng.chance(0.8),
                      .only_newcomers = scene.only_newcomers};

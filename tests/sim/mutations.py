@@ -92,8 +92,8 @@ MUTATIONS = [
              "  const bool all = call > 0 && std::ranges::any_of(members"),
     # ---- who pays for whose trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
-             "  if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);\n",
-             "", few=True),
+             "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",
+             "  const std::vector<WorkerId> stuck;\n", few=True),
     Mutation("newcomers cost little", "rendezvous/blame.cpp",
              "    if (newcomers.contains(one.worker)) {\n",
              "    if (newcomers.contains(one.worker)) continue;\n"
