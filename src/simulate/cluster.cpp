@@ -136,7 +136,9 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
     if (tell_ && !std::holds_alternative<wire::Sample>(letter))
       told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
     if (const auto* broken = std::get_if<wire::Broken>(&letter))
-      for (const auto& complaint : broken->complaints) named_.insert(complaint.about);
+      for (const auto& complaint : broken->complaints)
+        if (const job::Worker* peer = supervisor_->pool().find(complaint.about))
+          named_[peer->slot.host] = queue_.now();
     feed(job::FromWorker{worker, std::move(letter)});
   };
   handlers.report = [this, host](wire::FromAgent report) {
@@ -215,6 +217,7 @@ void Cluster::look_around() {
   const Time now = queue_.now();
   const bool trains = supervisor_->phase() < job::Phase::trained && membership.ever_formed();
   int well = 0;
+  bool faulty = false;  // one that steps and cannot form a group keeps all others out
   std::set<WorkerId> outside;
   const auto wanted = pool.wanted(supervisor_->target(), now, membership.members());
   for (const job::SlotId slot : wanted) {
@@ -223,6 +226,7 @@ void Cluster::look_around() {
     if (!id || runs == agents_.end() || runs->second.empty()) continue;
     const auto process = runs->second.back()->workers().find(*id);
     if (process == runs->second.back()->workers().end()) continue;
+    faulty |= process->second->hangs();
     if (!process->second->in_train() || !is_well(*runs->second.back(), slot.host, *process->second))
       continue;
     ++well;
@@ -231,6 +235,7 @@ void Cluster::look_around() {
                          !pool.left_out(slot, now) && !pool.quarantined(slot, now);
     if (welcome && !membership.is_member(*id)) outside.insert(*id);
   }
+  if (faulty) outside.clear();
   // The last one that is left after a step that kills keeps the state until another one comes.
   const bool could = trains && well >= std::max(scene_.spec.limits.min, 2);
   stepping_.look(could, outside, now);
@@ -260,7 +265,9 @@ std::optional<WorkerId> Cluster::untouched_holder() const {
       for (const auto& [id, process] : agent->workers()) {
         const bool well = process->alive() && !process->frozen() && process->in_train();
         // Closed connections here and there mean that a host is dead.
-        const bool seems_dead = agent->away() && named_.contains(id);
+        const auto named = named_.find(host);
+        const bool seems_dead = agent->away() && named != named_.end() &&
+                                queue_.now() - named->second < rendezvous::Suspects::patience;
         if (well && !seems_dead && !touched_.contains(id) &&
             process->member().committed() > Step(0) &&
             invariants_.is_newest(process->member().committed()))

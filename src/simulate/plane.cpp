@@ -125,6 +125,10 @@ void Plane::fail(Generation generation, WorkerId worker, int index,
                  std::vector<worker::PeerTrouble> why) {
   End& end = groups_[generation].ends[worker];
   if (end.index != index || !end.pending) return;
+  // What was lost is known better than who has hung up because of it.
+  if (!links_.all_well() && index != connecting)
+    for (const auto& group : held_up(worker))
+      if (group.generation == generation && !group.lost_links.empty()) why = group.lost_links;
   const Done done = std::exchange(end.pending, nullptr);
   done({{}, std::move(why)});
 }
