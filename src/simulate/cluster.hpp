@@ -83,7 +83,7 @@ class Cluster {
   // ---- people.cpp
   void person(const Fault& fault);
   void edit_hosts(int left);
-  void shrink_and_cut(bool freezes, Duration time);
+  void shrink_and_cut(int how, Duration time);
 
   void told(const std::string& what) {
     if (tell_) tell_(queue_.now(), what);

@@ -74,7 +74,7 @@ class Drawing {
     const int what = between(0, 99);
     if (what < 10 && !newcomers) {
       fault_.kind = FaultKind::shrink_and_cut;
-      fault_.number = between(0, 1);  // its agent is frozen instead
+      fault_.number = rng_.chance(0.4) ? 2 : between(0, 1);
       fault_.time = time(200, 900);
     } else if (what < 55) {
       fault_.kind = FaultKind::scale;

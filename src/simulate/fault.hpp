@@ -40,11 +40,13 @@ enum class FaultKind {
   link_small,  // both ways; small packets pass
   link_one_way,
   // ---- the controller and people
-  stand_still,     // for `time`
-  scale,           // a person wants `number` workers
-  edit,            // a person leaves the slots whose bits `number` has in the host file
-  leave,           // the program leaves by itself
-  shrink_and_cut,  // one worker is wanted, and its host cut off at that moment
+  stand_still,  // for `time`
+  scale,        // a person wants `number` workers
+  edit,         // a person leaves the slots whose bits `number` has in the host file
+  leave,        // the program leaves by itself
+  // One worker is wanted, and its host is cut off at that moment; `number` 1: its agent is frozen
+  // instead, 2: it is killed itself.
+  shrink_and_cut,
 };
 
 // Where in its work a worker is struck; now: wherever it is.

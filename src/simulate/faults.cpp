@@ -99,6 +99,8 @@ std::set<WorkerId> Cluster::victims(const Fault& fault) const {
 // A majority of the world stays, all of it well, one of them with the newest state; before there is
 // a world, the first workers may not even die.
 bool Cluster::is_bearable(const Fault& fault) const {
+  // Leavers have the state, and should go on with it.
+  if (fault.kind == FaultKind::shrink_and_cut && fault.number == 2) return true;
   const std::set<WorkerId> struck = victims(fault);
   if (struck.empty()) return true;
   const auto members = supervisor_->membership().members();

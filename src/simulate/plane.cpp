@@ -33,9 +33,10 @@ Duration Plane::soon(int most_us) {
   return std::chrono::microseconds(1 + rng_.below(static_cast<std::uint64_t>(most_us)));
 }
 
-void Plane::create(const wire::World& world, WorkerId worker) {
+void Plane::create(const wire::World& world, WorkerId worker, int size) {
   Group& group = groups_[world.generation];
   if (group.world.members.empty()) group.world = world;
+  group.size = static_cast<std::size_t>(size);
   group.ends[worker];
 }
 
@@ -79,7 +80,7 @@ void Plane::call(Generation generation, WorkerId worker, int index, double value
   call.sum += value;
   call.complete = std::move(complete);
   if (index == connecting || !somebody_gone(group)) return settle(generation, index);
-  const bool last = call.arrived.size() == group.world.members.size();
+  const bool last = call.arrived.size() == group.size;
   // What the others had sent before they went is enough for the last one, and for it alone.
   if (last && rng_.chance(0.5) && !in_ring(group, rank_of(group.world, worker)).blocked)
     serve(generation, call, worker, index);
@@ -92,7 +93,7 @@ void Plane::call(Generation generation, WorkerId worker, int index, double value
 void Plane::settle(Generation generation, int index) {
   Group& group = groups_[generation];
   Call& call = group.calls[index];
-  const bool all = call.arrived.size() >= group.world.members.size();
+  const bool all = call.arrived.size() >= group.size;
   if (index != connecting) {
     if (!all || somebody_gone(group)) return;
     const bool stuck = index >= first_reduction && !links_.all_well() && in_ring(group, 0).blocked;

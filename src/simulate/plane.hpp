@@ -31,7 +31,8 @@ class Plane {
 
   Plane(Queue& queue, Rng& rng) : queue_(queue), rng_(rng) {}
 
-  void create(const wire::World& world, WorkerId worker);
+  // `size`: as this worker counts the members.
+  void create(const wire::World& world, WorkerId worker, int size);
   // Done when all peers are connected, or the limit has passed.
   void connect(Generation generation, WorkerId worker, Duration limit, Done done);
   // The state on its way from those who hold it: each is done with its own part in that.
@@ -68,6 +69,7 @@ class Plane {
   };
   struct Group {
     wire::World world;
+    std::size_t size = 0;
     std::map<WorkerId, End> ends;
     std::map<int, Call> calls;
   };

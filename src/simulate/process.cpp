@@ -92,7 +92,7 @@ void Process::do_outbox() {
 
 void Process::form(const worker::GroupSpec& spec) {
   const Generation g = spec.generation;
-  stage_.plane.create(worlds_.at(g), id_);
+  stage_.plane.create(worlds_.at(g), id_, spec.size);
   connect_limits_[g] = spec.connect_limit;
   if (former_hangs_ || caught(Point::forming)) return;
   later(stage_.between_us(10, 5000), [this, g] {

@@ -61,7 +61,7 @@ Scene draw(std::uint64_t seed) {
   if (rng.chance(0.4)) spec.spares = between(1, 2);
   // Frozen workers make the others look fast and themselves slow: some are replaced.
   if (rng.chance(0.5)) spec.deadlines.straggler_time = milliseconds(between(40, 400));
-  if (rng.chance(0.1)) spec.deadlines.minimum_timeout = milliseconds(4000);
+  if (rng.chance(0.4)) spec.deadlines.minimum_timeout = milliseconds(rng.chance(0.5) ? 800 : 4000);
 
   FaultChoice choice{.hosts = scene.hosts,
                      .slots_per_host = scene.slots_per_host,

@@ -10,7 +10,7 @@ namespace elasticrun::simulate {
 namespace {
 
 // Longer than any step of a run in which only newcomers are struck.
-constexpr Duration pause_min = std::chrono::milliseconds(150);
+constexpr Duration pause_min = std::chrono::milliseconds(300);
 
 }  // namespace
 
