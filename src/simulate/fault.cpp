@@ -56,8 +56,21 @@ class Drawing {
     fault_ = {.at = at,
               .host = between(1, choice_.hosts),
               .slot = between(0, choice_.slots_per_host - 1)};
-    choice_.people&& rng_.chance(0.4) ? person() : accident();
+    if (choice_.people && rng_.chance(0.4))
+      person();
+    else
+      accident();
     return fault_;
+  }
+
+  // Somebody wants newcomers, and one of them is struck while it starts.
+  void of_newcomers(Duration at, std::vector<Fault>& faults) {
+    one(at);
+    person();
+    faults.push_back(fault_);
+    one(at + time(20, 90));
+    accident();
+    faults.push_back(fault_);
   }
 
  private:
@@ -184,6 +197,10 @@ std::vector<Fault> draw_faults(const FaultChoice& choice, Rng& rng) {
   for (;;) {
     at += std::chrono::microseconds(rng.below(2 * mean));
     if (at > choice.until) return faults;
+    if (choice.only_newcomers) {
+      drawing.of_newcomers(at, faults);
+      continue;
+    }
     // Troubles come in company.
     const int together = rng.chance(0.2) ? 2 + static_cast<int>(rng.below(2)) : 1;
     for (int i = 0; i < together; ++i) faults.push_back(drawing.one(at));

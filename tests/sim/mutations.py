@@ -119,7 +119,7 @@ MUTATIONS = [
              "false;"),
     Mutation("no busy waiting", "src/job/ending.cpp",
              "  const bool waits = phase_ == Phase::starting || phase_ == Phase::short_of;\n",
-             "  const bool waits = true;\n"),
+             "  const bool waits = true;\n", seeds=12_000),
 ]
 
 
