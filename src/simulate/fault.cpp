@@ -68,7 +68,7 @@ class Drawing {
     one(at);
     person();
     faults.push_back(fault_);
-    one(at + time(20, 90));
+    one(at + time(5, 60));
     accident();
     faults.push_back(fault_);
   }
@@ -129,7 +129,7 @@ class Drawing {
         fault_.number = between(2, 5);
         break;
       case FaultKind::spoil:
-        fault_.number = rng_.chance(0.4) ? always : between(1, 2);
+        fault_.number = rng_.chance(choice_.only_newcomers ? 0.8 : 0.4) ? always : between(1, 2);
         break;
       case FaultKind::reset:
       case FaultKind::reset_all:
