@@ -15,6 +15,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
   const bool was_training = is_training(gone.worker);
   const bool was_member = is_member(gone.worker);
   const bool was_forming = in_forming(gone.worker);
+  const bool had_state = peer->second.committed != no_state;
   peers_.erase(peer);
   seats_.vacate(gone.worker);
   std::erase(leaving_, gone.worker);
@@ -39,8 +40,9 @@ void Membership::on(const WorkerGone& gone, Time now) {
     } else {
       incomplete_ = true;
     }
-  } else if (was_member && !forming_ && state_is_lost()) {
-    outbox_.push_back(StateLost{reason});  // it waited for more workers, and was the last
+  } else if ((was_member || (had_state && !running_)) && !forming_ && state_is_lost()) {
+    // It waited for more workers, or had been left out, and was the last.
+    outbox_.push_back(StateLost{reason});
   }
 }
 

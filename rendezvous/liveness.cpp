@@ -50,12 +50,12 @@ void Liveness::stood_still(Duration time, Time now) {
 std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   check_hosts(now, verdicts);
-  bool somebody_busy = false;
+  bool waited_for = false;  // somebody, by those in a reduction
   std::erase_if(workers_, [&](const auto& entry) {
     const auto& [id, worker] = entry;
     const bool in_epoch = worker.phase == Phase::ending_epoch;
     const bool busy = in_epoch || worker.phase == Phase::busy;
-    somebody_busy |= busy;
+    waited_for |= busy;
     const Duration limit = in_epoch ? options_.epoch_timeout : options_.hung;
     const bool silent = now >= worker.heard + options_.worker_timeout;
     const bool hung = busy && now >= worker.phase_since + limit;
@@ -68,7 +68,7 @@ std::vector<Verdict> Liveness::check(Time now) {
                           in_epoch ? "epoch-timeout" : "hung", to_text(limit))});
     return silent || hung;
   });
-  if (somebody_busy) return verdicts;
+  if (waited_for) return verdicts;
   for (auto& [id, worker] : workers_) {
     if (worker.phase != Phase::reducing) continue;
     const bool hung = now >= worker.phase_since + options_.hung;

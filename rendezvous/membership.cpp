@@ -191,7 +191,8 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   std::uint64_t state_bytes = 0;
   for (const auto& member : forming_->world.members)
     state_bytes = std::max(state_bytes, peers_.at(member.worker).train.state_bytes);
-  transfer_.begin(forming_->world.members, state_bytes, options_.transfer_timeout, now);
+  transfer_.begin(forming_->world.members, state_bytes, options_.transfer_timeout,
+                  running_ ? seats_.order() : std::vector<WorkerId>{}, now);
   for (const WorkerId w : all) send(w, wire::Go{prepared.generation, forming_->at_once});
 }
 

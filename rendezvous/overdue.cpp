@@ -40,14 +40,17 @@ void Membership::preparation_overdue(Time now) {
     return give_up({silent.begin(), newcomers_end}, what, now);
   }
   if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
-  // All of them: one that hangs holds up the others. Whoever does not answer now is the one.
   count_failure(now);
+  // All of them: who is asked and does not answer is the one, but not where that goes on for long.
+  if (!silent.empty() && failed_too_often(now)) return give_up(silent, what, now);
   start_abort("a worker " + what, now);
   aborting_->stood_still = true;
   maybe_finish_abort(now);
 }
 
 void Membership::transfer_overdue(Time now) {
+  const std::vector<WorkerId> stuck = transfer_.stuck();
+  if (!stuck.empty()) return give_up(stuck, "did not come back from a group that was aborted", now);
   count_failure(now);
   start_abort(
       fmt::format("nothing of the state has moved for {}", to_text(options_.transfer_timeout)),

@@ -21,6 +21,12 @@ void Suspects::accused(HostId host, const std::string& reason, Time now) {
   found->second.reason += "; " + reason;
 }
 
+// What a host has sent before it died may come some milliseconds after the word of its peers.
+void Suspects::heard(HostId host, Time now) {
+  const auto early = early_.find(host);
+  if (early != early_.end() && now - early->second.at > moment) early_.erase(early);
+}
+
 void Suspects::stood_still(Duration time) {
   for (auto& [host, suspect] : hosts_) suspect.since += time;
 }

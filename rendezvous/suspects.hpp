@@ -38,6 +38,9 @@ class Suspects {
   // A worker of another host has lost its connection to one there. That may be heard before the
   // control connection is known to be lost.
   void accused(HostId host, const std::string& reason, Time now);
+  // Something came from there: what was said of it a while ago is not why its connection will be
+  // lost.
+  void heard(HostId host, Time now);
 
   // We stood still ourselves for that time.
   void stood_still(Duration time);

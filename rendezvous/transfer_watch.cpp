@@ -12,10 +12,13 @@ constexpr double bytes_per_second = 200e6;
 }  // namespace
 
 void TransferWatch::begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes,
-                          Duration patience, Time now) {
-  last_sign_ = now;
+                          Duration patience, const std::vector<WorkerId>& steppers, Time now) {
+  began_ = last_sign_ = now;
   members_.clear();
   for (const wire::Member& member : members) members_[member.worker];
+  for (const WorkerId worker : steppers)
+    if (const auto found = members_.find(worker); found != members_.end())
+      found->second.steps = true;
   const auto work =
       std::chrono::duration<double>(static_cast<double>(state_bytes) / bytes_per_second);
   patience_ = patience + std::chrono::duration_cast<Duration>(work);
@@ -26,8 +29,11 @@ void TransferWatch::sample(WorkerId worker, const wire::Sample& sample, Time now
   if (found == members_.end()) return;
   Member& member = found->second;
   const Member before = member;
-  member.moving = sample.phase == "transfer";
-  member.busy = !member.moving && sample.phase != "idle";
+  const bool in_transfer = sample.phase == "transfer";
+  const bool in_this_one = now - Duration(sample.waiting_ns) >= began_;
+  member.stuck = !member.steps && (sample.phase == "reduce" || (in_transfer && !in_this_one));
+  member.moving = in_transfer && !member.stuck;
+  member.busy = !member.moving && !member.stuck && sample.phase != "idle";
   member.bytes = sample.transfer_bytes;
   const bool progress =
       member.busy || before.busy || member.moving != before.moving || member.bytes != before.bytes;
@@ -41,9 +47,16 @@ void TransferWatch::entered(WorkerId worker, Time now) {
 
 Time TransferWatch::deadline() const {
   const auto busy = [](const auto& entry) { return entry.second.busy; };
-  const auto moving = [](const auto& entry) { return entry.second.moving; };
-  if (std::ranges::any_of(members_, busy) || std::ranges::none_of(members_, moving)) return never;
+  const auto waits = [](const auto& entry) { return entry.second.moving || entry.second.stuck; };
+  if (std::ranges::any_of(members_, busy) || std::ranges::none_of(members_, waits)) return never;
   return last_sign_ + patience_;
+}
+
+std::vector<WorkerId> TransferWatch::stuck() const {
+  std::vector<WorkerId> stuck;
+  for (const auto& [worker, member] : members_)
+    if (member.stuck) stuck.push_back(worker);
+  return stuck;
 }
 
 }  // namespace elasticrun::rendezvous

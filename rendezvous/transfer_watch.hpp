@@ -4,7 +4,10 @@
 // step or in code of the program (the end of an epoch, a loop of its own): that is waited for by
 // others. Every byte that moves begins it anew, and it grows with the size of the state, which has
 // to be hashed and copied as well. A limit for the whole transfer would have to know the network.
-// Pure.
+//
+// One that is in no world which goes on, and says that it is in a reduction, or in a transfer that
+// began before this one, has a training thread that did not come back from a group that was
+// aborted: in a driver, or in the kernel. It will not come into this world either. Pure.
 #pragma once
 
 #include <map>
@@ -20,8 +23,9 @@ class TransferWatch {
  public:
   // The members of the new world were told to enter it. `patience`: at most so long without a byte,
   // for a state of no size.
+  // `steppers`: of the world that goes on beside it.
   void begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes, Duration patience,
-             Time now);
+             const std::vector<WorkerId>& steppers, Time now);
   void sample(WorkerId worker, const wire::Sample& sample, Time now);
   // In the new world, with the state: its part is done.
   void entered(WorkerId worker, Time now);
@@ -31,15 +35,20 @@ class TransferWatch {
 
   // Then it has stood still for too long; never: its time does not run.
   Time deadline() const;
+  // Those that will not come, as far as is known.
+  std::vector<WorkerId> stuck() const;
 
  private:
   struct Member {
-    bool busy = true;  // in the program, as far as it is known
+    bool busy = true;    // in the program, as far as it is known
+    bool steps = false;  // in the world that goes on
     bool moving = false;
+    bool stuck = false;  // in an earlier group
     std::uint64_t bytes = 0;
   };
   std::map<WorkerId, Member> members_;  // those that have not entered
   Duration patience_{};
+  Time began_{};
   Time last_sign_{};  // of progress
 };
 

@@ -10,8 +10,7 @@ add_library(elasticrun_worker_plane STATIC
   layout_difference.cpp machine_kind.cpp
   nccl_communicator.cpp nccl_group.cpp nccl_library.cpp nccl_path.cpp nccl_shelf.cpp peer_connector.cpp
   peer_greeting.cpp reduction.cpp fingerprint.cpp state.cpp state_comparison.cpp state_copy.cpp state_image.cpp
-  state_transfer.cpp state_watch.cpp
-  transfer_plan.cpp)
+  state_transfer.cpp state_watch.cpp)
 if(NOT ELASTICRUN_SANITIZE)
   # Its loops over the gradients are the only ones of ours that vectors help: two to three times as fast.
   set_source_files_properties(host_arithmetic.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -27,7 +26,7 @@ if(NOT EXISTS ${GLOO_INCLUDE}/gloo/common/memory.h)
     ${CMAKE_CURRENT_LIST_DIR}/gloo_compat)
 endif()
 target_link_libraries(elasticrun_worker_plane
-  PUBLIC elasticrun_base elasticrun_net
+  PUBLIC elasticrun_base elasticrun_net elasticrun_worker_core
   PRIVATE elasticrun_warnings gloo fmt::fmt ${SODIUM_LIBRARY} ${XXHASH_LIBRARY} Threads::Threads
           ${CMAKE_DL_LIBS})
 set_target_properties(elasticrun_worker_plane PROPERTIES

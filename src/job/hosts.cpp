@@ -127,7 +127,7 @@ void Supervisor::on(const HostBack& back, Time now) {
 // Who says that a peer has hung up may be the first to know that its host is dead.
 void Supervisor::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
   for (const wire::Complaint& complaint : complaints)
-    if (const Worker* peer = pool_.find(complaint.about))
+    if (const Worker* peer = pool_.find(complaint.about); peer && complaint.hung_up)
       suspects_.accused(peer->slot.host, complaint.reason, now);
   check_suspects(now);
 }
@@ -145,6 +145,7 @@ void Supervisor::check_suspects(Time now) {
 void Supervisor::on(const FromHost& from, Time now) {
   if (!hosts_.contains(from.host)) return;
   liveness_.host_heard(from.host, now);
+  suspects_.heard(from.host, now);
   std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
 }
 

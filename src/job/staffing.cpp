@@ -203,6 +203,17 @@ void Supervisor::tell_wanted(const std::vector<SlotId>& slots, const std::vector
   tell(wanted, now);
 }
 
+// How many may join while so many members leave. Without a world nobody leaves, and of one that all
+// are to leave, one stays beside the newcomers until these have its state.
+std::size_t Supervisor::room_beside(std::size_t leavers) const {
+  if (spec_.limits.max < 2) return std::numeric_limits<std::size_t>::max();
+  const std::size_t members = membership_.members().size();
+  const std::size_t stay =
+      membership_.running() && leavers > 0 ? std::max<std::size_t>(members - leavers, 1) : members;
+  const auto most = static_cast<std::size_t>(spec_.limits.max);
+  return most - std::min(stay, most);
+}
+
 // One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
 // before its victim. It waits for newcomers that are still starting; their start has a deadline of
 // its own. Where nobody comes or goes, the same members may want another plan.
@@ -234,6 +245,7 @@ void Supervisor::propose(const std::vector<SlotId>& wanted, Time now) {
     change.remove.push_back(member);
     --size;
   }
+  change.add.resize(std::min(change.add.size(), room_beside(change.remove.size())));
   if (change.add.empty() && change.remove.empty()) {
     const auto why = better_plan(now);
     if (!why && !unsettled_) move_reason_.clear();  // nothing came of it

@@ -115,6 +115,7 @@ void Supervisor::on(const FromWorker& from, Time now) {
   if (!worker) return;
   liveness_.worker_heard(from.worker, now);
   liveness_.host_heard(worker->slot.host, now);
+  suspects_.heard(worker->slot.host, now);
   library_ = worker->joined = true;
   if (const auto* ready = std::get_if<wire::Ready>(&from.letter)) {
     worker->ready = true;

@@ -240,6 +240,7 @@ class Supervisor {
   void tell_wanted(const std::vector<SlotId>& slots, const std::vector<WorkerId>& members,
                    Time now);
   void propose(const std::vector<SlotId>& wanted, Time now);
+  std::size_t room_beside(std::size_t leavers) const;
   void decide_size(Time now);
   void tell_forecast(const autoscaler::Decision& decision);
   bool startable(SlotId slot) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "wire/codec.hpp"
 
@@ -19,10 +20,11 @@ constexpr std::uint64_t events_max = 3'000'000;
 Cluster::Cluster(const Scene& scene, Tell tell)
     : scene_(scene),
       tell_(std::move(tell)),
-      rng_(mix(scene.seed)),
+      rng_(mix(scene.dice)),
       plane_(queue_, rng_),
-      invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min),
-      stage_{scene_, queue_, rng_, plane_, invariants_, {}, {}} {
+      invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits),
+      stepping_(scene.only_newcomers),
+      stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}} {
   job::Wiring wiring;
   wiring.start_order = [this](WorkerId id, const std::vector<job::SlotId>& order, Rank rank) {
     const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
@@ -33,14 +35,17 @@ Cluster::Cluster(const Scene& scene, Tell tell)
   for (int host = 1; host <= scene_.hosts; ++host)
     for (int slot = 0; slot < scene_.slots_per_host; ++slot)
       all_slots_.push_back({HostId(static_cast<std::uint64_t>(host)), slot});
+  file_slots_ = all_slots_;
 }
 
 Outcome Cluster::run() {
   begin_ = queue_.now();
   try {
-    set_slots(all_slots_);
-    queue_.after(scene_.first_fault, [this] { plan_next_fault(); });
+    tell_slots();
+    for (const Fault& fault : scene_.faults)
+      queue_.after(fault.at, [this, &fault] { befall(fault); });
     queue_.after(scene_.faults_until, [this] { heal_all(); });
+    look_around();
     const Time limit = begin_ + scene_.faults_until + patience;
     while (!over_at_ || queue_.now() < *over_at_) {
       if (!queue_.run_next()) break;
@@ -91,10 +96,11 @@ void Cluster::arm() {
   });
 }
 
-void Cluster::set_slots(const std::vector<job::SlotId>& slots) {
-  job::SlotsChanged changed{slots, {}, {}};
+void Cluster::tell_slots() {
+  job::SlotsChanged changed{file_slots_, {}, {}};
+  for (const auto& slot : joined_slots_) changed.slots.push_back(slot);
   std::map<HostId, int> by_host;
-  for (const auto& slot : slots) ++by_host[slot.host];
+  for (const auto& slot : changed.slots) ++by_host[slot.host];
   for (const auto& [host, count] : by_host) changed.slots_by_host.push_back(count);
   feed(changed);
 }
@@ -103,27 +109,42 @@ void Cluster::act(const job::StartAgent& action) {
   const HostId host = action.host;
   auto& runs = agents_[host];
   const bool unreachable = !runs.empty() && runs.back()->alive() && !runs.back()->reachable();
-  if (unreachable || rng_.chance(0.01)) {
+  const bool ours = host.value <= static_cast<std::uint64_t>(scene_.hosts);
+  if (!ours || unreachable || rng_.chance(0.01)) {
     queue_.after(stage_.between_us(500, 50'000), [this, host] {
       feed(job::HostDown{host, "cannot be reached"});
     });
     return;
   }
+  make_agent(host)->begin();
+}
+
+std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
+  const bool joins = host.value > static_cast<std::uint64_t>(scene_.hosts);
   Agent::Handlers handlers;
-  handlers.up = [this, host] { feed(job::HostUp{host}); };
-  handlers.down = [this, host](const std::string& reason) { feed(job::HostDown{host, reason}); };
+  handlers.up = [this, host, joins] {
+    feed(job::HostUp{host});
+    if (joins) tell_slots();
+  };
+  handlers.down = [this, host, joins](const std::string& reason) {
+    if (joins) joined_host_is_gone(host);
+    feed(job::HostDown{host, reason});
+  };
   handlers.away = [this, host] { feed(job::HostAway{host, "the connection was reset"}); };
   handlers.back = [this, host] { feed(job::HostBack{host}); };
   handlers.letter = [this](WorkerId worker, wire::FromWorker letter) {
     if (tell_ && !std::holds_alternative<wire::Sample>(letter))
       told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
+    if (const auto* broken = std::get_if<wire::Broken>(&letter))
+      for (const auto& complaint : broken->complaints)
+        if (const job::Worker* peer = supervisor_->pool().find(complaint.about))
+          named_[peer->slot.host] = queue_.now();
     feed(job::FromWorker{worker, std::move(letter)});
   };
   handlers.report = [this, host](wire::FromAgent report) {
     feed(job::FromHost{host, std::move(report)});
   };
-  runs.push_back(std::make_shared<Agent>(stage_, std::move(handlers)));
-  runs.back()->begin();
+  return agents_[host].emplace_back(std::make_shared<Agent>(stage_, std::move(handlers)));
 }
 
 // As an executor does it: the connection is closed, the process killed where it can be reached, and
@@ -134,14 +155,17 @@ void Cluster::act(const job::KillAgent& action) {
   runs.back()->close(launcher::GivenUp{"its host was given up"});
   runs.back()->kill();
   queue_.after(stage_.between_us(100, 5000), [this, host = action.host] {
+    joined_host_is_gone(host);
     feed(job::HostDown{host, "the agent was killed"});
   });
 }
 
 void Cluster::act(const job::Order& action) {
   auto& runs = agents_[action.host];
-  if (const auto* stop = std::get_if<wire::StopWorker>(&action.order))
+  if (const auto* stop = std::get_if<wire::StopWorker>(&action.order)) {
+    if (stop->signal == SIGKILL && supervisor_->end_reason().empty()) see_kill(stop->worker);
     touched_.insert(stop->worker);
+  }
   if (!runs.empty()) runs.back()->order(action.order);
 }
 
@@ -185,13 +209,67 @@ void Cluster::watch_for_the_end() {
 
 // ---------------------------------------------------------------- what is true in the processes
 
+// Whether those who could step do.
+void Cluster::look_around() {
+  if (!controller_alive_ || over_at_) return;
+  const auto& membership = supervisor_->membership();
+  const job::Pool& pool = supervisor_->pool();
+  const Time now = queue_.now();
+  const bool trains = supervisor_->phase() < job::Phase::trained && membership.ever_formed();
+  int well = 0;
+  bool faulty = false;  // one that steps and cannot form a group keeps all others out
+  std::set<WorkerId> outside;
+  const auto wanted = pool.wanted(supervisor_->target(), now, membership.members());
+  for (const job::SlotId slot : wanted) {
+    const auto id = pool.worker_in(slot);
+    const auto runs = agents_.find(slot.host);
+    if (!id || runs == agents_.end() || runs->second.empty()) continue;
+    const auto process = runs->second.back()->workers().find(*id);
+    if (process == runs->second.back()->workers().end()) continue;
+    faulty |= process->second->hangs();
+    if (!process->second->in_train() || !is_well(*runs->second.back(), slot.host, *process->second))
+      continue;
+    ++well;
+    const job::Worker& worker = *pool.find(*id);
+    const bool welcome = worker.ready && !worker.expected && worker.trouble.empty() &&
+                         !pool.left_out(slot, now) && !pool.quarantined(slot, now);
+    if (welcome && !membership.is_member(*id)) outside.insert(*id);
+  }
+  if (faulty) outside.clear();
+  // The last one that is left after a step that kills keeps the state until another one comes.
+  const bool could = trains && well >= std::max(scene_.spec.limits.min, 2);
+  stepping_.look(could, outside, now);
+  queue_.after(std::chrono::milliseconds(50), [this] { look_around(); });
+}
+
+void Cluster::see_kill(WorkerId worker) {
+  const job::Worker* const known = supervisor_->pool().find(worker);
+  if (!known || tainted_.contains(worker) || touched_.contains(worker)) return;
+  bool well = false;
+  std::optional<WorkerId> faulty;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs)
+      for (const auto& [id, process] : agent->workers()) {
+        if (id == worker) well = is_well(*agent, host, *process);
+        const bool there = process->alive() &&
+                           (process->hangs() || process->frozen() || plane_.links().touches(host));
+        if (there && id != worker && supervisor_->pool().find(id)) faulty = id;
+      }
+  if (well) invariants_.killed(worker, faulty);
+}
+
 std::optional<WorkerId> Cluster::untouched_holder() const {
   for (const auto& [host, runs] : agents_) {
     for (const auto& agent : runs) {
       if (!agent->reachable()) continue;
       for (const auto& [id, process] : agent->workers()) {
         const bool well = process->alive() && !process->frozen() && process->in_train();
-        if (well && !touched_.contains(id) && process->member().committed() > Step(0) &&
+        // Closed connections here and there mean that a host is dead.
+        const auto named = named_.find(host);
+        const bool seems_dead = agent->away() && named != named_.end() &&
+                                queue_.now() - named->second < rendezvous::Suspects::patience;
+        if (well && !seems_dead && !touched_.contains(id) &&
+            process->member().committed() > Step(0) &&
             invariants_.is_newest(process->member().committed()))
           return id;
       }

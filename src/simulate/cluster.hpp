@@ -15,6 +15,7 @@
 #include "job/supervisor.hpp"
 #include "simulate/host.hpp"
 #include "simulate/scene.hpp"
+#include "simulate/stepping.hpp"
 
 namespace elasticrun::simulate {
 
@@ -47,22 +48,43 @@ class Cluster {
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
   void act(const job::Finish& action);
-  void set_slots(const std::vector<job::SlotId>& slots);
+  void tell_slots();
   void watch_for_the_end();
 
-  // faults.cpp
-  void plan_next_fault();
-  void one_fault();
-  void person();
-  void shrink_and_cut();
-  void kill_one();
-  void lose_gpu();
-  void reset_connections();
-  void stop_controller(Duration time);
-  void spoil_a_link();
+  void look_around();
+  void see_kill(WorkerId worker);
+  std::shared_ptr<Agent> make_agent(HostId host);
+
+  // ---- faults.cpp: what goes wrong
+  void befall(const Fault& fault);
+  void happen(const Fault& fault);
+  bool is_bearable(const Fault& fault) const;
+  std::set<WorkerId> victims(const Fault& fault) const;
+  bool is_well(const Agent& agent, HostId host, const Process& process) const;
   void heal_all();
-  std::shared_ptr<Agent> some_agent();
-  std::shared_ptr<Process> some_process();
+
+  // ---- worker_faults.cpp
+  std::shared_ptr<Process> worker_of(const Fault& fault) const;
+  void strike(const Fault& fault, Process& process);
+  void lose_gpu(Process& process);
+  void freeze(Process& process, Duration time);
+
+  // ---- host_faults.cpp
+  std::shared_ptr<Agent> agent_of(const Fault& fault) const;
+  void strike_host(const Fault& fault);
+  void touch_all(const Agent& agent);
+  void reset(Agent& agent, Duration time);
+  void reset_all(Duration time);
+  void join(const Fault& fault);
+  void joined_host_is_gone(HostId host);
+  void spoil_link(const Fault& fault);
+  void stop_controller(Duration time);
+
+  // ---- people.cpp
+  void person(const Fault& fault);
+  void edit_hosts(int left);
+  void shrink_and_cut(int how, Duration time);
+
   void told(const std::string& what) {
     if (tell_) tell_(queue_.now(), what);
   }
@@ -76,11 +98,17 @@ class Cluster {
   Rng rng_;
   Plane plane_;
   Invariants invariants_;
+  Stepping stepping_;
   Stage stage_;
   std::unique_ptr<job::Supervisor> supervisor_;
   std::map<HostId, std::vector<std::shared_ptr<Agent>>> agents_;  // of a host, the newest last
-  std::vector<job::SlotId> all_slots_;
-  std::set<WorkerId> touched_;  // by a fault that makes it silent, or told to stop
+  std::vector<job::SlotId> all_slots_;     // of the hosts that the job was given
+  std::vector<job::SlotId> file_slots_;    // those of them that the host file names
+  std::vector<job::SlotId> joined_slots_;  // of hosts that came by themselves
+  std::uint64_t agents_joined_ = 0;
+  std::set<WorkerId> tainted_;    // by any fault at all, or at the end of a bad link
+  std::map<HostId, Time> named_;  // workers elsewhere have found connections closed there, last
+  std::set<WorkerId> touched_;    // by a fault that makes it silent, or told to stop
   Time armed_ = never;
   Time last_tick_{};
   int idle_ticks_ = 0;  // in a row, in which no time went by
@@ -88,6 +116,7 @@ class Cluster {
   bool stands_still_ = false;
   std::vector<job::SupervisorEvent> missed_;  // meanwhile
   bool interrupted_ = false;
+  bool healed_ = false;
   bool somebody_left_ = false;
   Time begin_{};
   Outcome outcome_;

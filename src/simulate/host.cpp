@@ -200,14 +200,16 @@ void Agent::freeze(bool workers, Duration time) {
   stage_.queue.after(time, [self = shared_from_this()] { self->thaw(); });
 }
 
+// Its processes run again in any order, and long after its lease may have ended.
 void Agent::thaw() {
   frozen_ = false;
+  const auto thaw_workers = [this] {
+    for (const auto& [id, worker] : workers_) worker->thaw();
+  };
+  const bool workers_first = stage_.rng.chance(0.5);
+  if (workers_first) thaw_workers();
   for (auto& what : std::exchange(deferred_, {})) now_or_thawed(std::move(what));
-  // A host that comes back after its lease kills its workers at once. Between the two a worker
-  // could do a last step, which nobody would ever see; the simulation spares itself that one.
-  stage_.queue.after(std::chrono::milliseconds(1), [self = shared_from_this()] {
-    for (const auto& [id, worker] : self->workers_) worker->thaw();
-  });
+  if (!workers_first) thaw_workers();
 }
 
 void Agent::crash() {

@@ -65,6 +65,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void lose_power();  // nobody says a word
 
   bool alive() const { return alive_; }
+  bool away() const { return away_; }
   bool reachable() const { return alive_ && !frozen_ && !cut_; }
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 

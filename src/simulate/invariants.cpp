@@ -40,19 +40,26 @@ void Invariants::prepared(const wire::World& world) {
     source |= member.holds_state;
   }
   if (!source) throw Violation("a world has a source of state", fmt::format("world {}", g.value));
-  if (static_cast<int>(members.size()) < minimum_)
-    throw Violation("never below the minimum",
-                    fmt::format("world {} of {}", g.value, members.size()));
+  const auto size = static_cast<int>(members.size());
+  if (size < limits_.min)
+    throw Violation("never below the minimum", fmt::format("world {} of {}", g.value, size));
+  // Where there may be one, its successor has the state from it.
+  if (limits_.max > 0 && size > std::max(limits_.max, 2))
+    throw Violation("never above the maximum", fmt::format("world {} of {}", g.value, size));
   if (world.reason.empty())
     throw Violation("every decision has a reason", fmt::format("world {}", g.value));
 }
 
 void Invariants::reduction_complete(Generation generation) {
-  if (generation < newest_reduced_)
+  if (generation < newest_reduced_) late_.insert(generation);
+  newest_reduced_ = std::max(newest_reduced_, generation);
+}
+
+void Invariants::applies(Generation generation) {
+  if (late_.contains(generation))
     throw Violation("never two worlds",
-                    fmt::format("world {} completed a reduction after world {} had",
+                    fmt::format("world {} applies a step after world {} has reduced one",
                                 generation.value, newest_reduced_.value));
-  newest_reduced_ = generation;
 }
 
 void Invariants::committed(WorkerId worker, Generation generation, const worker::Progress& before,
@@ -78,6 +85,17 @@ void Invariants::committed(WorkerId worker, Generation generation, const worker:
                       fmt::format("worker {} at {}, worker {} at {}", worker.value, step,
                                   other.value, at->second.step));
   }
+}
+
+void Invariants::epoch_ended(Generation generation, std::int64_t step) {
+  Generation& newest = epochs_ended_[step];
+  newest = std::max(newest, generation);
+}
+
+void Invariants::killed(WorkerId worker, std::optional<WorkerId> faulty) {
+  if (faulty)
+    throw Violation("nobody is killed for another's fault",
+                    fmt::format("worker {}, and worker {} is there", worker.value, faulty->value));
 }
 
 void Invariants::answered(WorkerId worker, Generation up_to, Step committed) {
@@ -160,6 +178,11 @@ void Invariants::check_lineage(const Model& final) const {
     digest = updated(digest, c.before, c.range);
     at.cursor = c.range.last == samples_ ? 0 : c.range.last;
     at.epoch += c.range.last == samples_;
+    const auto ended = epochs_ended_.find(step);
+    if (at.cursor == 0 && (ended == epochs_ended_.end() || ended->second < c.generation))
+      throw Violation(
+          "every epoch has its end",
+          fmt::format("no on_epoch on rank 0 after step {} of world {}", step, c.generation.value));
   }
   if (digest != final.digest)
     throw Violation("each sample exactly once", "the final weights come from other steps");

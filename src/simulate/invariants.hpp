@@ -33,14 +33,19 @@ std::uint64_t updated(std::uint64_t digest, const worker::Progress& before, work
 
 class Invariants {
  public:
-  Invariants(std::int64_t samples, std::int64_t epochs, int train_calls, int minimum)
-      : samples_(samples), epochs_(epochs), train_calls_(train_calls), minimum_(minimum) {}
+  Invariants(std::int64_t samples, std::int64_t epochs, int train_calls,
+             const launcher::Limits& limits)
+      : samples_(samples), epochs_(epochs), train_calls_(train_calls), limits_(limits) {}
 
   // ---- what happens
   void prepared(const wire::World& world);  // the controller sends it
   void reduction_complete(Generation generation);
+  // Somebody does: one that was frozen may complete it after its lease, and must not apply it.
+  void applies(Generation generation);
   void committed(WorkerId worker, Generation generation, const worker::Progress& before,
                  worker::Range range, std::uint64_t digest);
+  // on_epoch is over on rank 0 of that world, after that step.
+  void epoch_ended(Generation generation, std::int64_t step);
   void answered(WorkerId worker, Generation up_to, Step committed);
   void transferred(Generation generation, const std::vector<Model>& holders);
   void received(WorkerId worker, Step before, Step after);
@@ -49,6 +54,8 @@ class Invariants {
   void controller_says(const job::SupervisorAction& action);
   // The controller asked for so many ticks at one and the same time.
   void woken_again(int times);
+  // One that nothing has befallen is killed, and there is one to which something has.
+  void killed(WorkerId worker, std::optional<WorkerId> faulty);
   // A live, reachable worker holds the state while the controller says that it is lost.
   void state_lost(std::optional<WorkerId> holder);
   // The job is over, and later: all deadlines have passed.
@@ -72,10 +79,12 @@ class Invariants {
 
   std::int64_t samples_, epochs_;
   int train_calls_;
-  int minimum_;
+  launcher::Limits limits_;
   Generation newest_prepared_;
   Generation newest_reduced_;
+  std::set<Generation> late_;                  // completed a reduction after a newer world had
   std::map<std::int64_t, Committed> lineage_;  // by step: of the highest generation
+  std::map<std::int64_t, Generation> epochs_ended_;  // by their last step: newest world that did
   std::map<WorkerId, Generation> answered_;
   struct Stand {
     std::int64_t step = 0;

@@ -63,6 +63,9 @@ void Process::begin() {
 
 void Process::receive(const wire::ToWorker& letter) {
   now_or_thawed([this, letter] {
+    if (const auto* prepare = std::get_if<wire::Prepare>(&letter))
+      worlds_[prepare->world.generation] = prepare->world;
+    if (std::holds_alternative<wire::Abort>(letter)) member_.held_up(stage_.plane.held_up(id_));
     member_.receive(letter);
     do_outbox();
     pump();
@@ -76,29 +79,50 @@ void Process::do_outbox() {
         stage_.invariants.answered(id_, answer->generation, answer->committed);
       handlers_.send(std::move(send->letter));
     } else if (const auto* form = std::get_if<worker::FormGroup>(&action)) {
-      stage_.plane.create(form->spec.generation, id_, form->spec.size);
-      later(stage_.between_us(10, 5000), [this, g = form->spec.generation] {
-        member_.published(g, "address");
-        do_outbox();
-      });
+      this->form(form->spec);
     } else if (const auto* connect = std::get_if<worker::ConnectGroup>(&action)) {
-      const Generation g = connect->generation;
-      stage_.plane.collective(g, id_, -1, 0, nullptr,
-                              [this, g, self = shared_from_this()](auto sum) {
-                                now_or_thawed([this, g, ok = sum.has_value()] {
-                                  if (ok)
-                                    member_.formed(g, "simulated");
-                                  else
-                                    member_.form_failed(g, worker::GroupBroken("a peer went away"));
-                                  do_outbox();
-                                });
-                              });
+      this->connect(connect->generation);
     } else if (const auto* abort = std::get_if<worker::AbortGroups>(&action)) {
       stage_.plane.abort(id_, abort->up_to);
     } else if (const auto* drop = std::get_if<worker::DropGroup>(&action)) {
       stage_.plane.drop(id_, drop->generation);
     }
   }
+}
+
+void Process::form(const worker::GroupSpec& spec) {
+  const Generation g = spec.generation;
+  stage_.plane.create(worlds_.at(g), id_, spec.size);
+  connect_limits_[g] = spec.connect_limit;
+  if (former_hangs_ || caught(Point::forming)) return;
+  later(stage_.between_us(10, 5000), [this, g] {
+    member_.published(g, "address");
+    do_outbox();
+  });
+}
+
+void Process::connect(Generation g) {
+  if (former_hangs_ || (id_.value % 2 == 0 && caught(Point::forming))) return;
+  const auto done = [this, g, self = shared_from_this()](const Plane::Ended& ended) {
+    now_or_thawed([this, g, ended] {
+      if (ended.sum)
+        member_.formed(g, "simulated");
+      else
+        member_.form_failed(g, worker::GroupBroken("a peer went away", ended.troubles));
+      do_outbox();
+    });
+  };
+  stage_.plane.connect(g, id_, connect_limits_[g], done);
+}
+
+bool Process::caught(Point in) {
+  if (!struck_ || struck_->in != in) return false;
+  const bool dies = std::exchange(struck_, std::nullopt)->dies;
+  if (dies)
+    die(0, SIGKILL);
+  else
+    (in == Point::forming ? former_hangs_ : hangs_) = true;
+  return true;
 }
 
 void Process::sample() {
@@ -113,6 +137,8 @@ void Process::sample() {
   report.compute_ns = std::exchange(computed_, {}).count();
   report.waiting_ns = waiting.count();
   report.phase = phase_;
+  report.transfer_bytes = moved_;
+  report.lost_link = stage_.plane.has_lost_link(id_);
   handlers_.send(report);
   later(stage_.scene.spec.deadlines.sample_interval, [this] { sample(); });
 }
@@ -167,6 +193,8 @@ void Process::enter() {
   member_.begin_transfer();
   busy_ = true;
   index_ = 0;
+  phase("transfer");
+  if (caught(Point::transfer)) return;
   const wire::World& world = member_.world();
   const Generation g = world.generation;
   bool all_hold = true;
@@ -175,65 +203,78 @@ void Process::enter() {
   if (transfer_fails()) return;
   if (member_.holds_state()) stage_.holders[g].push_back(model_);
   const auto complete = [this, g] { stage_.invariants.transferred(g, stage_.holders[g]); };
-  stage_.plane.collective(g, id_, index_++, 0, complete,
-                          [this, g, self = shared_from_this()](auto sum) {
-                            now_or_thawed([this, g, ok = sum.has_value()] {
-                              if (!ok || stage_.holders[g].empty()) {
-                                busy_ = false;
-                                member_.broken(worker::GroupBroken("the transfer broke"));
-                                do_outbox();
-                                return pump();
-                              }
-                              entered(stage_.holders[g].front());
-                            });
+  stage_.plane.transfer(g, id_, complete,
+                        [this, g, self = shared_from_this()](const Plane::Ended& ended) {
+                          now_or_thawed([this, g, ended] {
+                            if (!ended.sum || stage_.holders[g].empty())
+                              return broken("the transfer broke", ended.troubles);
+                            ++moved_;
+                            entered(stage_.holders[g].front());
                           });
+                        });
 }
 
-// Whoever sends to the unreachable member says so, and it of the one who does; the others find a
-// peer that has hung up.
+void Process::discard() {
+  busy_ = false;
+  phase("idle");
+  pump();
+}
+
+void Process::broken(const char* what, const std::vector<worker::PeerTrouble>& troubles) {
+  busy_ = false;
+  phase("idle");
+  member_.broken(worker::GroupBroken(what, troubles));
+  do_outbox();
+  pump();
+}
+
+// Whoever sends to the spoiled member says so, and it of the one who does; the others find a peer
+// that has hung up.
 bool Process::transfer_fails() {
-  const auto& members = member_.world().members;
-  const auto receives = [&](const wire::Member& m) {
-    return !m.holds_state && stage_.unreachable.contains(m.worker);
+  const auto& world = member_.world();
+  const auto& members = world.members;
+  const auto is_spoiled = [&](const wire::Member& m) {
+    const auto found = stage_.spoiled.find(m.worker);
+    if (m.holds_state || found == stage_.spoiled.end()) return false;
+    auto& spoiled = found->second;
+    if (spoiled.generation == world.generation) return true;
+    if (spoiled.times == 0) return false;
+    --spoiled.times;
+    spoiled.generation = world.generation;
+    return true;
   };
-  const auto victim = std::ranges::find_if(members, receives);
+  const auto victim = std::ranges::find_if(members, is_spoiled);
   if (victim == members.end()) return false;
   const auto source = std::ranges::find(members, true, &wire::Member::holds_state);
   const auto peer = victim->worker == id_ ? source : victim;
   const bool messenger = !member_.holds_state() && victim->worker != id_;
   const worker::PeerTrouble trouble{static_cast<int>(peer - members.begin()), messenger,
                                     messenger ? "closed by peer" : "timed out"};
-  later(stage_.between_us(10, 100'000), [this, trouble] {
-    busy_ = false;
-    member_.broken(worker::GroupBroken("the transfer broke", {trouble}));
-    do_outbox();
-    pump();
-  });
+  later(stage_.between_us(10, 100'000),
+        [this, trouble] { broken("the transfer broke", {trouble}); });
   return true;
 }
 
 void Process::entered(const Model& received) {
   const auto finish = [this] {
     busy_ = false;
+    phase("idle");
+    // At the end of an epoch a world is formed by force, and nobody knows how far rank 0 had come.
+    const worker::Progress& at = model_.progress;
+    if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
     report.step = Step(model_.progress.step);
     member_.entered(report);
     do_outbox();
     pump();
   };
-  if (!member_.in_transfer()) {  // aborted meanwhile
-    busy_ = false;
-    return pump();
-  }
+  if (!member_.in_transfer()) return discard();  // aborted meanwhile
   if (member_.holds_state()) {
     if (member_.committed() == no_state)
       stage_.invariants.started_fresh(id_, member_.world().generation);
     return finish();
   }
-  if (!member_.may_swap()) {
-    busy_ = false;
-    return pump();
-  }
+  if (!member_.may_swap()) return discard();
   later(stage_.between_us(10, 2000), [this, finish, received] {
     stage_.invariants.received(id_, member_.committed(), Step(received.progress.step));
     model_ = received;
@@ -248,16 +289,18 @@ void Process::step() {
   if (progress.train_call < call_) {
     progress.train_call = call_;
     progress.epoch = progress.cursor = 0;
+    epochs_ended_ = 0;
   }
+  if (epochs_ended_ < progress.epoch) return end_epoch();
   if (progress.epoch >= stage_.scene.epochs) {
     member_.done(call_);
     phase("idle");
     return do_outbox();
   }
-  member_.begin_compute(stage_.queue.now());
+  if (!member_.begin_compute(stage_.queue.now())) return phase("idle");
   busy_ = true;
   phase("compute");
-  if (hangs_) return;
+  if (caught(Point::compute)) return;
   const Generation g = member_.world().generation;
   const wire::World& world = member_.world();
   const auto range = worker::step_range(progress, world.plan.global_batch, stage_.scene.samples);
@@ -268,29 +311,56 @@ void Process::step() {
   const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
                         share_ * std::ssize(shares) / range.count();
   computed_ += time;
-  later(time, [this, g] {
-    phase("reduce");
-    if (!member_.running(g)) return reduced(g, std::nullopt);
-    const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
-    stage_.plane.collective(g, id_, index_++, member_.vote(), complete,
-                            [this, g, self = shared_from_this()](auto votes) {
-                              now_or_thawed([this, g, votes] { reduced(g, votes); });
-                            });
-  });
+  later(time, [this, g] { reduce(g); });
 }
 
-void Process::reduced(Generation generation, std::optional<double> votes) {
-  if (!votes) {
-    busy_ = false;
-    member_.broken(worker::GroupBroken("the reduction broke"));
+bool Process::ends_epoch() const {
+  const auto& batch = member_.world().plan.global_batch;
+  return worker::step_range(model_.progress, batch, stage_.scene.samples).last ==
+         stage_.scene.samples;
+}
+
+// The program's on_epoch: evaluates, and writes the model where this is rank 0.
+void Process::end_epoch() {
+  busy_ = true;
+  phase("epoch");
+  // It may take as long as it likes.
+  if (caught(Point::epoch))
+    return later(std::chrono::seconds(2), [this] {
+      hangs_ = false;
+      discard();
+    });
+  const auto most = std::chrono::duration_cast<std::chrono::microseconds>(stage_.scene.epoch_end);
+  later(stage_.between_us(0, static_cast<int>(most.count())),
+        [this, g = member_.world().generation, rank = member_.rank()] {
+          ++epochs_ended_;
+          if (rank == Rank(0)) stage_.invariants.epoch_ended(g, model_.progress.step);
+          discard();
+        });
+}
+
+void Process::reduce(Generation g) {
+  phase("reduce");
+  if (caught(Point::reduce)) return;
+  if (!member_.running(g)) return reduced(g, {});
+  const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
+  // The world that has ended an epoch is the one that calls on_epoch.
+  const double vote = ends_epoch() ? 0 : member_.vote();
+  stage_.plane.reduce(g, id_, index_++, vote, complete,
+                      [this, g, self = shared_from_this()](const Plane::Ended& ended) {
+                        now_or_thawed([this, g, ended] { reduced(g, ended); });
+                      });
+}
+
+void Process::reduced(Generation generation, const Plane::Ended& ended) {
+  if (!ended.sum) return broken("the reduction broke", ended.troubles);
+  if (!member_.may_apply(*ended.sum, stage_.queue.now())) {
     do_outbox();
-    return pump();
+    return discard();
   }
-  if (!member_.may_apply(*votes, stage_.queue.now())) {
-    busy_ = false;
-    return pump();
-  }
+  stage_.invariants.applies(generation);
   phase("apply");
+  if (caught(Point::apply)) return;
   later(stage_.between_us(10, 3000), [this, generation] { applied(generation); });
 }
 
@@ -301,10 +371,12 @@ void Process::applied(Generation generation) {
   model_.digest = updated(model_.digest, before, range);
   model_.progress = before.next(range.count(), stage_.scene.samples);
   stage_.invariants.committed(id_, generation, before, range, model_.digest);
+  stage_.stepping.committed(stage_.queue.now());
   ++steps_;
   samples_ += share_;
   member_.commit();
   busy_ = false;
+  phase("idle");
   do_outbox();
   pump();
 }

@@ -1,17 +1,19 @@
 // A simulated worker: the real membership client, and a program that trains a digest instead of
-// weights.
+// weights. Three threads of it can stand still alone: the one that trains, the one that forms
+// groups, and (frozen) all of them; the control thread answers as long as the process runs.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <vector>
 
 #include "simulate/invariants.hpp"
 #include "simulate/plane.hpp"
 #include "simulate/queue.hpp"
 #include "simulate/scene.hpp"
+#include "simulate/stepping.hpp"
 #include "worker/member.hpp"
 
 namespace elasticrun::simulate {
@@ -23,8 +25,13 @@ struct Stage {
   Rng& rng;
   Plane& plane;
   Invariants& invariants;
+  Stepping& stepping;
   std::map<Generation, std::vector<Model>> holders;  // what each member that has the state sends
-  std::set<WorkerId> unreachable;                    // for large messages: no state arrives there
+  struct Spoiled {
+    int times = 0;          // still
+    Generation generation;  // the last one
+  };
+  std::map<WorkerId, Spoiled> spoiled;  // who gets no whole state
 
   Duration between_us(int low, int high) {
     return std::chrono::microseconds(
@@ -46,12 +53,16 @@ class Process : public std::enable_shared_from_this<Process> {
   void die(int code, int signal);
   void freeze() { frozen_ = true; }
   void thaw();
-  void hang() { hangs_ = true; }  // its next compute never ends
+  // When it next comes to that point (not Point::now), its thread there hangs for good, or all of
+  // it dies.
+  void strike(Point in, bool dies) { struck_ = Strike{in, dies}; }
   void slow_down(int factor) { slowness_ = factor; }
   void leave();
 
   bool alive() const { return alive_; }
   bool frozen() const { return frozen_; }
+  bool hangs() const { return hangs_ || former_hangs_; }
+  bool is_struck() const { return hangs() || struck_; }  // or will be
   bool in_train() const { return in_train_; }
   bool finished() const { return finished_; }
   WorkerId id() const { return id_; }
@@ -66,30 +77,48 @@ class Process : public std::enable_shared_from_this<Process> {
   void pump();
   void enter();
   void entered(const Model& received);
+  void discard();
+  void broken(const char* what, const std::vector<worker::PeerTrouble>& troubles);
   bool transfer_fails();
   void step();
-  void reduced(Generation generation, std::optional<double> votes);
+  bool ends_epoch() const;
+  void end_epoch();
+  void reduce(Generation generation);
+  void reduced(Generation generation, const Plane::Ended& ended);
   void applied(Generation generation);
   void end_call();
   void sample();
   void phase(const char* name);
+  // True: it is struck there, and the caller does nothing more.
+  bool caught(Point in);
+  void form(const worker::GroupSpec& spec);
+  void connect(Generation generation);
 
   Stage& stage_;
   WorkerId id_;
   Handlers handlers_;
   worker::Member member_;
   Model model_;
-  bool alive_ = true, frozen_ = false, hangs_ = false;
+  struct Strike {
+    Point in;
+    bool dies = false;
+  };
+  std::optional<Strike> struck_;
+  bool alive_ = true, frozen_ = false, hangs_ = false, former_hangs_ = false;
+  std::map<Generation, wire::World> worlds_;  // that it was told to form
+  std::map<Generation, Duration> connect_limits_;
   int slowness_ = 1;
   Duration computed_{};  // since the last sample
   bool in_train_ = false, busy_ = false, finished_ = false;
   std::int64_t call_ = 0;
-  int index_ = 0;  // of the next collective in this group
+  std::int64_t epochs_ended_ = 0;  // of this call, by on_epoch
+  int index_ = 0;                  // of the next collective in this group
   const char* phase_ = "idle";
   Time phase_since_{};
   std::int64_t steps_ = 0;  // since the last sample
   std::int64_t samples_ = 0;
-  std::int64_t share_ = 0;  // of the step under way
+  std::int64_t share_ = 0;   // of the step under way
+  std::uint64_t moved_ = 0;  // of the state, in all transfers
   std::vector<std::function<void()>> deferred_;
 };
 

@@ -32,8 +32,9 @@ const std::map<std::string_view, Names>& folders() {
 
 // The simulator runs the worker's decisions too, and those only.
 const Names& pure_worker_headers() {
-  static const Names names = {"worker/member.hpp", "worker/shares.hpp", "worker/sampler.hpp",
-                              "worker/progress.hpp"};
+  static const Names names = {"worker/member.hpp",   "worker/group.hpp",
+                              "worker/shares.hpp",   "worker/sampler.hpp",
+                              "worker/progress.hpp", "worker/transfer_plan.hpp"};
   return names;
 }
 

@@ -168,5 +168,14 @@ TEST_CASE("all wait in one reduction for too long: nobody is to blame, the group
   CHECK(watch.at(71s) == "");
 }
 
+TEST_CASE("who waits for somebody in on_epoch waits as long as that takes") {
+  Watch watch;
+  watch.sample(1, 70s, "reduce", 60s);
+  watch.sample(2, 70s, "epoch", 60s);
+  CHECK(watch.at(70s) == "");
+  watch.sample(2, 71s, "reduce", 1s);
+  CHECK(watch.at(71s) == "stuck 1 g7");
+}
+
 }  // namespace
 }  // namespace elasticrun::rendezvous

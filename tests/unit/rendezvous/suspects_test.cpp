@@ -86,3 +86,15 @@ TEST_CASE("where all are away nobody's word counts: it is one trouble for all") 
   CHECK(lost(suspects, 1, 100ms) ==
         "1: reset; closed by peer, and it did not come back within 100 ms\n");
 }
+
+TEST_CASE("what was said of a host that went on says nothing of its next reset") {
+  Suspects suspects;
+  suspects.accused(HostId(1), "closed by peer", begin);
+  suspects.heard(HostId(1), begin + 10ms);  // it may have been on the way for that long
+  suspects.accused(HostId(2), "closed by peer", begin);
+  suspects.heard(HostId(2), begin + 20ms);
+  suspects.away(HostId(1), "reset", begin + 30ms);
+  suspects.away(HostId(2), "reset", begin + 30ms);
+  CHECK(lost(suspects, 3, 60ms) ==
+        "1: reset; closed by peer, and it did not come back within 30 ms\n");
+}

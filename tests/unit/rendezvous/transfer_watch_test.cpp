@@ -14,13 +14,16 @@ const Time begin = Time{} + 1h;
 struct Scene {
   TransferWatch watch;
 
-  explicit Scene(std::uint64_t state_bytes = 0) {
+  explicit Scene(std::uint64_t state_bytes = 0,
+                 const std::vector<WorkerId>& steppers = {WorkerId(1), WorkerId(2)}) {
     watch.begin({{WorkerId(1), HostId(), 0, true}, {WorkerId(2), HostId(), 0, false}}, state_bytes,
-                30s, begin);
+                30s, steppers, begin);
   }
-  void says(std::uint32_t worker, const char* phase, std::uint64_t bytes, Duration at) {
+  void says(std::uint32_t worker, const char* phase, std::uint64_t bytes, Duration at,
+            Duration since = {}) {
     wire::Sample sample;
     sample.phase = phase;
+    sample.waiting_ns = since.count();
     sample.transfer_bytes = bytes;
     watch.sample(WorkerId(worker), sample, begin + at);
   }
@@ -69,4 +72,25 @@ TEST_CASE("a large state has more time") {
   CHECK(scene.watch.deadline() == begin + 530s);
   scene.watch.end();
   CHECK(scene.watch.deadline() == never);
+}
+
+TEST_CASE("one in no world that goes on, and in an earlier group, does not come back") {
+  Scene scene(0, {WorkerId(1)});
+  scene.says(1, "idle", 0, 1s);
+  CHECK(scene.watch.deadline() == never);
+  for (const char* phase : {"reduce", "transfer"}) {
+    scene.says(2, phase, 0, 2s, 10s);
+    CHECK(scene.watch.deadline() == begin + 32s);
+    CHECK(scene.watch.stuck() == std::vector{WorkerId(2)});
+  }
+  scene.says(2, "transfer", 0, 3s, 1s);  // it has come into this one
+  CHECK(scene.watch.stuck().empty());
+}
+
+TEST_CASE("members of the world that goes on may be in its reductions") {
+  Scene scene;
+  scene.says(1, "idle", 0, 1s);
+  scene.says(2, "reduce", 0, 2s, 10s);
+  CHECK(scene.watch.deadline() == never);
+  CHECK(scene.watch.stuck().empty());
 }
