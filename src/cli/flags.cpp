@@ -32,7 +32,7 @@ constexpr Flag table[] = {
     {"shares", "", "WHAT", Kind::value, "Scaling", "speed", "of a step's samples: equal, by speed"},
     {"spares", "", "N", Kind::value, "Scaling", "0", "workers kept ready, out of the world"},
     {"stragglers", "", "WHAT", Kind::value, "Scaling", "replace", "slow workers: off, report"},
-    {"verify-state", "", "K|off", Kind::value, "Scaling", "2000", "steps to compare all state in"},
+    {"verify-state", "", "K|off", Kind::value, "Scaling", "5000", "steps to compare all state in"},
     {"max-restarts", "", "N", Kind::value, "Scaling", "", "failures in a row before giving up"},
 
     {"include", "", "LIST", Kind::value, "Hosts", "all", "only these: a,n[1-8],b:2"},

@@ -55,7 +55,7 @@ struct JobSpec {
   launcher::SshOverrides ssh;                   // of the command line
   std::string bind;                             // where we listen; empty: where hosts can dial
   std::string network;                          // of the data plane; empty: likewise
-  std::int64_t verify_state = 2000;             // steps to compare all of it in; 0: not
+  std::int64_t verify_state = 5000;             // steps to compare all of it in; 0: not
   std::string backend = "auto";                 // of the data plane: auto, gloo or nccl
   std::string wrap;                             // what agents are started inside of; empty: nothing
   std::uint16_t port_first = 0;                 // where agents dial; 0: any free port

@@ -40,7 +40,7 @@ Scaling
       --shares WHAT               of a step's samples: equal, by speed [speed]
       --spares N                  workers kept ready, out of the world [0]
       --stragglers WHAT           slow workers: off, report [replace]
-      --verify-state K|off        steps to compare all state in [2000]
+      --verify-state K|off        steps to compare all state in [5000]
       --max-restarts N            failures in a row before giving up
 
 Hosts
