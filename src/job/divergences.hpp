@@ -37,7 +37,11 @@ class Divergences {
       return Verdict{what +
                      "; nothing is done about it, for machines of several kinds differ in "
                      "last bits"};
-    if (names.empty()) return Verdict{what + ", and nobody knows which is right", true};
+    if (names.empty())
+      return Verdict{what +
+                         ", and nobody knows which is right; state that each worker has for "
+                         "itself is not to be registered (--verify-state off: nobody looks)",
+                     true};
     return Verdict{what +
                    "; it is replaced by theirs. Memory that fails does this, and state that "
                    "is not registered"};
