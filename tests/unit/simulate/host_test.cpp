@@ -13,8 +13,9 @@ TEST_CASE("an agent that was frozen alone beyond its lease kills its workers whe
   Queue queue;
   Rng rng(1);
   Plane plane(queue, rng);
-  Invariants invariants(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits.min);
-  Stage stage{scene, queue, rng, plane, invariants, {}, {}};
+  Invariants invariants(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits);
+  Stepping stepping(false);
+  Stage stage{scene, queue, rng, plane, invariants, stepping, {}, {}};
   const auto agent =
       std::make_shared<Agent>(stage, Agent::Handlers{.up = [] {},
                                                      .down = [](const auto&) {},
