@@ -205,6 +205,7 @@ void Agent::connected(const Result<Reached>& reached) {
   core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
+  tell_lease();  // workers may come, and step, before the first beat has come back
   wake();
 }
 

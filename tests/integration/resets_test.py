@@ -154,8 +154,16 @@ class StoppedAway(unittest.TestCase):
     def test_all_agents_and_their_guardians(self) -> None:
         """The groups of the workers are well, and nothing stops them but their own look at the
         lease."""
+        self.stop_all_agents(DEADLINES)
+
+    def test_all_agents_before_their_first_beat(self) -> None:
+        """The lease that runs then is the one with which an agent begins."""
+        self.stop_all_agents([*DEADLINES, "--beat", f"{LEASE // 2}s",
+                              "--agent-timeout", f"{LEASE - 1}s"])
+
+    def stop_all_agents(self, deadlines: list[str]) -> None:
         with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(10_000),
-                                 DEADLINES) as job:
+                                 deadlines) as job:
             job.wait_for("world_formed", size=4)
             workers = {host.name: trainers(host) for host in bed.hosts}
             agents = [pid for own in workers.values() for pid in agents_above(own)]

@@ -71,9 +71,13 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
     const job::Speaker speaker{WorkerId(1), HostId(1), "../host", 0};
     const std::string begins = fmt::format(
         "elasticrun: {} takes no more: events are lost until it does; the job goes on\n", name);
-    const auto put_event = [&] { terminal->event(fmt::format("{{\"event\":{}}}", put++)); };
+    // Long ones, so that a few thousand fill the queue.
+    const std::string rest(4000, '-');
+    const auto put_event = [&] {
+      terminal->event(fmt::format("{{\"event\":{},\"rest\":\"{}\"}}", put++, rest));
+    };
     wait_until([&] {
-      for (int i = 0; i < 1000; ++i) put_event();
+      for (int i = 0; i < 100; ++i) put_event();
       return !stage.words().empty();
     });
     CHECK(stage.words() == begins);
@@ -89,7 +93,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
     });
     wait_until([&] {
       stage.take();
-      return stage.events.ends_with(fmt::format(":{}}}\n", put - 1));
+      return stage.events.ends_with(fmt::format("{{\"event\":{},\"rest\":\"{}\"}}\n", put - 1, rest));
     });
     terminal->finish(0, true);
   }
