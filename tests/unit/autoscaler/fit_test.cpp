@@ -163,7 +163,7 @@ TEST_CASE("little work left is not spent on a try") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("noise: it ends near the best size, and stays there") {
+TEST_CASE("noise: it ends near the best size, and stays there" * doctest::test_suite("many runs")) {
   const std::vector<int> sizes{1, 2, 4, 8, 16};
   const std::function<double(int)> curves[] = {
       perfect(), flat(), knee(4), [](int k) { return 9000.0 / (k + 1); },

@@ -36,7 +36,8 @@ double cost(const FakeJob& done) { return done.scaler.spent(done.now); }
 // 17.4.
 constexpr double samples = 36e6;
 
-TEST_CASE("deadline: in time, and not dearer than the size that needs the time") {
+TEST_CASE("deadline: in time, and not dearer than the size that needs the time" *
+          doctest::test_suite("many runs")) {
   struct Case {
     double deadline;  // hours
     int start;

@@ -171,7 +171,8 @@ TEST_CASE("shares stay where others would not shorten the step by 5 %") {
   }
 }
 
-TEST_CASE("noise moves nothing, and does not hide what differs") {
+TEST_CASE("noise moves nothing, and does not hide what differs" *
+          doctest::test_suite("many runs")) {
   World alike(64, 2048, linear(std::vector<double>(64, 1)), 0.2);
   alike.run(30min);
   CHECK(alike.reasons.size() <= 1);

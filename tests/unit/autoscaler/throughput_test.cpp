@@ -199,7 +199,7 @@ TEST_CASE("a change shortly before the end is not made") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("noise of 5 % does not make it go to and fro") {
+TEST_CASE("noise of 5 % does not make it go to and fro" * doctest::test_suite("many runs")) {
   struct Case {
     const char* what;
     FakeJob::Curve curve;
@@ -239,7 +239,7 @@ TEST_CASE("noise of 5 % does not make it go to and fro") {
   CHECK(cifar_right * 10 >= cifar_runs * 7);
 }
 
-TEST_CASE("hours of noise cost little") {
+TEST_CASE("hours of noise cost little" * doctest::test_suite("many runs")) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     FakeJob job(scaler({1, 2, 4, 8, 16}), knee(4), 4, 0.05, seed);

@@ -93,7 +93,8 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
     });
     wait_until([&] {
       stage.take();
-      return stage.events.ends_with(fmt::format("{{\"event\":{},\"rest\":\"{}\"}}\n", put - 1, rest));
+      return stage.events.ends_with(
+          fmt::format("{{\"event\":{},\"rest\":\"{}\"}}\n", put - 1, rest));
     });
     terminal->finish(0, true);
   }

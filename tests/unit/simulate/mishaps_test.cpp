@@ -88,7 +88,8 @@ TEST_CASE("a spare takes the place of a lost worker without a start") {
   CHECK(with.cost > without.cost);
 }
 
-TEST_CASE("a slow host is found and replaced where a slot is free") {
+TEST_CASE("a slow host is found and replaced where a slot is free" *
+          doctest::test_suite("many runs")) {
   Conditions slow = a_day;
   slow.slow_per_hour = 0.05;
   slow.slow_speed = 0.5;
@@ -116,7 +117,8 @@ TEST_CASE("a slow host is found and replaced where a slot is free") {
   CHECK_FALSE(replaced.notes.empty());
 }
 
-TEST_CASE("a slow host that cannot be replaced gets a smaller share") {
+TEST_CASE("a slow host that cannot be replaced gets a smaller share" *
+          doctest::test_suite("many runs")) {
   Conditions equal = a_day;
   equal.slow_per_hour = 0.05;
   equal.slow_speed = 0.5;
@@ -131,7 +133,7 @@ TEST_CASE("a slow host that cannot be replaced gets a smaller share") {
   CHECK(shared.samples > 1.1 * alike.samples);
 }
 
-TEST_CASE("steps that vary do not make a straggler") {
+TEST_CASE("steps that vary do not make a straggler" * doctest::test_suite("many runs")) {
   Conditions noisy = a_day;
   noisy.noise = 0.2;
   noisy.slow_per_hour = 1e-9;
@@ -139,7 +141,7 @@ TEST_CASE("steps that vary do not make a straggler") {
   CHECK(stays(hosts(8), noisy).stragglers == 0);
 }
 
-TEST_CASE("what befalls hosts is the same for two policies") {
+TEST_CASE("what befalls hosts is the same for two policies" * doctest::test_suite("many runs")) {
   Conditions failing = a_day;
   failing.failures_per_hour = 0.1;
   failing.noise = 0.2;
@@ -153,7 +155,8 @@ TEST_CASE("what befalls hosts is the same for two policies") {
   CHECK(one.notes.front().text == other.notes.front().text);
 }
 
-TEST_CASE("a job that loses its last host ends, whatever else befalls it") {
+TEST_CASE("a job that loses its last host ends, whatever else befalls it" *
+          doctest::test_suite("many runs")) {
   Conditions harsh = a_day;
   harsh.noise = 0.2;
   harsh.slow_per_hour = 0.5;

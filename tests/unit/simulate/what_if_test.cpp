@@ -94,7 +94,8 @@ TEST_CASE("everything follows from the seed") {
   CHECK(one.seconds != other.seconds);
 }
 
-TEST_CASE("noise has the mean and the spread that was asked for") {
+TEST_CASE("noise has the mean and the spread that was asked for" *
+          doctest::test_suite("many runs")) {
   // One step is one round.
   const Curve on = curve("samples: 20000\nmax-batch: 10\ncolumns: size samples/s\n1 10\n");
   const Outcome quiet = run(on, {}, "fixed", 1);
@@ -114,7 +115,8 @@ TEST_CASE("noise has the mean and the spread that was asked for") {
   CHECK(deviation == doctest::Approx(0.2 / std::sqrt(2000)).epsilon(0.2));
 }
 
-TEST_CASE("hosts that fail are replaced, and their number is as asked for") {
+TEST_CASE("hosts that fail are replaced, and their number is as asked for" *
+          doctest::test_suite("many runs")) {
   const Curve on = curve(
       "samples: 1e12\nbatch: 32\nslots-per-host: 8\nlaw: 0.05 0.002 0 0 0.01 0\nsizes: 800\n");
   const Conditions failing{.start = 60s,
@@ -182,7 +184,7 @@ TEST_CASE("what cannot be simulated is said") {
   CHECK(what_if(two(), {}, question).has_error());
 }
 
-TEST_CASE("fit finds the best size of random laws") {
+TEST_CASE("fit finds the best size of random laws" * doctest::test_suite("many runs")) {
   Rng rng(5);
   int good = 0;
   std::size_t moves = 0;
