@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <functional>
 
 #include "worker/machine_kind.hpp"
 
