@@ -50,25 +50,27 @@ void Liveness::stood_still(Duration time, Time now) {
 std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   check_hosts(now, verdicts);
-  bool waited_for = false;  // somebody, by those in a reduction
+  bool somebody_busy = false;  // those in a reduction wait for it
   std::erase_if(workers_, [&](const auto& entry) {
     const auto& [id, worker] = entry;
     const bool in_epoch = worker.phase == Phase::ending_epoch;
     const bool busy = in_epoch || worker.phase == Phase::busy;
-    waited_for |= busy;
+    somebody_busy |= busy;
     const Duration limit = in_epoch ? options_.epoch_timeout : options_.hung;
     const bool silent = now >= worker.heard + options_.worker_timeout;
     const bool hung = busy && now >= worker.phase_since + limit;
     if (silent)
-      verdicts.push_back(WorkerSilent{
-          id, fmt::format("its library was silent for {}", to_text(now - worker.heard))});
+      verdicts.push_back(WorkerSilent{id, fmt::format("was silent for {}: its library sent nothing",
+                                                      to_text(now - worker.heard))});
     else if (hung)
-      verdicts.push_back(WorkerSilent{
-          id, fmt::format("one {} took longer than --{} {}", in_epoch ? "on_epoch" : "step",
-                          in_epoch ? "epoch-timeout" : "hung", to_text(limit))});
+      verdicts.push_back(
+          WorkerSilent{id, fmt::format("was in {} {}",
+                                       in_epoch ? "on_epoch for longer than --epoch-timeout"
+                                                : "one step for longer than --hung",
+                                       to_text(limit))});
     return silent || hung;
   });
-  if (waited_for) return verdicts;
+  if (somebody_busy) return verdicts;
   for (auto& [id, worker] : workers_) {
     if (worker.phase != Phase::reducing) continue;
     const bool hung = now >= worker.phase_since + options_.hung;

@@ -41,7 +41,8 @@ void Membership::preparation_overdue(Time now) {
   }
   if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
   count_failure(now);
-  // All of them: who is asked and does not answer is the one, but not where that goes on for long.
+  // Where all are silent, an abort asks them, and whoever does not answer it hangs. Where that has
+  // failed too often, all are given up.
   if (!silent.empty() && failed_too_often(now)) return give_up(silent, what, now);
   start_abort("a worker " + what, now);
   aborting_->stood_still = true;

@@ -21,7 +21,7 @@ void Suspects::accused(HostId host, const std::string& reason, Time now) {
   found->second.reason += "; " + reason;
 }
 
-// What a host has sent before it died may come some milliseconds after the word of its peers.
+// A message that a host sent before it died may arrive some milliseconds after what its peers say.
 void Suspects::heard(HostId host, Time now) {
   const auto early = early_.find(host);
   if (early != early_.end() && now - early->second.at > moment) early_.erase(early);

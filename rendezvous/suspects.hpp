@@ -38,8 +38,8 @@ class Suspects {
   // A worker of another host has lost its connection to one there. That may be heard before the
   // control connection is known to be lost.
   void accused(HostId host, const std::string& reason, Time now);
-  // Something came from there: what was said of it a while ago is not why its connection will be
-  // lost.
+  // A message came from that host: what was said of it a while ago does not explain a later loss of
+  // its connection.
   void heard(HostId host, Time now);
 
   // We stood still ourselves for that time.

@@ -12,13 +12,13 @@ constexpr double bytes_per_second = 200e6;
 }  // namespace
 
 void TransferWatch::begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes,
-                          Duration patience, const std::vector<WorkerId>& steppers, Time now) {
+                          Duration patience, const std::vector<WorkerId>& training, Time now) {
   began_ = last_sign_ = now;
   members_.clear();
   for (const wire::Member& member : members) members_[member.worker];
-  for (const WorkerId worker : steppers)
+  for (const WorkerId worker : training)
     if (const auto found = members_.find(worker); found != members_.end())
-      found->second.steps = true;
+      found->second.trains = true;
   const auto work =
       std::chrono::duration<double>(static_cast<double>(state_bytes) / bytes_per_second);
   patience_ = patience + std::chrono::duration_cast<Duration>(work);
@@ -31,7 +31,7 @@ void TransferWatch::sample(WorkerId worker, const wire::Sample& sample, Time now
   const Member before = member;
   const bool in_transfer = sample.phase == "transfer";
   const bool in_this_one = now - Duration(sample.waiting_ns) >= began_;
-  member.stuck = !member.steps && (sample.phase == "reduce" || (in_transfer && !in_this_one));
+  member.stuck = !member.trains && (sample.phase == "reduce" || (in_transfer && !in_this_one));
   member.moving = in_transfer && !member.stuck;
   member.busy = !member.moving && !member.stuck && sample.phase != "idle";
   member.bytes = sample.transfer_bytes;

@@ -5,9 +5,9 @@
 // others. Every byte that moves begins it anew, and it grows with the size of the state, which has
 // to be hashed and copied as well. A limit for the whole transfer would have to know the network.
 //
-// One that is in no world which goes on, and says that it is in a reduction, or in a transfer that
-// began before this one, has a training thread that did not come back from a group that was
-// aborted: in a driver, or in the kernel. It will not come into this world either. Pure.
+// A worker that trains in no world, and says that it is in a reduction or in a transfer that began
+// before this one, is stuck: its training thread hangs in a group that was aborted, in a driver or
+// in the kernel, and will not come into this world either. Pure.
 #pragma once
 
 #include <map>
@@ -22,10 +22,10 @@ namespace elasticrun::rendezvous {
 class TransferWatch {
  public:
   // The members of the new world were told to enter it. `patience`: at most so long without a byte,
-  // for a state of no size.
-  // `steppers`: of the world that goes on beside it.
+  // for a state of no size. `training`: the members of the present world, where that goes on until
+  // they enter.
   void begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes, Duration patience,
-             const std::vector<WorkerId>& steppers, Time now);
+             const std::vector<WorkerId>& training, Time now);
   void sample(WorkerId worker, const wire::Sample& sample, Time now);
   // In the new world, with the state: its part is done.
   void entered(WorkerId worker, Time now);
@@ -40,8 +40,8 @@ class TransferWatch {
 
  private:
   struct Member {
-    bool busy = true;    // in the program, as far as it is known
-    bool steps = false;  // in the world that goes on
+    bool busy = true;     // in the program, as far as it is known
+    bool trains = false;  // in the present world
     bool moving = false;
     bool stuck = false;  // in an earlier group
     std::uint64_t bytes = 0;

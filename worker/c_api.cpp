@@ -140,7 +140,7 @@ elasticrun_train_options checked(const elasticrun_train_options* given) {
   return o;
 }
 
-// Each trains on, and every worker ends with other weights.
+// Without these each worker would train on, and end with weights of its own.
 void check_registered(const elasticrun_job& job) {
   if (!job.table.has('s'))
     misuse(
@@ -149,7 +149,7 @@ void check_registered(const elasticrun_job& job) {
   if (!job.table.has('g') && !job.table.has('b'))
     misuse(
         "train: no gradients are registered, so nothing of compute would reach the others; call "
-        "gradients for what compute leaves, with 0 elements where that is figures alone");
+        "gradients for what compute leaves, with 0 elements where that is sums alone (step.sum)");
 }
 
 worker::DataType type_of(elasticrun_type type, const char* what) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <functional>
 
 #include "worker/machine_kind.hpp"
 
@@ -57,7 +57,7 @@ void Divergence::tell(Group& group) {
   if (mixed) return comparison_.stop(presence_.generation());
   // The first to break would have the others aborted, before the odd one has forgotten its state.
   group.barrier();
-  throw GroupBroken(fmt::format("the members' state differs in {}", where));
+  throw GroupBroken(fmt::format("the members' states differ somewhere in {}", where));
 }
 
 }  // namespace elasticrun::worker

@@ -1,10 +1,10 @@
-// Members whose state differs: noticed on a step's reduction, named by one gather, told to the
-// controller, and mended where it is clear who is right.
+// Members whose state differs: noticed in a step's reduction, found by one gather, reported to the
+// controller, and repaired where it is clear who is right.
 //
 // The ones that differ from more than half forget what they have, so that the re-form that follows
 // gives them the others' state. Where no half agrees nobody knows which state is right, and the
-// controller ends the job. Machines of different kinds are told of, and left alone: they differ in
-// last bits without a mistake.
+// controller ends the job. A difference between machines of different kinds is reported and left
+// alone: their last bits differ without a mistake.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ class Divergence {
   // Of a sealed table.
   explicit Divergence(Presence& presence);
 
-  // Of what rides on the reduction of a step, as doubles or as floats; zeros where nothing is
-  // compared.
+  // What is added to the numbers of a step's reduction, exact as doubles and as floats; zeros where
+  // nothing is compared.
   using Row = SmallAgreement::Row;
   Row look();
   // With the sums over the world; the same on all ranks, and collective where the state differs.

@@ -19,7 +19,6 @@ namespace elasticrun::worker {
 
 class Fingerprint {
  public:
-  Fingerprint() = default;
   // Of what is registered as state in a sealed table. Throws GroupBroken when the GPU fails.
   explicit Fingerprint(const StateTable& table);
 

@@ -102,9 +102,9 @@ class Member {
   bool commit();
   // A collective of this world, or the transfer into it, failed here.
   void broken(const GroupBroken& error);
-  // This step's reduction has shown that these ranks, or none in particular, hold another state
-  // than the rest; on machines of several kinds nothing follows. Who is among them holds none from
-  // now on.
+  // This step's reduction has shown that the ranks in `odd`, or where it is empty no ranks in
+  // particular, hold another state than the rest. A member among them holds none from now on; where
+  // machines of several kinds are `mixed`, nothing follows.
   void diverged(const std::vector<int>& odd, const std::string& where, bool mixed);
   // Of the keeper of the state: who computes what in the step that begins.
   void explain(wire::StepSamples samples);

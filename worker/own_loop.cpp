@@ -163,7 +163,7 @@ void OwnLoop::finish() {
   if (!committed_.holds())
     throw Stop(ELASTICRUN_MISUSE,
                "finish: registered state has changed since the last commit; commit the last step, "
-               "and change nothing behind it");
+               "and change nothing after it");
   presence_.meter().enter(Meter::Phase::idle, now());
   const Generation generation = presence_.generation();
   while (presence_.await()) {

@@ -4,8 +4,8 @@
 //
 // Each step hashes another slice of what is registered and, as a few small numbers on the step's
 // own reduction, compares the hashes: no message more, and the whole state in so many steps as the
-// caller says. Where they differ, one gather of the hashes names who is alone. Why not the whole
-// state at a time, rarely: that would be a step of twenty times the length for a large state.
+// caller says. Why not the whole state at a time, rarely: for a large one that would be a step of
+// twenty times the length.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class StateComparison {
   StateComparison(const StateTable& table, std::int64_t steps);
 
   bool on() const { return slices_ > 0; }
-  // In this world nothing is compared any more: what differs has been told.
+  // In this world nothing is compared any more: the difference has been reported.
   void stop(Generation world) { stopped_ = world; }
   bool stopped(Generation world) const { return stopped_ == world; }
 

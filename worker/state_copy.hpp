@@ -7,7 +7,6 @@
 // the GPU is copied there, behind what the program has enqueued.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "worker/state.hpp"

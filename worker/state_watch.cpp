@@ -8,7 +8,7 @@
 namespace elasticrun::worker {
 namespace {
 
-// What both hashes of a look are taken to cost: memory that no cache holds, and the calls.
+// The estimated cost of both hashes of a look: reading memory that no cache holds, and the calls.
 Duration cost_of(std::size_t bytes) {
   constexpr double bytes_per_ns = 4;
   return std::chrono::microseconds(1) +

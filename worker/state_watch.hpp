@@ -23,7 +23,7 @@ class StateWatch {
  public:
   // Bytes that one look takes in: a millisecond or two.
   static constexpr std::size_t part_bytes = 4u << 20;
-  // After a look so many times as long as it is taken to have cost: nothing.
+  // After a look there is none for so many times its estimated cost.
   static constexpr int pause = 1000;
 
   // Of a sealed table, which outlives this.

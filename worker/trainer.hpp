@@ -82,7 +82,7 @@ class Trainer {
   std::int64_t call_ = 0;  // this call of train, from 1
   bool training_ = false;
   bool in_step_ = false;                   // progress is still that of the step before
-  std::optional<EpochEnd> ended_;          // on_epoch was called for
+  std::optional<EpochEnd> ended_;          // for which on_epoch was called last
   std::optional<Fingerprint> ended_with_;  // the state, when the last call returned
   Generation explained_;                   // world whose first step was explained
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call that were checked

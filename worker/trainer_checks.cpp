@@ -18,7 +18,7 @@ void Trainer::check_state() {
     presence_.fail(
         ELASTICRUN_MISUSE,
         fmt::format("compute has changed the registered state '{}' in step {}: a step may "
-                    "be repeated; change state in apply, or register it with buffers",
+                    "be repeated; change state in apply, or register it as buffers",
                     *name, step_.number));
 }
 

@@ -44,7 +44,7 @@ struct BatchPlan {
   bool adascale = false;          // the factor follows that noise, and lr_factor is only its begin
 };
 
-// What a program has said of its batch comes from another process: below 0 it has said nothing.
+// With 0 in place of what is below 0, which only a mistaken program says.
 BatchRule sound(BatchRule rule);
 
 // `weights` are one per rank, or none; one that is 0 is an empty share, and not all are. Without a

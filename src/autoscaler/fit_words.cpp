@@ -71,7 +71,7 @@ Decision Fit::go_back(const View& view, const Promise& here, const Promise& best
 
 Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
   if (searching_) times_ = settled_ == here.setting ? times_ + 1 : 1;
-  // Without a search, too: a loss may have led here, and what is judged now is of this place.
+  // Without a search, too: a loss may have led here, and what is judged from now on is this size.
   settled_ = here.setting;
   searching_ = false;
   drift_.clear();

@@ -16,7 +16,8 @@ namespace {
 
 // How fast worth falls beyond a limit.
 constexpr double strictness = 20;
-// Further beyond it nothing differs any more: a worth of 0 could be compared with none.
+// Sizes that are further beyond it are worth the same. A worth of 0 could not be compared with
+// another one.
 constexpr double least_ratio = 1e-12;
 // Of what was allowed at first: who is past a limit still has an order among the sizes.
 constexpr double least_left = 0.01;

@@ -40,8 +40,8 @@ struct WorkerSample {
   std::optional<Noise> noise = {};  // of the gradients, as far as this worker tells
 };
 
-// Nobody's figures between two reports, but those of a counter that overflowed or of a clock that
-// jumped: who adds such reports up would overflow, too.
+// Figures that no worker can have between two reports: a counter overflowed, or a clock jumped.
+// Sums of such reports would overflow, too.
 bool implausible(const WorkerSample& sample);
 
 // One round, put together.

@@ -199,7 +199,7 @@ Time Throughput::next_retry(const View& view) const {
   const int here = view.snapshot.size;
   const auto found = judged_.find({here, above(view.limits, here)});
   if (found == judged_.end()) return never;
-  // One that is over already waits for reports, not for time.
+  // A verdict that has expired already waits for reports, not for time.
   const Time at = expires(found->second, view.limits);
   return at > view.now ? at : never;
 }

@@ -257,10 +257,16 @@ class Converter {
 
   void read_verify_state() {
     if (!find("verify-state")) return;
-    if (text("verify-state") == "off")
+    constexpr std::int64_t most = 1'000'000'000;
+    const std::string_view value = text("verify-state");
+    const auto steps = launcher::whole_number(value);
+    if (value == "off")
       spec_.verify_state = 0;
+    else if (steps && *steps >= 1 && *steps <= most)
+      spec_.verify_state = *steps;
     else
-      spec_.verify_state = number("verify-state", 1, 1'000'000'000, spec_.verify_state);
+      fail("verify-state",
+           fmt::format("'{}' is neither off nor a whole number from 1 to {}", value, most));
   }
 
   void read_backend() {

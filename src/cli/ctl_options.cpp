@@ -37,7 +37,7 @@ CLI::Option* add_time(CLI::App& app, const std::string& name, Duration& value,
       ->default_str(to_text(value));
 }
 
-// "nan" and "inf" are read as numbers, and no comparison refuses the one.
+// "nan" and "inf" are read as numbers, and a check of the range lets nan pass.
 std::string finite(const std::string& text) {
   return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "'" + text + "' is no number";
 }
@@ -86,17 +86,19 @@ job::StragglerAction straggler_action(const std::string& name) {
 
 // What befalls hosts.
 void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
-  add_rate(app, "--failures", conditions.failures_per_hour, "of each host, per hour");
-  add_rate(app, "--revoked", conditions.revoked_per_hour, "of each host, per hour");
-  add_time(app, "--notice", conditions.notice, "before a host is revoked");
-  add_time(app, "--recovery", conditions.recovery, "nobody trains after a loss");
-  add_time(app, "--new-host", conditions.new_host, "until another machine is there");
+  add_rate(app, "--failures", conditions.failures_per_hour, "losses of each host, per hour");
+  add_rate(app, "--revoked", conditions.revoked_per_hour,
+           "how often each host is taken away, per hour");
+  add_time(app, "--notice", conditions.notice, "between notice and the end of a host taken away");
+  add_time(app, "--recovery", conditions.recovery, "in which nobody trains after a loss");
+  add_time(app, "--new-host", conditions.new_host, "until another machine replaces a lost one");
   add_rate(app, "--slow-hosts", conditions.slow_per_hour, "slow phases of each host, per hour");
-  app.add_option("--slow-speed", conditions.slow_speed, "of a slow host, of its own")
+  app.add_option("--slow-speed", conditions.slow_speed,
+                 "speed of a slow host, as a part of its usual one")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::Range(0.01, 1.0));
-  add_time(app, "--slow-time", conditions.slow_time, "of a slow phase, in the mean");
+  add_time(app, "--slow-time", conditions.slow_time, "mean length of a slow phase");
   app.add_option_function<std::string>(
          "--stragglers",
          [&conditions](const std::string& name) { conditions.stragglers = straggler_action(name); },
@@ -106,7 +108,7 @@ void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
   app.add_option_function<std::string>(
          "--shares",
          [&conditions](const std::string& by) { conditions.shares_by_speed = by == "speed"; },
-         "of a step: by the workers' speed or all alike")
+         "how the samples of a step are shared out among workers")
       ->type_name("equal|speed")
       ->check(CLI::IsMember({"equal", "speed"}))
       ->default_str("speed");
@@ -116,12 +118,13 @@ void declare_mishaps(CLI::App& app, simulate::Conditions& conditions) {
 }
 
 void add_aims(CLI::App& app, double& price, autoscaler::Aims& aims) {
-  app.add_option("--price", price, "of a worker per hour, where its host has none")
+  app.add_option("--price", price, "what a worker costs per hour, where its host has no price")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::PositiveNumber);
-  add_time(app, "--deadline", aims.deadline, "the whole job is to take less")->default_str("");
-  app.add_option("--budget", aims.budget, "the whole job is to cost less")
+  add_time(app, "--deadline", aims.deadline, "within which the whole job is to end")
+      ->default_str("");
+  app.add_option("--budget", aims.budget, "what the whole job may cost")
       ->type_name("MONEY")
       ->check(finite)
       ->check(CLI::PositiveNumber)
@@ -147,18 +150,21 @@ void add_min_gain(CLI::App& app, double& min_gain) {
 
 void declare(CLI::App& app, PlanCommand& command) {
   app.add_option("EVENTS", command.events, "what elasticrun --events wrote")->required();
-  app.add_option("--job", command.job, "whose run; default the last that came to its end")
+  app.add_option("--job", command.job,
+                 "choose the run of this job; default the last that came to its end")
       ->type_name("ID");
   app.add_option("--hosts", command.hosts, "a host file: its prices and its sizes")
       ->type_name("FILE");
   app.add_option("--sizes", command.sizes, "as in 1,2,4; default those measured and some others")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(CLI::Range(1, 1'000'000))
+      ->default_str("");
   app.add_option("--samples", command.samples, "of the job; default as many as that run had")
       ->type_name("N")
       ->check(finite)
-      ->check(CLI::Range(1.0, 1e15));
+      ->check(CLI::Range(1.0, 1e15))
+      ->default_str("");
   add_aims(app, command.price, command.aims);
   add_min_gain(app, command.min_gain);
   app.add_flag("--json", command.json, "one object for each size");
@@ -170,22 +176,24 @@ void declare(CLI::App& app, SimulateCommand& command) {
       ->type_name("FILE")
       ->required();
   app.add_option("--policy", question.policy, "elasticrun-policies(7)")->type_name("NAME");
-  app.add_option("--start", question.start, "workers to begin with, default all")
+  app.add_option("--start", question.start,
+                 "workers to begin with; default the largest size of the curve")
       ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--seed", question.seed, "what happens follows from it")->type_name("N");
-  app.add_option("--seeds", seeds, "so many seeds from there on")
+      ->check(CLI::Range(1, 1'000'000))
+      ->default_str("");
+  app.add_option("--seed", question.seed, "what chance decides follows from it")->type_name("N");
+  app.add_option("--seeds", seeds, "how many seeds, from --seed on")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--noise", conditions.noise, "standard deviation of a step's time, 0.2 is 20 %")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::Range(0.0, 10.0));
-  add_span(app, "--start-time", conditions.start, "a worker needs until it is ready");
-  add_time(app, "--idle", conditions.idle, "nobody trains at a planned change");
+  add_span(app, "--start-time", conditions.start, "that a worker needs until it is ready");
+  add_time(app, "--idle", conditions.idle, "in which nobody trains at a planned change");
   declare_mishaps(app, conditions);
   add_aims(app, conditions.price, question.aims);
-  add_time(app, "--limit", conditions.limit, "the job is cut off");
+  add_time(app, "--limit", conditions.limit, "ends a job that takes longer");
   add_time(app, "--settle", question.limits.settle, "least quiet time between two changes");
   add_min_gain(app, question.limits.min_gain);
   app.add_flag("--json", json, "events as in elasticrun(1), one object a line");

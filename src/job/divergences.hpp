@@ -23,7 +23,7 @@ class Divergences {
   };
   using NameOf = std::function<std::string(WorkerId)>;
 
-  // Nothing: it has been told, by another member.
+  // Nothing where another member has reported it already.
   std::optional<Verdict> hear(const wire::Diverged& letter, const NameOf& name_of) {
     if (std::exchange(told_, letter.generation) == letter.generation) return std::nullopt;
     std::vector<std::string> names;
@@ -32,15 +32,15 @@ class Divergences {
                                           : fmt::format("the state of {} differs from the others'",
                                                         fmt::join(names, ", "));
     const std::string what =
-        fmt::format("after {} steps {} in {}", letter.step.value, who, letter.where);
+        fmt::format("after {} steps {} somewhere in {}", letter.step.value, who, letter.where);
     if (letter.mixed)
       return Verdict{what +
                      "; nothing is done about it, for machines of several kinds differ in "
-                     "last bits"};
+                     "the last bits"};
     if (names.empty())
       return Verdict{what +
-                         ", and nobody knows which is right; state that each worker has for "
-                         "itself is not to be registered (--verify-state off: nobody looks)",
+                         ", and nobody knows which is right; do not register state that each "
+                         "worker has for itself, or compare nothing with --verify-state off",
                      true};
     return Verdict{what +
                    "; it is replaced by theirs. Memory that fails does this, and state that "

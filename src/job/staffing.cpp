@@ -203,8 +203,9 @@ void Supervisor::tell_wanted(const std::vector<SlotId>& slots, const std::vector
   tell(wanted, now);
 }
 
-// How many may join while so many members leave. Without a world nobody leaves, and of one that all
-// are to leave, one stays beside the newcomers until these have its state.
+// How many may join while so many members leave. Where all of a world leave, one of them stays
+// beside the newcomers until these have its state; so a maximum of 1 cannot be kept meanwhile, and
+// sets no limit here.
 std::size_t Supervisor::room_beside(std::size_t leavers) const {
   if (spec_.limits.max < 2) return std::numeric_limits<std::size_t>::max();
   const std::size_t members = membership_.members().size();

@@ -125,25 +125,10 @@ void Supervisor::on(const FromWorker& from, Time now) {
     if (phase_ == Phase::trained && membership_.is_member(from.worker))
       happen(Happening::train_again);
   } else if (const auto* sample = std::get_if<wire::Sample>(&from.letter)) {
-    liveness_.worker_sample(from.worker, *sample, now);
-    progress(sample->step);
+    hear_sample(from.worker, *sample, now);
     // One that has left the world, but is still saving what it has left behind.
     if (worker->stop_at != never && sample->phase == "epoch")
       worker->stop_at = now + spec_.deadlines.grace;
-    const autoscaler::WorkerSample report = to_report(from.worker, *sample);
-    stragglers_.observe(report, now);
-    if (spec_.shares_by_speed && !unsettled_) shares_.observe(report);
-    if (const auto round = scaler_.observe(report, now)) {
-      shares_.observe(*round);
-      report_sample(*round);
-    }
-    if (uncounted_.hear(*sample) && scaler_.policy() != "fixed")
-      say(Tone::error,
-          fmt::format(
-              "the program's own loop does not say how many samples a step has, so policy {} "
-              "cannot measure it and the size stays as it is; call elasticrun_samples "
-              "(C++: job.samples) before each commit",
-              scaler_.policy()));
   } else if (const auto* committed = std::get_if<wire::Committed>(&from.letter)) {
     progress(committed->step);
     pool_.slot_works(worker->slot);
@@ -156,7 +141,8 @@ void Supervisor::on(const FromWorker& from, Time now) {
   }
   if (const auto* broken = std::get_if<wire::Broken>(&from.letter))
     hear_complaints(broken->complaints, now);
-  if (const auto* samples = std::get_if<wire::StepSamples>(&from.letter)) hear_samples(*samples);
+  if (const auto* samples = std::get_if<wire::StepSamples>(&from.letter))
+    hear_step_samples(*samples);
   if (const auto* diverged = std::get_if<wire::Diverged>(&from.letter))
     hear_divergence(*diverged, now);
   if (const auto* failed = std::get_if<wire::PrepareFailed>(&from.letter))
@@ -164,7 +150,25 @@ void Supervisor::on(const FromWorker& from, Time now) {
   tell(rendezvous::Letter{from.worker, from.letter}, now);
 }
 
-// Once a world.
+void Supervisor::hear_sample(WorkerId worker, const wire::Sample& sample, Time now) {
+  liveness_.worker_sample(worker, sample, now);
+  progress(sample.step);
+  const autoscaler::WorkerSample report = to_report(worker, sample);
+  stragglers_.observe(report, now);
+  if (spec_.shares_by_speed && !unsettled_) shares_.observe(report);
+  if (const auto round = scaler_.observe(report, now)) {
+    shares_.observe(*round);
+    report_sample(*round);
+  }
+  if (uncounted_.hear(sample) && scaler_.policy() != "fixed")
+    say(Tone::error,
+        fmt::format("the program's own loop does not say how many samples a step has, so policy {} "
+                    "cannot measure it and the size stays as it is; call elasticrun_samples "
+                    "(C++: job.samples) before each commit",
+                    scaler_.policy()));
+}
+
+// All members say it; it is reported once a world.
 void Supervisor::hear_divergence(const wire::Diverged& diverged, Time now) {
   const auto verdict =
       divergences_.hear(diverged, [this](WorkerId worker) { return name_of(worker); });
@@ -180,7 +184,7 @@ void Supervisor::hear_divergence(const wire::Diverged& diverged, Time now) {
   say(Tone::error, verdict->words);
 }
 
-void Supervisor::hear_samples(const wire::StepSamples& samples) {
+void Supervisor::hear_step_samples(const wire::StepSamples& samples) {
   std::string text = fmt::format("in epoch {}", samples.epoch);
   for (std::size_t rank = 0; rank < samples.by_rank.size(); ++rank)
     if (!samples.by_rank[rank].empty())

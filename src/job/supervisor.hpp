@@ -196,7 +196,8 @@ class Supervisor {
   void hear(HostId, const wire::Beat&, Time now);
   void hear(HostId, const wire::GpuLost&, Time now);
   void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
-  void hear_samples(const wire::StepSamples& samples);
+  void hear_sample(WorkerId worker, const wire::Sample& sample, Time now);
+  void hear_step_samples(const wire::StepSamples& samples);
   void hear_divergence(const wire::Diverged& diverged, Time now);
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
   void check_suspects(Time now);

@@ -138,7 +138,7 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
     if (const auto* broken = std::get_if<wire::Broken>(&letter))
       for (const auto& complaint : broken->complaints)
         if (const job::Worker* peer = supervisor_->pool().find(complaint.about))
-          named_[peer->slot.host] = queue_.now();
+          accused_at_[peer->slot.host] = queue_.now();
     feed(job::FromWorker{worker, std::move(letter)});
   };
   handlers.report = [this, host](wire::FromAgent report) {
@@ -265,9 +265,9 @@ std::optional<WorkerId> Cluster::untouched_holder() const {
       for (const auto& [id, process] : agent->workers()) {
         const bool well = process->alive() && !process->frozen() && process->in_train();
         // Closed connections here and there mean that a host is dead.
-        const auto named = named_.find(host);
-        const bool seems_dead = agent->away() && named != named_.end() &&
-                                queue_.now() - named->second < rendezvous::Suspects::patience;
+        const auto accused = accused_at_.find(host);
+        const bool seems_dead = agent->away() && accused != accused_at_.end() &&
+                                queue_.now() - accused->second < rendezvous::Suspects::patience;
         if (well && !seems_dead && !touched_.contains(id) &&
             process->member().committed() > Step(0) &&
             invariants_.is_newest(process->member().committed()))

@@ -106,9 +106,10 @@ class Cluster {
   std::vector<job::SlotId> file_slots_;    // those of them that the host file names
   std::vector<job::SlotId> joined_slots_;  // of hosts that came by themselves
   std::uint64_t agents_joined_ = 0;
-  std::set<WorkerId> tainted_;    // by any fault at all, or at the end of a bad link
-  std::map<HostId, Time> named_;  // workers elsewhere have found connections closed there, last
-  std::set<WorkerId> touched_;    // by a fault that makes it silent, or told to stop
+  std::set<WorkerId> tainted_;  // by any fault at all, or at the end of a bad link
+  std::map<HostId, Time>
+      accused_at_;              // when a worker elsewhere last found connections closed there
+  std::set<WorkerId> touched_;  // by a fault that makes it silent, or told to stop
   Time armed_ = never;
   Time last_tick_{};
   int idle_ticks_ = 0;  // in a row, in which no time went by
@@ -116,7 +117,6 @@ class Cluster {
   bool stands_still_ = false;
   std::vector<job::SupervisorEvent> missed_;  // meanwhile
   bool interrupted_ = false;
-  bool healed_ = false;
   bool somebody_left_ = false;
   Time begin_{};
   Outcome outcome_;

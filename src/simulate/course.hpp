@@ -20,7 +20,7 @@
 
 namespace elasticrun::simulate {
 
-// A step that never ends takes as long as no job does.
+// At most some thirty years: a step that never ends must not overflow.
 inline Duration from_seconds(double s) {
   constexpr double most = 1e9;
   return Duration(std::llround(std::min(s, most) * 1e9));

@@ -3,8 +3,6 @@
 // A job whose every holder of the state is struck ends early, and the rest of its run shows
 // nothing. So most scenes are merciful: a fault that would leave less than a majority of the world
 // does not happen.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -59,20 +57,23 @@ bool Cluster::is_well(const Agent& agent, HostId host, const Process& process) c
 // Who may be out of the world because of it.
 std::set<WorkerId> Cluster::victims(const Fault& fault) const {
   std::set<WorkerId> found;
-  const auto all_of = [&](const Agent& agent) {
+  const auto add_workers_of = [&](const Agent& agent) {
     for (const auto& [id, process] : agent.workers()) found.insert(id);
   };
+  const auto add_all = [&] {
+    for (const auto& [host, runs] : agents_)
+      for (const auto& agent : runs) add_workers_of(*agent);
+  };
+  const bool late = fault.time >= rendezvous::Suspects::patience / 2;
   switch (fault.kind) {
     case FaultKind::reset:
+      if (!late) return {};
+      break;
     case FaultKind::reset_all:
-      if (fault.time < rendezvous::Suspects::patience / 2) return {};
-      [[fallthrough]];
+      if (late) add_all();
+      return found;
     case FaultKind::stand_still:
-      if (fault.kind == FaultKind::stand_still && fault.time < scene_.spec.deadlines.lease / 2)
-        return {};
-      if (fault.kind == FaultKind::reset) break;
-      for (const auto& [host, runs] : agents_)
-        for (const auto& agent : runs) all_of(*agent);
+      if (fault.time >= scene_.spec.deadlines.lease / 2) add_all();
       return found;
     case FaultKind::scale:
     case FaultKind::edit:
@@ -92,7 +93,7 @@ std::set<WorkerId> Cluster::victims(const Fault& fault) const {
     default:
       break;
   }
-  if (const auto agent = agent_of(fault)) all_of(*agent);
+  if (const auto agent = agent_of(fault)) add_workers_of(*agent);
   return found;
 }
 
@@ -126,7 +127,6 @@ bool Cluster::is_bearable(const Fault& fault) const {
 // From here on nothing goes wrong any more, so the job must come to its end.
 void Cluster::heal_all() {
   told("everything is healed");
-  healed_ = true;
   stage_.spoiled.clear();
   plane_.change_links([](Links& links) { links.heal(); });
   for (const auto& [host, runs] : agents_)

@@ -1,6 +1,4 @@
 // What can happen to a host, to the paths between hosts, and to the controller (faults.cpp).
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "simulate/cluster.hpp"

@@ -32,14 +32,14 @@ class Stepping {
   void look(bool could, const std::set<WorkerId>& outside, Time now);
 
  private:
+  bool healed() const { return quiet_since_ != never; }
   void check_newcomers(Time now) const;
 
   bool only_newcomers_;
   Time last_commit_ = never;  // never: there was none yet
   Time struck_at_ = never;
   Duration stood_{};          // since then, in pauses that are no steps
-  Time quiet_since_ = never;  // healed, and since then could have stepped and has not
-  bool healed() const { return quiet_since_ != never; }
+  Time quiet_since_ = never;  // since then somebody could have stepped, and nobody has
   std::map<WorkerId, Time> outside_since_;
 };
 

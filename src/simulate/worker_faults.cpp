@@ -9,7 +9,7 @@ namespace elasticrun::simulate {
 
 // The first living one that is meant, from that place on.
 std::shared_ptr<Process> Cluster::worker_of(const Fault& fault) const {
-  const auto rank_0 = supervisor_->membership().members();
+  const auto members = supervisor_->membership().members();
   const auto meant = [&](const Process& process) {
     switch (fault.who) {
       case Who::newcomer:
@@ -17,7 +17,7 @@ std::shared_ptr<Process> Cluster::worker_of(const Fault& fault) const {
       case Who::member:
         return process.member().committed() != no_state;
       case Who::first_rank:
-        return !rank_0.empty() && rank_0.front() == process.id();
+        return !members.empty() && members.front() == process.id();
       case Who::anybody:
         return true;
     }

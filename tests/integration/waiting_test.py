@@ -216,24 +216,24 @@ ROWS = {
     "the end of a step": Row(
         ["-H", "localhost:1", *QUICK_HUNG, "--max-restarts", "0"],
         [*TRAIN[:-1], "1000"], lambda job: job.wait_for("world_formed"), 122,
-        "one step took longer than --hung 2.0 s", more=REPORT),
+        "was in one step for longer than --hung 2.0 s", more=REPORT),
     "the end of on_epoch": Row(
         ["-H", "localhost:2", "--epoch-timeout", DEADLINE_TEXT], [QUITTER, "evaluate"],
-        printed("hangs"), None, "one on_epoch took longer than --epoch-timeout 2.0 s",
+        printed("hangs"), None, "was in on_epoch for longer than --epoch-timeout 2.0 s",
         more=REPORT, idle=True),
     "a silent library": Row(
         ["-H", "localhost:2", "--np", "2", *QUICK_LEASE], TRAIN, stop_worker, None,
-        "its library was silent"),
+        ": its library sent nothing"),
     "silent agents, no other is heard": Row(
         ["-H", "localhost:1", "--np", "1", *QUICK_LEASE], TRAIN, stop_agent, 122, "state lost",
         more_on_signal=2.0),
     "a collective that one does not call": Row(
         ["-H", "localhost:2", *QUICK_HUNG], [QUITTER, "hang"], printed("hangs"), None,
-        "one step took longer than --hung 2.0 s", more=REPORT, idle=True),
+        "was in one step for longer than --hung 2.0 s", more=REPORT, idle=True),
     # ---- at the end
     "finish, which one does not call": Row(
         ["-H", "localhost:2", *QUICK_HUNG], [QUITTER, "linger"], printed("hangs"), None,
-        "one step took longer than --hung 2.0 s", more=REPORT, quick=True,
+        "was in one step for longer than --hung 2.0 s", more=REPORT, quick=True,
         idle=True),
     "a program that has trained": Row(
         [], ["sh", "-c", '"$0" "$@"; echo trained; exec sleep 1000', *TRAIN_ONCE],

@@ -7,10 +7,13 @@
 // one sees more of the policies; the second one is what people run.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include "base/rng.hpp"
 
 namespace elasticrun::sim {
 
@@ -22,6 +25,11 @@ struct Broken {
 
 inline void require(bool holds, std::string_view rule, const std::string& text) {
   if (!holds) throw Broken{std::string(rule), text};
+}
+
+// From low to high, each order of magnitude as likely as another.
+inline double between(Rng& rng, double low, double high) {
+  return low * std::pow(high / low, rng.uniform());
 }
 
 // Hears a line of the story; empty when nobody listens.

@@ -22,11 +22,6 @@ const T& one_of(Rng& rng, const std::array<T, n>& all) {
   return all[rng.below(n)];
 }
 
-// From low to high, each order of magnitude as likely as another.
-double between(Rng& rng, double low, double high) {
-  return low * std::pow(high / low, rng.uniform());
-}
-
 autoscaler::Aims draw_aims(Rng& rng) {
   const auto later = std::chrono::seconds(60 + up_to(rng, 7200));
   const double money = between(rng, 0.01, 1000);

@@ -17,10 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-double between(Rng& rng, double low, double high) {
-  return low * std::pow(high / low, rng.uniform());
-}
-
 std::chrono::seconds up_to(Rng& rng, std::uint64_t seconds) {
   return std::chrono::seconds(rng.below(seconds + 1));
 }

@@ -176,6 +176,20 @@ TEST_CASE("the library") {
   same(marked(section(page, "DESCRIPTION"), "Fa"), members);
 }
 
+TEST_CASE("the members of Job and Step in C++") {
+  const std::string header = text_of("worker/include/elasticrun/elasticrun.hpp");
+  const std::string text = section(text_of("man/elasticrun-worker.3"), "C++");
+  for (const std::string name : {"Job", "Step"}) {
+    const auto begin = header.find("\nclass " + name + " {");
+    REQUIRE(begin != header.npos);
+    const std::string members = header.substr(begin, header.find("\n private:", begin) - begin);
+    const Names functions = found(members, "\n  [^ /][^(\n]* ([a-z_]+)\\(");
+    CHECK(functions.size() >= 8);
+    for (const std::string& function : functions)
+      CHECK_MESSAGE(std::regex_search(text, std::regex("\\b" + function + "\\b")), function);
+  }
+}
+
 TEST_CASE("policies") {
   const auto known = autoscaler::Autoscaler::policies();
   same(found(text_of("man/elasticrun-policies.7"), "\n\\.It Cm ([a-z-]+)"),

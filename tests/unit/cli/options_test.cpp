@@ -127,6 +127,8 @@ TEST_CASE("the other values arrive") {
   CHECK(spec.aims.deadline == std::chrono::hours(2));
   CHECK(spec_of("--budget 12.5 ./t").aims.budget == 12.5);
   CHECK(spec_of("--utility 1h:9,2h:1 ./t").aims.utility.size() == 2);
+  CHECK(spec_of("--verify-state 10 ./t").verify_state == 10);
+  CHECK(spec_of("--verify-state off ./t").verify_state == 0);
   CHECK(spec.batch.max_batch == 256);
   CHECK(spec.batch.batch == 64);
   CHECK(spec.batch.base_batch == 32);
@@ -153,6 +155,7 @@ TEST_CASE("what is not said has its default") {
   CHECK(spec.batch.max_batch == 0);
   CHECK_FALSE(spec.max_restarts.has_value());
   CHECK(spec.deadlines == job::Deadlines{});
+  CHECK(spec.verify_state == 5000);
   CHECK(spec.label);
   CHECK_FALSE(spec.quiet);
   CHECK(spec.port_first == 0);
@@ -261,6 +264,8 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"--unit rack ./t", "--unit: 'rack' is not known; use host or slot"},
       {"--label rank ./t", "--label: 'rank' is not known; use host:rank or none"},
       {"--max-restarts -1 ./t", "--max-restarts: '-1'" + beyond + "0 to 1000000"},
+      {"--verify-state 0 ./t",
+       "--verify-state: '0' is neither off nor a whole number from 1 to 1000000000"},
       {"--grace 10 ./t", "--grace: '10' has no known unit; use ms, s, m or h, as in 30s"},
       {"--grace x ./t", "--grace: 'x' is not a time; write a number and a unit, as in 30s"},
       {"--beat 0 ./t", "--beat: 0 is too short; the default is 500ms"},

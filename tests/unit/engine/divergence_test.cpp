@@ -2,8 +2,6 @@
 // gets the others' state. The survivors must come to what an undisturbed run comes to.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "job.hpp"
 #include "oracle.hpp"
 

@@ -73,7 +73,7 @@ TEST_CASE("a member dies in a step") {
     }
 }
 
-TEST_CASE("rank 0 dies behind an epoch's end: it ends once more, for all") {
+TEST_CASE("rank 0 dies after an epoch's end: on_epoch runs once more, for all") {
   for (const char* place : {"compute:9", "epoch:2"}) {
     CAPTURE(std::string(place));
     Job job(twelve);

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 std::string text(const HostSilent& v) { return "host " + std::to_string(v.host.value); }
 std::string text(const WorkerSilent& v) {
-  return (v.reason.starts_with("one ") ? "hung " : "silent ") + std::to_string(v.worker.value);
+  return (v.reason.starts_with("was in ") ? "hung " : "silent ") + std::to_string(v.worker.value);
 }
 std::string text(const ReductionStuck& v) {
   return "stuck " + std::to_string(v.worker.value) + " g" + std::to_string(v.generation.value);

@@ -15,9 +15,9 @@ struct Scene {
   TransferWatch watch;
 
   explicit Scene(std::uint64_t state_bytes = 0,
-                 const std::vector<WorkerId>& steppers = {WorkerId(1), WorkerId(2)}) {
+                 const std::vector<WorkerId>& training = {WorkerId(1), WorkerId(2)}) {
     watch.begin({{WorkerId(1), HostId(), 0, true}, {WorkerId(2), HostId(), 0, false}}, state_bytes,
-                30s, steppers, begin);
+                30s, training, begin);
   }
   void says(std::uint32_t worker, const char* phase, std::uint64_t bytes, Duration at,
             Duration since = {}) {

@@ -87,14 +87,15 @@ typedef int (*elasticrun_apply_fn)(elasticrun_step*, void* user);
 /* Runs between two steps, on every member, after the last step of each epoch: to evaluate, save,
  * print. When the world changes before the next epoch's first step is committed, or before all
  * members have ended the last one, it runs again in the new world, so that nothing is lost with a
- * rank that dies in it. It must not change what is registered (checked: MISUSE); what changes with
- * the epoch is changed in apply, where elasticrun_step_ends_epoch says so. */
+ * rank that dies in it. It must not change registered state (checked: MISUSE); what changes with
+ * the epoch is changed in apply, where elasticrun_step_ends_epoch is 1. */
 typedef int (*elasticrun_epoch_fn)(int64_t epochs_done, void* user);
 
 ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun_epoch_fn,
                                                      void* user);
-/* Refused without a registration of state, or of gradients or buffers: what is registered by none
- * is neither reduced nor carried to newcomers. Empty ones, of 0 bytes or elements, are lawful.
+/* MISUSE where no state is registered, or neither gradients nor buffers: what is not registered is
+ * neither reduced nor carried to newcomers. A program that has none registers an empty one, of 0
+ * bytes or elements.
  *
  * Calls compute, reduces, calls apply, once per step until the samples are used. Blocks until this
  * worker is in a world. Returns OK in the members of the final world, EVICTED elsewhere. For a

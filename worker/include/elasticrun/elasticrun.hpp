@@ -98,7 +98,7 @@ class Step {
   std::int64_t number() const { return elasticrun_step_number(step_); }
   std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
   std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
-  // The last step of an epoch: where apply changes what changes with the epoch.
+  // Whether this is the last step of an epoch: there apply changes what changes with the epoch.
   bool ends_epoch() const { return elasticrun_step_ends_epoch(step_) != 0; }
   // In apply: what to multiply the learning rate with, by --lr-rule.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
@@ -181,8 +181,8 @@ class Job {
   }
 
   // Between two steps, on every member, after the last step of each epoch: evaluate, save, print.
-  // Takes the world and, if it likes, the epochs done. For an epoch whose end meets a change of the
-  // world it is called again, and it must not change what is registered; see elasticrun.h.
+  // Takes the world and, if it likes, the epochs done. It is called again for an epoch when the
+  // world changes at its end, and it must not change registered state; see elasticrun.h.
   template <class Callback>
   void on_epoch(Callback callback) {
     if constexpr (std::is_invocable_v<Callback&, const World&, std::int64_t>)
