@@ -140,12 +140,16 @@ elasticrun_train_options checked(const elasticrun_train_options* given) {
   return o;
 }
 
-// Without these each worker would train on, and end with weights of its own.
-void check_registered(const elasticrun_job& job) {
+// Without it each worker would train on, and end with weights of its own.
+void check_state(const elasticrun_job& job, const char* what) {
   if (!job.table.has('s'))
-    misuse(
-        "train: no state is registered, so a newcomer would begin with its own weights; call state "
-        "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing");
+    misuse(fmt::format(
+        "{}: no state is registered, so a newcomer would begin with its own weights; call state "
+        "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing",
+        what));
+}
+
+void check_gradients(const elasticrun_job& job) {
   if (!job.table.has('g') && !job.table.has('b'))
     misuse(
         "train: no gradients are registered, so nothing of compute would reach the others; call "
@@ -245,7 +249,8 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     if (job->loop) misuse("train: this job runs a loop of its own (start); use one or the other");
     if (!compute || !apply) misuse("train: compute or apply is missing (null)");
     const elasticrun_train_options checked_options = checked(options);
-    check_registered(*job);
+    check_state(*job, "train");
+    check_gradients(*job);
     worker::Presence& presence = begin(*job);
     if (!job->trainer) job->trainer.emplace(presence);
     job->callbacks.compute = compute;
@@ -312,6 +317,7 @@ elasticrun_status elasticrun_start(elasticrun_job* job) {
     check_usable(*job, "start");
     if (job->trainer) misuse("start: this job has called train; use one or the other");
     if (job->loop) misuse("start: called twice");
+    check_state(*job, "start");
     job->loop.emplace(begin(*job));
     job->loop->start();
   });

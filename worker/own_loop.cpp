@@ -58,6 +58,8 @@ void OwnLoop::enter() {
 // The step under way does not count here: the state is as it was before, and then that of the world
 // that comes next.
 void OwnLoop::abandon() {
+  // The next world may be long in coming, and who waits for it does not hang in a step.
+  presence_.meter().enter(Meter::Phase::idle, now());
   try {
     committed_.put_back();
     presence_.table().restore_buffers();

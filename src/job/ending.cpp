@@ -64,7 +64,7 @@ void Supervisor::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
 
 void Supervisor::step_killed(const std::string& who, Time now) {
   poison_.died(who, membership_.stepping());
-  if (poison_.certain()) end(exit_code::budget_spent, poison_.words(), now);
+  if (poison_.certain()) end(exit_code::budget_spent, poison_.words(work_.between_epochs()), now);
 }
 
 // A host that dies takes many members with it, and a kernel short of memory kills several: what one

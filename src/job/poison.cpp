@@ -26,10 +26,11 @@ void Poison::committed(Step step) {
   last_ = step;
 }
 
-std::string Poison::words() const {
-  return fmt::format("step {} has killed its workers {} times: {}{}",
-                     from_.value_or(last_).next().value, attempts_, fmt::join(dead_, "; "),
-                     samples_.empty() ? "" : "; " + samples_);
+std::string Poison::words(bool between_epochs) const {
+  return fmt::format("step {}{} has killed its workers {} times: {}{}",
+                     from_.value_or(last_).next().value,
+                     between_epochs ? ", or on_epoch before it," : "", attempts_,
+                     fmt::join(dead_, "; "), samples_.empty() ? "" : "; " + samples_);
 }
 
 }  // namespace elasticrun::job

@@ -33,8 +33,8 @@ class Poison {
   // The next world needs a member that keeps the state.
   bool suspected() const { return attempts_ > 0; }
   bool certain() const { return attempts_ >= attempts_max; }
-  // Why the job ends.
-  std::string words() const;
+  // Why the job ends. Between two epochs, on_epoch is called before the step.
+  std::string words(bool between_epochs) const;
 
  private:
   int attempts_ = 0;

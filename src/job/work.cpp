@@ -48,4 +48,9 @@ std::optional<std::int64_t> Work::left() const {
   return std::max<std::int64_t>(epochs * train_.samples - now.cursor, 0);
 }
 
+bool Work::between_epochs() const {
+  const Place now = at(std::max(newest_.value, from_.step));
+  return now.epoch > 0 && now.cursor == 0;
+}
+
 }  // namespace elasticrun::job

@@ -29,6 +29,9 @@ class Work {
 
   // Samples of this call; nothing when the program did not say, or has a loop of its own.
   std::optional<std::int64_t> left() const;
+  // The newest step that is known is the last one of an epoch: the program is in on_epoch, if it
+  // has one, or in the step behind it.
+  bool between_epochs() const;
 
  private:
   struct Place {

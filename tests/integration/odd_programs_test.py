@@ -309,6 +309,13 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("worker_exited", signal=signal.SIGABRT)), 3)
             self.assertEqual(job.leftovers(), [])
 
+    def test_the_end_of_an_epoch_that_kills_is_told_from_a_step(self) -> None:
+        with Job(["-H", "localhost:4", "--np", "2:4"], [QUITTER, "save"]) as job:
+            self.assertEqual(job.wait(), 123, job.err())
+            self.assertRegex(job.find("job_finished")[0]["reason"],
+                             r"^step 6, or on_epoch before it, has killed its workers 3 times: ")
+            self.assertEqual(job.leftovers(), [])
+
     def test_state_that_differs_is_replaced(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "flip"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

@@ -1,7 +1,7 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
 //     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|
-//             evaluate|flip
+//             evaluate|save|flip
 //
 // once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
 // always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
@@ -9,8 +9,9 @@
 // exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
 // sample dies of a signal. crash: only the first who does. hang: rank 1 stays in its own code in
 // mid-training, for ever. linger: before it calls finish. evaluate: rank 1 stays in
-// on_epoch. flip: the state of rank 1 changes by itself. The rest train. Training itself is
-// nothing: a world's reduction is all that is needed here.
+// on_epoch. save: rank 0 dies of a signal there, whoever it is. flip: the state of rank 1 changes
+// by itself. The rest train. Training itself is nothing: a world's reduction is all that is needed
+// here.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -67,6 +68,10 @@ void train(std::string_view how) {
   const bool other = how == "differ" && std::getenv("RANK") == std::string_view("1");
   job.state(other ? "momentum" : "weights", weights).gradients("gradients", gradients);
   if (how == "evaluate") job.on_epoch(hang_once);
+  if (how == "save")
+    job.on_epoch([](const elasticrun::World& world) {
+      if (world.rank() == 0) std::abort();
+    });
   job.train(
       {.samples = 240, .epochs = 4, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
@@ -109,11 +114,12 @@ int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
   constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "close",
                                         "fail",   "differ",   "poison", "crash",  "hang",
-                                        "linger", "evaluate", "flip"};
+                                        "linger", "evaluate", "save",   "flip"};
   if (std::ranges::count(known, how) == 0) {
     std::fputs(
         "quitter "
-        "once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate|flip\n",
+        "once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate|save|"
+        "flip\n",
         stderr);
     return 2;
   }

@@ -42,6 +42,13 @@ TEST_CASE("train without state or without gradients is refused, and empty ones a
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
+TEST_CASE("so is a loop of one's own without state") {
+  Job job;
+  CHECK(contains(refused([&] { job.start(); }), "start: no state is registered"));
+  job.state("none", nullptr, 0);
+  CHECK(refused([&] { job.start(); }) == "");
+}
+
 // Three vectors, and a place of the program where one of them is spoilt.
 struct Spoilt {
   std::vector<double> weights{1, 2}, gradients{0, 0}, running{0};

@@ -131,6 +131,36 @@ TEST_CASE("after a commit that failed everywhere the program is in the next worl
   }
 }
 
+// Else a survivor that waits for workers for longer than --hung is killed, and the state with it.
+TEST_CASE("a member that waits for the next world is in no step") {
+  for (const char* place : {"compute:7", "applied:7"}) {
+    CAPTURE(std::string(place));
+    Job job(none);
+    const auto arguments = loop_with({"--hold", place});
+    const WorkerId waiter = job.start(arguments), late = job.start(arguments),
+                   victim = job.start(arguments);
+    job.until_ready({waiter, late, victim});
+    job.change({waiter, late, victim});
+    for (const WorkerId worker : {waiter, late, victim}) job.until_line(worker, "holding");
+    std::string phase;
+    bool answered = false;
+    job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+      if (from != waiter) return;
+      if (const auto* sample = std::get_if<wire::Sample>(&letter)) phase = sample->phase;
+      answered |= std::holds_alternative<wire::Answer>(letter);
+    };
+    job.hold_letters(late);  // its answer, without which no world is formed
+    job.kill(victim);
+    job.until("the waiter has heard of it", [&] { return answered; });
+    job.let_go(waiter);
+    job.until("the waiter waits", [&] { return phase == "idle"; });
+    job.let_letters_through(late);
+    job.let_go(late);
+    job.until_all_ended();
+    check_all(job, {waiter, late});
+  }
+}
+
 TEST_CASE("the steps of an own loop are measured, with the samples that it says") {
   Job job(none);
   job.form(2, loop_with({"--steps", "2000"}));

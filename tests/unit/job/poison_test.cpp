@@ -23,7 +23,7 @@ TEST_CASE("three attempts at one step, whoever dies in them") {
   poison.samples("its samples: 1 2 3");
   poison.died("worker 4 (rank 0) was killed by signal 11", Generation(3));
   CHECK(poison.certain());
-  CHECK(poison.words() ==
+  CHECK(poison.words(false) ==
         "step 57 has killed its workers 3 times: worker 1 (rank 0) was killed by signal 11; "
         "worker 2 (rank 1) was killed by signal 11; worker 3 (rank 0) exited with code 1; "
         "worker 4 (rank 0) was killed by signal 11; its samples: 1 2 3");
@@ -50,7 +50,7 @@ TEST_CASE("before the first world nothing is known of the step") {
     poison.died("worker 1", Generation(i));
     if (i < 3) poison.world_formed(Step(0));
   }
-  CHECK(poison.words().starts_with("step 1 has killed"));
+  CHECK(poison.words(false).starts_with("step 1 has killed"));
 }
 
 TEST_CASE("attempts that end before their world is known to have formed") {
@@ -62,7 +62,9 @@ TEST_CASE("attempts that end before their world is known to have formed") {
   SUBCASE("at one step") {
     poison.died("worker 3", Generation(3));
     CHECK(poison.certain());
-    CHECK(poison.words().starts_with("step 42 has killed its workers 3 times"));
+    CHECK(poison.words(false).starts_with("step 42 has killed its workers 3 times"));
+    CHECK(poison.words(true).starts_with(
+        "step 42, or on_epoch before it, has killed its workers 3 times"));
   }
   SUBCASE("at different steps") {
     poison.committed(Step(42));

@@ -80,6 +80,7 @@ void run(const Options& options) {
   const auto steps = static_cast<std::int64_t>(sizes.size()) * options.rounds;
 
   elasticrun::Job job;
+  job.state("none", nullptr, 0);
   std::optional<GpuMemory> gpu;
   std::vector<float> host;
   float* numbers = nullptr;

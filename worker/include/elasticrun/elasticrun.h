@@ -58,7 +58,8 @@ ELASTICRUN_API elasticrun_status elasticrun_state(elasticrun_job*, const char* n
 ELASTICRUN_API elasticrun_status elasticrun_gradients(elasticrun_job*, const char* name, void* data,
                                                       elasticrun_type type, size_t count);
 /* Running statistics: compute finds the committed values and may overwrite them with its own; they
- * are reduced like gradients and become the committed values at commit. Newcomers receive them. */
+ * are reduced like gradients and become the committed values at commit; in a loop of its own the
+ * program reduces them itself. Newcomers receive them. */
 ELASTICRUN_API elasticrun_status elasticrun_buffers(elasticrun_job*, const char* name, void* data,
                                                     elasticrun_type type, size_t count);
 
@@ -141,8 +142,8 @@ ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
  * rank, size and committed are those that hold now; begin the step that committed names.
  * EVICTED can come from each call. Not to be mixed with train on one job, nor called from its
  * callbacks. ---- */
-/* Blocks until this worker is in a world, and has its state. EVICTED, MISUSE (it registered
- * something else than the others) and FAILED, but never WORLD_CHANGED. */
+/* Blocks until this worker is in a world, and has its state. EVICTED, MISUSE (it registered no
+ * state, as for train, or something else than the others) and FAILED, but never WORLD_CHANGED. */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
 /* Sum over the world, in place. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
