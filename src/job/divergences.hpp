@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,8 +24,15 @@ class Divergences {
   };
   using NameOf = std::function<std::string(WorkerId)>;
 
-  // Nothing where another member has reported it already.
-  std::optional<Verdict> hear(const wire::Diverged& letter, const NameOf& name_of) {
+  // The last time that a worker is repaired is one before this; in fewer than `few_looks` looks at
+  // the whole state, that is.
+  static constexpr int times_max = 3;
+  static constexpr std::int64_t few_looks = 4;
+
+  // `steps_a_look`: the whole state is compared once in so many steps. Nothing where another member
+  // has reported it already.
+  std::optional<Verdict> hear(const wire::Diverged& letter, std::int64_t steps_a_look,
+                              const NameOf& name_of) {
     if (std::exchange(told_, letter.generation) == letter.generation) return std::nullopt;
     std::vector<std::string> names;
     for (const WorkerId worker : letter.odd) names.push_back(name_of(worker));
@@ -42,13 +50,35 @@ class Divergences {
                          ", and nobody knows which is right; do not register state that each "
                          "worker has for itself, or compare nothing with --verify-state off",
                      true};
+    if (again_and_again(letter, few_looks * steps_a_look))
+      return Verdict{what +
+                         ", for the third time; register all state that apply changes, or do "
+                         "without that machine if its memory fails",
+                     true};
     return Verdict{what +
                    "; it is replaced by theirs. Memory that fails does this, and state that "
                    "is not registered"};
   }
 
  private:
+  // The repaired state differed again before it had been compared a few times.
+  bool again_and_again(const wire::Diverged& letter, std::int64_t few_steps) {
+    bool often = false;
+    for (const WorkerId worker : letter.odd) {
+      auto& [times, last] = repairs_[worker];
+      times = letter.step.value - last.value <= few_steps ? times + 1 : 1;
+      last = letter.step;
+      often |= times >= times_max;
+    }
+    return often;
+  }
+
+  struct Repairs {
+    int times = 0;  // in a row
+    Step last;
+  };
   Generation told_;
+  std::map<WorkerId, Repairs> repairs_;
 };
 
 }  // namespace elasticrun::job

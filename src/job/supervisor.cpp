@@ -171,7 +171,8 @@ void Supervisor::hear_sample(WorkerId worker, const wire::Sample& sample, Time n
 // All members say it; it is reported once a world.
 void Supervisor::hear_divergence(const wire::Diverged& diverged, Time now) {
   const auto verdict =
-      divergences_.hear(diverged, [this](WorkerId worker) { return name_of(worker); });
+      divergences_.hear(diverged, spec_.verify_state,
+                        [this](WorkerId worker) { return name_of(worker); });
   if (!verdict) return;
   std::vector<std::int64_t> workers;
   for (const WorkerId worker : diverged.odd) workers.push_back(worker.value);
