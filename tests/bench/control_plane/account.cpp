@@ -18,7 +18,7 @@ Duration processor_time() {
 
 }  // namespace
 
-Account::Account(Duration limit) : limit_(limit) {
+Account::Account(const simulate::Queue& clock, Duration limit) : clock_(clock), limit_(limit) {
   constexpr int looks = 1000;
   const Duration begin = processor_time();
   for (int i = 0; i < looks; ++i) (void)processor_time();
@@ -42,8 +42,13 @@ void Account::now_in(Part part) {
   since_ = now;
   count_memory(part != Part::outside);
   cost_.turns += part == Part::core;
-  if (part != Part::outside) return;
+  if (part == Part::outside) end_turn();
+}
+
+void Account::end_turn() {
   cost_.longest_turn = std::max(cost_.longest_turn, turn_);
+  busy_until_ = std::max(busy_until_, clock_.now()) + turn_;
+  cost_.longest_delay = std::max(cost_.longest_delay, busy_until_ - clock_.now());
   turn_ = {};
   if (cost_.all() > limit_)
     throw OverLimit(fmt::format("it takes more than {} of processor time", to_text(limit_)));
@@ -52,6 +57,7 @@ void Account::now_in(Part part) {
 void Account::begin_phase() {
   cost_ = {};
   turn_ = {};
+  busy_until_ = {};
   part_ = Part::outside;  // the last phase may have ended in the middle of a turn
   count_memory(false);
   reset_most_counted_bytes();

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "base/time.hpp"
+#include "simulate/queue.hpp"
 
 namespace elasticrun::bench {
 
@@ -19,6 +20,9 @@ struct Cost {
   Duration encode{};        // messages and frames that go, queues, events as JSON
   Duration longest_call{};  // of the core
   Duration longest_turn{};  // what one event keeps the controller's thread busy for, in all
+  // From the arrival of an event to the end of its turn, if events wait for one thread as fast as
+  // this one. The virtual clock does not know of it: nobody is late because of it.
+  Duration longest_delay{};
   std::uint64_t turns = 0;
   std::uint64_t sent = 0, received = 0;  // bytes with their headers, without TLS
   std::size_t most_bytes = 0;            // of memory, at one time
@@ -33,7 +37,7 @@ struct OverLimit : std::runtime_error {
 
 class Account {
  public:
-  explicit Account(Duration limit);
+  Account(const simulate::Queue& clock, Duration limit);
 
   enum class Part { outside, decode, core, encode };
   // The work that begins now belongs to that part. Leaving for outside ends a turn, and throws
@@ -49,12 +53,15 @@ class Account {
 
  private:
   void charge(Duration time);
+  void end_turn();
 
+  const simulate::Queue& clock_;
   Duration limit_;
   Duration look_{};  // what one look at the clock takes
   Part part_ = Part::outside;
   Duration since_{};
   Duration turn_{};
+  Time busy_until_{};  // by that one thread
   Cost cost_;
 };
 

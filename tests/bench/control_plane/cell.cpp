@@ -51,7 +51,7 @@ Cell::Cell(const CellOptions& options)
       hosts_count_((static_cast<std::size_t>(options.workers) + slots_per_host - 1) /
                    slots_per_host),
       fewer_hosts_(hosts_count_ - std::max<std::size_t>(hosts_count_ / 10, 1)),
-      account_(options.limit),
+      account_(queue_, options.limit),
       training_(queue_, {.entered =
                              [this](WorkerId w, const auto& l) {
                                if (workers_.contains(w)) workers_.at(w)->entered(l);
@@ -118,7 +118,7 @@ void Cell::kill_agent(HostId host) {
 void Cell::lose_worker() {
   const WorkerId victim = training_.members()[training_.members().size() / 2];
   const auto process = workers_.at(victim);
-  process->die(0, SIGSEGV);
+  process->die(0, SIGKILL);  // not by a step that would kill others
   training_.die({victim});
 }
 
@@ -188,11 +188,13 @@ PhaseResult Cell::phase(const std::string& name) {
 
 void Cell::run(const std::function<void(const std::string& name)>& begins,
                const std::function<void(const PhaseResult&)>& ended) {
+  bool as_planned = true;
   for (const std::string& name : phase_names()) {
+    if (!as_planned && (name != "end" || !training_.running())) continue;
     begins(name);
     const PhaseResult result = phase(name);
     ended(result);
-    if (!result.cut.empty() && name != "steady") return;
+    as_planned = as_planned && (result.cut.empty() || name == "steady");
   }
 }
 

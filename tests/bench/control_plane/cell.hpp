@@ -34,8 +34,8 @@ class Cell {
  public:
   static constexpr int least_workers = 9;  // two hosts, one of which can go
   explicit Cell(const CellOptions& options);
-  // Calls back before and after each phase. One that is cut ends the job, unless it is the steady
-  // one.
+  // Calls back before and after each phase. After one that is cut the job has not the size
+  // that the next one begins with, so only its end follows; the steady one is as good as whole.
   void run(const std::function<void(const std::string& name)>& begins,
            const std::function<void(const PhaseResult&)>& ended);
   // Of the controller, when the job has ended: its steps, and the sizes it has had.

@@ -43,6 +43,7 @@ class Training {
   Step step() const;  // last committed by every member
   // The generation it steps in; 0: none.
   Generation generation_of(WorkerId worker) const;
+  bool running() const { return running_.has_value(); }
   const std::vector<WorkerId>& members() const { return running_->members; }
   // So many members have committed a step together, and no other world is being prepared.
   bool settled(std::size_t size) const {
