@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <new>
 #include <utility>
 
 namespace elasticrun::bench {
@@ -176,8 +177,14 @@ PhaseResult Cell::phase(const std::string& name) {
       until([&] { return whole(name == "shrink" ? fewer : all); });
     // What follows from the last message belongs to it.
     if (name != "end" && name != "steady") let_pass(milliseconds(5));
+  } catch (const OverLimit& over) {
+    result.cut = over.what();
+  } catch (const std::bad_alloc&) {
+    result.cut = "it needs more memory than --memory allows";
+    result.sound = false;
   } catch (const std::exception& error) {
     result.cut = error.what();
+    result.sound = false;
   }
   result.took = queue_.now() - begin;
   result.cost = account_.end_phase();
@@ -188,13 +195,15 @@ PhaseResult Cell::phase(const std::string& name) {
 
 void Cell::run(const std::function<void(const std::string& name)>& begins,
                const std::function<void(const PhaseResult&)>& ended) {
-  bool as_planned = true;
+  bool as_planned = true, sound = true;
   for (const std::string& name : phase_names()) {
-    if (!as_planned && (name != "end" || !training_.running())) continue;
+    const bool ends = name == "end" && sound && training_.running();
+    if (!as_planned && !ends) continue;
     begins(name);
     const PhaseResult result = phase(name);
     ended(result);
-    as_planned = as_planned && (result.cut.empty() || name == "steady");
+    sound = result.sound;
+    as_planned = as_planned && sound && (result.cut.empty() || name == "steady");
   }
 }
 

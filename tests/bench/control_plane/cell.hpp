@@ -23,8 +23,9 @@ struct CellOptions {
 struct PhaseResult {
   std::string name;
   Cost cost;
-  Duration took{};  // on the virtual clock
-  std::string cut;  // why it did not come to its end; empty: it did
+  Duration took{};    // on the virtual clock
+  std::string cut;    // why it did not come to its end; empty: it did
+  bool sound = true;  // nothing but the time was short
 };
 
 // In the order in which they are run.
