@@ -275,3 +275,10 @@ def plane(programs: Path, size: str) -> None:
     """The data plane by itself; `size` is full or small."""
     sys.stdout.flush()
     subprocess.run([programs / "bench_plane", size], check=True, timeout=600)
+
+
+def control_plane(programs: Path, sizes: str, steady_s: int) -> None:
+    """The controller by itself; `steady_s`: virtual seconds in which nothing happens."""
+    sys.stdout.flush()
+    subprocess.run([programs / "bench_control_plane", "--sizes", sizes, "--steady", str(steady_s)],
+                   check=True, timeout=3600)

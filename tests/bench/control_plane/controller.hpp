@@ -1,0 +1,86 @@
+// The controller's side: what job/controller.cpp and the sessions of rendezvous/server.cpp do with
+// the core, less sockets, TLS, terminal and files. The same calls of the codec, a queue and a row
+// of unacknowledged frames for each host, events as JSON; each message is one turn of its own.
+//
+// Of the core it knows make, step and wake_at, its events and its actions, and nothing else.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/roster.hpp"
+#include "job/start_orders.hpp"
+#include "job/supervisor.hpp"
+#include "rendezvous/host_keys.hpp"
+#include "simulate/queue.hpp"
+#include "tests/bench/control_plane/account.hpp"
+#include "wire/frame.hpp"
+#include "wire/resend_queue.hpp"
+
+namespace elasticrun::bench {
+
+class Controller {
+ public:
+  struct Handlers {  // outside of it
+    std::function<void(HostId)> start_agent, kill_agent;
+    std::function<void(HostId, std::string bytes)> send;
+  };
+  Controller(simulate::Queue& queue, Account& account, const job::JobSpec& spec, Handlers handlers);
+
+  void give(const std::vector<launcher::Host>& hosts);
+  void agent_up(HostId host);
+  void agent_gone(HostId host, const std::string& reason);
+  void receive(HostId host, std::string_view bytes);
+
+  bool finished() const { return finished_; }
+  int exit_code() const { return exit_code_; }
+  const std::string& last_words() const { return last_words_; }
+  // The newest that a person was told as an error.
+  const std::string& last_error() const { return last_error_; }
+
+ private:
+  struct Link {
+    wire::FrameReader reader;
+    wire::ResendQueue unacknowledged;
+    std::string control;         // to be written after this turn
+    std::uint64_t received = 0;  // counted frames
+  };
+
+  job::SlotsChanged slots();
+  void frame(HostId host, const wire::Frame& frame);
+  void report(HostId host, std::string_view payload);
+  void turn(const job::SupervisorEvent& event);  // the core's part of one, and what follows
+  void end_turn();
+  void arm();
+  void send(HostId host, WorkerId worker, std::string_view payload, bool passing = false);
+  void act(const job::StartAgent& action);
+  void act(const job::KillAgent& action);
+  void act(const job::Order& action);
+  void act(job::Deliver& action);
+  void act(const job::Record& action);
+  void act(const job::Say& action);
+  void act(const job::Ranked&) {}
+  void act(const job::Ask&) {}
+  void act(const job::Finish& action);
+
+  simulate::Queue& queue_;
+  Account& account_;
+  Handlers handlers_;
+  const job::JobSpec spec_;
+  const rendezvous::HostKeys keys_;
+  job::Roster roster_;
+  job::StartOrders start_orders_;
+  std::unique_ptr<job::Supervisor> core_;
+  std::map<HostId, Link> links_;
+  std::vector<HostId> to_write_;
+  Time wake_at_ = never, armed_ = never;
+  bool finished_ = false;
+  int exit_code_ = 0;
+  std::string last_words_, last_error_;
+};
+
+}  // namespace elasticrun::bench

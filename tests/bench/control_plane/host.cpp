@@ -1,0 +1,127 @@
+#include "tests/bench/control_plane/host.hpp"
+
+#include <csignal>
+#include <utility>
+
+#include "base/check.hpp"
+#include "wire/codec.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::bench {
+namespace {
+
+constexpr Duration latency = std::chrono::microseconds(200);
+constexpr Duration fork_time = std::chrono::milliseconds(2);
+constexpr Duration dying_time = std::chrono::milliseconds(1);
+
+}  // namespace
+
+StubHost::StubHost(Cluster& cluster, Uplink uplink)
+    : cluster_(cluster),
+      uplink_(std::move(uplink)),
+      core_(cluster.limits, cluster.queue.now()),
+      reader_(wire::frame_bytes_max) {}
+
+void StubHost::later(Duration delay, std::function<void()> what) {
+  cluster_.queue.after(delay, [self = shared_from_this(), what = std::move(what)] {
+    if (self->alive_) what();
+  });
+}
+
+// What is sent in one moment arrives together, as it does over TCP.
+void StubHost::send(WorkerId worker, std::string_view payload, bool passing) {
+  const bool first = outgoing_.empty();
+  wire::append_frame(outgoing_, worker, payload, passing);
+  if (first) later(latency, [this] { uplink_(std::exchange(outgoing_, {})); });
+}
+
+void StubHost::receive(std::string_view bytes) {
+  reader_.feed(bytes);
+  while (alive_) {
+    const auto next = reader_.next();
+    ER_CHECK(next.has_value());
+    if (!*next) return;
+    const wire::Frame& frame = **next;
+    received_ += !frame.passing;
+    if (frame.worker != WorkerId{}) {
+      const auto worker = workers_.find(frame.worker);
+      if (worker != workers_.end()) worker->second->receive(cluster_.letters.read(frame.payload));
+      continue;
+    }
+    const auto order = wire::decode<wire::ToAgent>(frame.payload);
+    ER_CHECK(order.has_value(), "the controller sent what no agent can read");
+    std::visit([this](const auto& o) { take(o); }, *order);
+  }
+}
+
+void StubHost::feed(const launcher::AgentEvent& event) {
+  for (const auto& action : core_.step(event, cluster_.queue.now()))
+    std::visit([this](const auto& a) { act(a); }, action);
+  if (alive_) arm();
+}
+
+// One entry in the queue at a time: a heartbeat moves the deadline, and there are many of them.
+void StubHost::arm() {
+  const Time at = core_.wake_at();
+  if (at >= armed_) return;
+  armed_ = at;
+  cluster_.queue.at(at, [self = shared_from_this(), at] {
+    if (!self->alive_ || self->armed_ != at) return;
+    self->armed_ = never;
+    self->feed(launcher::Tick{});
+  });
+}
+
+void StubHost::act(const launcher::Spawn& action) {
+  const WorkerId id = action.order.worker;
+  later(fork_time, [this, id] {
+    const auto exited = [this, id](int code, int signal) {
+      cluster_.workers.erase(id);
+      later(dying_time, [this, id, code, signal] {
+        workers_.erase(id);
+        feed(launcher::ProcessExited{id, code, signal});
+      });
+    };
+    const auto worker = std::make_shared<StubWorker>(
+        cluster_.queue, cluster_.training, id,
+        StubWorker::Handlers{
+            [this, id](const wire::FromWorker& letter) { send(id, wire::encode(letter)); },
+            exited});
+    workers_[id] = cluster_.workers[id] = worker;
+    worker->begin();
+    feed(launcher::ProcessStarted{id, static_cast<std::int32_t>(100'000 + id.value)});
+  });
+}
+
+void StubHost::end_worker(WorkerId worker, int signal) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  later(dying_time, [process = found->second, signal] { process->die(0, signal); });
+}
+
+void StubHost::act(const launcher::Signal& action) { end_worker(action.worker, action.signal); }
+void StubHost::act(const launcher::KillTree& action) { end_worker(action.worker, SIGKILL); }
+
+void StubHost::act(const launcher::Report& action) {
+  const auto* const beat = std::get_if<wire::Beat>(&action.message);
+  if (!beat) return send(WorkerId{}, wire::encode(action.message));
+  wire::Beat own = *beat;
+  own.received = received_;
+  send(WorkerId{}, wire::encode(wire::FromAgent(own)), true);
+}
+
+// Its driver says goodbye, as the last thing that is heard of it.
+void StubHost::act(const launcher::EndAgent& action) {
+  send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})), true);
+  later(2 * latency, [this] { die(); });
+}
+
+void StubHost::die() {
+  alive_ = false;
+  for (const auto& [id, worker] : std::exchange(workers_, {})) {
+    cluster_.workers.erase(id);
+    worker->die(0, SIGKILL);
+  }
+}
+
+}  // namespace elasticrun::bench

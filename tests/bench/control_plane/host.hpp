@@ -1,0 +1,68 @@
+// A simulated host: the real core of an agent, real frames, and stubs for its workers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "launcher/agent/agent_core.hpp"
+#include "tests/bench/control_plane/letters.hpp"
+#include "tests/bench/control_plane/worker.hpp"
+#include "wire/frame.hpp"
+
+namespace elasticrun::bench {
+
+// What all hosts share.
+struct Cluster {
+  simulate::Queue& queue;
+  Training& training;
+  std::map<WorkerId, std::shared_ptr<StubWorker>>& workers;  // that are alive
+  launcher::AgentLimits limits;
+  LetterReader letters;
+};
+
+// One run of an agent.
+class StubHost : public std::enable_shared_from_this<StubHost> {
+ public:
+  using Uplink = std::function<void(std::string_view bytes)>;
+  StubHost(Cluster& cluster, Uplink uplink);
+
+  void begin() { arm(); }
+  // From the controller.
+  void receive(std::string_view bytes);
+  // The agent and its workers are killed, and nothing more is heard of them.
+  void die();
+  bool alive() const { return alive_; }
+  const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers() const { return workers_; }
+
+ private:
+  void later(Duration delay, std::function<void()> what);
+  void send(WorkerId worker, std::string_view payload, bool passing = false);
+  void take(const wire::Beat& beat) { feed(beat); }
+  void take(const wire::ParcelPart&) {}
+  void take(const wire::HoldOutput&) {}
+  void take(const auto& order) { feed(order); }
+  void feed(const launcher::AgentEvent& event);
+  void act(const launcher::Spawn& action);
+  void act(const launcher::Signal& action);
+  void act(const launcher::KillTree& action);
+  void act(const launcher::CallOff&) {}
+  void act(const launcher::Report& action);
+  void act(const launcher::EndAgent& action);
+  void end_worker(WorkerId worker, int signal);
+  void arm();
+
+  Cluster& cluster_;
+  Uplink uplink_;
+  launcher::AgentCore core_;
+  wire::FrameReader reader_;
+  std::uint64_t received_ = 0;  // counted frames
+  std::string outgoing_;        // sent in this moment
+  std::map<WorkerId, std::shared_ptr<StubWorker>> workers_;
+  bool alive_ = true;
+  Time armed_ = never;
+};
+
+}  // namespace elasticrun::bench

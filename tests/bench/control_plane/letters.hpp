@@ -1,0 +1,29 @@
+// Reads letters for all simulated workers. A letter to a whole world is the same text for each of
+// its members; read once for each of them, it would cost the simulation far more than the
+// controller that is measured.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "wire/messages.hpp"
+
+namespace elasticrun::bench {
+
+class LetterReader {
+ public:
+  // Valid until the next call.
+  const wire::ToWorker& read(std::string_view text);
+
+ private:
+  struct Known {
+    std::string text;
+    wire::ToWorker letter;
+  };
+  std::array<Known, 4> known_;  // the newest
+  std::size_t oldest_ = 0;
+};
+
+}  // namespace elasticrun::bench

@@ -1,0 +1,73 @@
+// The simulated data plane: one world of workers that all do the same at the same time.
+//
+// What a worker decides for itself in the real library (to vote, to enter, to commit) all members
+// decide alike as long as nobody is slow. So it is decided here once for the world, a message costs
+// the simulation the same in a world of any size, and only the controller's work grows.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "simulate/queue.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::bench {
+
+class Training {
+ public:
+  struct Handlers {  // what becomes of one member
+    std::function<void(WorkerId, const wire::Entered&)> entered;
+    std::function<void(WorkerId, const wire::Committed&)> committed;
+    std::function<void(WorkerId, const wire::Broken&)> broken;
+    std::function<void(WorkerId, const wire::Done&)> done;
+  };
+  Training(simulate::Queue& queue, Handlers handlers)
+      : queue_(queue), handlers_(std::move(handlers)) {}
+
+  // ---- what a worker was told; the same for all of a generation
+  void prepare(const wire::World& world);
+  bool is_in_next(WorkerId worker) const { return next_ && next_->is_in.contains(worker); }
+  void go(const wire::Go& letter);
+  void cancel(Generation generation);
+  void abort(Generation up_to);
+
+  // ---- what happens
+  // These members of the running world died; the others find their connections closed.
+  void die(const std::vector<WorkerId>& dead);
+  // The samples are used up.
+  void finish();
+
+  Step step() const;  // last committed by every member
+  // The generation it steps in; 0: none.
+  Generation generation_of(WorkerId worker) const;
+  bool running() const { return running_.has_value(); }
+  const std::vector<WorkerId>& members() const { return running_->members; }
+  // So many members have committed a step together, and no other world is being prepared.
+  bool settled(std::size_t size) const {
+    return running_ && running_->committed && !next_ && running_->members.size() == size;
+  }
+
+ private:
+  struct World {
+    Generation generation;
+    std::vector<WorkerId> members;
+    std::set<WorkerId> is_in;
+    std::size_t leavers = 0, told = 0;
+    bool entered = false, committed = false;
+  };
+  void enter(Generation generation);
+  void commit(Generation generation);
+  void stand();  // no step is made from now on
+
+  simulate::Queue& queue_;
+  Handlers handlers_;
+  std::optional<World> running_, next_;
+  Step base_{0};               // committed when the stretch of steps began
+  std::optional<Time> since_;  // when that was; nothing: nobody steps
+  bool born_ = false;          // some world has stepped
+};
+
+}  // namespace elasticrun::bench

@@ -1,0 +1,120 @@
+#include "tests/bench/control_plane/worker.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace elasticrun::bench {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Duration sample_interval = milliseconds(500);
+constexpr std::int64_t share = 32;  // samples of one worker in a step
+
+// Workers do nothing in the same moment as others; the same ones do in every run.
+Duration spread(WorkerId worker, Duration over) {
+  const std::uint64_t dice = worker.value * 0x9e3779b97f4a7c15ull >> 40;
+  return over * static_cast<std::int64_t>(dice) / (std::int64_t{1} << 24);
+}
+
+}  // namespace
+
+StubWorker::StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Handlers handlers)
+    : queue_(queue), training_(training), id_(id), handlers_(std::move(handlers)) {}
+
+void StubWorker::later(Duration delay, std::function<void()> what) {
+  queue_.after(delay, [self = shared_from_this(), what = std::move(what)] {
+    if (self->alive_) what();
+  });
+}
+
+void StubWorker::send(const wire::FromWorker& letter) {
+  if (alive_) handlers_.send(letter);
+}
+
+// The program starts, loads its library, reads its data, calls train.
+void StubWorker::begin() {
+  later(spread(id_, milliseconds(400)), [this] {
+    send(wire::Join{1, "bench"});
+    later(sample_interval, [this] { sample(); });
+    later(milliseconds(50), [this] {
+      send(wire::Ready{{.call = 1,
+                        .samples = std::int64_t{1} << 40,
+                        .epochs = 1,
+                        .batch = share,
+                        .state_bytes = 100u << 20,
+                        .state_layout = 0x9e3779b97f4a7c15ull}});
+    });
+  });
+}
+
+void StubWorker::sample() {
+  wire::Sample report;
+  report.generation = training_.generation_of(id_);
+  report.step = committed();
+  report.phase = report.generation == Generation() ? "idle" : "reduce";
+  if (report.generation != Generation()) {
+    report.steps = report.step.value - std::exchange(sampled_, report.step).value;
+    report.samples = report.steps * share;
+    report.wall_ns = report.steps * 100'000'000;
+    report.compute_ns = report.steps * 70'000'000;
+    report.reduce_ns = report.steps * 25'000'000;
+    report.waiting_ns = 12'345'678;
+  }
+  send(report);
+  later(sample_interval, [this] { sample(); });
+}
+
+void StubWorker::receive(const wire::ToWorker& letter) {
+  if (alive_) std::visit([this](const auto& text) { on(text); }, letter);
+}
+
+void StubWorker::on(const wire::Prepare& prepare) {
+  const Generation g = prepare.world.generation;
+  if (g <= aborted_) return;
+  training_.prepare(prepare.world);
+  if (!training_.is_in_next(id_)) return send(wire::Prepared{g, {}});  // a leaver
+  later(microseconds(500) + spread(id_, milliseconds(2)), [this, g] {
+    send(wire::Publish{
+        g, fmt::format("10.{}.{}.{}/{:04x}", id_.value >> 16 & 255, id_.value >> 8 & 255,
+                       id_.value & 255, 32768 + id_.value % 28232)});
+  });
+}
+
+void StubWorker::on(const wire::Gathered& gathered) {
+  later(milliseconds(5) + spread(id_, milliseconds(5)), [this, g = gathered.generation] {
+    send(wire::Prepared{g, "gloo"});
+  });
+}
+
+void StubWorker::on(const wire::Abort& abort) {
+  if (abort.generation <= aborted_) return;
+  aborted_ = abort.generation;
+  training_.abort(aborted_);
+  send(wire::Answer{aborted_, committed()});
+}
+
+void StubWorker::entered(const wire::Entered& report) {
+  wire::Entered own = report;
+  if (!std::exchange(holds_state_, true)) {
+    own.idle_ns = -1;
+    sampled_ = own.step;
+  }
+  send(own);
+}
+
+void StubWorker::broken(const wire::Broken& letter) {
+  if (letter.generation > aborted_) send(letter);
+}
+
+void StubWorker::end_soon() {
+  later(milliseconds(5) + spread(id_, milliseconds(50)), [this] { die(0, 0); });
+}
+
+void StubWorker::die(int code, int signal) {
+  if (std::exchange(alive_, false)) handlers_.exited(code, signal);
+}
+
+}  // namespace elasticrun::bench

@@ -1,0 +1,56 @@
+// A simulated worker's end of the conversation with the controller: what worker/member.* and the
+// library around it say, without anything that they do. The data plane is shared (training.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "simulate/queue.hpp"
+#include "tests/bench/control_plane/training.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::bench {
+
+class StubWorker : public std::enable_shared_from_this<StubWorker> {
+ public:
+  struct Handlers {
+    std::function<void(const wire::FromWorker&)> send;
+    std::function<void(int code, int signal)> exited;
+  };
+  StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Handlers handlers);
+
+  void begin();
+  void receive(const wire::ToWorker& letter);
+  void die(int code, int signal);
+
+  // ---- what training makes of it
+  void entered(const wire::Entered& report);
+  void broken(const wire::Broken& letter);
+  void send(const wire::FromWorker& letter);
+
+ private:
+  void later(Duration delay, std::function<void()> what);
+  void sample();
+  Step committed() const { return holds_state_ ? training_.step() : no_state; }
+  void end_soon();
+
+  void on(const wire::Prepare& prepare);
+  void on(const wire::Gathered& gathered);
+  void on(const wire::Go& go) { training_.go(go); }
+  void on(const wire::Cancel& cancel) { training_.cancel(cancel.generation); }
+  void on(const wire::Abort& abort);
+  void on(const wire::Release&) { end_soon(); }
+  void on(const wire::Dismiss&) { end_soon(); }
+  void on(const wire::Lease&) {}
+
+  simulate::Queue& queue_;
+  Training& training_;
+  WorkerId id_;
+  Handlers handlers_;
+  bool alive_ = true;
+  bool holds_state_ = false;
+  Generation aborted_;
+  Step sampled_{0};
+};
+
+}  // namespace elasticrun::bench
