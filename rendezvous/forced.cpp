@@ -178,12 +178,10 @@ Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& l
   std::erase_if(order, [&](WorkerId worker) { return committed(worker) == newest; });
   std::ranges::stable_partition(
       order, [&](WorkerId worker) { return std::ranges::count(aborted.leavers, worker) == 0; });
-  for (; !order.empty() && seats.order().size() > limit; order.pop_back())
-    seats.remove(order.back());
+  for (; !order.empty() && seats.size() > limit; order.pop_back()) seats.remove(order.back());
   for (const WorkerId worker : wanted_.reserves)
-    if (may_train(worker) && !left_out.contains(worker) &&
-        std::ranges::count(seats.order(), worker) == 0 &&
-        seats.order().size() < static_cast<std::size_t>(wanted_.size))
+    if (may_train(worker) && !left_out.contains(worker) && !seats.contains(worker) &&
+        seats.size() < static_cast<std::size_t>(wanted_.size))
       seats.add(worker);
   return seats;
 }
@@ -191,7 +189,7 @@ Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& l
 void Membership::form_from_survivors(const Aborting& aborted, Time now) {
   const std::set<WorkerId> left_out = settle_complaints(aborted, now);
   Seats seats = survivors(aborted, left_out);
-  std::erase_if(leaving_, [&](WorkerId w) { return std::ranges::count(seats.order(), w) > 0; });
+  std::erase_if(leaving_, [&](WorkerId w) { return seats.contains(w); });
   dismiss_leavers("left the world by decision");
   seats_ = seats;
 
@@ -199,7 +197,7 @@ void Membership::form_from_survivors(const Aborting& aborted, Time now) {
     outbox_.push_back(StateLost{abort_reason_});
     return;
   }
-  const int size = static_cast<int>(seats.order().size());
+  const int size = static_cast<int>(seats.size());
   if (size < wanted_.minimum) {
     outbox_.push_back(BelowMinimum{size, wanted_.minimum});
     return;

@@ -28,9 +28,7 @@ Time Membership::wake_at() const {
   return never;
 }
 
-bool Membership::is_member(WorkerId worker) const {
-  return std::ranges::count(seats_.order(), worker) > 0;
-}
+bool Membership::is_member(WorkerId worker) const { return seats_.contains(worker); }
 
 std::optional<std::int32_t> Membership::rank_of(WorkerId worker) const {
   const auto found = std::ranges::find(went_.members, worker, &wire::Member::worker);
@@ -86,7 +84,7 @@ void Membership::on(const Change& change, Time now) {
   // one leaves by another change.
   if (running_)
     for (const WorkerId worker : change.remove)
-      if (is_member(worker) && seats.order().size() > 1) {
+      if (is_member(worker) && seats.size() > 1) {
         seats.remove(worker);
         leavers.push_back(worker);
       }
@@ -96,7 +94,7 @@ void Membership::on(const Change& change, Time now) {
       seats.add(worker);
       added = true;
     }
-  const int size = static_cast<int>(seats.order().size());
+  const int size = static_cast<int>(seats.size());
   const bool named = !change.add.empty() || !change.remove.empty();
   if (running_ && named && !added && leavers.empty())
     return refuse("it names nobody who could join or leave");
@@ -126,7 +124,6 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
   mark_holders(forming.world.members);
-  forming.world.plan = options_.plan(forming.world.members);
   forming.seats = std::move(seats);
   forming.leavers = std::move(leavers);
   forming.change = change;
@@ -136,6 +133,12 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   forming.deadline = now + options_.prepare_timeout;
   forming.report.planned = running_.has_value();
   forming_ = std::move(forming);
+  outbox_.push_back(PlanWanted{last_, forming_->world.members});
+}
+
+void Membership::on(const PlanMade& made, Time) {
+  if (!forming_ || forming_->world.generation != made.generation) return;
+  forming_->world.plan = made.plan;
   const wire::Prepare prepare{.world = forming_->world,
                               .connect_ms = static_cast<std::int64_t>(
                                   connect_share * milliseconds(options_.prepare_timeout))};

@@ -19,7 +19,6 @@
 // already.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -77,12 +76,18 @@ struct Stuck {
   Generation generation;
   std::string reason;
 };
+// The answer to PlanWanted: how the samples of a step are shared out in that world.
+struct PlanMade {
+  Generation generation;
+  wire::BatchPlan plan;
+};
 // The controller stood still for that time: no deadline of others has run.
 struct StoodStill {
   Duration time{};
 };
 struct Tick {};
-using Event = std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, Stuck, StoodStill, Tick>;
+using Event =
+    std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, Stuck, PlanMade, StoodStill, Tick>;
 
 // ---------------------------------------------------------------- what comes out
 
@@ -103,6 +108,11 @@ struct LeftOut {
 struct BecameReady {
   WorkerId worker;
   wire::TrainSpec train;
+};
+// A world of these members, in rank order, is about to be prepared; it waits for its plan.
+struct PlanWanted {
+  Generation generation;
+  std::vector<wire::Member> members;
 };
 struct WorldFormed {
   wire::World world;
@@ -149,8 +159,8 @@ struct StateLost {
   std::string reason;
 };
 using Action =
-    std::variant<ToMember, Fence, LeftOut, BecameReady, WorldFormed, ChangeEnded, WorldCommitted,
-                 Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
+    std::variant<ToMember, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed, ChangeEnded,
+                 WorldCommitted, Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
 
 struct MembershipOptions {
   int minimum = 1;                                      // until Wanted says otherwise
@@ -158,8 +168,6 @@ struct MembershipOptions {
   Duration prepare_timeout = std::chrono::seconds(30);  // Prepare to Prepared
   // Without a byte of the state moved, while all wait for it (transfer_watch.hpp).
   Duration transfer_timeout = std::chrono::seconds(30);
-  // The batch plan of a world of these members, in rank order. Pure.
-  std::function<wire::BatchPlan(const std::vector<wire::Member>&)> plan;
 };
 
 class Membership {
@@ -250,6 +258,7 @@ class Membership {
   void on(const Change&, Time now);
   void on(const Wanted& wanted, Time) { wanted_ = wanted; }
   void on(const Stuck& stuck, Time now);
+  void on(const PlanMade& made, Time);
   void on(const StoodStill& stood, Time);
   void on(const Tick&, Time now);
 

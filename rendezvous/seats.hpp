@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -23,7 +24,10 @@ class Seats {
       if (seat) workers.push_back(*seat);
     return workers;
   }
+  bool contains(WorkerId worker) const { return workers_.contains(worker); }
+  std::size_t size() const { return workers_.size(); }
   void add(WorkerId worker) {
+    workers_.insert(worker);
     const auto empty = std::ranges::find(seats_, Seat());
     if (empty != seats_.end())
       *empty = worker;
@@ -31,9 +35,12 @@ class Seats {
       seats_.push_back(worker);
   }
   // Lost: the seat waits for a replacement.
-  void vacate(WorkerId worker) { std::ranges::replace(seats_, Seat(worker), Seat()); }
+  void vacate(WorkerId worker) {
+    if (workers_.erase(worker) > 0) std::ranges::replace(seats_, Seat(worker), Seat());
+  }
   // Gone by decision; empty seats go with it, for the world is meant to be smaller now.
   void remove(WorkerId worker) {
+    workers_.erase(worker);
     std::erase(seats_, Seat(worker));
     std::erase(seats_, Seat());
   }
@@ -41,6 +48,7 @@ class Seats {
  private:
   using Seat = std::optional<WorkerId>;
   std::vector<Seat> seats_;
+  std::set<WorkerId> workers_;  // in them
 };
 
 }  // namespace elasticrun::rendezvous

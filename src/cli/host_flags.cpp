@@ -9,7 +9,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
-#include "job/host_source.hpp"
+#include "job/driver/host_source.hpp"
 #include "launcher/host_filter.hpp"
 
 namespace elasticrun::cli {

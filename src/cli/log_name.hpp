@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "job/sink.hpp"
+#include "job/report/sink.hpp"
 
 namespace elasticrun::cli {
 

@@ -11,7 +11,7 @@
 #include "autoscaler/forecast.hpp"
 #include "autoscaler/telling.hpp"
 #include "cli/plan_run.hpp"
-#include "job/prices.hpp"
+#include "job/core/prices.hpp"
 #include "launcher/plan.hpp"
 #include "simulate/history.hpp"
 #include "simulate/one_size.hpp"

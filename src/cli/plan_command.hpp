@@ -6,7 +6,7 @@
 
 #include "autoscaler/objective.hpp"
 #include "cli/simulate_command.hpp"
-#include "job/event.hpp"
+#include "job/report/event.hpp"
 #include "launcher/hosts.hpp"
 
 namespace elasticrun::cli {

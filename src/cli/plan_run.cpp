@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "job/event_log.hpp"
+#include "job/report/event_log.hpp"
 
 namespace elasticrun::cli {
 

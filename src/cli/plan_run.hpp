@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "job/event.hpp"
+#include "job/report/event.hpp"
 #include "simulate/history.hpp"
 
 namespace elasticrun::cli {

@@ -11,7 +11,7 @@
 #include "cli/dry_run.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
-#include "job/controller.hpp"
+#include "job/driver/controller.hpp"
 #include "launcher/descriptors.hpp"
 #include "net/sockets.hpp"
 

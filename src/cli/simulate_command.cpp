@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "job/event.hpp"
+#include "job/report/event.hpp"
 #include "simulate/one_size.hpp"
 
 namespace elasticrun::cli {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "cli/writer.hpp"
-#include "job/sink.hpp"
+#include "job/report/sink.hpp"
 #include "job/spec.hpp"
 
 namespace elasticrun::cli {

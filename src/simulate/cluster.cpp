@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "job/core/staffing.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::simulate {
@@ -25,13 +26,8 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits),
       stepping_(scene.only_newcomers),
       stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}} {
-  job::Wiring wiring;
-  wiring.start_order = [this](WorkerId id, const std::vector<job::SlotId>& order, Rank rank) {
-    const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
-    return wire::StartWorker{id, slot, scene_.spec.argv, {}, {}};
-  };
-  wiring.host_name = [](HostId host) { return fmt::format("host{}", host.value); };
-  supervisor_ = std::move(*job::Supervisor::make(scene_.spec, std::move(wiring)));
+  const auto name = [](HostId host) { return fmt::format("host{}", host.value); };
+  job_ = std::move(*job::Job::make(scene_.spec, {.name = name, .type = {}}));
   for (int host = 1; host <= scene_.hosts; ++host)
     for (int slot = 0; slot < scene_.slots_per_host; ++slot)
       all_slots_.push_back({HostId(static_cast<std::uint64_t>(host)), slot});
@@ -52,7 +48,7 @@ Outcome Cluster::run() {
       if (++outcome_.events > events_max || queue_.now() > limit)
         throw Violation(
             "nothing hangs",
-            fmt::format("the job is {} after {} and {} events", job::to_text(supervisor_->phase()),
+            fmt::format("the job is {} after {} and {} events", job::to_text(job_->phase()),
                         to_text(queue_.now() - begin_), outcome_.events));
     }
     if (!over_at_) throw Violation("nothing hangs", "nothing is due any more, and no end");
@@ -66,12 +62,12 @@ Outcome Cluster::run() {
 
 // ---------------------------------------------------------------- the controller's driver
 
-void Cluster::feed(const job::SupervisorEvent& event) {
+void Cluster::feed(const job::JobEvent& event) {
   if (!controller_alive_) return;
   if (stands_still_) return missed_.push_back(event);
-  const bool ended = !supervisor_->end_reason().empty();
-  const auto actions = supervisor_->step(event, queue_.now());
-  if (!ended && supervisor_->end_reason().find("state lost") != std::string::npos)
+  const bool ended = !job_->end_reason().empty();
+  const auto actions = job_->step(event, queue_.now());
+  if (!ended && job_->end_reason().find("state lost") != std::string::npos)
     invariants_.state_lost(untouched_holder());
   for (const auto& action : actions) {
     invariants_.controller_says(action);
@@ -86,7 +82,7 @@ void Cluster::feed(const job::SupervisorEvent& event) {
 }
 
 void Cluster::arm() {
-  const Time at = std::max(supervisor_->wake_at(queue_.now()), queue_.now());
+  const Time at = std::max(job_->wake_at(queue_.now()), queue_.now());
   if (at == never || at >= armed_) return;
   armed_ = at;
   queue_.at(at, [this, at] {
@@ -137,7 +133,7 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
       told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
     if (const auto* broken = std::get_if<wire::Broken>(&letter))
       for (const auto& complaint : broken->complaints)
-        if (const job::Worker* peer = supervisor_->pool().find(complaint.about))
+        if (const job::Worker* peer = job_->workers().find(complaint.about))
           accused_at_[peer->slot.host] = queue_.now();
     feed(job::FromWorker{worker, std::move(letter)});
   };
@@ -160,10 +156,17 @@ void Cluster::act(const job::KillAgent& action) {
   });
 }
 
+void Cluster::act(const job::StartWorker& action) {
+  auto& runs = agents_[action.slot.host];
+  if (!runs.empty())
+    runs.back()->order(
+        wire::StartWorker{action.worker, action.slot.index, scene_.spec.argv, {}, {}});
+}
+
 void Cluster::act(const job::Order& action) {
   auto& runs = agents_[action.host];
   if (const auto* stop = std::get_if<wire::StopWorker>(&action.order)) {
-    if (stop->signal == SIGKILL && supervisor_->end_reason().empty()) see_kill(stop->worker);
+    if (stop->signal == SIGKILL && job_->end_reason().empty()) see_kill(stop->worker);
     touched_.insert(stop->worker);
   }
   if (!runs.empty()) runs.back()->order(action.order);
@@ -194,9 +197,8 @@ void Cluster::act(const job::Finish& action) {
   for (const auto& [host, runs] : agents_)
     for (const auto& agent : runs) agent->close(launcher::ControllerLost{"the job is over"});
   watch_for_the_end();
-  queue_.after(stage_.between_us(1, 1000), [this] {
-    invariants_.after_finish(supervisor_->step(job::Tick{}, queue_.now()).size());
-  });
+  queue_.after(stage_.between_us(1, 1000),
+               [this] { invariants_.after_finish(job_->step(job::Tick{}, queue_.now()).size()); });
 }
 
 // When every deadline of a host has passed, nothing of the job may be left on it.
@@ -212,16 +214,17 @@ void Cluster::watch_for_the_end() {
 // Whether those who could step do.
 void Cluster::look_around() {
   if (!controller_alive_ || over_at_) return;
-  const auto& membership = supervisor_->membership();
-  const job::Pool& pool = supervisor_->pool();
+  const auto& membership = job_->membership();
+  const job::Slots& slots = job_->slots();
+  const job::Workers& workers = job_->workers();
   const Time now = queue_.now();
-  const bool trains = supervisor_->phase() < job::Phase::trained && membership.ever_formed();
+  const bool trains = job_->phase() < job::Phase::trained && membership.ever_formed();
   int well = 0;
   bool faulty = false;  // one that steps and cannot form a group keeps all others out
   std::set<WorkerId> outside;
-  const auto wanted = pool.wanted(supervisor_->target(), now, membership.members());
+  const auto wanted = job::wanted_slots(slots, workers, job_->target(), now, membership.members());
   for (const job::SlotId slot : wanted) {
-    const auto id = pool.worker_in(slot);
+    const auto id = workers.in(slot);
     const auto runs = agents_.find(slot.host);
     if (!id || runs == agents_.end() || runs->second.empty()) continue;
     const auto process = runs->second.back()->workers().find(*id);
@@ -230,9 +233,8 @@ void Cluster::look_around() {
     if (!process->second->in_train() || !is_well(*runs->second.back(), slot.host, *process->second))
       continue;
     ++well;
-    const job::Worker& worker = *pool.find(*id);
-    const bool welcome = worker.ready && !worker.expected && worker.trouble.empty() &&
-                         !pool.left_out(slot, now) && !pool.quarantined(slot, now);
+    const bool welcome =
+        workers.find(*id)->is(job::WorkerState::ready) && !slots.avoided(slot, now);
     if (welcome && !membership.is_member(*id)) outside.insert(*id);
   }
   if (faulty) outside.clear();
@@ -243,7 +245,7 @@ void Cluster::look_around() {
 }
 
 void Cluster::see_kill(WorkerId worker) {
-  const job::Worker* const known = supervisor_->pool().find(worker);
+  const job::Worker* const known = job_->workers().find(worker);
   if (!known || tainted_.contains(worker) || touched_.contains(worker)) return;
   bool well = false;
   std::optional<WorkerId> faulty;
@@ -253,7 +255,7 @@ void Cluster::see_kill(WorkerId worker) {
         if (id == worker) well = is_well(*agent, host, *process);
         const bool there = process->alive() &&
                            (process->hangs() || process->frozen() || plane_.links().touches(host));
-        if (there && id != worker && supervisor_->pool().find(id)) faulty = id;
+        if (there && id != worker && job_->workers().find(id)) faulty = id;
       }
   if (well) invariants_.killed(worker, faulty);
 }

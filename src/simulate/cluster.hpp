@@ -1,4 +1,5 @@
-// The whole job of one seed: the real supervisor, simulated hosts, and everything that goes wrong.
+// The whole job of one seed: the real core of a job, simulated hosts, and everything that goes
+// wrong.
 //
 // The one loop of the simulation: an event happens, the cores decide, what they decide happens a
 // random moment later. Only the seed decides; the same seed is the same run on every machine.
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "job/supervisor.hpp"
+#include "job/core/job.hpp"
 #include "simulate/host.hpp"
 #include "simulate/scene.hpp"
 #include "simulate/stepping.hpp"
@@ -37,10 +38,11 @@ class Cluster {
   Outcome run();
 
  private:
-  void feed(const job::SupervisorEvent& event);
+  void feed(const job::JobEvent& event);
   void arm();
   void act(const job::StartAgent& action);
   void act(const job::KillAgent& action);
+  void act(const job::StartWorker& action);
   void act(const job::Order& action);
   void act(const job::Deliver& action);
   void act(const job::Record& action);
@@ -100,7 +102,7 @@ class Cluster {
   Invariants invariants_;
   Stepping stepping_;
   Stage stage_;
-  std::unique_ptr<job::Supervisor> supervisor_;
+  std::unique_ptr<job::Job> job_;
   std::map<HostId, std::vector<std::shared_ptr<Agent>>> agents_;  // of a host, the newest last
   std::vector<job::SlotId> all_slots_;     // of the hosts that the job was given
   std::vector<job::SlotId> file_slots_;    // those of them that the host file names
@@ -115,7 +117,7 @@ class Cluster {
   int idle_ticks_ = 0;  // in a row, in which no time went by
   bool controller_alive_ = true;
   bool stands_still_ = false;
-  std::vector<job::SupervisorEvent> missed_;  // meanwhile
+  std::vector<job::JobEvent> missed_;  // meanwhile
   bool interrupted_ = false;
   bool somebody_left_ = false;
   Time begin_{};

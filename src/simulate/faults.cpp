@@ -104,7 +104,7 @@ bool Cluster::is_bearable(const Fault& fault) const {
   if (fault.kind == FaultKind::shrink_and_cut && fault.number == 2) return true;
   const std::set<WorkerId> struck = victims(fault);
   if (struck.empty()) return true;
-  const auto members = supervisor_->membership().members();
+  const auto members = job_->membership().members();
   std::size_t stay = 0, others = 0;
   bool holder = false;
   for (const auto& [host, runs] : agents_)
@@ -117,7 +117,7 @@ bool Cluster::is_bearable(const Fault& fault) const {
             member && process->in_train() && invariants_.is_newest(process->member().committed());
       }
   const bool any = std::ranges::any_of(members, [&](WorkerId id) { return struck.contains(id); });
-  if (!any && supervisor_->membership().ever_formed()) return true;
+  if (!any && job_->membership().ever_formed()) return true;
   const auto minimum = static_cast<std::size_t>(scene_.spec.limits.min);
   return holder && 2 * stay > members.size() && stay + others >= minimum;
 }

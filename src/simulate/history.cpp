@@ -5,7 +5,7 @@
 #include <map>
 
 #include "autoscaler/prediction.hpp"
-#include "job/event_log.hpp"
+#include "job/report/event_log.hpp"
 
 namespace elasticrun::simulate {
 

@@ -14,7 +14,7 @@
 #include "autoscaler/policy.hpp"
 #include "autoscaler/samples.hpp"
 #include "base/result.hpp"
-#include "job/event.hpp"
+#include "job/report/event.hpp"
 
 namespace elasticrun::simulate {
 

@@ -132,7 +132,7 @@ void Invariants::started_fresh(WorkerId worker, Generation generation) {
                                 generation.value, lineage_.rbegin()->first));
 }
 
-void Invariants::controller_says(const job::SupervisorAction& action) {
+void Invariants::controller_says(const job::JobAction& action) {
   if (const auto* record = std::get_if<job::Record>(&action)) {
     for (const auto& [key, value] : record->event.fields)
       if (key == "reason" && std::holds_alternative<std::string>(value) &&

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "job/supervisor.hpp"
+#include "job/core/events.hpp"
+#include "launcher/plan.hpp"
 #include "wire/messages.hpp"
 #include "worker/progress.hpp"
 
@@ -51,7 +52,7 @@ class Invariants {
   void received(WorkerId worker, Step before, Step after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
-  void controller_says(const job::SupervisorAction& action);
+  void controller_says(const job::JobAction& action);
   // The controller asked for so many ticks at one and the same time.
   void woken_again(int times);
   // One that nothing has befallen is killed, and there is one to which something has.

@@ -100,7 +100,7 @@ void Course::watch() {
 // Not while one may turn out to be a worker to replace.
 bool Course::better_shares() {
   const bool replaces = conditions_.stragglers == job::StragglerAction::replace &&
-                        site_.pool().has_substitute(target_, now_);
+                        site_.has_substitute(target_, now_);
   if (!conditions_.shares_by_speed || (replaces && stragglers_.wake_at() != never)) return false;
   const auto why = shares_.better(now_);
   if (why) note(*why);
@@ -112,12 +112,12 @@ void Course::replace_stragglers() {
   for (const autoscaler::Straggler& one : stragglers_.confirmed(now_)) {
     const job::SlotId slot = site_.slot(one.worker);
     const bool replace = conditions_.stragglers == job::StragglerAction::replace &&
-                         site_.pool().has_substitute(target_, now_);
+                         site_.has_substitute(target_, now_);
     found[{slot.host, replace}].push_back(one);
     ++out_.stragglers;
     if (!replace) continue;
     ++out_.replaced;
-    site_.pool().quarantine(slot, now_);
+    site_.slots().quarantine(slot, now_);
     understaffed_ = true;
   }
   for (const auto& [where, slow] : found)

@@ -27,11 +27,11 @@ void Cluster::edit_hosts(int left) {
 // their agent does not run, and go on beside whatever forms without them.
 void Cluster::shrink_and_cut(int how, Duration time) {
   feed(job::Scale{1});
-  const auto members = supervisor_->membership().members();
+  const auto members = job_->membership().members();
   if (members.empty()) return;
-  const auto worker = supervisor_->pool().workers().find(members.front());
-  if (worker == supervisor_->pool().workers().end()) return;
-  const auto agent = agents_[worker->second.slot.host].back();
+  const job::Worker* worker = job_->workers().find(members.front());
+  if (!worker) return;
+  const auto agent = agents_[worker->slot.host].back();
   touch_all(*agent);
   const Duration soon = stage_.between_us(1000, 40'000);
   if (how == 2)

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "job/prices.hpp"
+#include "job/core/prices.hpp"
 
 namespace elasticrun::simulate {
 
@@ -18,8 +18,8 @@ Site::Site(const std::vector<launcher::Host>& hosts, double price) : price_(pric
 
 std::vector<autoscaler::Offer> Site::offers(const std::vector<int>& sizes) const {
   std::vector<double> prices;
-  for (const job::SlotId slot : pool_.slots()) prices.push_back(hosts_[slot.host.value].price);
-  return job::offers(sizes, pool_.slots(), prices, price_);
+  for (const job::SlotId slot : slots_.all()) prices.push_back(hosts_[slot.host.value].price);
+  return job::offers(sizes, slots_.all(), prices, price_);
 }
 
 void Site::tell_slots() {
@@ -27,7 +27,7 @@ void Site::tell_slots() {
   for (std::size_t i = 0; i < hosts_.size(); ++i)
     for (int slot = 0; hosts_[i].listed && slot < hosts_[i].slots; ++slot)
       slots.push_back({HostId(static_cast<HostId::rep>(i)), slot});
-  pool_.set_slots(std::move(slots));
+  slots_.set(std::move(slots));
 }
 
 void Site::list(int host, bool listed) {
@@ -37,7 +37,7 @@ void Site::list(int host, bool listed) {
 
 void Site::count() {
   payroll_ = {};
-  for (const auto& [id, worker] : pool_.workers()) {
+  for (const auto& [id, worker] : workers_.rows()) {
     ++payroll_.workers;
     payroll_.per_hour += hosts_[worker.slot.host.value].price;
   }
@@ -45,51 +45,49 @@ void Site::count() {
 
 int Site::lose(int host) {
   std::set<WorkerId> lost;
-  for (const auto& [id, worker] : pool_.workers())
+  for (const auto& [id, worker] : workers_.rows())
     if (static_cast<int>(worker.slot.host.value) == host) lost.insert(id);
-  for (const WorkerId id : lost) pool_.erase(id);
+  for (const WorkerId id : lost) workers_.erase(id);
   count();
   return static_cast<int>(std::erase_if(members_, [&](WorkerId id) { return lost.contains(id); }));
 }
 
 bool Site::has_workers(int host) const {
-  return std::ranges::any_of(pool_.workers(), [&](const auto& entry) {
+  return std::ranges::any_of(workers_.rows(), [&](const auto& entry) {
     return static_cast<int>(entry.second.slot.host.value) == host;
   });
 }
 
 double Site::speed(WorkerId worker) const {
-  return hosts_[pool_.workers().at(worker).slot.host.value].speed;
+  return hosts_[workers_.rows().at(worker).slot.host.value].speed;
 }
 
 std::vector<WorkerId> Site::start(int size, Time now) {
   std::vector<WorkerId> started;
-  for (const job::SlotId slot : pool_.wanted(size, now, members_))
-    if (!pool_.worker_in(slot)) started.push_back(pool_.start(slot, now));
+  for (const job::SlotId slot : job::wanted_slots(slots_, workers_, size, now, members_))
+    if (!workers_.in(slot)) started.push_back(workers_.order(slot, never));
   count();
   return started;
 }
 
-void Site::ready(WorkerId worker) {
-  if (job::Worker* found = pool_.find(worker)) found->ready = true;
-}
+void Site::ready(WorkerId worker, Time now) { workers_.ready(worker, now); }
 
 void Site::dismiss(int size, Time now) {
-  const auto wanted = pool_.wanted(size, now, members_);
+  const auto wanted = job::wanted_slots(slots_, workers_, size, now, members_);
   const std::set<job::SlotId> slots(wanted.begin(), wanted.end());
   const std::set<WorkerId> members(members_.begin(), members_.end());
   std::vector<WorkerId> gone;
-  for (const auto& [id, worker] : pool_.workers())
+  for (const auto& [id, worker] : workers_.rows())
     if (!members.contains(id) && !slots.contains(worker.slot)) gone.push_back(id);
-  for (const WorkerId id : gone) pool_.erase(id);
+  for (const WorkerId id : gone) workers_.erase(id);
   count();
 }
 
 std::optional<std::vector<WorkerId>> Site::proposal(int size, Time now) const {
   std::set<WorkerId> next;
-  for (const job::SlotId slot : pool_.wanted(size, now, members_)) {
-    const auto id = pool_.worker_in(slot);
-    if (!id || !pool_.workers().at(*id).ready) return {};
+  for (const job::SlotId slot : job::wanted_slots(slots_, workers_, size, now, members_)) {
+    const auto id = workers_.in(slot);
+    if (!id || !workers_.find(*id)->was_ready()) return {};
     next.insert(*id);
   }
   if (next.empty() || next == std::set<WorkerId>(members_.begin(), members_.end())) return {};
@@ -101,7 +99,7 @@ std::optional<std::vector<WorkerId>> Site::proposal(int size, Time now) const {
 }
 
 bool Site::starting() const {
-  return std::ranges::any_of(pool_.workers(), [](const auto& w) { return !w.second.ready; });
+  return std::ranges::any_of(workers_.rows(), [](const auto& w) { return !w.second.was_ready(); });
 }
 
 }  // namespace elasticrun::simulate

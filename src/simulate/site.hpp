@@ -1,9 +1,9 @@
 // The hosts of a simulated job and the workers on them: who is there, how fast, what it costs.
 //
 // Which slots get a worker at a size, who is kept and who goes, and which slots are left alone, is
-// the job's own Pool; here is what surrounds it in reality: machines that go and come, that are
-// slow for a while, and that have a price. Messages, processes and the agreement on a world are
-// left out: they cost time, which the caller knows (what_if.hpp).
+// the job's own rules of staffing; here is what surrounds it in reality: machines that go and come,
+// that are slow for a while, and that have a price. Messages, processes and the agreement on a
+// world are left out: they cost time, which the caller knows (what_if.hpp).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 #include "autoscaler/policy.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
-#include "job/pool.hpp"
+#include "job/core/staffing.hpp"
 #include "launcher/hosts.hpp"
 
 namespace elasticrun::simulate {
@@ -41,12 +41,12 @@ class Site {
   void set_speed(int host, double speed) { hosts_[static_cast<std::size_t>(host)].speed = speed; }
   double speed(int host) const { return hosts_[static_cast<std::size_t>(host)].speed; }
   double speed(WorkerId worker) const;
-  job::SlotId slot(WorkerId worker) const { return pool_.workers().at(worker).slot; }
+  job::SlotId slot(WorkerId worker) const { return workers_.rows().at(worker).slot; }
 
   // ---- as the job does it: start what is missing, dismiss who is not wanted, propose a world
   // Those that were started, not ready yet.
   std::vector<WorkerId> start(int size, Time now);
-  void ready(WorkerId worker);
+  void ready(WorkerId worker, Time now);
   void dismiss(int size, Time now);
   // The members of the world that should follow, when all of them are ready and it is another.
   std::optional<std::vector<WorkerId>> proposal(int size, Time now) const;
@@ -55,7 +55,10 @@ class Site {
 
   const std::vector<WorkerId>& members() const { return members_; }
   const Payroll& payroll() const { return payroll_; }
-  job::Pool& pool() { return pool_; }
+  job::Slots& slots() { return slots_; }
+  bool has_substitute(int size, Time now) const {
+    return job::has_substitute(slots_, workers_, size, now);
+  }
 
  private:
   struct Machine {
@@ -69,7 +72,8 @@ class Site {
 
   std::vector<Machine> hosts_;
   double price_;
-  job::Pool pool_;
+  job::Slots slots_;
+  job::Workers workers_;
   std::vector<WorkerId> members_;  // in rank order
   Payroll payroll_;
 };

@@ -38,7 +38,7 @@ Course::Course(const Curve& curve, const Conditions& conditions, const Question&
 Outcome Course::run(int start) {
   scaler_.offers_changed(site_.offers(curve_.sizes()), now_);
   target_ = entered_ = start;
-  for (const WorkerId worker : site_.start(start, now_)) site_.ready(worker);
+  for (const WorkerId worker : site_.start(start, now_)) site_.ready(worker, now_);
   site_.enter(*site_.proposal(start, now_));
   world();
   await(losses_, conditions_.failures_per_hour, &Course::fail);
@@ -188,7 +188,7 @@ void Course::staff() {
   for (const WorkerId worker : site_.start(all, now_)) {
     const Duration takes = between(conditions_.start);
     if (takes <= Duration::zero())
-      site_.ready(worker);
+      site_.ready(worker, now_);
     else
       queue_.at(now_ + takes, [this, worker] { ready(worker); });
   }
@@ -198,7 +198,7 @@ void Course::staff() {
   else if (!site_.starting() && scaler_.plan(size(), {}).global_batch != global_batch_)
     rebatch();
   settle(!site_.starting());
-  staff_at_ = site_.pool().wake_at(now_);
+  staff_at_ = site_.slots().wake_at(now_);
 }
 
 // While workers start and groups form, steps are not what they would be.
@@ -214,7 +214,7 @@ Duration Course::between(const Span& span) {
 }
 
 void Course::ready(WorkerId worker) {
-  site_.ready(worker);
+  site_.ready(worker, now_);
   understaffed_ = true;
 }
 

@@ -9,7 +9,7 @@ namespace elasticrun::simulate {
 
 // The first living one that is meant, from that place on.
 std::shared_ptr<Process> Cluster::worker_of(const Fault& fault) const {
-  const auto members = supervisor_->membership().members();
+  const auto members = job_->membership().members();
   const auto meant = [&](const Process& process) {
     switch (fault.who) {
       case Who::newcomer:
@@ -79,9 +79,9 @@ void Cluster::freeze(Process& process, Duration time) {
 // Its worker computes no more, and dies or hangs; its slot is there again when the hosts are told
 // anew.
 void Cluster::lose_gpu(Process& process) {
-  const auto worker = supervisor_->pool().workers().find(process.id());
-  if (worker == supervisor_->pool().workers().end()) return;
-  const job::SlotId slot = worker->second.slot;
+  const job::Worker* worker = job_->workers().find(process.id());
+  if (!worker) return;
+  const job::SlotId slot = worker->slot;
   touched_.insert(process.id());
   if (rng_.chance(0.5)) process.strike(Point::compute, false);
   feed(job::FromHost{slot.host, wire::GpuLost{slot.index, "GPU", 79, "is lost"}});

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "job/event.hpp"
+#include "job/report/event.hpp"
 #include "tests/fakes/notation.hpp"
 
 namespace elasticrun::fakes {
@@ -35,6 +35,9 @@ struct MembershipWriter {
     return fmt::format("formed g{} of {} {} from step {}{}: {}", a.world.generation.value,
                        numbers(members), a.planned ? "planned" : "forced", a.step.value, idle,
                        a.world.reason);
+  }
+  std::string operator()(const rendezvous::PlanWanted& a) const {
+    return fmt::format("plan of g{} wanted", a.generation.value);
   }
   std::string operator()(const rendezvous::ChangeEnded& a) const {
     return a.done ? fmt::format("change {} done", a.id.value)
@@ -88,6 +91,10 @@ struct JobWriter {
   std::string operator()(const job::KillAgent& a) const {
     return fmt::format("kill agent {}", a.host.value);
   }
+  std::string operator()(const job::StartWorker& a) const {
+    return fmt::format("host {}: start {} slot {} rank {} of {}", a.slot.host.value, a.worker.value,
+                       a.slot.index, a.rank.value, a.world.size());
+  }
   std::string operator()(const job::Order& a) const {
     return fmt::format("host {}: {}", a.host.value, to_text(a.order));
   }
@@ -122,6 +129,6 @@ std::string to_text(const rendezvous::Action& action) {
 std::string to_text(const worker::MemberAction& action) {
   return std::visit(MemberWriter{}, action);
 }
-std::string to_text(const job::SupervisorAction& action) { return std::visit(JobWriter{}, action); }
+std::string to_text(const job::JobAction& action) { return std::visit(JobWriter{}, action); }
 
 }  // namespace elasticrun::fakes

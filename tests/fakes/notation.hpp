@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "job/supervisor.hpp"
+#include "job/core/events.hpp"
 #include "rendezvous/membership.hpp"
 #include "tests/fakes/words.hpp"
 #include "wire/messages.hpp"
@@ -20,7 +20,7 @@ std::string to_text(const wire::FromWorker& letter);
 std::string to_text(const wire::ToAgent& order);
 std::string to_text(const rendezvous::Action& action);
 std::string to_text(const worker::MemberAction& action);
-std::string to_text(const job::SupervisorAction& action);
+std::string to_text(const job::JobAction& action);
 
 // The other way round; they throw when the words are not exactly one letter.
 wire::ToWorker to_worker(Words& words);

@@ -23,15 +23,8 @@ const std::vector<std::string_view>& drivers() {
       "src/base/check.*",       // ends the process
       "src/base/log.*",         // writes to the terminal
       "src/base/quiet_thread.*",
-      "src/job/agents.*",
-      "src/job/controller.*",
-      "src/job/event_log.*",
-      "src/job/host_source.*",
-      "src/job/output_hold.*",
-      "src/job/parcel_post.*",
-      "src/job/pulse.*",
-      "src/job/signals.*",
-      "src/job/wall_clock.*",
+      "src/job/driver/",
+      "src/job/report/event_log.*",
       "launcher/agent/",
       "launcher/descriptors.*",
       "launcher/file_thread.*",

@@ -1,8 +1,9 @@
-// A whole job's Supervisor on a stage: hosts, workers and people in; orders, letters, words out.
+// The core of a whole job on a stage: hosts, workers and people in; orders, letters, words out.
 // Beats are left out of the answers, they come twice a second.
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "job/core/job.hpp"
 #include "tests/fakes/notation.hpp"
 #include "tests/scenarios/stage.hpp"
 
@@ -12,16 +13,10 @@ namespace {
 class JobStage final : public Stage {
  public:
   explicit JobStage(const job::JobSpec& spec) {
-    job::Wiring wiring;
-    wiring.host_name = [](HostId host) { return fmt::format("n{}", host.value); };
-    wiring.start_order = [](WorkerId worker, const std::vector<job::SlotId>& order, Rank rank) {
-      const std::string place = fmt::format("rank {} of {}", rank.value, order.size());
-      const std::int32_t slot = order[static_cast<std::size_t>(rank.value)].index;
-      return wire::StartWorker{.worker = worker, .slot = slot, .argv = {place}};
-    };
-    auto made = job::Supervisor::make(spec, std::move(wiring));
+    auto made = job::Job::make(
+        spec, {.name = [](HostId host) { return fmt::format("n{}", host.value); }, .type = {}});
     ER_CHECK(made.has_value());
-    supervisor_ = std::move(*made);
+    job_ = std::move(*made);
   }
 
   Lines play(Words& words, Time now) override {
@@ -29,22 +24,22 @@ class JobStage final : public Stage {
     for (const auto& event : events(words))
       for (std::string& line : tell(event, now)) lines.push_back(std::move(line));
     // What is due is due at once; what is due again and again would keep a processor busy.
-    for (int again = 0; supervisor_->wake_at(now) <= now; ++again) {
+    for (int again = 0; job_->wake_at(now) <= now; ++again) {
       if (again == 3) {
         lines.push_back("BUG: it wakes again and again");
         break;
       }
       for (std::string& line : tell(job::Tick{}, now)) lines.push_back(std::move(line));
     }
-    if (supervisor_->phase() != phase_) {
-      phase_ = supervisor_->phase();
+    if (job_->phase() != phase_) {
+      phase_ = job_->phase();
       lines.push_back("phase: " + std::string(job::to_text(phase_)));
     }
     return lines;
   }
 
  private:
-  using Events = std::vector<job::SupervisorEvent>;
+  using Events = std::vector<job::JobEvent>;
 
   static Events events(Words& words) {
     if (words.at_number()) return letters(words);
@@ -126,9 +121,9 @@ class JobStage final : public Stage {
   }
   static int number(Words& words) { return static_cast<int>(words.number()); }
 
-  Lines tell(const job::SupervisorEvent& event, Time now) {
+  Lines tell(const job::JobEvent& event, Time now) {
     Lines lines;
-    for (const auto& action : supervisor_->step(event, now)) {
+    for (const auto& action : job_->step(event, now)) {
       const auto* order = std::get_if<job::Order>(&action);
       if (!order || !std::holds_alternative<wire::Beat>(order->order))
         lines.push_back(fakes::to_text(action));
@@ -136,7 +131,7 @@ class JobStage final : public Stage {
     return lines;
   }
 
-  std::unique_ptr<job::Supervisor> supervisor_;
+  std::unique_ptr<job::Job> job_;
   job::Phase phase_ = job::Phase::starting;
 };
 

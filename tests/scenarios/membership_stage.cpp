@@ -59,9 +59,18 @@ class MembershipStage final : public Stage {
     const Generation generation = words.generation();
     return {worker, generation, words.reason()};
   }
+  static rendezvous::PlanMade plan(const rendezvous::PlanWanted& wanted) {
+    const auto size = static_cast<std::int64_t>(wanted.members.size());
+    return {wanted.generation, {.global_batch = 8 * size}};
+  }
   Lines tell(const rendezvous::Event& event, Time now) {
     Lines lines;
-    for (const auto& action : membership_.step(event, now)) lines.push_back(fakes::to_text(action));
+    for (const auto& action : membership_.step(event, now)) {
+      if (const auto* wanted = std::get_if<rendezvous::PlanWanted>(&action))
+        for (std::string& line : tell(plan(*wanted), now)) lines.push_back(std::move(line));
+      else
+        lines.push_back(fakes::to_text(action));
+    }
     if (membership_.wake_at() <= now) lines.push_back("BUG: it wants to wake in the past");
     return lines;
   }
@@ -76,9 +85,6 @@ std::unique_ptr<Stage> membership_stage(Words& setting) {
   if (setting.accept("minimum")) options.minimum = static_cast<int>(setting.number());
   options.abort_timeout = std::chrono::seconds(5);
   options.prepare_timeout = std::chrono::seconds(30);
-  options.plan = [](const std::vector<wire::Member>& members) {
-    return wire::BatchPlan{.global_batch = 8 * static_cast<std::int64_t>(members.size())};
-  };
   return std::make_unique<MembershipStage>(std::move(options));
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "job/advice.hpp"
+#include "job/report/advice.hpp"
 #include "policy_stage.hpp"
 
 namespace elasticrun::sim {
@@ -100,7 +100,7 @@ void Stage::check(const autoscaler::BatchPlan& plan, int size) const {
 void Stage::check_members(const std::vector<WorkerId>& members) const {
   std::set<job::SlotId> taken;
   for (const WorkerId member : members) {
-    const job::SlotId slot = pool_.find(member)->slot;
+    const job::SlotId slot = workers_.find(member)->slot;
     const auto host = std::ranges::find(hosts_, slot.host, &Host::id);
     require(host->listed, "no host that is gone",
             fmt::format("worker {} is on host {}", member.value, slot.host.value));

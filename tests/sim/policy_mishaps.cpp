@@ -86,11 +86,11 @@ void Stage::end_notices() {
 
 void Stage::host_dies(Host& host) {
   std::vector<WorkerId> lost;
-  for (const auto& [id, worker] : pool_.workers())
+  for (const auto& [id, worker] : workers_.rows())
     if (worker.slot.host == host.id) lost.push_back(id);
   say("host {} ({}) dies with workers {}", host.id.value, host.name, names(lost));
-  for (const job::SlotId slot : pool_.slots())
-    if (slot.host == host.id) pool_.host_failed(slot, now_);
+  for (const job::SlotId slot : slots_.all())
+    if (slot.host == host.id) slots_.host_failed(slot, now_);
   if (host.listed && rng_.chance(0.5)) {
     host.listed = false;
     say("host {} is listed no more", host.id.value);
@@ -100,16 +100,16 @@ void Stage::host_dies(Host& host) {
 }
 
 void Stage::worker_dies() {
-  if (pool_.workers().empty()) return;
-  auto at = pool_.workers().begin();
-  std::advance(at, static_cast<std::ptrdiff_t>(rng_.below(pool_.workers().size())));
+  if (workers_.rows().empty()) return;
+  auto at = workers_.rows().begin();
+  std::advance(at, static_cast<std::ptrdiff_t>(rng_.below(workers_.rows().size())));
   say("worker {} dies", at->first.value);
-  pool_.slot_failed(at->second.slot, now_);
+  slots_.failed(at->second.slot, now_);
   lose({at->first});
 }
 
 void Stage::lose(const std::vector<WorkerId>& lost) {
-  for (const WorkerId id : lost) pool_.erase(id);
+  for (const WorkerId id : lost) workers_.erase(id);
   std::vector<WorkerId> rest;
   for (const WorkerId member : members_)
     if (std::ranges::count(lost, member) == 0) rest.push_back(member);

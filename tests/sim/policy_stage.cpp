@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "job/advice.hpp"
-#include "job/prices.hpp"
+#include "job/core/prices.hpp"
+#include "job/report/advice.hpp"
 
 namespace elasticrun::sim {
 
@@ -69,7 +69,7 @@ void Stage::slots_changed() {
     for (int slot = 0; slot < host.slots; ++slot) slots.push_back({host.id, slot});
     prices.resize(slots.size(), host.price / host.slots);
   }
-  pool_.set_slots(slots);
+  slots_.set(slots);
   sizes_ = launcher::reachable_sizes(by_host, setting_.unit, setting_.limits, setting_.start);
   scaler_.offers_changed(job::offers(sizes_, slots, prices, 1), now_);
   say("sizes that can be had: {}", fmt::join(sizes_, " "));
@@ -164,45 +164,45 @@ void Stage::decide() {
 
 void Stage::replace_stragglers() {
   for (const autoscaler::Straggler& one : stragglers_.confirmed(now_)) {
-    const job::Worker* worker = pool_.find(one.worker);
-    if (!worker || !pool_.has_substitute(target_, now_)) continue;
+    const job::Worker* worker = workers_.find(one.worker);
+    if (!worker || !job::has_substitute(slots_, workers_, target_, now_)) continue;
     say("worker {} is slow: {:.2f}", one.worker.value, one.score);
-    pool_.quarantine(worker->slot, now_);
+    slots_.quarantine(worker->slot, now_);
   }
 }
 
 void Stage::staff() {
   end_starts();
-  const auto wanted = pool_.wanted(target_, now_, members_);
+  const auto wanted = job::wanted_slots(slots_, workers_, target_, now_, members_);
   start_missing(wanted);
   std::vector<WorkerId> unwanted;
-  for (const auto& [id, worker] : pool_.workers())
+  for (const auto& [id, worker] : workers_.rows())
     if (std::ranges::count(members_, id) == 0 && std::ranges::count(wanted, worker.slot) == 0)
       unwanted.push_back(id);
-  for (const WorkerId id : unwanted) pool_.erase(id);
+  for (const WorkerId id : unwanted) workers_.erase(id);
   const bool under_way = propose(wanted);
   const bool starting =
-      std::ranges::any_of(pool_.workers(), [](const auto& one) { return !one.second.ready; });
+      std::ranges::any_of(workers_.rows(), [](const auto& one) { return !one.second.was_ready(); });
   settle(!under_way && !starting && !members_.empty());
 }
 
 void Stage::start_missing(const std::vector<job::SlotId>& wanted) {
   for (const job::SlotId slot : wanted)
-    if (!pool_.worker_in(slot)) ready_at_[pool_.start(slot, now_)] = now_ + rng_.below(3) * 1s;
+    if (!workers_.in(slot)) ready_at_[workers_.order(slot, never)] = now_ + rng_.below(3) * 1s;
 }
 
 void Stage::end_starts() {
   for (const auto& [id, at] : std::exchange(ready_at_, {})) {
-    job::Worker* worker = pool_.find(id);
+    const job::Worker* worker = workers_.find(id);
     if (!worker) continue;
     if (at > now_) {
       ready_at_[id] = at;
     } else if (rng_.chance(setting_.start_fails)) {
       say("worker {} does not start", id.value);
-      pool_.slot_failed(worker->slot, now_);
-      pool_.erase(id);
+      slots_.failed(worker->slot, now_);
+      workers_.erase(id);
     } else {
-      worker->ready = true;
+      workers_.ready(id, now_);
     }
   }
 }
@@ -211,8 +211,8 @@ void Stage::end_starts() {
 bool Stage::propose(const std::vector<job::SlotId>& wanted) {
   std::set<WorkerId> next;
   for (const job::SlotId slot : wanted) {
-    const auto id = pool_.worker_in(slot);
-    if (id && !pool_.find(*id)->ready) return false;
+    const auto id = workers_.in(slot);
+    if (id && !workers_.find(*id)->was_ready()) return false;
     if (id) next.insert(*id);
   }
   if (next.empty() || std::ssize(next) < setting_.limits.min) return false;
@@ -269,7 +269,7 @@ void Stage::settle(bool settled) {
 }
 
 const Stage::Host& Stage::host_of(WorkerId worker) const {
-  return *std::ranges::find(hosts_, pool_.find(worker)->slot.host, &Host::id);
+  return *std::ranges::find(hosts_, workers_.find(worker)->slot.host, &Host::id);
 }
 
 std::vector<autoscaler::Member> Stage::typed() const {

@@ -16,7 +16,7 @@
 #include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
 #include "base/rng.hpp"
-#include "job/pool.hpp"
+#include "job/core/staffing.hpp"
 #include "launcher/plan.hpp"
 #include "policy_cases.hpp"
 
@@ -121,7 +121,8 @@ class Stage {
   autoscaler::Autoscaler scaler_;
   autoscaler::Shares shares_;
   autoscaler::Stragglers stragglers_{autoscaler::StragglerRule{}};
-  job::Pool pool_;
+  job::Slots slots_;
+  job::Workers workers_;
   std::vector<Host> hosts_;
   std::vector<int> sizes_;  // that can be had by the hosts that are listed
 

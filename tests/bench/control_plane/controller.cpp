@@ -33,13 +33,8 @@ Controller::Controller(simulate::Queue& queue, Account& account, const job::JobS
       spec_(spec),
       keys_(job_id, net::Secret{}),
       start_orders_(start_orders(spec_)) {
-  job::Wiring wiring;
-  wiring.host_name = [this](HostId host) { return roster_.name(host); };
-  wiring.host_type = [this](HostId host) { return roster_.type(host); };
-  wiring.start_order = [this](WorkerId id, const std::vector<job::SlotId>& order, Rank rank) {
-    return start_orders_.order(id, order, rank, Generation(), roster_, false);
-  };
-  auto core = job::Supervisor::make(spec_, std::move(wiring));
+  auto core = job::Job::make(spec_, {.name = [this](HostId host) { return roster_.name(host); },
+                                     .type = [this](HostId host) { return roster_.type(host); }});
   ER_CHECK(core.has_value());
   core_ = std::move(*core);
 }
@@ -128,9 +123,9 @@ void Controller::report(HostId host, std::string_view payload) {
 
 // ---------------------------------------------------------------- a turn
 
-void Controller::turn(const job::SupervisorEvent& event) {
+void Controller::turn(const job::JobEvent& event) {
   if (account_.part() != Part::core) account_.now_in(Part::core);
-  std::vector<job::SupervisorAction> actions = core_->step(event, queue_.now());
+  std::vector<job::JobAction> actions = core_->step(event, queue_.now());
   wake_at_ = core_->wake_at(queue_.now());
   account_.now_in(Part::encode);
   for (auto& action : actions) std::visit([this](auto& a) { act(a); }, action);
@@ -179,6 +174,11 @@ void Controller::act(const job::StartAgent& action) { handlers_.start_agent(acti
 void Controller::act(const job::KillAgent& action) {
   links_.erase(action.host);
   handlers_.kill_agent(action.host);
+}
+
+void Controller::act(const job::StartWorker& action) {
+  wire::StartWorker order = start_orders_.order(action, roster_, false);
+  send(action.slot.host, WorkerId{}, wire::encode(wire::ToAgent(std::move(order))));
 }
 
 void Controller::act(const job::Order& action) {

@@ -1,6 +1,7 @@
-// The controller's side: what job/controller.cpp and the sessions of rendezvous/server.cpp do with
-// the core, less sockets, TLS, terminal and files. The same calls of the codec, a queue and a row
-// of unacknowledged frames for each host, events as JSON; each message is one turn of its own.
+// The controller's side: what job/driver/controller.cpp and the sessions of rendezvous/server.cpp
+// do with the core, less sockets, TLS, terminal and files. The same calls of the codec, a queue and
+// a row of unacknowledged frames for each host, events as JSON; each message is one turn of its
+// own.
 //
 // Of the core it knows make, step and wake_at, its events and its actions, and nothing else.
 #pragma once
@@ -12,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "job/roster.hpp"
-#include "job/start_orders.hpp"
-#include "job/supervisor.hpp"
+#include "job/core/job.hpp"
+#include "job/core/roster.hpp"
+#include "job/driver/start_orders.hpp"
 #include "rendezvous/host_keys.hpp"
 #include "simulate/queue.hpp"
 #include "tests/bench/control_plane/account.hpp"
@@ -53,12 +54,13 @@ class Controller {
   job::SlotsChanged slots();
   void frame(HostId host, const wire::Frame& frame);
   void report(HostId host, std::string_view payload);
-  void turn(const job::SupervisorEvent& event);  // the core's part of one, and what follows
+  void turn(const job::JobEvent& event);  // the core's part of one, and what follows
   void end_turn();
   void arm();
   void send(HostId host, WorkerId worker, std::string_view payload, bool passing = false);
   void act(const job::StartAgent& action);
   void act(const job::KillAgent& action);
+  void act(const job::StartWorker& action);
   void act(const job::Order& action);
   void act(job::Deliver& action);
   void act(const job::Record& action);
@@ -74,7 +76,7 @@ class Controller {
   const rendezvous::HostKeys keys_;
   job::Roster roster_;
   job::StartOrders start_orders_;
-  std::unique_ptr<job::Supervisor> core_;
+  std::unique_ptr<job::Job> core_;
   std::map<HostId, Link> links_;
   std::vector<HostId> to_write_;
   Time wake_at_ = never, armed_ = never;

@@ -102,9 +102,7 @@ struct Job::Impl {
   };
 
   explicit Impl(Job& j, wire::BatchPlan p)
-      : job(j),
-        plan(std::move(p)),
-        membership({.plan = [this](const std::vector<wire::Member>&) { return plan; }}) {}
+      : job(j), plan(std::move(p)), membership(rendezvous::MembershipOptions{}) {}
 
   void listen();
   void accept(std::unique_ptr<net::Session> session, WorkerId id);
@@ -207,6 +205,8 @@ void Job::Impl::act(rendezvous::Action action) {
       worker.samples_to_come = samples_after_letter;
   } else if (const auto* fence = std::get_if<rendezvous::Fence>(&action)) {
     job.kill(fence->worker);
+  } else if (const auto* wanted = std::get_if<rendezvous::PlanWanted>(&action)) {
+    step(rendezvous::PlanMade{wanted->generation, plan});
   } else if (const auto* up = std::get_if<rendezvous::BecameReady>(&action)) {
     ready.insert(up->worker);
   } else if (auto* formed = std::get_if<rendezvous::WorldFormed>(&action)) {

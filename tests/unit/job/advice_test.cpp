@@ -1,5 +1,5 @@
 // The words between elasticrun and the program of --policy exec:.
-#include "job/advice.hpp"
+#include "job/report/advice.hpp"
 
 #include <doctest/doctest.h>
 

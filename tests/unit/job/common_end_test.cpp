@@ -1,5 +1,5 @@
 // When the end of all members is told as one mistake, and when it is the loss of the state.
-#include "job/common_end.hpp"
+#include "job/core/common_end.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What is said and done about members whose states differ.
-#include "job/divergences.hpp"
+#include "job/core/divergences.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,12 +15,14 @@ struct Story {
   // In a world of its own each time, as after a repair.
   Divergences::Verdict differs(std::int64_t step, std::uint32_t worker) {
     world = world.next();
-    const wire::Diverged letter{.generation = world, .step = Step(step), .odd = {WorkerId(worker)},
+    const wire::Diverged letter{.generation = world,
+                                .step = Step(step),
+                                .odd = {WorkerId(worker)},
                                 .where = "bytes 0 to 7 of 'w'"};
-    const auto name = [](WorkerId id) { return fmt::format("worker {}", id.value); };
-    const auto verdict = divergences.hear(letter, steps_a_look, name);
+    const std::vector<std::string> names{fmt::format("worker {}", worker)};
+    const auto verdict = divergences.hear(letter, names, steps_a_look);
     REQUIRE(verdict);
-    CHECK_FALSE(divergences.hear(letter, steps_a_look, name));  // another member says it, too
+    CHECK_FALSE(divergences.hear(letter, names, steps_a_look));  // another member says it, too
     return *verdict;
   }
   Divergences divergences;

@@ -1,5 +1,5 @@
 // Who gets what when: real files, hosts that only ask.
-#include "job/parcel_post.hpp"
+#include "job/driver/parcel_post.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // When a step counts as one that kills.
-#include "job/poison.hpp"
+#include "job/core/poison.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Mixed hosts, summed up by hand.
-#include "job/prices.hpp"
+#include "job/core/prices.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // A pause between two events is one of the program only while the pulse beats.
-#include "job/pulse.hpp"
+#include "job/driver/pulse.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Who is a host of the job: given, joined, gone and back, and where rank 0 is found.
-#include "job/roster.hpp"
+#include "job/core/roster.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Too few hosts for the minimum, and enough again: what is told, and that it is told once.
-#include "job/shortage.hpp"
+#include "job/core/shortage.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Whose output it is, and when a worker has exited.
-#include "job/speakers.hpp"
+#include "job/report/speakers.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
+#include "job/core/phase.hpp"
 #include "job/deadlines.hpp"
-#include "job/event.hpp"
-#include "job/phase.hpp"
+#include "job/report/event.hpp"
 
 namespace elasticrun::job {
 namespace {

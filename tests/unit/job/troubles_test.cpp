@@ -1,5 +1,5 @@
 // Like troubles of many hosts become one line, and each other trouble keeps its own.
-#include "job/troubles.hpp"
+#include "job/core/troubles.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Who is told to count samples, and when.
-#include "job/uncounted.hpp"
+#include "job/core/uncounted.hpp"
 
 #include <doctest/doctest.h>
 

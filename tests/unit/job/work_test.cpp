@@ -1,5 +1,5 @@
 // Samples left, counted by hand.
-#include "job/work.hpp"
+#include "job/core/work.hpp"
 
 #include <doctest/doctest.h>
 

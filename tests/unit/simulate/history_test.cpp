@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "job/event_log.hpp"
+#include "job/report/event_log.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::simulate;

@@ -35,7 +35,7 @@ TEST_CASE("a site: hosts go and come, workers follow") {
   Site site(on.hosts(), 3);
   CHECK(site.offers({2, 4})[1].price == 12);
   CHECK(site.offers({2, 4})[1].hosts == 2);
-  for (const WorkerId worker : site.start(4, Time{})) site.ready(worker);
+  for (const WorkerId worker : site.start(4, Time{})) site.ready(worker, Time{});
   site.enter(site.proposal(4, Time{}).value());
   CHECK(site.members().size() == 4);
   CHECK_FALSE(site.proposal(4, Time{}));  // it is as it should be
@@ -53,7 +53,7 @@ TEST_CASE("a site: hosts go and come, workers follow") {
   CHECK(started.size() == 2);
   CHECK(site.starting());
   CHECK_FALSE(site.proposal(4, Time{}));  // not ready yet
-  for (const WorkerId worker : started) site.ready(worker);
+  for (const WorkerId worker : started) site.ready(worker, Time{});
   CHECK(site.proposal(4, Time{})->size() == 4);
   site.set_speed(0, 0.5);
   CHECK(site.speed(started.front()) == 0.5);

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "job/event_log.hpp"
+#include "job/report/event_log.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::cli;

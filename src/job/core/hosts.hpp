@@ -1,0 +1,95 @@
+// The agents of a job's hosts: one row for each host that was ever asked for one.
+//
+// A host that failed is tried again beside the job, and until its agent is there nobody waits for
+// it: so a second start is another state than the first.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::job {
+
+enum class HostState {
+  absent,  // nothing was asked of it
+  asked,   // its agent is being started
+  up,
+  failed,  // its agent has gone, or could not be started
+  retried,
+};
+
+enum class HostTurn { asked, came, went };
+
+struct HostTransition {
+  HostState from;
+  HostTurn turn;
+  HostState to;
+};
+
+// What is not in the table does not change the state.
+inline constexpr std::array host_transitions{
+    HostTransition{HostState::absent, HostTurn::asked, HostState::asked},
+    HostTransition{HostState::absent, HostTurn::came, HostState::up},  // by itself
+    HostTransition{HostState::asked, HostTurn::came, HostState::up},
+    HostTransition{HostState::asked, HostTurn::went, HostState::failed},
+    HostTransition{HostState::up, HostTurn::went, HostState::failed},
+    HostTransition{HostState::failed, HostTurn::asked, HostState::retried},
+    HostTransition{HostState::failed, HostTurn::came, HostState::up},
+    HostTransition{HostState::retried, HostTurn::came, HostState::up},
+    HostTransition{HostState::retried, HostTurn::went, HostState::failed},
+};
+
+constexpr HostState next(HostState from, HostTurn turn) {
+  for (const auto& t : host_transitions)
+    if (t.from == from && t.turn == turn) return t.to;
+  return from;
+}
+
+using elasticrun::to_text;
+
+constexpr std::string_view to_text(HostState state) {
+  constexpr std::array names{"absent", "asked", "up", "failed", "retried"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+class Hosts {
+ public:
+  HostState state(HostId host) const;
+  bool up(HostId host) const { return state(host) == HostState::up; }
+  // It has no agent since its last one failed, or its start.
+  bool failed(HostId host) const {
+    return state(host) == HostState::failed || state(host) == HostState::retried;
+  }
+  // It has an agent, or will have one.
+  bool live(HostId host) const;
+  std::vector<HostId> live() const;
+  std::vector<HostId> in(HostState state) const;
+  int count(HostState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  int failed() const { return count(HostState::failed) + count(HostState::retried); }
+  bool none_live() const;
+
+  // True: its agent is to be started.
+  bool ask(HostId host);
+  void came(HostId host, Time leased_until);
+  void went(HostId host);
+  // A beat came back.
+  void prolong(HostId host, Time leased_until);
+  // Then its agent has killed its workers, if no beat came back.
+  Time leased_until(HostId host) const;
+
+ private:
+  struct Row {
+    HostState state = HostState::absent;
+    Time leased_until{};
+  };
+  void turn(HostId host, HostTurn turn);
+
+  std::map<HostId, Row> rows_;
+  std::array<int, 5> counts_{};
+};
+
+}  // namespace elasticrun::job

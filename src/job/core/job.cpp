@@ -1,0 +1,146 @@
+// Events of people and of the controller itself, and who is looked at when (job.hpp).
+#include "job/core/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace elasticrun::job {
+namespace {
+
+constexpr Duration silence_max = std::chrono::seconds(3);  // then a person wants to know why
+
+rendezvous::MembershipOptions membership_options(const JobSpec& spec) {
+  rendezvous::MembershipOptions options;
+  options.minimum = spec.limits.min;
+  options.abort_timeout = spec.deadlines.abort_timeout;
+  options.prepare_timeout = spec.deadlines.prepare_timeout;
+  options.transfer_timeout = spec.deadlines.transfer_timeout;
+  return options;
+}
+
+rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
+  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.epoch_timeout,
+          deadlines.transfer_timeout};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec, HostNames names) {
+  auto sizing = Sizing::make(spec);
+  if (!sizing) return sizing.error();
+  return std::unique_ptr<Job>(new Job(spec, std::move(names), std::move(*sizing)));
+}
+
+Job::Job(const JobSpec& spec, HostNames names, Sizing sizing)
+    : spec_(spec),
+      names_(std::move(names)),
+      watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
+      sizing_(std::move(sizing)),
+      membership_(membership_options(spec)),
+      failures_(spec.max_restarts.value_or(10)) {}
+
+std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
+  if (summary_.began() == Time{}) first_.tell_missing_at(now + silence_max);
+  summary_.count_time(workers_.rows().size(), now);
+  std::visit([&](const auto& e) { on(e, now); }, event);
+  watch_hosts(now);
+  check_stragglers(now);
+  decide_size(now);
+  if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
+  act_on_deadlines(now);
+  if (now >= staff_at_) staff(now);
+  for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
+    out_.say(Tone::error, std::move(line));
+  wind_up(now);
+  return out_.take();
+}
+
+Time Job::wake_at(Time now) const {
+  Time at = std::min({membership_.wake_at(), workers_.wake_at(), ending_.deadline(),
+                      ending_.patience_ends(spec_.deadlines.minimum_timeout),
+                      watch_.troubles.wake_at(), watch_.suspects.wake_at()});
+  if (!ending_.over()) at = std::min(at, watch_.liveness.wake_at());
+  if (ending_.ending()) return at;
+  if (membership_.running() && spec_.stragglers != StragglerAction::off)
+    at = std::min(at, sizing_.stragglers_wake_at());
+  if (membership_.running() && first_.program() == Program::with_library)
+    at = std::min(at, std::max(sizing_.wake_at(), now));
+  return std::min(at, staff_at_);
+}
+
+// ---------------------------------------------------------------- people
+
+void Job::on(const Interrupt& interrupt, Time now) {
+  const char* name = ::sigabbrev_np(interrupt.signal);
+  if (!ending_.interrupt(interrupt.signal)) {
+    out_.say(Tone::error, fmt::format("SIG{} again: stopping at once", name));
+    for (const auto& [id, worker] : workers_.rows())
+      stop_worker(id, SIGKILL, Duration::zero(), now);
+    ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
+    return;
+  }
+  if (ending_.ending()) return;
+  out_.say(Tone::info, fmt::format("SIG{}: stopping gently within {}; once more stops at once",
+                                   name, to_text(spec_.deadlines.grace)));
+  const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
+  end(Cause::signalled, fmt::format("stopped by SIG{}", name), now,
+      exit_code::signal_base + number);
+}
+
+void Job::on(const PassSignal& pass, Time) {
+  for (const auto& [id, worker] : workers_.rows())
+    out_.add(Order{worker.slot.host, wire::SignalWorker{id, pass.signal}});
+}
+
+void Job::on(const Suspend&, Time) {
+  out_.say(Tone::error,
+           "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; "
+           "to have the terminal back, start it with & or in tmux");
+}
+
+void Job::on(const Scale& scale, Time now) {
+  int target = std::max(scale.size, spec_.limits.min);
+  if (spec_.limits.max > 0) target = std::min(target, spec_.limits.max);
+  sizing_.set_target(target);
+  changes_.because(fmt::format("asked for {} workers", scale.size));
+  concerns_staff(now);
+}
+
+void Job::on(const Advised& advised, Time) { sizing_.advised(spec_, advised.output, out_); }
+
+// ---------------------------------------------------------------- the controller itself
+
+// Whatever has not been heard meanwhile blames nobody. Leases have run all the same: agents count
+// by clocks of their own.
+void Job::on(const StoodStill& stood, Time now) {
+  if (stood.time < spec_.deadlines.agent_timeout / 2) return;
+  const std::string what = fmt::format(
+      "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
+  const bool longer = stood.time >= spec_.deadlines.lease;
+  out_.say(
+      Tone::error,
+      longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
+                           what, to_text(spec_.deadlines.lease))
+             : what);
+  ending_.stood_still(longer ? what : "");
+  watch_.liveness.stood_still(stood.time, now);
+  watch_.suspects.stood_still(stood.time);
+  workers_.stood_still(stood.time);
+  tell(rendezvous::StoodStill{stood.time}, now);
+}
+
+// ---------------------------------------------------------------- names
+
+std::string Job::name_of(WorkerId id) const {
+  const Worker* worker = workers_.find(id);
+  if (!worker) return fmt::format("worker {}", id.value);
+  const auto rank = worker->rank ? worker->rank : membership_.rank_of(id);
+  const std::string place =
+      fmt::format("{} slot {}", name_of(worker->slot.host), worker->slot.index);
+  if (!rank) return fmt::format("worker {} ({})", id.value, place);
+  return fmt::format("worker {} (rank {}, {})", id.value, *rank, place);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,198 @@
+// A job as one pure machine: facts from hosts, workers and people in, orders and messages out.
+//
+// It composes small machines, one idea each: which hosts there are (hosts.hpp), their slots
+// (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), which size is worth
+// having (sizing.hpp), planned changes (changes.hpp), what failures lead to (failures.hpp), how the
+// job ends (ending.hpp); how one world becomes the next is membership's affair, who is silent
+// liveness's. Each event names the machines that it concerns; nothing looks at everybody.
+//
+// One driver (controller.cpp) gives it events and does what it says; the simulator and the
+// scenarios are others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "job/core/changes.hpp"
+#include "job/core/ending.hpp"
+#include "job/core/events.hpp"
+#include "job/core/failures.hpp"
+#include "job/core/first_world.hpp"
+#include "job/core/hosts.hpp"
+#include "job/core/sizing.hpp"
+#include "job/core/slots.hpp"
+#include "job/core/summary.hpp"
+#include "job/core/watch.hpp"
+#include "job/core/workers.hpp"
+#include "job/spec.hpp"
+#include "rendezvous/membership.hpp"
+
+namespace elasticrun::job {
+
+// What a host is called, and what kind of machine it is where somebody has said so.
+struct HostNames {
+  std::function<std::string(HostId)> name;
+  std::function<std::string(HostId)> type;  // empty: not said
+};
+
+class Job {
+ public:
+  static Result<std::unique_ptr<Job>> make(const JobSpec& spec, HostNames names);
+
+  Job(const Job&) = delete;
+
+  std::vector<JobAction> step(const JobEvent& event, Time now);
+  Time wake_at(Time now) const;
+
+  Phase phase() const { return ending_.phase(); }
+  // Why the job ends; empty while it does not.
+  const std::string& end_reason() const { return ending_.words(); }
+  int target() const { return sizing_.target(); }
+  const rendezvous::Membership& membership() const { return membership_; }
+  const Slots& slots() const { return slots_; }
+  const Workers& workers() const { return workers_; }
+
+ private:
+  Job(const JobSpec& spec, HostNames names, Sizing sizing);
+
+  // ---- people and the controller itself: job.cpp
+  void on(const StoodStill&, Time now);
+  void on(const Suspend&, Time);
+  void on(const Interrupt&, Time now);
+  void on(const PassSignal&, Time);
+  void on(const Scale&, Time now);
+  void on(const Advised&, Time now);
+  void on(const Tick&, Time) {}
+
+  // ---- hosts: job_hosts.cpp
+  void on(const SlotsChanged&, Time now);
+  void on(const HostsNoted&, Time);
+  void on(const HostUp&, Time now);
+  void on(const HostDown&, Time now);
+  void on(const HostAway&, Time now);
+  void on(const HostBack&, Time now);
+  void on(const FromHost&, Time now);
+  void hear(HostId, const wire::WorkerStarted&, Time now);
+  void hear(HostId, const wire::StartFailed&, Time now);
+  void hear(HostId, const wire::WorkerExited&, Time now);
+  void hear(HostId, const wire::Output&, Time now);
+  void hear(HostId, const wire::ParcelWanted&, Time) {}
+  void hear(HostId, const wire::Beat&, Time now);
+  void hear(HostId, const wire::GpuLost&, Time now);
+  void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
+  void give_up_host(HostId host, const std::string& reason, Time now);
+  void watch_hosts(Time now);
+
+  // ---- workers: job_workers.cpp
+  void on(const FromWorker&, Time now);
+  void hear(WorkerId, const wire::Ready&, Time now);
+  void hear(WorkerId, const wire::Sample&, Time now);
+  void hear(WorkerId, const wire::Committed&, Time now);
+  void hear(WorkerId, const wire::Answer&, Time now);
+  void hear(WorkerId, const wire::Done&, Time now);
+  void hear(WorkerId, const wire::Leave&, Time now);
+  void hear(WorkerId, const wire::Broken&, Time now);
+  void hear(WorkerId, const wire::PrepareFailed&, Time now);
+  void hear(WorkerId, const wire::StepSamples&, Time);
+  void hear(WorkerId, const wire::Diverged&, Time now);
+  void hear(WorkerId, const auto&, Time) {}
+  void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
+  void progress(Step step, Time now);
+  void dismiss(WorkerId worker, Time now);
+  void give_up_worker(WorkerId worker, const std::string& why, Time now);
+  void stop_worker(WorkerId worker, std::int32_t signal, Duration grace, Time now);
+  void evict(WorkerId worker, const std::string& why, Time now);
+  void lose_worker(WorkerId worker, const std::string& why, Time now);
+  struct WorkerEnd {
+    int code = 0;
+    int signal = 0;
+    std::string how;
+    Time dead_by{};          // from then on it certainly runs no more
+    bool with_host = false;  // its host is told of, not each of its workers
+  };
+  void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
+  void judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
+  void act_on_deadlines(Time now);
+
+  // ---- worlds: job_worlds.cpp
+  void tell(const rendezvous::Event& event, Time now);
+  void on(rendezvous::ToMember&, Time now);
+  void on(rendezvous::Fence&, Time now);
+  void on(rendezvous::LeftOut&, Time now);
+  void on(rendezvous::BecameReady&, Time now);
+  void on(rendezvous::PlanWanted&, Time now);
+  void on(rendezvous::WorldFormed&, Time now);
+  void on(rendezvous::ChangeEnded&, Time now);
+  void on(rendezvous::WorldCommitted&, Time now);
+  void on(rendezvous::Trained&, Time now);
+  void on(rendezvous::WorkerLeft&, Time now);
+  void on(rendezvous::WorldBroken&, Time now);
+  void on(rendezvous::BelowMinimum&, Time now);
+  void on(rendezvous::StateLost&, Time now);
+  void record_world(const rendezvous::WorldFormed&);
+  void say_world(const rendezvous::WorldFormed&, Time now);
+  std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
+
+  // ---- who is started, stopped, proposed: job_staffing.cpp
+  void concerns_staff(Time now) { staff_at_ = std::min(staff_at_, now); }
+  void staff(Time now);
+  void fill(Time now);
+  void gather(Time now);
+  void tell_missing(const std::set<HostId>& missing, Time now);
+  std::vector<SlotId> first_choice(Time now) const;
+  void ask_for_hosts(const std::vector<SlotId>& wanted);
+  void begin(const std::vector<SlotId>& here, Time now);
+  void start_missing(const std::vector<SlotId>& wanted, Time now);
+  void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
+  void tell_wanted(const std::vector<SlotId>& slots, Time now);
+  void propose(const std::vector<SlotId>& wanted, Time now);
+  std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
+  std::size_t room_beside(std::size_t leavers) const;
+  bool startable(SlotId slot) const;
+  bool may_join(WorkerId worker, Time now) const;
+  std::string too_few(const std::vector<SlotId>& slots) const;
+  void wait_for_more(const std::string& what, Time now);
+
+  // ---- sizes: job_sizing.cpp
+  void decide_size(Time now);
+  void check_stragglers(Time now);
+  bool replaces_stragglers(Time now) const;
+  bool needs_keeper() const;
+  std::optional<std::string> better_plan(Time now);
+
+  // ---- the end: job_ending.cpp
+  void end(Cause cause, std::string words, Time now, int code = exit_code::ok);
+  bool ended_by_mistake(const char* what, Time now);
+  void wind_up(Time now);
+  void stop_idle(Time now);
+  void workers_gone(Time now);
+  void close(Time now);
+  void tell_troubles(Time now);
+
+  std::string name_of(WorkerId worker) const;
+  std::string name_of(HostId host) const { return names_.name(host); }
+
+  // 15 fields at most: what would be the sixteenth belongs into a machine.
+  const JobSpec spec_;
+  const HostNames names_;
+  Hosts hosts_;
+  Watch watch_;
+  Slots slots_;
+  Workers workers_;
+  FirstWorld first_;
+  Sizing sizing_;
+  Changes changes_;
+  rendezvous::Membership membership_;
+  Failures failures_;
+  Ending ending_;
+  Summary summary_;
+  Time staff_at_ = never;  // something that concerns staff() has happened, or will then
+  Actions out_;
+};
+
+}  // namespace elasticrun::job

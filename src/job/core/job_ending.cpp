@@ -1,0 +1,107 @@
+// How the job ends (job.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "job/core/job.hpp"
+
+namespace elasticrun::job {
+
+void Job::end(Cause cause, std::string words, Time now, int code) {
+  if (ending_.ending()) return;
+  ending_.begin(cause, code, std::move(words),
+                now + spec_.deadlines.grace + std::chrono::seconds(2));
+  for (const auto& [id, worker] : workers_.rows())
+    stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
+}
+
+// Nobody is left of the world but who has left it by itself, and all others made the same mistake:
+// what those would do who took their place is known.
+bool Job::ended_by_mistake(const char* what, Time now) {
+  const bool all = std::ranges::all_of(
+      workers_.rows(), [](const auto& row) { return !row.second.rank || row.second.expected(); });
+  const auto mistake = all ? failures_.mistake() : std::nullopt;
+  if (mistake) end(Cause::same_mistake, mistake->words + what, now, mistake->exit_code);
+  return mistake.has_value();
+}
+
+void Job::tell_troubles(Time now) {
+  for (std::string& line : watch_.troubles.tell(now, true)) out_.say(Tone::error, std::move(line));
+}
+
+// What is due by time, and what follows when the last worker or the last agent has gone.
+void Job::wind_up(Time now) {
+  if (now >= ending_.patience_ends(spec_.deadlines.minimum_timeout))
+    end(Cause::workers_too_few,
+        fmt::format("fewer than {} workers for {}", spec_.limits.min,
+                    to_text(spec_.deadlines.minimum_timeout)),
+        now);
+  if (ending_.is(Phase::trained)) stop_idle(now);
+  if (ending_.is(Phase::stopping) && now >= ending_.deadline()) {
+    // An agent that cannot kill its workers, or is silent: its host is given up.
+    for (const HostId host : hosts_.live()) out_.add(KillAgent{host});
+    workers_.clear();
+  }
+  if (workers_.empty()) workers_gone(now);
+  if (ending_.is(Phase::closing)) close(now);
+}
+
+// Training is over, and nobody is in a world. Who was given up is killed already, and its end is a
+// failure: it may have had more to do.
+void Job::stop_idle(Time now) {
+  if (!membership_.members().empty()) return;
+  for (const auto& [id, worker] : workers_.rows())
+    if (!worker.expected() && !worker.is(WorkerState::fenced))
+      stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
+}
+
+void Job::workers_gone(Time now) {
+  // Before the first workers were chosen there are none to wait for, but more may come.
+  if (!ending_.ending() && !ending_.is(Phase::trained) && !first_.all_started()) return;
+  if (ending_.over()) return;
+  const bool elastic = first_.program() == Program::with_library;
+  const bool more_to_come = elastic && !slots_.all_retired();
+  if (ending_.is(Phase::starting) && slots_.all().empty())
+    wait_for_more(too_few(slots_.all()), now);
+  if (elastic && !more_to_come && !ending_.is(Phase::short_of)) ending_.happen(Happening::stop);
+  if (ending_.is(Phase::starting) && more_to_come) return;
+  ending_.happen(Happening::workers_gone);
+  if (!ending_.is(Phase::closing)) return;
+  ending_.set_deadline(now + Ending::closing_time);
+  for (const HostId host : hosts_.live()) {
+    if (hosts_.up(host)) {
+      out_.add(Order{host, wire::Shutdown{0}});
+    } else {
+      out_.add(KillAgent{host});
+      hosts_.went(host);
+    }
+  }
+}
+
+void Job::close(Time now) {
+  if (now >= ending_.deadline())
+    for (const HostId host : hosts_.live()) {
+      out_.add(KillAgent{host});
+      hosts_.went(host);
+    }
+  if (!hosts_.none_live()) return;
+  ending_.happen(Happening::agents_gone);
+  ending_.set_deadline(never);
+  tell_troubles(now);
+  const bool all_well = ending_.words().empty();
+  out_.record("job_finished",
+              {{"exit_code", static_cast<std::int64_t>(ending_.exit_code())},
+               {"reason", all_well ? std::string("all workers finished") : ending_.words()},
+               {"steps", std::max<std::int64_t>(summary_.newest().value, 0)},
+               {"wall_s", seconds(now - summary_.began())},
+               {"worker_s", summary_.worker_time()}});
+  const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled();
+  for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
+    out_.say(Tone::info, std::move(line));
+  const std::string done = summary_.words(now);
+  out_.add(Finish{ending_.exit_code(), all_well || done.empty() ? ending_.words() + done
+                                                                : ending_.words() + "; " + done});
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,227 @@
+// What hosts say, and what is said of them (job.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "job/core/job.hpp"
+#include "job/core/prices.hpp"
+#include "job/core/staffing.hpp"
+
+namespace elasticrun::job {
+
+void Job::on(const SlotsChanged& changed, Time now) {
+  slots_.set(changed.slots);
+  concerns_staff(now);
+  const auto sizes =
+      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start);
+  sizing_.offers_changed(offers(sizes, changed.slots, changed.prices, spec_.price), now);
+  const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
+  int most = spec_.limits.max > 0 ? spec_.limits.max : within;
+  if (spec_.limits.max_hosts > 0) most = std::min(most, within);
+  // While hosts for the first workers are gathered, gather() says how they are too few; where slots
+  // were lost without a world, that was said with them.
+  if (first_.begun() && !changed.guessed && (ending_.runs() || !changed.source.empty()))
+    if (const auto news = watch_.shortage.look({.few = too_few(changed.slots),
+                                                .source = changed.source,
+                                                .slots = static_cast<int>(changed.slots.size()),
+                                                .minimum = spec_.limits.min,
+                                                .running = ending_.runs(),
+                                                .patience = spec_.deadlines.minimum_timeout}))
+      on(*news, now);
+  if (membership_.ever_formed()) {
+    // A person edited the hosts; who chose no size wants them all.
+    if (spec_.policy == "fixed" && spec_.start == 0) sizing_.set_target(most);
+    changes_.because(changed.why);
+    return;
+  }
+  if (first_.state() == Start::choosing && !ending_.short_of_workers())
+    out_.record("job_started", {{"program", spec_.argv},
+                                {"policy", spec_.policy},
+                                {"slots", static_cast<std::int64_t>(changed.slots.size())}});
+  sizing_.set_target(spec_.start > 0 ? std::min(spec_.start, most) : most);
+  if (first_.begun()) return;
+  // With too few slots (hosts are still being found) nothing is started, but hosts must be up to
+  // tell how many they have.
+  const bool chosen = first_.state() == Start::gathering;
+  const std::string few = changed.guessed || chosen ? "" : too_few(slots_.all());
+  if (!few.empty()) return wait_for_more(few, now);
+  first_.choose(wanted_slots(slots_, workers_, sizing_.target(), now));
+}
+
+// The hosts of the job, or those who name them, are in trouble or well again.
+void Job::on(const HostsNoted& noted, Time) {
+  if (ending_.ending()) return;
+  out_.say(noted.well ? Tone::info : Tone::error, noted.text);
+  out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
+}
+
+// ---------------------------------------------------------------- their agents
+
+void Job::on(const HostUp& up, Time now) {
+  hosts_.came(up.host, now + spec_.deadlines.lease);
+  watch_.suspects.settled(up.host);
+  watch_.troubles.over(name_of(up.host));
+  watch_.liveness.host_heard(up.host, now);
+  out_.record("host_up", {{"host", name_of(up.host)}});
+  concerns_staff(now);
+}
+
+void Job::on(const HostDown& down, Time now) {
+  if (!hosts_.live(down.host)) return;
+  const bool was_up = hosts_.up(down.host);
+  // And time for the kill.
+  const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.beat;
+  hosts_.went(down.host);
+  watch_.suspects.settled(down.host);
+  watch_.liveness.host_gone(down.host);
+  concerns_staff(now);
+  const std::string name = name_of(down.host);
+  const std::string why = ending_.is(Phase::closing) ? "the job is over" : down.reason;
+  out_.record("host_down", {{"host", name}, {"reason", why}});
+  const std::vector<WorkerId> lost = workers_.on(down.host);
+  const std::vector<WorkerId> stuck = workers_.stuck_on(down.host);
+  const bool nothing =
+      first_.state() == Start::gathering &&
+      std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
+  if (!ending_.ending()) {
+    const std::string with =
+        lost.empty() ? ""
+                     : fmt::format(" with {} worker{}", lost.size(), lost.size() == 1 ? "" : "s");
+    if (!nothing || hosts_.failed() > 1)
+      watch_.troubles.add(name,
+                          was_up ? fmt::format("host lost{}: {}", with, down.reason)
+                                 : "cannot be used: " + down.reason,
+                          now);
+    for (const SlotId slot : slots_.all())
+      if (slot.host == down.host) slots_.host_failed(slot, now);
+  }
+  const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
+  for (const auto* gone : {&lost, &stuck})
+    for (const WorkerId id : *gone)
+      worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
+  if (nothing)
+    end(Cause::nothing_started,
+        fmt::format("nothing could be started{}: {}: {}", hosts_.failed() > 1 ? "; the last" : "",
+                    name, down.reason),
+        now);
+}
+
+// An agent that was told to end has ended.
+void Job::on(const HostAway& away, Time now) {
+  if (!hosts_.live(away.host)) return;
+  if (ending_.is(Phase::closing)) return on(HostDown{away.host, away.reason}, now);
+  watch_.suspects.away(away.host, away.reason, now);
+}
+
+void Job::on(const HostBack& back, Time now) {
+  if (!watch_.suspects.suspected(back.host)) return;
+  watch_.suspects.settled(back.host);
+  watch_.liveness.host_heard(back.host, now);
+  out_.say(Tone::detail, fmt::format("{} has dialled again; output that was on its way may be "
+                                     "missing",
+                                     name_of(back.host)));
+}
+
+void Job::give_up_host(HostId host, const std::string& reason, Time now) {
+  out_.add(KillAgent{host});
+  on(HostDown{host, reason}, now);
+}
+
+// Those that are silent, and those that were given a moment to dial again.
+void Job::watch_hosts(Time now) {
+  if (!watch_.suspects.none()) {
+    const auto up = hosts_.in(HostState::up);
+    const auto others =
+        std::ranges::count_if(up, [&](HostId host) { return !watch_.suspects.suspected(host); });
+    for (const auto& lost : watch_.suspects.check(static_cast<std::size_t>(others), now))
+      give_up_host(lost.host, lost.reason, now);
+  }
+  if (ending_.over()) return;
+  for (const auto& verdict : watch_.liveness.check(now)) {
+    if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
+      give_up_host(host->host, host->reason, now);
+    } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
+      out_.say(Tone::error,
+               fmt::format("no host is heard any more; is the network of this machine up? "
+                           "Waiting for {} in all",
+                           to_text(spec_.deadlines.lease)));
+    } else if (ending_.ending()) {
+      continue;
+    } else if (const auto* silent = std::get_if<rendezvous::WorkerSilent>(&verdict)) {
+      lose_worker(silent->worker, silent->reason, now);
+    } else if (const auto* stuck = std::get_if<rendezvous::ReductionStuck>(&verdict)) {
+      tell(rendezvous::Stuck{stuck->worker, stuck->generation, stuck->reason}, now);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- what they report
+
+void Job::on(const FromHost& from, Time now) {
+  if (!hosts_.live(from.host)) return;
+  watch_.liveness.host_heard(from.host, now);
+  watch_.suspects.heard(from.host, now);
+  std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
+}
+
+void Job::hear(HostId host, const wire::Beat& beat, Time now) {
+  hosts_.prolong(host, now + spec_.deadlines.lease);
+  out_.add(Order{host, wire::Beat{Term(1), beat.clock_ns}});
+}
+
+void Job::hear(HostId host, const wire::WorkerStarted& started, Time) {
+  const Worker* worker = workers_.find(started.worker);
+  if (!worker || worker->slot.host != host) return;
+  workers_.turn(started.worker, WorkerTurn::started);
+  out_.record("worker_started", {{"worker", static_cast<std::int64_t>(started.worker.value)},
+                                 {"host", name_of(host)},
+                                 {"slot", static_cast<std::int64_t>(worker->slot.index)},
+                                 {"pid", static_cast<std::int64_t>(started.pid)}});
+}
+
+void Job::hear(HostId host, const wire::StartFailed& failed, Time now) {
+  if (!workers_.runs_on(failed.worker, host)) return;
+  worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
+}
+
+void Job::hear(HostId host, const wire::WorkerExited& exited, Time now) {
+  if (!workers_.runs_on(exited.worker, host)) return;
+  if (!exited.host_ends.empty())
+    return worker_ended(
+        exited.worker,
+        {.code = exit_code::below_minimum,
+         .how = fmt::format("was stopped with its host {} ({})", name_of(host), exited.host_ends),
+         .dead_by = now,
+         .with_host = true},
+        now);
+  std::string how = fmt::format("exited with code {}", exited.code);
+  if (exited.signal != 0)
+    how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
+                      ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
+  worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
+}
+
+// Only told while agents end: one that still hands over what its workers have printed is not late.
+void Job::hear(HostId, const wire::Output&, Time now) {
+  if (ending_.is(Phase::closing)) ending_.set_deadline(now + Ending::closing_time);
+}
+
+// Its slot is left out from now on, its host goes on. The worker there computes no more, and may
+// hang for good instead of dying.
+void Job::hear(HostId host, const wire::GpuLost& lost, Time now) {
+  const std::string name = name_of(host);
+  out_.record("gpu_lost", {{"host", name},
+                           {"slot", static_cast<std::int64_t>(lost.slot)},
+                           {"gpu", lost.gpu},
+                           {"xid", static_cast<std::int64_t>(lost.xid)},
+                           {"reason", lost.reason}});
+  out_.say(Tone::error, fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot, lost.gpu,
+                                    lost.reason));
+  slots_.drop({host, lost.slot});
+  concerns_staff(now);
+  const auto id = workers_.in({host, lost.slot});
+  if (id && !ending_.ending()) lose_worker(*id, "lost its GPU", now);
+}
+
+}  // namespace elasticrun::job

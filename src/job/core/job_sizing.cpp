@@ -1,0 +1,68 @@
+// Which size and which plan the job should have now (job.hpp).
+#include <fmt/format.h>
+
+#include "job/core/job.hpp"
+#include "job/core/staffing.hpp"
+
+namespace elasticrun::job {
+
+void Job::decide_size(Time now) {
+  const bool elastic = first_.program() == Program::with_library;
+  if (ending_.ending() || !elastic || !membership_.running() || now < sizing_.wake_at()) return;
+  const auto why = sizing_.decide(spec_, now, out_);
+  if (!why) return;
+  summary_.told(*why);
+  changes_.because(*why);
+  concerns_staff(now);
+}
+
+void Job::check_stragglers(Time now) {
+  if (spec_.stragglers == StragglerAction::off || ending_.ending() || !membership_.running())
+    return;
+  for (const auto& one : sizing_.stragglers(now)) {
+    const Worker* worker = workers_.find(one.worker);
+    if (!worker) continue;
+    const bool replace = replaces_stragglers(now);
+    const std::string what = fmt::format("{} computes at {:.2f} of the others' speed, for {}",
+                                         name_of(one.worker), one.score, to_text(one.slow_for));
+    out_.record("straggler", {{"worker", static_cast<std::int64_t>(one.worker.value)},
+                              {"host", name_of(worker->slot.host)},
+                              {"score", one.score},
+                              {"slow_for_s", seconds(one.slow_for)},
+                              {"action", std::string(replace ? "replace" : "report")}});
+    if (!replace) {
+      out_.say(Tone::info, what + (spec_.stragglers == StragglerAction::report
+                                       ? ""
+                                       : "; no other slot is free to replace it"));
+      continue;
+    }
+    const Duration time = slots_.quarantine(worker->slot, now);
+    out_.say(Tone::info, fmt::format("{}; it is replaced, and its slot left alone for {}", what,
+                                     to_text(time)));
+    summary_.told(what);
+    changes_.because(what);
+    concerns_staff(now);
+  }
+}
+
+bool Job::replaces_stragglers(Time now) const {
+  return spec_.stragglers == StragglerAction::replace &&
+         has_substitute(slots_, workers_, sizing_.target(), now);
+}
+
+// One of the next world computes nothing and keeps the state: the step may kill the others. A
+// program with a loop of its own cannot be told to compute nothing.
+bool Job::needs_keeper() const {
+  return failures_.poison().suspected() && sizing_.knows_what_is_left();
+}
+
+// Why the same members should have another plan. Not while anything else is under way.
+std::optional<std::string> Job::better_plan(Time now) {
+  if (!membership_.running() || !sizing_.settled()) return {};
+  const auto members = membership_.members();
+  if (!membership_.is_training(members.front())) return {};
+  return sizing_.better_plan(static_cast<int>(members.size()), needs_keeper(),
+                             replaces_stragglers(now), changes_.why(), now);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,254 @@
+// Who is started, who is stopped, and which change is proposed (job.hpp): looks at what there is
+// and at what is wanted, and does what is missing. Doing it twice is harmless.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <set>
+
+#include "job/core/job.hpp"
+#include "job/core/staffing.hpp"
+#include "launcher/name_ranges.hpp"
+
+namespace elasticrun::job {
+
+void Job::staff(Time now) {
+  staff_at_ = never;
+  if (ending_.ending() || ending_.is(Phase::trained) || first_.state() == Start::choosing) return;
+  if (first_.state() == Start::gathering) gather(now);
+  if (first_.begun()) fill(now);
+  sizing_.unsettled(workers_.any_starting() || changes_.under_way() || !membership_.running(), now);
+  staff_at_ = std::min({staff_at_, first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)});
+}
+
+void Job::fill(Time now) {
+  const auto members = membership_.members();
+  const auto wanted = wanted_slots(slots_, workers_, sizing_.target(), now, members);
+  // Spares are started and become ready as the others do; what they lack is a place in the world.
+  const int spares = membership_.ever_formed() ? spec_.spares : 0;
+  const auto with_spares =
+      spares > 0 ? wanted_slots(slots_, workers_, sizing_.target() + spares, now, members) : wanted;
+  ask_for_hosts(with_spares);
+  start_missing(with_spares, now);
+  dismiss_unwanted(with_spares, now);
+  tell_wanted(with_spares, now);
+  propose(wanted, now);
+}
+
+// ---------------------------------------------------------------- the first workers
+
+// Empty, or how these are too few to begin with.
+std::string Job::too_few(const std::vector<SlotId>& slots) const {
+  std::set<HostId> hosts;
+  for (const SlotId slot : slots) hosts.insert(slot.host);
+  const launcher::Limits& limits = spec_.limits;
+  if (static_cast<int>(hosts.size()) < limits.min_hosts)
+    return fmt::format("{} of at least {} hosts", hosts.size(), limits.min_hosts);
+  if (static_cast<int>(slots.size()) < std::max(limits.min, 1))
+    return fmt::format("hosts for {} of at least {} workers", slots.size(), limits.min);
+  return {};
+}
+
+void Job::wait_for_more(const std::string& what, Time now) {
+  if (ending_.short_of_workers()) return;
+  ending_.short_since(now);
+  tell_troubles(now);
+  out_.say(Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
+                                   to_text(spec_.deadlines.minimum_timeout)));
+}
+
+// Slots for the first workers: those of hosts that have failed only where there are no others.
+std::vector<SlotId> Job::first_choice(Time now) const {
+  auto slots = wanted_slots(slots_, workers_, std::numeric_limits<int>::max(), now);
+  std::ranges::stable_partition(slots, [&](SlotId slot) { return !hosts_.failed(slot.host); });
+  slots.resize(std::min(slots.size(), static_cast<std::size_t>(sizing_.target())));
+  return slots;
+}
+
+void Job::gather(Time now) {
+  const auto wanted = first_choice(now);
+  ask_for_hosts(wanted);
+  std::vector<SlotId> here;
+  std::set<HostId> missing;
+  for (const SlotId slot : wanted) {
+    if (hosts_.up(slot.host))
+      here.push_back(slot);
+    else if (!hosts_.failed(slot.host))
+      missing.insert(slot.host);
+  }
+  if (!missing.empty()) return tell_missing(missing, now);
+  if (now >= first_.wake_at()) first_.tell_missing_at(never);
+  const std::string few = too_few(here);
+  if (few.empty()) return begin(here, now);
+  const bool final = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
+                     spec_.join_key.empty();  // nobody can bring more
+  if (hosts_.failed() > 0 || !final)
+    wait_for_more(few, now);
+  else if (hosts_.live().size() == hosts_.in(HostState::up).size())
+    end(Cause::hosts_too_few,
+        fmt::format("{} are there; add hosts, or say how many slots they have, as in a:8", few),
+        now);
+}
+
+void Job::tell_missing(const std::set<HostId>& missing, Time now) {
+  if (now < first_.wake_at()) return;
+  first_.tell_missing_at(never);
+  std::vector<std::string> names;
+  for (const HostId host : missing) names.push_back(name_of(host));
+  out_.say(Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
+                                   names.size() == 1 ? "" : "s", launcher::fold_names(names)));
+}
+
+void Job::begin(const std::vector<SlotId>& here, Time now) {
+  tell_troubles(now);
+  if (here.size() < first_.chosen())
+    out_.say(Tone::info,
+             fmt::format("beginning with {} of {} workers; the others' hosts are not there",
+                         here.size(), first_.chosen()));
+  first_.begin(here);
+  ending_.enough();
+  start_missing(here, now);
+}
+
+// ---------------------------------------------------------------- starting and stopping
+
+bool Job::startable(SlotId slot) const {
+  return first_.program() == Program::with_library || first_.awaits(slot) || !first_.begun();
+}
+
+void Job::ask_for_hosts(const std::vector<SlotId>& wanted) {
+  for (const SlotId slot : wanted)
+    if (startable(slot) && hosts_.ask(slot.host)) out_.add(StartAgent{slot.host});
+}
+
+void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
+  for (const SlotId slot : wanted) {
+    if (workers_.in(slot) || !startable(slot) || !hosts_.up(slot.host)) continue;
+    const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
+    // Hosts come up in any order; the ranks of the first workers follow the host file's.
+    const auto& world = first_.awaits(slot) ? first_.order() : wanted;
+    first_.started(slot);
+    const Rank rank(static_cast<std::int32_t>(std::ranges::find(world, slot) - world.begin()));
+    out_.add(StartWorker{id, slot, rank, membership_.generation(), world});
+    if (!membership_.ever_formed()) {
+      workers_.set_rank(id, rank.value);
+      out_.add(Ranked{id, rank.value});
+    }
+    tell(rendezvous::WorkerUp{id, slot.host, slot.index}, now);
+  }
+}
+
+// Newcomers nobody wants any more. Members leave by a change, never by a signal; who has left by
+// one is kept until it is dismissed, for it may be the last to have the state. A plain program
+// keeps what it has begun with.
+void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
+  if (first_.program() == Program::plain || changes_.under_way() || !membership_.quiet()) return;
+  const std::set<SlotId> keep(wanted.begin(), wanted.end());
+  for (const auto& [id, worker] : workers_.rows()) {
+    if (worker.expected() || worker.is(WorkerState::fenced)) continue;
+    if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
+    if (!keep.contains(worker.slot)) stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
+  }
+}
+
+// ---------------------------------------------------------------- changes
+
+// Ready, and nothing is known against it.
+bool Job::may_join(WorkerId id, Time now) const {
+  const Worker* worker = workers_.find(id);
+  return worker && worker->is(WorkerState::ready) && !slots_.left_out(worker->slot, now);
+}
+
+// Should the world break, it is filled up by these.
+void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
+  // One that keeps the state while another one computes, where there is a place for both.
+  const auto places = std::ranges::count_if(slots_.all(), [&](SlotId slot) {
+    return workers_.in(slot) || slots_.usable_soon(slot, now);
+  });
+  const int minimum =
+      needs_keeper() && places > 1 ? std::max(spec_.limits.min, 2) : spec_.limits.min;
+  rendezvous::Wanted wanted{.size = std::max(sizing_.target(), minimum), .minimum = minimum};
+  for (const SlotId slot : slots)
+    if (const auto id = workers_.in(slot); id && !membership_.is_member(*id) && may_join(*id, now))
+      wanted.reserves.push_back(*id);
+  tell(wanted, now);
+}
+
+// One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
+// before its victim. Nothing: it waits for newcomers that are still starting; their start has a
+// deadline of its own.
+std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wanted,
+                                                  Time now) const {
+  rendezvous::Change change;
+  for (const SlotId slot : wanted) {
+    const auto id = workers_.in(slot);
+    if (!id) {
+      // A host that failed is tried again beside the job: nobody waits for it.
+      if (!startable(slot) || hosts_.failed(slot.host)) continue;
+      return {};
+    }
+    if (membership_.is_member(*id)) continue;
+    const Worker& worker = *workers_.find(*id);
+    if (worker.is(WorkerState::fenced) && worker.was_ready()) continue;  // its exit is awaited
+    if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
+    if (!slots_.left_out(slot, now)) change.add.push_back(*id);
+  }
+  // Who is not wanted leaves, the newest rank first, as far as the minimum allows.
+  const std::set<SlotId> keep(wanted.begin(), wanted.end());
+  auto members = membership_.members();
+  std::ranges::reverse(members);
+  auto size = static_cast<int>(members.size() + change.add.size());
+  for (const WorkerId member : members) {
+    const Worker* worker = workers_.find(member);
+    if (!worker || keep.contains(worker->slot) || size <= spec_.limits.min) continue;
+    change.remove.push_back(member);
+    --size;
+  }
+  change.add.resize(std::min(change.add.size(), room_beside(change.remove.size())));
+  return change;
+}
+
+// How many may join while so many members leave. Where all of a world leave, one of them stays
+// beside the newcomers until these have its state; so a maximum of 1 cannot be kept meanwhile, and
+// sets no limit here.
+std::size_t Job::room_beside(std::size_t leavers) const {
+  if (spec_.limits.max < 2) return std::numeric_limits<std::size_t>::max();
+  const std::size_t members = membership_.members().size();
+  const std::size_t stay =
+      membership_.running() && leavers > 0 ? std::max<std::size_t>(members - leavers, 1) : members;
+  const auto most = static_cast<std::size_t>(spec_.limits.max);
+  return most - std::min(stay, most);
+}
+
+// Where nobody comes or goes, the same members may want another plan.
+void Job::propose(const std::vector<SlotId>& wanted, Time now) {
+  const bool elastic = first_.program() == Program::with_library;
+  if (!elastic || !membership_.quiet() || !changes_.may_begin(now)) return;
+  auto change = difference(wanted, now);
+  if (!change) return;
+  if (change->add.empty() && change->remove.empty()) {
+    const auto why = better_plan(now);
+    if (!why && sizing_.settled()) changes_.because("");  // nothing came of it
+    if (!why) return;
+    changes_.because(*why);
+  }
+  const auto members = membership_.members();
+  if (membership_.running()) {
+    if (!membership_.is_training(members.front())) return;
+  } else if (static_cast<int>(members.size() + change->add.size()) < spec_.limits.min) {
+    return ending_.short_since(now);
+  }
+  const bool first = !membership_.ever_formed();
+  if (first) changes_.because("the first world");
+  change = changes_.begin(*change, change->remove.empty() ? "replacements and new slots"
+                                                          : "slots that are not wanted any more");
+  out_.record("change_started", {{"change", static_cast<std::int64_t>(change->id.value)},
+                                 {"planned", true},
+                                 {"add", static_cast<std::int64_t>(change->add.size())},
+                                 {"remove", static_cast<std::int64_t>(change->remove.size())},
+                                 {"reason", change->reason}});
+  tell(*change, now);
+}
+
+}  // namespace elasticrun::job

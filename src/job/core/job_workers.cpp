@@ -1,0 +1,252 @@
+// What workers say, how they are stopped, and what their end means (job.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "job/core/job.hpp"
+
+namespace elasticrun::job {
+
+void Job::on(const FromWorker& from, Time now) {
+  const Worker* worker = workers_.find(from.worker);
+  if (!worker) return;
+  watch_.liveness.worker_heard(from.worker, now);
+  watch_.liveness.host_heard(worker->slot.host, now);
+  watch_.suspects.heard(worker->slot.host, now);
+  if (first_.program() == Program::plain) concerns_staff(now);
+  first_.joined();
+  std::visit([&](const auto& letter) { hear(from.worker, letter, now); }, from.letter);
+  tell(rendezvous::Letter{from.worker, from.letter}, now);
+}
+
+void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
+  workers_.ready(id, now);
+  sizing_.ready(spec_, ready.train);
+  if (ending_.is(Phase::trained) && membership_.is_member(id))
+    ending_.happen(Happening::train_again);
+  // The first world waits for all of its workers.
+  if (membership_.ever_formed() || !workers_.any_starting()) concerns_staff(now);
+}
+
+void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {
+  watch_.liveness.worker_sample(id, sample, now);
+  progress(sample.step, now);
+  // One that has left the world, but is still saving what it has left behind.
+  if (workers_.find(id)->is(WorkerState::leaving) && sample.phase == "epoch")
+    workers_.set_deadline(id, now + spec_.deadlines.grace);
+  if (sizing_.sample(spec_, id, sample, now, out_)) concerns_staff(now);
+}
+
+void Job::hear(WorkerId id, const wire::Committed& committed, Time now) {
+  progress(committed.step, now);
+  if (slots_.works(workers_.find(id)->slot)) concerns_staff(now);
+}
+
+void Job::hear(WorkerId, const wire::Answer& answer, Time now) { progress(answer.committed, now); }
+void Job::hear(WorkerId, const wire::Done& done, Time now) { progress(done.step, now); }
+void Job::hear(WorkerId, const wire::Leave& leave, Time now) { progress(leave.step, now); }
+
+void Job::hear(WorkerId, const wire::Broken& broken, Time now) {
+  hear_complaints(broken.complaints, now);
+}
+void Job::hear(WorkerId, const wire::PrepareFailed& failed, Time now) {
+  hear_complaints(failed.complaints, now);
+}
+
+// Who says that a peer has hung up may be the first to know that its host is dead.
+void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
+  for (const wire::Complaint& complaint : complaints)
+    if (const Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
+      watch_.suspects.accused(peer->slot.host, complaint.reason, now);
+  watch_hosts(now);
+}
+
+void Job::hear(WorkerId, const wire::StepSamples& samples, Time) {
+  std::string text = fmt::format("in epoch {}", samples.epoch);
+  for (std::size_t rank = 0; rank < samples.by_rank.size(); ++rank)
+    if (!samples.by_rank[rank].empty())
+      text += fmt::format(", rank {} had samples {}", rank, samples.by_rank[rank]);
+  failures_.samples(std::move(text));
+}
+
+void Job::hear(WorkerId, const wire::Diverged& diverged, Time now) {
+  std::vector<std::string> odd;
+  std::vector<std::int64_t> workers;
+  for (const WorkerId worker : diverged.odd) {
+    odd.push_back(name_of(worker));
+    workers.push_back(worker.value);
+  }
+  const auto verdict = failures_.states_differ(diverged, odd, spec_.verify_state);
+  if (!verdict) return;
+  out_.record("state_differs",
+              {{"generation", static_cast<std::int64_t>(diverged.generation.value)},
+               {"step", diverged.step.value},
+               {"workers", std::move(workers)},
+               {"where", diverged.where},
+               {"repaired", !verdict->ends && !diverged.mixed}});
+  if (verdict->ends) return end(Cause::states_differ, verdict->words, now);
+  out_.say(Tone::error, verdict->words);
+}
+
+void Job::progress(Step step, Time now) {
+  if (step <= summary_.newest()) return;
+  const bool poison = failures_.poison().suspected();
+  summary_.committed(step);
+  failures_.committed(step);
+  sizing_.committed(step);
+  if (poison) concerns_staff(now);  // nobody may have to keep the state any more
+}
+
+// ---------------------------------------------------------------- stopping them
+
+void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now) {
+  const Worker* const worker = workers_.find(id);
+  if (!worker) return;
+  const Time gone_by = now + grace + Ending::dying_time;
+  const bool told_before = worker->is(WorkerState::stopping) || worker->is(WorkerState::fenced);
+  if (!told_before) workers_.turn(id, WorkerTurn::stopped);
+  workers_.set_deadline(id, told_before ? std::min(worker->deadline, gone_by) : gone_by);
+  out_.add(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
+}
+
+// Out of the world; it ends by itself, or is told to when its time is over.
+void Job::dismiss(WorkerId id, Time now) {
+  const Worker* const worker = workers_.find(id);
+  if (!worker || worker->expected() || worker->is(WorkerState::fenced)) return;
+  workers_.turn(id, WorkerTurn::dismissed);
+  workers_.set_deadline(id, now + spec_.deadlines.grace);
+}
+
+// Killed: it did not answer, is silent or hangs, or cannot compute any more.
+void Job::give_up_worker(WorkerId id, const std::string& why, Time now) {
+  if (!workers_.give_up(id, why)) return;
+  workers_.set_deadline(id, never);
+  stop_worker(id, SIGKILL, Duration::zero(), now);
+  concerns_staff(now);
+}
+
+// It cannot be a member any more, whether it likes to or not.
+void Job::evict(WorkerId id, const std::string& why, Time now) {
+  const Worker* worker = workers_.find(id);
+  if (!worker || !worker->trouble.empty()) return;
+  out_.record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
+                          {"host", name_of(worker->slot.host)},
+                          {"reason", why}});
+  give_up_worker(id, why, now);
+}
+
+// Given up, and the world is to go on without it at once.
+void Job::lose_worker(WorkerId id, const std::string& why, Time now) {
+  evict(id, why, now);
+  tell(rendezvous::WorkerGone{id, why, never}, now);
+}
+
+// Who has not become ready, has not ended by itself, or is killed and still there.
+void Job::act_on_deadlines(Time now) {
+  while (const auto due = workers_.due(now)) {
+    const WorkerId id = *due;
+    const Worker& worker = *workers_.find(id);
+    if (worker.is(WorkerState::leaving)) {
+      stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
+    } else if (worker.starts()) {
+      const bool must_be_ready = first_.program() == Program::with_library && !ending_.ending() &&
+                                 !ending_.is(Phase::trained);
+      if (must_be_ready)
+        give_up_worker(
+            id,
+            fmt::format("was not ready to train within {}", to_text(spec_.deadlines.start_timeout)),
+            now);
+      else
+        workers_.set_deadline(id, now + spec_.deadlines.start_timeout);
+    } else {
+      // A driver or a disk that does not answer keeps a process from dying. Nobody can do more
+      // about it from here, and the job does not wait for it.
+      out_.say(Tone::error, name_of(id) +
+                                " was killed and is still there: it hangs in the kernel of its "
+                                "host, and the job goes on without waiting for it");
+      const HostId host = worker.slot.host;
+      worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);
+      workers_.leave_stuck(id, host);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- their end
+
+void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
+  const Worker* found = workers_.find(id);
+  if (!found) {
+    // Membership may wait for it, where nobody else of its world has answered.
+    if (workers_.erase_stuck(id)) tell(rendezvous::WorkerGone{id, end.how, end.dead_by}, now);
+    return;
+  }
+  const Worker worker = *found;
+  const std::string why = worker.trouble.empty() ? end.how : worker.trouble;
+  const bool clean = end.code == 0 && end.signal == 0;
+  const bool expected = worker.expected() || ending_.ending();
+  out_.record("worker_exited", {{"worker", static_cast<std::int64_t>(id.value)},
+                                {"host", name_of(worker.slot.host)},
+                                {"code", static_cast<std::int64_t>(end.code)},
+                                {"signal", static_cast<std::int64_t>(end.signal)},
+                                {"expected", expected || (clean && !membership_.is_training(id))},
+                                {"reason", why}});
+  if (!expected) judge_end(id, worker, end, now);
+  workers_.erase(id);
+  watch_.liveness.worker_gone(id);
+  concerns_staff(now);
+  tell(rendezvous::WorkerGone{id, why, end.dead_by}, now);
+}
+
+// Nobody wanted it to end.
+void Job::judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now) {
+  const auto& [code, signal, how, dead_by, with_host] = end;
+  const std::string name = name_of(id);
+  const bool member = worker.rank.has_value();
+  const bool training = membership_.is_training(id);
+  const bool in_step = training && membership_.may_step(id);
+  const bool clean = code == 0 && signal == 0;
+  const bool given_up = !worker.trouble.empty();  // by us: no word of the program
+  const bool own_doing = !given_up && !with_host;
+  const std::string why = given_up ? worker.trouble : how;
+  workers_.erase(id);
+  if (member) failures_.member_ended({name, why, code, signal, own_doing});
+  const bool first_steps = !membership_.ever_formed() && own_doing;
+  if (first_.program() == Program::plain || ending_.is(Phase::trained) || first_steps) {
+    // Nothing to go on from, or nothing left to go on with: as under torchrun.
+    // Who was given up before the last world formed has no part in how the job ends.
+    const bool past = ending_.is(Phase::trained) && given_up && !member;
+    if (!clean && !past)
+      this->end(Cause::worker_failed, fmt::format("{} {}", name, why), now,
+                signal != 0 ? exit_code::signal_base + signal : code);
+    slots_.retire(worker.slot);  // it has done what it had to do
+    return;
+  }
+  if (clean && !training && worker.was_ready()) return slots_.retire(worker.slot);
+  const std::string what = fmt::format(
+      "{} {}", name, clean && training ? "exited with 0 in mid-training without leave()" : why);
+  failure(worker.slot, member, what, with_host ? Tone::detail : Tone::error, now);
+  // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
+  if (own_doing && in_step && signal != SIGKILL) {
+    failures_.died_in_step(what, membership_.stepping());
+    if (failures_.poison().certain())
+      this->end(Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
+  }
+  // The next one there would be waited for as long; the others begin without it.
+  if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
+}
+
+void Job::failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now) {
+  out_.say(tone, what);
+  slots_.failed(slot, now);
+  if (!failures_.count(member)) return;
+  out_.record("restart_refused",
+              {{"failures", static_cast<std::int64_t>(failures_.in_a_row())}, {"reason", what}});
+  end(Cause::too_many_failures,
+      fmt::format("{} failures without a new step between, more than --max-restarts {}; the last: "
+                  "{}",
+                  failures_.in_a_row(), failures_.restarts_max(), what),
+      now);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,193 @@
+// What membership says: how worlds form, break and end (job.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "job/core/job.hpp"
+
+namespace elasticrun::job {
+
+void Job::tell(const rendezvous::Event& event, Time now) {
+  const bool first = !membership_.ever_formed();
+  for (auto& action : membership_.step(event, now))
+    std::visit([&](auto& a) { on(a, now); }, action);
+  if (first && membership_.ever_formed()) concerns_staff(now);  // spares start from now on
+}
+
+void Job::on(rendezvous::ToMember& message, Time) {
+  if (const Worker* worker = workers_.find(message.to))
+    out_.add(Deliver{worker->slot.host, message.to, std::move(message.letter)});
+}
+
+void Job::on(rendezvous::Fence& fence, Time now) { evict(fence.worker, fence.reason, now); }
+
+void Job::on(rendezvous::LeftOut& left, Time now) {
+  const Worker* worker = workers_.find(left.worker);
+  if (!worker || ending_.ending()) return;
+  const Duration pause = slots_.leave_out(worker->slot, now);
+  out_.record("left_out", {{"worker", static_cast<std::int64_t>(left.worker.value)},
+                           {"host", name_of(worker->slot.host)},
+                           {"pause_s", seconds(pause)},
+                           {"reason", left.reason}});
+  out_.say(Tone::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
+                                    to_text(pause), left.reason));
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::BecameReady&, Time now) { concerns_staff(now); }
+
+void Job::on(rendezvous::PlanWanted& wanted, Time now) {
+  tell(rendezvous::PlanMade{wanted.generation,
+                            sizing_.plan(wanted.members, with_types(wanted.members),
+                                         needs_keeper())},
+       now);
+}
+
+// Those of one host are alike where nothing is said of its type.
+std::vector<autoscaler::Member> Job::with_types(const std::vector<wire::Member>& members) const {
+  std::vector<autoscaler::Member> typed;
+  for (const wire::Member& member : members) {
+    const std::string type = names_.type ? names_.type(member.host) : "";
+    typed.push_back({member.worker, type.empty() ? name_of(member.host) : type});
+  }
+  return typed;
+}
+
+void Job::on(rendezvous::WorldFormed& formed, Time now) {
+  ending_.happen(Happening::world_formed);
+  ending_.stood_still("");
+  ending_.enough();
+  summary_.world(static_cast<int>(formed.world.members.size()), formed.step, formed.world.reason,
+                 formed.planned);
+  workers_.clear_ranks();
+  std::int32_t rank = 0;
+  for (const auto& member : formed.world.members) {
+    workers_.set_rank(member.worker, rank);
+    out_.add(Ranked{member.worker, rank++});
+  }
+  sizing_.world_formed(formed, with_types(formed.world.members), now);
+  progress(formed.step, now);
+  failures_.world_formed(formed.step);
+  record_world(formed);
+  say_world(formed, now);
+  concerns_staff(now);
+}
+
+void Job::record_world(const rendezvous::WorldFormed& formed) {
+  constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+  const auto& plan = formed.world.plan;
+  std::vector<std::string> hosts;
+  std::set<HostId> named;
+  for (const auto& member : formed.world.members)
+    if (named.insert(member.host).second) hosts.push_back(name_of(member.host));
+  std::vector<std::pair<std::string, Value>> fields{
+      {"generation", static_cast<std::int64_t>(formed.world.generation.value)},
+      {"size", static_cast<std::int64_t>(formed.world.members.size())},
+      {"hosts", hosts},
+      {"reason", formed.world.reason},
+      {"planned", formed.planned},
+      {"step", formed.step.value},
+      {"idle_ms", formed.idle_ns < 0 ? not_known : static_cast<double>(formed.idle_ns) / 1e6},
+      {"prepare_ms", milliseconds(formed.prepare)},
+      {"state_bytes", static_cast<std::int64_t>(formed.transfer_bytes)},
+      {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
+      {"global_batch", plan.global_batch},
+      {"lr_factor", plan.adascale ? not_known : plan.lr_factor}};
+  if (!formed.way.empty()) fields.emplace_back("group", formed.way);
+  if (!plan.weights.empty())
+    fields.emplace_back("shares",
+                        std::vector<std::int64_t>(plan.weights.begin(), plan.weights.end()));
+  out_.record("world_formed", std::move(fields));
+}
+
+void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
+  // What was said before, with the decision or the last world, is not said again.
+  const std::string why = summary_.was_told(formed.world.reason) ? "" : ": " + formed.world.reason;
+  const std::string backend = formed.way.substr(0, formed.way.find(' '));
+  const std::string over = summary_.other_backend(backend) ? " over " + backend : "";
+  // There is none before the first step.
+  const std::string idle =
+      formed.idle_ns < 0
+          ? ""
+          : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
+  const std::size_t size = formed.world.members.size();
+  const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
+  if (formed.strangers > 0)
+    out_.say(Tone::detail,
+             fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
+  const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
+  tell_troubles(now);  // the cause first
+  out_.say(Tone::info,
+           fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
+                       size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));
+}
+
+void Job::on(rendezvous::ChangeEnded& ended, Time now) {
+  if (!changes_.ended(ended.id, ended.done, now)) return;
+  if (!ended.done) out_.say(Tone::info, "change dropped: " + ended.reason);
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::WorldCommitted& committed, Time now) {
+  progress(committed.step, now);
+  failures_.world_stepped();
+  for (const WorkerId id : committed.dismissed) {
+    const Worker* worker = workers_.find(id);
+    if (!worker) continue;
+    dismiss(id, now);
+    if (slots_.quarantined(worker->slot, now))
+      out_.record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
+                              {"host", name_of(worker->slot.host)},
+                              {"reason", "slower than the others"}});
+  }
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::Trained&, Time) {
+  ending_.happen(Happening::trained);
+  out_.say(Tone::detail, "trained: " + summary_.steps_made());
+}
+
+void Job::on(rendezvous::WorkerLeft& left, Time now) {
+  const Worker* worker = workers_.find(left.worker);
+  if (!worker) return;
+  out_.say(Tone::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
+  dismiss(left.worker, now);
+  slots_.retire(worker->slot);
+  failures_.member_left();
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::WorldBroken& broken, Time now) {
+  ending_.happen(Happening::world_broken);
+  out_.record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
+                                 {"planned", false},
+                                 {"reason", broken.reason}});
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::BelowMinimum& below, Time now) {
+  if (below.have == 0 && ended_by_mistake("", now)) return;
+  ending_.happen(Happening::below_minimum);
+  ending_.short_since(now);
+  const std::string patience = to_text(spec_.deadlines.minimum_timeout);
+  out_.say(Tone::error,
+           needs_keeper() && below.have >= spec_.limits.min
+               ? fmt::format("one worker is left and keeps the state: its step is repeated with "
+                             "another one, which is waited for up to {}",
+                             patience)
+               : fmt::format("{} of at least {} workers are left; waiting up to {} for more",
+                             below.have, below.need, patience));
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::StateLost& lost, Time now) {
+  if (failures_.left_one_by_one()) return ending_.happen(Happening::trained);
+  if (ended_by_mistake(": state lost", now)) return;
+  const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
+  end(Cause::state_lost, fmt::format("state lost: {}, and nobody is left who holds the state", why),
+      now);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,48 @@
+#include "job/core/staffing.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace elasticrun::job {
+
+std::vector<SlotId> wanted_slots(const Slots& slots, const Workers& workers, int size, Time now,
+                                 const std::vector<WorkerId>& members) {
+  std::vector<SlotId> wanted;
+  std::vector<SlotId> free;
+  std::vector<SlotId> last;
+  for (const SlotId slot : slots.all()) {
+    const auto id = workers.in(slot);
+    if (id && !workers.find(*id)->expected())
+      (slots.avoided(slot, now) ? last : wanted).push_back(slot);
+    else if (!id && slots.usable(slot, now))
+      free.push_back(slot);
+    // A slot whose worker is on its way out is neither: it is free when that one has gone.
+  }
+  const auto limit = static_cast<std::size_t>(std::max(size, 0));
+  // Too many: the last ones go, those who are still starting first, then those who only wait.
+  const std::set<WorkerId> in_world(members.begin(), members.end());
+  const auto starts = [&](SlotId slot) { return !workers.find(*workers.in(slot))->was_ready(); };
+  const auto waits = [&](SlotId slot) { return !in_world.contains(*workers.in(slot)); };
+  const auto leave = [&](auto goes) {
+    for (auto i = wanted.size(); i-- > 0 && wanted.size() > limit;)
+      if (goes(wanted[i])) wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  leave(starts);
+  leave(waits);
+  leave([](SlotId) { return true; });
+  for (const auto& more : {free, last})
+    for (const SlotId slot : more)
+      if (wanted.size() < limit) wanted.push_back(slot);
+  return wanted;
+}
+
+bool has_substitute(const Slots& slots, const Workers& workers, int size, Time now) {
+  const auto sound = [&](SlotId slot) {
+    const auto id = workers.in(slot);
+    if (!id) return slots.usable(slot, now);
+    return !workers.find(*id)->expected() && !slots.avoided(slot, now);
+  };
+  return std::ranges::count_if(slots.all(), sound) > size;
+}
+
+}  // namespace elasticrun::job

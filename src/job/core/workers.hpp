@@ -1,0 +1,148 @@
+// The workers of a job: one row each, from the order to start it to its end.
+//
+// What is known of a worker is its state, and each state has one deadline: a worker that starts
+// must be ready by then, a leaver must have ended, one that was told to stop must be gone. Who is a
+// member of the world is known by membership; here stands the rank that it has told.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "job/core/slot.hpp"
+
+namespace elasticrun::job {
+
+enum class WorkerState {
+  ordered,   // the order to start it has gone out
+  running,   // its process exists
+  ready,     // in train, or was
+  leaving,   // out of the world, by decision or by itself; it may end by itself
+  stopping,  // told to end
+  fenced,    // given up and killed
+  gone,
+};
+
+enum class WorkerTurn { started, joined, dismissed, stopped, given_up, ended };
+
+struct WorkerTransition {
+  WorkerState from;
+  WorkerTurn turn;
+  WorkerState to;
+};
+
+// What is not in the table does not change the state.
+inline constexpr std::array worker_transitions{
+    WorkerTransition{WorkerState::ordered, WorkerTurn::started, WorkerState::running},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::running, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::running, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::running, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::running, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::running, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::ready, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::ready, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::ready, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::ready, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::given_up, WorkerState::stopping},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::stopping, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::fenced, WorkerTurn::ended, WorkerState::gone},
+};
+
+constexpr WorkerState next(WorkerState from, WorkerTurn turn) {
+  for (const auto& t : worker_transitions)
+    if (t.from == from && t.turn == turn) return t.to;
+  return from;
+}
+
+using elasticrun::to_text;
+
+constexpr std::string_view to_text(WorkerState state) {
+  constexpr std::array names{"ordered",  "running", "ready", "leaving",
+                             "stopping", "fenced",  "gone"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+struct Worker {
+  SlotId slot;
+  WorkerState state = WorkerState::ordered;
+  Time deadline = never;     // of this state
+  Time ready_since = never;  // in train for the first time; never: it was not yet
+  std::optional<std::int32_t>
+      rank{};             // in the newest world, or in the first one that there will be
+  std::string trouble{};  // why it was given up; empty: it was not
+
+  bool is(WorkerState one) const { return state == one; }
+  bool starts() const { return is(WorkerState::ordered) || is(WorkerState::running); }
+  bool was_ready() const { return ready_since != never; }
+  // Its end is wanted.
+  bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
+};
+
+class Workers {
+ public:
+  using Rows = std::map<WorkerId, Worker>;
+
+  // A new one, which must be ready by that time.
+  WorkerId order(SlotId slot, Time ready_by);
+  void turn(WorkerId worker, WorkerTurn turn);
+  // It is in train, for the first time since then.
+  void ready(WorkerId worker, Time now);
+  // Not again for one that has a trouble. False: there is no such worker, or it has one.
+  bool give_up(WorkerId worker, const std::string& trouble);
+  void set_deadline(WorkerId worker, Time at);
+  void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
+  void clear_ranks();
+  // It has ended, or nobody waits for that any more.
+  void erase(WorkerId worker);
+  void clear();
+  // The controller stood still for that time: no deadline of a worker has run.
+  void stood_still(Duration time);
+
+  const Worker* find(WorkerId worker) const;
+  const Rows& rows() const { return rows_; }
+  bool empty() const { return rows_.empty(); }
+  std::optional<WorkerId> in(SlotId slot) const;
+  // In the order of their numbers.
+  std::vector<WorkerId> on(HostId host) const;
+  int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  // Those that are not ready yet and shall be, or have been given up before they were.
+  bool any_starting() const;
+  // One whose deadline has passed, the earliest one; it has none from then on.
+  std::optional<WorkerId> due(Time now);
+  Time wake_at() const { return deadlines_.empty() ? never : deadlines_.begin()->first; }
+
+  // Killed and still there, in the kernel of its host: no part of the job any more, but perhaps of
+  // a world that may step.
+  void leave_stuck(WorkerId worker, HostId host) { stuck_.emplace(worker, host); }
+  bool erase_stuck(WorkerId worker) { return stuck_.erase(worker) > 0; }
+  std::vector<WorkerId> stuck_on(HostId host) const;
+  // A host speaks for its own workers only.
+  bool runs_on(WorkerId worker, HostId host) const;
+
+ private:
+  void enter(Worker& worker, WorkerState state);
+
+  Rows rows_;
+  std::map<SlotId, WorkerId> by_slot_;
+  std::map<HostId, std::set<WorkerId>> by_host_;
+  std::set<std::pair<Time, WorkerId>> deadlines_;
+  std::array<int, 7> counts_{};
+  std::map<WorkerId, HostId> stuck_;
+  WorkerId last_;
+};
+
+}  // namespace elasticrun::job

@@ -1,0 +1,134 @@
+#include "job/driver/agents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+
+#include "launcher/local_executor.hpp"
+#include "launcher/network.hpp"
+#include "launcher/ssh/ssh_executor.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+constexpr const char* loopback = "127.0.0.1";
+
+}  // namespace
+
+Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
+               const launcher::Machine& machine, const rendezvous::HostKeys& keys,
+               Handlers handlers)
+    : io_(io),
+      spec_(spec),
+      roster_(roster),
+      machine_(machine),
+      keys_(keys),
+      handlers_(std::move(handlers)) {}
+
+Agents::~Agents() = default;
+
+launcher::ExecutorHandlers Agents::handlers_for_executor() {
+  return {.on_exit = [this](HostId host, const std::string& reason) { ended(host, reason); },
+          .on_line = handlers_.line,
+          .on_note = handlers_.note};
+}
+
+launcher::AgentStart Agents::start_of(const std::string& job) const {
+  launcher::AgentStart start;
+  start.job = job;
+  start.term = Term(1);
+  start.network = spec_.network;
+  const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
+  start.lease_ms = ms(spec_.deadlines.lease);
+  start.beat_ms = ms(spec_.deadlines.beat);
+  start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
+  start.version = ELASTICRUN_VERSION;
+  return start;
+}
+
+// A job on this machine alone is heard on its loopback alone. A host file may name other machines
+// any time later.
+Result<void> Agents::prepare(const std::string& job) {
+  auto agent = launcher::find_agent();
+  if (!agent) return agent.error();
+  local_ =
+      std::make_unique<launcher::LocalExecutor>(io_, *agent, handlers_for_executor(), spec_.wrap);
+
+  const auto own = launcher::own_addresses();
+  auto for_others = launcher::addresses_for_others(own, spec_.bind);
+  if (!for_others) return Error{"--bind: " + for_others.error().text};
+  for_others_ = std::move(*for_others);
+  if (auto network = launcher::addresses_for_others(own, spec_.network); !network)
+    return Error{"--network: " + network.error().text};
+
+  const bool here_alone = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
+                          spec_.join_key.empty() &&
+                          std::ranges::all_of(spec_.hosts, [&](const launcher::Host& host) {
+                            return launcher::is_this_machine(host, machine_.own);
+                          });
+  if (here_alone) {
+    listen_address_ = loopback;
+    return {};
+  }
+
+  launcher::SshOptions options;
+  options.agent = *agent;
+  options.wrap = spec_.wrap;
+  options.overrides = spec_.ssh;
+  // Two jobs at once must not give their files on a host the same names.
+  options.seed = std::hash<std::string>{}(job);
+  auto ssh = launcher::SshExecutor::make(
+      io_, std::move(options), [this](HostId host) { return roster_.at(host); },
+      handlers_for_executor());
+  if (!ssh) return ssh.error();
+  ssh_ = std::move(*ssh);
+  const bool v6 = std::ranges::any_of(
+      own, [](const auto& one) { return one.address.find(':') != std::string::npos; });
+  listen_address_ = !spec_.bind.empty() ? for_others_.front() : v6 ? "::" : "0.0.0.0";
+  return {};
+}
+
+bool Agents::is_here(HostId host) const {
+  return !roster_.contains(host) || launcher::is_this_machine(roster_.at(host), machine_.own);
+}
+
+launcher::Executor& Agents::executor_of(HostId host) { return is_here(host) ? *local_ : *ssh_; }
+
+void Agents::start(HostId host) {
+  if (!running_.contains(host)) return start_now(host);
+  // Its control connection is gone, or we were not asked; what carries the old one may hang.
+  waiting_.insert(host);
+  executor_of(host).kill(host);
+}
+
+void Agents::start_now(HostId host) {
+  launcher::AgentStart start = common_;
+  start.host = host;
+  rendezvous::HostKey key = keys_.of_agent(host, roster_.next_run(host));
+  start.identity = std::move(key.identity);
+  start.key_hex = std::move(key.key_hex);
+  start.name = roster_.name(host);
+  start.addresses = for_others_;
+  if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};
+  start.address = roster_.at(host).address;
+  running_.insert(host);
+  executor_of(host).start(start);
+}
+
+void Agents::ended(HostId host, const std::string& reason) {
+  running_.erase(host);
+  if (waiting_.erase(host) > 0) return start_now(host);
+  handlers_.gone(host, reason);
+}
+
+void Agents::kill(HostId host) {
+  if (running_.contains(host)) executor_of(host).kill(host);
+}
+
+void Agents::kill_all() {
+  for (const HostId host : running_) executor_of(host).kill(host);
+  running_.clear();
+}
+
+}  // namespace elasticrun::job

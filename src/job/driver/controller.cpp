@@ -1,0 +1,388 @@
+#include "job/driver/controller.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <functional>
+
+#include "autoscaler/exec.hpp"
+#include "base/boot_clock.hpp"
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "job/core/job.hpp"
+#include "job/core/roster.hpp"
+#include "job/driver/agents.hpp"
+#include "job/driver/host_source.hpp"
+#include "job/driver/output_hold.hpp"
+#include "job/driver/parcel_post.hpp"
+#include "job/driver/pulse.hpp"
+#include "job/driver/signals.hpp"
+#include "job/driver/start_orders.hpp"
+#include "job/driver/wall_clock.hpp"
+#include "job/report/speakers.hpp"
+#include "launcher/join_key.hpp"
+#include "launcher/leashed_program.hpp"
+#include "rendezvous/server.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::job {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr Duration last_exit_limit = std::chrono::seconds(3);
+
+launcher::Leash advice_leash(const JobSpec& spec) {
+  const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
+  return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
+}
+
+class Run {
+ public:
+  Run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink)
+      : spec_(spec),
+        sink_(sink),
+        agents_(io_, spec_, roster_, machine, keys_,
+                {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
+                 .line =
+                     [this](HostId host, const std::string& line) {
+                       sink_.say(Tone::error, roster_.name(host) + ": " + line);
+                     },
+                 .note =
+                     [this](HostId host, const std::string& line) {
+                       sink_.say(Tone::detail, roster_.name(host) + ": " + line);
+                     }}),
+        source_(io_, spec_,
+                {.hosts =
+                     [this](const auto& hosts) {
+                       roster_.give(hosts);
+                       hosts_changed("the hosts were changed", source_name(spec_));
+                     },
+                 .line = [this](const std::string& line) { sink_.say(Tone::error, line); },
+                 .note = [this](const HostsNoted& note) { feed(note); }}) {}
+
+  int run();
+
+ private:
+  Result<void> prepare();
+  Result<void> listen();
+  Result<void> let_join(const launcher::AgentStart& told);
+  void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
+
+  void feed(const JobEvent& event);
+  void step(const JobEvent& event, Time now);
+  void arm();
+  void act(StartAgent& action) { agents_.start(action.host); }
+  void act(KillAgent& action) {
+    server_->drop(action.host);
+    post_.gone(action.host);
+    agents_.kill(action.host);
+    if (roster_.down(action.host) != Roster::News::none)
+      asio::post(io_, [this] { hosts_changed(); });
+  }
+  void act(StartWorker& action);
+  void act(Order& action) {
+    if (const auto* beat = std::get_if<wire::Beat>(&action.order))
+      return server_->send_beat(action.host, *beat);
+    server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
+  }
+  void act(Deliver& action) {
+    if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
+      prepare->secret = keys_.of_world(prepare->world.generation);
+    server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
+  }
+  void act(Record& action) { sink_.event(to_json(action.event, utc_now(), job_id_)); }
+  void act(Say& action) { sink_.say(action.tone, action.text); }
+  void act(Ranked& action) { speakers_.ranked(action.worker, action.rank); }
+  void act(Ask& action) {
+    advisor_->run(std::move(action.question),
+                  [this](launcher::Heard heard) { feed(Advised{std::move(heard.output)}); });
+  }
+  void act(Finish& action);
+
+  void frame(HostId host, WorkerId worker, std::string_view payload);
+  Result<rendezvous::KeyOwner> admit(const wire::Hello& hello, const rendezvous::KeyOwner& owner);
+  void agent_up(HostId host, const wire::Hello& hello);
+  void agent_gone(HostId host, const std::string& reason);
+  void signal(int number);
+  void maybe_end();
+
+  JobSpec spec_;
+  Sink& sink_;
+  asio::io_context io_{1};
+  const std::string job_id_ = net::to_hex(net::random_secret()).substr(0, 12);
+  const rendezvous::HostKeys keys_{job_id_, net::random_secret()};
+  Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
+  Agents agents_;
+  HostSource source_;
+  std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
+  std::unique_ptr<rendezvous::Server> server_;
+  std::unique_ptr<launcher::JoinKey> join_key_;
+  ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
+                     server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
+                   }};
+  std::unique_ptr<Job> job_;
+  asio::steady_timer wake_{io_};
+  Pulse pulse_{io_, [this] { feed(Tick{}); }};
+  asio::steady_timer last_exit_{io_};
+  OutputHold output_hold_{
+      io_,
+      {.wanted = [this] { return sink_.crowded() && job_->phase() < Phase::closing; },
+       .order =
+           [this](bool hold) {
+             server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
+           }}};
+  Signals signals_{io_, [this](int number) { signal(number); }};
+
+  std::optional<StartOrders> start_orders_;
+  Speakers speakers_;
+  std::optional<Finish> finish_;
+};
+
+Result<void> Run::prepare() {
+  auto start_orders = StartOrders::make(spec_, job_id_);
+  if (!start_orders) return start_orders.error();
+  start_orders_ = std::move(*start_orders);
+  auto job = Job::make(spec_, HostNames{.name = std::bind_front(&Roster::name, &roster_),
+                                        .type = std::bind_front(&Roster::type, &roster_)});
+  if (!job) return job.error();
+  job_ = std::move(*job);
+  return listen();
+}
+
+Result<void> Run::listen() {
+  if (auto ready = agents_.prepare(job_id_); !ready) return ready.error();
+  rendezvous::ServerOptions options;
+  options.address = agents_.listen_address();
+  launcher::AgentStart told = agents_.start_of(job_id_);
+  options.welcome = {.protocol = wire::protocol,
+                     .version = told.version,
+                     .term = told.term,
+                     .lease_ms = told.lease_ms,
+                     .beat_ms = told.beat_ms,
+                     .orphan_grace_ms = told.orphan_grace_ms};
+  options.port = static_cast<std::uint16_t>(spec_.port_first);
+  options.port_last = static_cast<std::uint16_t>(spec_.port_last);
+  options.keys = keys_;
+  options.hosts_may_join = !spec_.join_key.empty();
+  options.tcp.user_timeout = spec_.deadlines.lease;  // who is silent is judged earlier
+  rendezvous::ServerHandlers handlers;
+  handlers.knows = [this](const rendezvous::KeyOwner& owner) {
+    return roster_.had_run(owner.host, owner.run);
+  };
+  handlers.admit = std::bind_front(&Run::admit, this);
+  handlers.agent_up = [this](HostId host, const wire::Hello& hello, const std::string&) {
+    agent_up(host, hello);
+  };
+  handlers.agent_away = [this](HostId host, const std::string& reason) {
+    post_.gone(host);  // it asks again
+    feed(HostAway{host, reason});
+  };
+  handlers.agent_back = [this](HostId host) {
+    post_.gone(host);
+    feed(HostBack{host});
+  };
+  handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
+  handlers.agent_frame = std::bind_front(&Run::frame, this);
+  handlers.stranger = [this](std::uint64_t count, const std::string& why) {
+    sink_.say(Tone::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
+  };
+  auto server = rendezvous::Server::listen(io_, options, handlers);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  told.port = server_->port();
+  agents_.told(told);
+  return let_join(told);
+}
+
+// Hosts may come by themselves when a person has asked for the key that lets them.
+Result<void> Run::let_join(const launcher::AgentStart& told) {
+  if (spec_.join_key.empty()) return {};
+  const rendezvous::HostKey key = keys_.to_join();
+  auto written =
+      launcher::JoinKey::write(spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
+  if (!written) return written.error();
+  join_key_ = std::move(*written);
+  sink_.say(Tone::info,
+            "hosts may join: " +
+                launcher::join_command(spec_.join_key, agents_.addresses_for_others(), told.port));
+  return {};
+}
+
+void Run::hosts_changed(const char* why, std::string source) {
+  if (finish_) return;
+  const launcher::Plan plan = roster_.plan();
+  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
+  // Those of spare hosts count for no size: they take the places of others.
+  for (const auto* slots : {&plan.slots, &plan.spares})
+    for (const auto& slot : *slots) {
+      changed.slots.push_back({slot.host, slot.slot});
+      changed.prices.push_back(slot.price);
+    }
+  feed(changed);
+}
+
+// ---------------------------------------------------------------- the core
+
+void Run::feed(const JobEvent& event) {
+  const Time now = boot_now();
+  if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
+    step(StoodStill{pause}, now);
+  step(event, now);
+  arm();
+}
+
+void Run::step(const JobEvent& event, Time now) {
+  for (auto& action : job_->step(event, now)) std::visit([this](auto& a) { act(a); }, action);
+}
+
+void Run::arm() {
+  const Time now = boot_now();
+  const Time at = job_->wake_at(now);
+  if (finish_ || at == never) return;
+  wake_.expires_after(std::max(at, now) - now);
+  wake_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) feed(Tick{});
+  });
+}
+
+void Run::act(StartWorker& action) {
+  const HostId host = action.slot.host;
+  speakers_.started({action.worker, host, roster_.name(host), action.slot.index});
+  wire::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
+  post_.announce(start);
+  server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(std::move(start))));
+}
+
+void Run::act(Finish& action) {
+  finish_ = action;
+  source_.stop();
+  advisor_.reset();
+  agents_.no_more();
+  server_->close();
+  pulse_.stop();
+  last_exit_.expires_after(last_exit_limit);
+  last_exit_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec) return;
+    agents_.kill_all();
+    maybe_end();
+  });
+  maybe_end();
+}
+
+void Run::maybe_end() {
+  if (finish_ && agents_.none()) io_.stop();
+}
+
+void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
+  if (worker != WorkerId{}) {
+    const Worker* known = job_->workers().find(worker);
+    if (!known || known->slot.host != host) return;  // gone, or none of its own
+    auto letter = wire::decode<wire::FromWorker>(payload);
+    if (letter)
+      feed(FromWorker{worker, std::move(*letter)});
+    else
+      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
+                                          letter.error().text));
+    return;
+  }
+  auto report = wire::decode<wire::FromAgent>(payload);
+  if (!report)
+    return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
+  if (const auto* output = std::get_if<wire::Output>(&*report)) {
+    if (const Speaker* speaker = speakers_.find(host, output->worker))
+      sink_.output(*speaker, output->stream, output->text);
+    output_hold_.look();
+    if (job_->phase() != Phase::closing) return;
+  }
+  if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
+    return post_.asked(host, *wanted, boot_now());
+  if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
+    post_.advise(*failed);
+  if (const auto* beat = std::get_if<wire::Beat>(&*report))
+    server_->acknowledged(host, beat->received);
+  if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
+    for (const Speaker& speaker : speakers_.exited(host, exited->worker)) sink_.gone(speaker);
+  if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
+    return agent_gone(host, goodbye->reason);
+  const auto* const lost = std::get_if<wire::GpuLost>(&*report);
+  if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
+  const bool fewer_slots = lost;
+  feed(FromHost{host, std::move(*report)});
+  if (fewer_slots) hosts_changed("a GPU was lost");
+}
+
+Result<rendezvous::KeyOwner> Run::admit(const wire::Hello& hello,
+                                        const rendezvous::KeyOwner& owner) {
+  if (finish_) return Error{"the job is over"};
+  const auto host = roster_.admit(hello);
+  if (!host) {
+    sink_.say(Tone::error, "a host was refused: " + host.error().text);
+    return host.error();
+  }
+  const bool joins = owner.host == no_host;
+  return rendezvous::KeyOwner{*host, joins ? roster_.next_run(*host) : owner.run};
+}
+
+void Run::agent_up(HostId host, const wire::Hello& hello) {
+  const Roster::News news = roster_.up(host, hello);
+  if (news == Roster::News::slots) hosts_changed();  // first: the first workers start with it
+  feed(HostUp{host});
+  if (news == Roster::News::joined) hosts_changed();
+}
+
+void Run::agent_gone(HostId host, const std::string& reason) {
+  server_->retire(host);
+  post_.gone(host);
+  for (const Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
+  const Roster::News news = roster_.down(host);
+  if (news == Roster::News::joined) hosts_changed();
+  if (!finish_) feed(HostDown{host, reason});
+  if (news == Roster::News::slots) hosts_changed();  // after: nothing may start there now
+  maybe_end();
+}
+
+// ---------------------------------------------------------------- people
+
+void Run::signal(int number) {
+  if (number == SIGTSTP) return feed(Suspend{});
+  if (number == SIGUSR1 || number == SIGUSR2) return feed(PassSignal{number});
+  feed(Interrupt{number});
+}
+
+int Run::run() {
+  if (const auto trouble = post_.gather()) {
+    sink_.say(Tone::error, trouble->text);
+    return trouble->code;
+  }
+  if (auto ready = prepare(); !ready) {
+    sink_.say(Tone::error, ready.error().text);
+    return exit_code::nothing_started;
+  }
+  signals_.start();
+  pulse_.start();
+  roster_.give(spec_.hosts);
+  hosts_changed();
+  source_.start();
+  io_.run();
+  ER_CHECK(finish_.has_value());
+  if (join_key_ && !join_key_->remove())
+    sink_.say(Tone::error, fmt::format("--join-key {}: its file system does not answer; remove it "
+                                       "yourself",
+                                       spec_.join_key));
+  if (!finish_->last_words.empty())
+    sink_.say(finish_->exit_code == exit_code::ok ? Tone::info : Tone::error, finish_->last_words);
+  return finish_->exit_code;
+}
+
+}  // namespace
+
+int Controller::run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink) {
+  return Run(spec, machine, sink).run();
+}
+
+}  // namespace elasticrun::job

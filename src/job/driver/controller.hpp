@@ -1,0 +1,20 @@
+// The driver of the core: sockets, processes, signals, timers and the host file, and no
+// decision.
+#pragma once
+
+#include <memory>
+
+#include "job/report/sink.hpp"
+#include "job/spec.hpp"
+#include "launcher/machine.hpp"
+
+namespace elasticrun::job {
+
+class Controller {
+ public:
+  // Runs the job to its end, says why it ended as the last thing, and returns the exit code. Every
+  // process of the job is gone when it returns.
+  static int run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink);
+};
+
+}  // namespace elasticrun::job

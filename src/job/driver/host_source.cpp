@@ -1,0 +1,220 @@
+// See host_source.hpp.
+#include "job/driver/host_source.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+
+#include "base/boot_clock.hpp"
+#include "launcher/file_thread.hpp"
+#include "launcher/host_line.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+// Looking at the times of a small file five times a second costs nothing and works on any file
+// system, where inotify sees no change that another machine makes.
+constexpr Duration file_interval = std::chrono::milliseconds(200);
+constexpr Duration file_silence = std::chrono::seconds(10);  // of a file server, until it is said
+constexpr off_t file_bytes_max = 16 << 20;
+constexpr int words_lines_max = 20;
+
+// A file that was replaced within one tick of the clock differs at least in its inode or size.
+using Stamp = std::tuple<ino_t, off_t, std::int64_t, std::int64_t>;
+
+Result<std::string> text_of(const std::string& path, off_t size) {
+  if (size > file_bytes_max) return Error{path + ": larger than 16 MiB"};
+  std::ifstream file(path);
+  if (!file) return Error{path + ": cannot be read"};
+  return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+launcher::Leash discovery_leash(const JobSpec& spec) {
+  return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
+}
+
+Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble) {
+  return {fmt::format("{}: '{}' {}", place, launcher::shown(spec.host_discovery), trouble.text)};
+}
+
+std::string source_name(const JobSpec& spec) {
+  return spec.host_discovery.empty() ? spec.hosts_file : "--host-discovery";
+}
+
+// What a look at the file finds.
+struct HostSource::Look {
+  std::string away;            // why there is nothing to read; empty: there is
+  std::optional<Stamp> stamp;  // of another file than the one that was seen last
+  Result<std::string> text{boost::system::in_place_value};
+};
+
+struct HostSource::State {
+  State(boost::asio::io_context& io, const JobSpec& spec)
+      : timer(io), notes(source_name(spec), !spec.host_discovery.empty()) {}
+
+  static Look look_at(const std::string& path, const std::optional<Stamp>& seen);
+
+  boost::asio::steady_timer timer;
+  std::optional<launcher::FileThread> files;
+  bool silent = false;  // it was said that the file does not answer
+  std::optional<launcher::LeashedProgram> discovery;
+  std::vector<launcher::Host> hosts;  // as last told
+  std::optional<Stamp> seen;          // of the file that was read last
+  std::string words;                  // of the program, as last told
+  SourceNotes notes;
+  bool stopped = false;
+};
+
+// What was read of a pipe is gone, so it is read once, at the start, and is never away.
+HostSource::Look HostSource::State::look_at(const std::string& path,
+                                            const std::optional<Stamp>& seen) {
+  const auto last_error = [] { return std::generic_category().message(errno); };
+  struct stat now {};
+  if (::stat(path.c_str(), &now) != 0) return {.away = last_error()};
+  if (!S_ISREG(now.st_mode)) return {.away = seen ? "it is no file any more" : ""};
+  // Permissions change without the times of the contents.
+  if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
+  const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+  if (stamp == seen) return {};
+  return {.away = {}, .stamp = stamp, .text = text_of(path, now.st_size)};
+}
+
+HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)
+    : spec_(spec), handlers_(std::move(handlers)), state_(new State(io, spec)) {
+  state_->hosts = spec.hosts;
+  if (!spec.host_discovery.empty())
+    state_->discovery.emplace(io, discovery_leash(spec));
+  else if (!spec.hosts_file.empty())
+    state_->files.emplace(io);
+}
+
+HostSource::~HostSource() = default;
+
+void HostSource::start() {
+  if (state_->stopped) return;  // the job was over at once
+  say_words(spec_.discovery_words);
+  if (state_->discovery)
+    discover_later();
+  else if (state_->files)
+    look_at_file_later();
+}
+
+void HostSource::stop() {
+  state_->stopped = true;
+  state_->discovery.reset();
+  state_->files.reset();
+  state_->timer.cancel();
+}
+
+// ---------------------------------------------------------------- the file
+
+void HostSource::look_at_file_later() {
+  state_->timer.expires_after(file_interval);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec && !state_->stopped) look_at_file();
+  });
+}
+
+void HostSource::look_at_file() {
+  say_when_silent();
+  state_->files->run([this, path = spec_.hosts_file, seen = state_->seen] {
+    return [this, look = State::look_at(path, seen)] {
+      state_->timer.cancel();
+      if (std::exchange(state_->silent, false))
+        handlers_.line(fmt::format("the host file {} answers again", spec_.hosts_file));
+      take_look(look);
+      if (!state_->stopped) look_at_file_later();
+    };
+  });
+}
+
+void HostSource::say_when_silent() {
+  state_->timer.expires_after(file_silence);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    const bool answered = state_->timer.expiry() > boost::asio::steady_timer::clock_type::now();
+    if (ec || state_->stopped || answered) return;
+    state_->silent = true;
+    handlers_.line(
+        fmt::format("the host file {} has not answered for {:.0f} s; the hosts stay as they are",
+                    spec_.hosts_file, seconds(file_silence)));
+  });
+}
+
+void HostSource::take_look(const Look& look) {
+  // Until it was seen, the hosts are those that were read at the start.
+  if (!look.away.empty() && !state_->seen) return;
+  if (!look.away.empty()) return note(state_->notes.away(look.away, boot_now()));
+  note(state_->notes.back());
+  if (!look.stamp) return;
+  if (look.text && !launcher::is_complete(*look.text)) return;  // its time will change again
+  state_->seen = look.stamp;
+  if (look.text)
+    take(launcher::parse_hosts(*look.text, spec_.hosts_file));
+  else
+    take(look.text.error());
+}
+
+// ---------------------------------------------------------------- the program
+
+void HostSource::discover_later() {
+  state_->timer.expires_after(spec_.deadlines.discovery_interval);
+  state_->timer.async_wait([this](const boost::system::error_code& ec) {
+    if (ec || state_->stopped) return;
+    state_->discovery->run({}, [this](launcher::Heard found) {
+      say_words(found.words);
+      if (found.output)
+        take(launcher::parse_hosts(*found.output, "--host-discovery"));
+      else
+        take(discovery_trouble(spec_, "--host-discovery", found.output.error()));
+      if (!state_->stopped) discover_later();
+    });
+  });
+}
+
+// A program that complains each time is heard once.
+void HostSource::say_words(const std::string& words) {
+  if (words == state_->words) return;
+  state_->words = words;
+  std::istringstream lines(words);
+  int count = 0;
+  for (std::string line; std::getline(lines, line) && count < words_lines_max; ++count)
+    handlers_.line("host discovery: " + line);
+}
+
+// ---------------------------------------------------------------- both
+
+void HostSource::take(Result<std::vector<launcher::Host>> hosts) {
+  if (hosts) {
+    *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter);
+    if (std::ranges::count(*hosts, false, &launcher::Host::spare) == 0)
+      hosts = Error{fmt::format(
+          "{}: {}", source_name(spec_),
+          hosts->empty() ? "--include and --exclude leave no host" : "every host is a spare")};
+  }
+  if (!hosts) return note(state_->notes.trouble(hosts.error().text));
+  note(state_->notes.well());
+  if (*hosts == state_->hosts) return;
+  state_->hosts = *hosts;
+  handlers_.hosts(*hosts);
+}
+
+void HostSource::note(const std::optional<HostsNoted>& note) {
+  if (note) handlers_.note(*note);
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,29 @@
+// See signals.hpp.
+#include "job/driver/signals.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <utility>
+
+namespace elasticrun::job {
+
+Signals::Signals(boost::asio::io_context& io, Heard heard) : set_(io), heard_(std::move(heard)) {}
+
+void Signals::start() {
+  ::signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2}) set_.add(number);
+  struct sigaction hup {};
+  ::sigaction(SIGHUP, nullptr, &hup);
+  if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // nohup(1) stays in force
+  wait();
+}
+
+void Signals::wait() {
+  set_.async_wait([this](const boost::system::error_code& ec, int number) {
+    if (ec) return;
+    heard_(number);
+    wait();
+  });
+}
+
+}  // namespace elasticrun::job

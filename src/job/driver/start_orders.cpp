@@ -1,0 +1,47 @@
+#include "job/driver/start_orders.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "launcher/environment.hpp"
+
+namespace elasticrun::job {
+
+Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
+  StartOrders orders(spec, std::move(job_id));
+  for (const bool here : {true, false}) {
+    auto passed = launcher::passed_environment(spec.caller_environment, spec.environment, here);
+    if (!passed) return passed.error();
+    passed->push_back(fmt::format("ELASTICRUN_SAMPLE_MS={}",
+                                  static_cast<long>(milliseconds(spec.deadlines.sample_interval))));
+    if (spec.verify_state > 0)
+      passed->push_back(fmt::format("ELASTICRUN_VERIFY_STATE={}", spec.verify_state));
+    (here ? orders.passed_here_ : orders.passed_elsewhere_) = std::move(*passed);
+  }
+  return orders;
+}
+
+wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& roster,
+                                     bool here) const {
+  std::vector<launcher::Slot> world;
+  for (const SlotId slot : start.world) world.push_back({slot.host, {}, slot.index});
+  launcher::Slot& own = world[static_cast<std::size_t>(start.rank.value)];
+  own.host_name = roster.name(own.host);
+  launcher::JobFacts facts{.job_id = job_id_};
+  const auto [address, port] = roster.meeting_of(world);
+  facts.master_address = address;
+  facts.master_port = port;
+  facts.max_restarts = spec_->max_restarts.value_or(0);
+  facts.generation = start.generation;
+  facts.max_batch = spec_->batch.max_batch;
+  facts.backend = spec_->backend;
+  if (!names(spec_->environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster.gpus(own.host);
+  facts.one_gpu_visible = spec_->one_gpu_visible;
+  return {start.worker, own.slot, spec_->argv,
+          launcher::worker_environment(world, start.rank, facts,
+                                       here ? passed_here_ : passed_elsewhere_),
+          spec_->cwd};
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,27 @@
+// Whose output it is: each worker's place, and whether it has exited (pure).
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "job/report/sink.hpp"
+
+namespace elasticrun::job {
+
+class Speakers {
+ public:
+  void started(const Speaker& speaker) { speakers_[speaker.worker] = speaker; }
+  void ranked(WorkerId worker, std::int32_t rank);
+
+  // None when that worker is not of that host: nobody speaks for workers of others.
+  const Speaker* find(HostId host, WorkerId worker) const;
+
+  // Those that have exited with this, and not before.
+  std::vector<Speaker> exited(HostId host, WorkerId worker);
+  std::vector<Speaker> host_gone(HostId host);
+
+ private:
+  std::map<WorkerId, Speaker> speakers_;
+};
+
+}  // namespace elasticrun::job
