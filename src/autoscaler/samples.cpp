@@ -32,6 +32,7 @@ void Window::world_changed(Generation generation, int size, std::int64_t global_
   generation_ = generation;
   size_ = size;
   global_batch_ = global_batch;
+  newest_ = no_state;
   Visit& visit = this->visit();
   visit.rates.clear();
   visit.wall_s = visit.compute_s = 0;
@@ -70,8 +71,10 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
   sum.samples += static_cast<double>(sample.samples);
   sum.wall_ns += static_cast<double>(sample.wall.count());
   sum.compute_ns += static_cast<double>(sample.compute.count());
+  // The member that completes a round may be the one that reports late.
+  newest_ = std::max(newest_, sample.step);
   if (!round_is_whole(sum)) return {};
-  return close_round(sample.step, now);
+  return close_round(newest_, now);
 }
 
 bool Window::round_is_whole(const Sum& latest) const {

@@ -124,6 +124,7 @@ class Window {
   void keep(const WorldSample& round, Time now);
 
   Generation generation_;
+  Step newest_ = no_state;  // that a member of that world has reported
   int size_ = 0;
   std::int64_t global_batch_ = 0;
   bool changing_ = false;

@@ -38,6 +38,19 @@ Window primed(int size, std::int64_t batch, unsigned generation = 1) {
 
 }  // namespace
 
+TEST_CASE("the step of a round is the newest one, whoever completes it") {
+  Window window = primed(2, 100);
+  const auto at = [](unsigned worker, std::int64_t step) {
+    WorkerSample report = sample(worker, 1);
+    report.step = Step(step);
+    return report;
+  };
+  window.add(at(1, 30), start + 1s);
+  CHECK(window.add(at(2, 20), start + 1s)->step == Step(30));
+  window.add(at(2, 21), start + 2s);
+  CHECK(window.add(at(1, 31), start + 2s)->step == Step(31));
+}
+
 TEST_CASE("a round is whole when everybody has reported") {
   Window window = primed(4, 100);
   CHECK_FALSE(window.add(sample(1, 1), start + 1s));
