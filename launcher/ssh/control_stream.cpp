@@ -84,7 +84,8 @@ bool ControlStream::move(std::string& err) {
 
 // What comes for a broken socket is thrown away: the command must still be able to end.
 bool ControlStream::to_socket(std::string& err) {
-  bool moved = session_.take(raw_, piece - std::min(raw_.size(), piece), err);
+  // Nothing is taken before the socket has taken all of it: the command waits then.
+  bool moved = session_.take(raw_, incoming_.empty() ? piece : 0, err);
   if (incoming_.empty()) blocks_.feed(std::exchange(raw_, {}), incoming_);
   if (socket_broken_) incoming_.clear();
   writable_ = true;

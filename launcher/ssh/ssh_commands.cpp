@@ -70,14 +70,22 @@ bool SshSession::State::read_pending(std::string& out, std::size_t most, std::st
   }
 }
 
-// Of `out` at most so much is taken; what is left makes the command wait. The call for `err` also
-// lets libssh send what waits to be sent.
+// Of `out` at most so much is taken, or all that lies in libssh's memory where that is more; of
+// nothing, nothing. Every read, of either stream and however small, lets the command send another
+// window, whatever lies there: so a little at a time of much would make that grow without end, and
+// `err` is read only when something is there. Asking for that also lets libssh send what waits to
+// be sent.
 bool SshSession::State::read_once(std::string& out, std::size_t most, std::string& err) {
   std::array<char, 16384> buffer;
   bool any = false;
   for (const int is_err : {0, 1}) {
     std::string& into = is_err ? err : out;
-    for (std::size_t left = is_err ? piece : most; left > 0;) {
+    const int there = ssh_channel_poll(channel.get(), is_err);
+    const auto all = static_cast<std::size_t>(std::max(there, 0));
+    for (std::size_t left = is_err     ? std::min(all, piece)
+                            : most > 0 ? std::max(most, all)
+                                       : 0;
+         left > 0;) {
       const int n = ssh_channel_read_nonblocking(
           channel.get(), buffer.data(), static_cast<std::uint32_t>(std::min(left, buffer.size())),
           is_err);

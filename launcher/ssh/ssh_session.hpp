@@ -69,7 +69,8 @@ class SshSession {
   void wake();
 
   // The same without waiting, for who moves bytes both ways at once (control_stream.hpp).
-  // Appends what has come, of `out` at most so much; false: nothing.
+  // Appends what has come, of `out` at most so much, or all that lies in memory where that is more;
+  // 0: none of it. False: nothing.
   bool take(std::string& out, std::size_t most, std::string& err);
   std::size_t give(std::string_view bytes);  // how many of them were taken
   // Bytes from the socket so far: what has come during a call may lie in libssh's memory.

@@ -15,8 +15,8 @@ from bed_job import Away
 from job import SANITIZED, kill, read, until
 
 PATIENCE = 60
-FLOOD = 50_000_000  # bytes
-MOST_MEMORY = 100_000  # KiB, of a controller that has passed on a flood; less is up to the load
+FLOOD = 20_000_000 if SANITIZED else 200_000_000  # bytes
+MOST_MEMORY = 60_000  # KiB, of a controller that has passed on a flood
 TOLD = "node2: cannot dial back ("
 
 
