@@ -3,97 +3,130 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace elasticrun::rendezvous {
 
 void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) {
-  Worker& worker = workers_[id];
-  worker.heard = now;
-  worker.generation = sample.generation;
-  worker.phase = sample.phase == "reduce"                               ? Phase::reducing
-                 : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
-                 : sample.phase == "epoch"                              ? Phase::ending_epoch
-                                                                        : Phase::elsewhere;
-  worker.phase_since = now - Duration(sample.waiting_ns);
-  worker.lost_link = sample.lost_link;
+  worker_heard(id, now);
+  forget_doing(id);
+  Doing& doing = doing_[id];
+  doing.generation = sample.generation;
+  doing.phase = sample.phase == "reduce"                               ? Phase::reducing
+                : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
+                : sample.phase == "epoch"                              ? Phase::ending_epoch
+                                                                       : Phase::elsewhere;
+  doing.since = now - Duration(sample.waiting_ns);
+  doing.lost_link = sample.lost_link;
+  note(id, doing, now);
 }
 
-// One host is silent when others are not; nobody's beats are older than half of the timeout then.
-void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
-  const auto quiet_for = [&](Duration time) {
-    return [=](const auto& entry) { return now >= entry.second + time; };
-  };
-  const bool everybody = std::ranges::any_of(hosts_, quiet_for(options_.agent_timeout)) &&
-                         std::ranges::all_of(hosts_, quiet_for(options_.agent_timeout / 2));
-  // The first is back; the others' packets come by the pauses of their own TCP.
-  if (everybody_ && !everybody)
-    for (auto& [host, heard] : hosts_) heard = std::max(heard, now - options_.agent_timeout / 2);
-  if (everybody && !everybody_) verdicts.push_back(EverybodySilent{hosts_.size()});
-  everybody_ = everybody;
-  const Duration patience = everybody ? options_.worker_timeout : options_.agent_timeout;
-  std::erase_if(hosts_, [&](const auto& entry) {
-    if (now < entry.second + patience) return false;
-    verdicts.push_back(
-        HostSilent{entry.first, fmt::format("agent silent for {}", to_text(now - entry.second))});
-    return true;
-  });
+void Liveness::note(WorkerId id, const Doing& doing, Time now) {
+  if (doing.busy()) ++busy_;
+  if (is_late(doing, now)) (doing.busy() ? hung_ : stuck_).insert(id);
+}
+
+void Liveness::forget_doing(WorkerId id) {
+  const auto found = doing_.find(id);
+  if (found == doing_.end()) return;
+  if (found->second.busy()) --busy_;
+  hung_.erase(id);
+  stuck_.erase(id);
+  doing_.erase(found);
+}
+
+void Liveness::worker_gone(WorkerId worker) {
+  workers_.forget(worker);
+  forget_doing(worker);
 }
 
 void Liveness::stood_still(Duration time, Time now) {
-  for (auto& [host, heard] : hosts_) heard = std::min(heard + time, now);
-  for (auto& [id, worker] : workers_) {
-    worker.heard = std::min(worker.heard + time, now);
-    worker.phase_since = std::min(worker.phase_since + time, now);
+  const auto later = [&](Time heard) { return std::min(heard + time, now); };
+  hosts_.change(later);
+  workers_.change(later);
+  busy_ = 0;
+  hung_.clear();
+  stuck_.clear();
+  for (auto& [id, doing] : doing_) {
+    doing.since = later(doing.since);
+    note(id, doing, now);
   }
+}
+
+Duration Liveness::limit(Phase phase) const {
+  return phase == Phase::ending_epoch ? options_.epoch_timeout : options_.hung;
+}
+
+bool Liveness::is_late(const Doing& doing, Time now) const {
+  if (doing.phase == Phase::elsewhere) return false;
+  const bool lost = doing.phase == Phase::reducing && doing.lost_link;
+  return now >=
+         doing.since + (lost ? std::min(options_.hung, options_.lost_link) : limit(doing.phase));
 }
 
 std::vector<Verdict> Liveness::check(Time now) {
   std::vector<Verdict> verdicts;
   check_hosts(now, verdicts);
-  bool somebody_busy = false;  // those in a reduction wait for it
-  std::erase_if(workers_, [&](const auto& entry) {
-    const auto& [id, worker] = entry;
-    const bool in_epoch = worker.phase == Phase::ending_epoch;
-    const bool busy = in_epoch || worker.phase == Phase::busy;
-    somebody_busy |= busy;
-    const Duration limit = in_epoch ? options_.epoch_timeout : options_.hung;
-    const bool silent = now >= worker.heard + options_.worker_timeout;
-    const bool hung = busy && now >= worker.phase_since + limit;
-    if (silent)
-      verdicts.push_back(WorkerSilent{id, fmt::format("was silent for {}: its library sent nothing",
-                                                      to_text(now - worker.heard))});
-    else if (hung)
-      verdicts.push_back(
-          WorkerSilent{id, fmt::format("was in {} {}",
-                                       in_epoch ? "on_epoch for longer than --epoch-timeout"
-                                                : "one step for longer than --hung",
-                                       to_text(limit))});
-    return silent || hung;
-  });
-  if (somebody_busy) return verdicts;
-  for (auto& [id, worker] : workers_) {
-    if (worker.phase != Phase::reducing) continue;
-    const bool hung = now >= worker.phase_since + options_.hung;
-    const bool lost = worker.lost_link && now >= worker.phase_since + options_.lost_link;
-    if (!hung && !lost) continue;
-    verdicts.push_back(ReductionStuck{
-        id, worker.generation,
-        lost ? fmt::format("one reduction has waited for {} for what does not arrive",
-                           to_text(now - worker.phase_since))
-             : fmt::format("one reduction took longer than --hung {}", to_text(options_.hung))});
-    worker.phase = Phase::elsewhere;
+  while (!workers_.empty() && now >= workers_.oldest() + options_.worker_timeout) {
+    const WorkerId worker = workers_.silent_longest();
+    verdicts.push_back(
+        WorkerSilent{worker, fmt::format("was silent for {}: its library sent nothing",
+                                         to_text(now - workers_.oldest()))});
+    worker_gone(worker);
   }
+  // Who is busy is waited for by those in a reduction, and nobody else is to blame for that.
+  const bool waited_for = busy_ > 0;
+  for (const WorkerId worker : std::set(hung_)) {
+    const Phase phase = doing_.at(worker).phase;
+    const bool in_epoch = phase == Phase::ending_epoch;
+    verdicts.push_back(WorkerSilent{
+        worker, fmt::format("was in {} for longer than --{} {}", in_epoch ? "on_epoch" : "one step",
+                            in_epoch ? "epoch-timeout" : "hung", to_text(limit(phase)))});
+    worker_gone(worker);
+  }
+  if (!waited_for && !stuck_.empty()) check_stuck(now, verdicts);
   return verdicts;
 }
 
+// One host is silent when others are not; nobody's beats are older than half of the timeout then.
+void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
+  if (hosts_.empty()) return;
+  const bool everybody = now >= hosts_.oldest() + options_.agent_timeout &&
+                         now >= hosts_.newest() + options_.agent_timeout / 2;
+  // The first is back; the others' packets come by the pauses of their own TCP.
+  if (everybody_ && !everybody)
+    hosts_.change([&](Time heard) { return std::max(heard, now - options_.agent_timeout / 2); });
+  if (everybody && !everybody_) verdicts.push_back(EverybodySilent{hosts_.size()});
+  everybody_ = everybody;
+  const Duration patience = everybody ? options_.worker_timeout : options_.agent_timeout;
+  while (!hosts_.empty() && now >= hosts_.oldest() + patience) {
+    const HostId host = hosts_.silent_longest();
+    verdicts.push_back(
+        HostSilent{host, fmt::format("agent silent for {}", to_text(now - hosts_.oldest()))});
+    hosts_.forget(host);
+  }
+}
+
+void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
+  for (const WorkerId worker : std::exchange(stuck_, {})) {
+    Doing& doing = doing_.at(worker);
+    const bool lost = doing.lost_link && now >= doing.since + options_.lost_link;
+    verdicts.push_back(ReductionStuck{
+        worker, doing.generation,
+        lost ? fmt::format("one reduction has waited for {} for what does not arrive",
+                           to_text(now - doing.since))
+             : fmt::format("one reduction took longer than --hung {}", to_text(options_.hung))});
+    doing.phase = Phase::elsewhere;
+  }
+}
+
 Time Liveness::wake_at() const {
-  Time at = never;
-  const Duration patience = everybody_ ? options_.worker_timeout : options_.agent_timeout;
-  for (const auto& [host, heard] : hosts_) at = std::min(at, heard + patience);
   // A hang needs no timer: a worker that hangs goes on sending samples, and each is followed by a
   // check.
-  for (const auto& [id, worker] : workers_)
-    at = std::min(at, worker.heard + options_.worker_timeout);
+  Time at = never;
+  if (!hosts_.empty())
+    at = hosts_.oldest() + (everybody_ ? options_.worker_timeout : options_.agent_timeout);
+  if (!workers_.empty()) at = std::min(at, workers_.oldest() + options_.worker_timeout);
   return at;
 }
 

@@ -11,12 +11,14 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "rendezvous/last_heard.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::rendezvous {
@@ -53,36 +55,47 @@ class Liveness {
  public:
   explicit Liveness(LivenessOptions options) : options_(options) {}
 
-  void host_heard(HostId host, Time now) { hosts_[host] = now; }
-  void host_gone(HostId host) { hosts_.erase(host); }
+  void host_heard(HostId host, Time now) { hosts_.heard(host, now); }
+  void host_gone(HostId host) { hosts_.forget(host); }
   // Any letter. Starts with the first one, so plain programs are never silent.
-  void worker_heard(WorkerId worker, Time now) { workers_[worker].heard = now; }
+  void worker_heard(WorkerId worker, Time now) { workers_.heard(worker, now); }
   void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
-  void worker_gone(WorkerId worker) { workers_.erase(worker); }
+  void worker_gone(WorkerId worker);
 
   // We stood still ourselves: what was not heard in that time says nothing of anybody.
   void stood_still(Duration time, Time now);
 
-  // Each verdict is given once: who is named is forgotten until heard again.
+  // Each verdict is given once: who is named is forgotten until heard again. Costs nothing while
+  // nobody is late.
   std::vector<Verdict> check(Time now);
   Time wake_at() const;
 
  private:
   enum class Phase { elsewhere, busy, reducing, ending_epoch };
-  struct Worker {
-    Time heard{};
+  // What a worker was doing when it last told.
+  struct Doing {
     Phase phase = Phase::elsewhere;
-    Time phase_since{};
+    Time since{};
     bool lost_link = false;
     Generation generation;
+    // The others wait for it.
+    bool busy() const { return phase == Phase::busy || phase == Phase::ending_epoch; }
   };
 
-  LivenessOptions options_;
+  void note(WorkerId worker, const Doing& doing, Time now);
+  void forget_doing(WorkerId worker);
+  bool is_late(const Doing& doing, Time now) const;
+  Duration limit(Phase phase) const;
   void check_hosts(Time now, std::vector<Verdict>& verdicts);
+  void check_stuck(Time now, std::vector<Verdict>& verdicts);
 
-  std::map<HostId, Time> hosts_;
+  LivenessOptions options_;
+  LastHeard<HostId> hosts_;
   bool everybody_ = false;  // is silent, as of the last check
-  std::map<WorkerId, Worker> workers_;
+  LastHeard<WorkerId> workers_;
+  std::map<WorkerId, Doing> doing_;  // of workers that have told
+  int busy_ = 0;                     // of these
+  std::set<WorkerId> hung_, stuck_;  // busy, or in a reduction, for too long, as they last told
 };
 
 }  // namespace elasticrun::rendezvous

@@ -55,8 +55,7 @@ bool Membership::anybody_training() const {
 
 bool Membership::in_forming(WorkerId worker) const {
   return forming_ &&
-         (std::ranges::count(forming_->leavers, worker) > 0 ||
-          std::ranges::count(forming_->world.members, worker, &wire::Member::worker) > 0);
+         (forming_->ranks.contains(worker) || std::ranges::count(forming_->leavers, worker) > 0);
 }
 
 // ---------------------------------------------------------------- local events
@@ -121,6 +120,7 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   forming.world.reason = std::move(reason);
   for (const WorkerId worker : seats.order()) {
     const Peer& peer = peers_.at(worker);
+    forming.ranks.emplace(worker, Rank(static_cast<std::int32_t>(forming.ranks.size())));
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
   mark_holders(forming.world.members);
@@ -133,6 +133,8 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   forming.deadline = now + options_.prepare_timeout;
   forming.report.planned = running_.has_value();
   forming_ = std::move(forming);
+  const auto all = participants();
+  forming_->unprepared = {all.begin(), all.end()};
   outbox_.push_back(PlanWanted{last_, forming_->world.members});
 }
 
@@ -170,22 +172,20 @@ std::vector<WorkerId> Membership::participants() const {
 
 void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
   if (!forming_ || forming_->world.generation != publish.generation) return;
-  const auto& members = forming_->world.members;
-  const auto place = std::ranges::find(members, worker, &wire::Member::worker);
-  if (place == members.end()) return;
-  const Rank rank(static_cast<std::int32_t>(place - members.begin()));
-  if (!forming_->exchange.publish(rank, publish.value)) return;
-  for (const auto& member : members)
+  const auto rank = forming_->ranks.find(worker);
+  if (rank == forming_->ranks.end()) return;
+  if (!forming_->exchange.publish(rank->second, publish.value)) return;
+  for (const auto& member : forming_->world.members)
     send(member.worker, wire::Gathered{publish.generation, forming_->exchange.values()});
 }
 
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
   if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
-  forming_->prepared.insert(worker);
+  forming_->unprepared.erase(worker);
   forming_->report.strangers += prepared.strangers;
   if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all
+  if (!forming_->unprepared.empty()) return;
   const auto all = participants();
-  if (!std::ranges::all_of(all, [&](WorkerId w) { return forming_->prepared.contains(w); })) return;
   forming_->going = true;
   went_ = forming_->world;
   forming_->report.prepare = now - forming_->since;
@@ -324,13 +324,15 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
 // it may be the only source of it.
 void Membership::maybe_release() {
   if (!running_ || aborting_) return;
+  // All are looked at only when the last one that was missing has said it.
+  if (is_member(not_done_) && peers_.at(not_done_).done_call <= released_call_) return;
   const auto members = seats_.order();
   if (members.empty()) return;
   const std::int64_t call = peers_.at(members.front()).done_call;
-  const bool all = call > 0 && std::ranges::all_of(members, [&](WorkerId w) {
-                     return peers_.at(w).done_call == call;
-                   });
-  if (!all) return;
+  const auto other = std::ranges::find_if(
+      members, [&](WorkerId w) { return call == 0 || peers_.at(w).done_call != call; });
+  not_done_ = other == members.end() ? WorkerId() : *other;
+  if (not_done_ != WorkerId()) return;
   if (forming_) {
     // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever
     // will.

@@ -225,7 +225,9 @@ class Membership {
     bool going = false;
     bool committed = false;
     Exchange exchange;
-    std::set<WorkerId> prepared, entered;
+    std::map<WorkerId, Rank> ranks;  // of its members
+    std::set<WorkerId> unprepared;   // members and leavers that are
+    std::set<WorkerId> entered;
     Time since{}, deadline{};
     WorldFormed report;
   };
@@ -331,6 +333,7 @@ class Membership {
   bool closed_by_answer_ = true;    // every world that ever stepped
   bool incomplete_ = false;         // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;  // of train, the newest
+  WorkerId not_done_;               // a member that has not said Done, when it was last asked
   int failed_forms_ = 0;            // in a row, of worlds that formed at once or were entered
   Time failing_since_{};            // the first of them
   Complaints complaints_;           // since the last world began to form

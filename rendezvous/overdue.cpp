@@ -34,7 +34,7 @@ void Membership::preparation_overdue(Time now) {
         std::ranges::stable_partition(silent, [&](WorkerId w) { return !is_member(w); }).begin();
     if (silent.empty())
       for (const WorkerId worker : newcomers_of(*forming_))
-        if (!forming_->prepared.contains(worker)) leave_out(worker, "it " + what);
+        if (forming_->unprepared.contains(worker)) leave_out(worker, "it " + what);
     cancel(silent.empty() ? "a worker " + what
                           : fmt::format("worker {} {}", silent[0].value, what));
     return give_up({silent.begin(), newcomers_end}, what, now);

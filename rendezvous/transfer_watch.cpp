@@ -13,9 +13,9 @@ constexpr double bytes_per_second = 200e6;
 
 void TransferWatch::begin(const std::vector<wire::Member>& members, std::uint64_t state_bytes,
                           Duration patience, const std::vector<WorkerId>& training, Time now) {
+  end();
   began_ = last_sign_ = now;
-  members_.clear();
-  for (const wire::Member& member : members) members_[member.worker];
+  for (const wire::Member& member : members) count(members_[member.worker], 1);
   for (const WorkerId worker : training)
     if (const auto found = members_.find(worker); found != members_.end())
       found->second.trains = true;
@@ -35,21 +35,33 @@ void TransferWatch::sample(WorkerId worker, const wire::Sample& sample, Time now
   member.moving = in_transfer && !member.stuck;
   member.busy = !member.moving && !member.stuck && sample.phase != "idle";
   member.bytes = sample.transfer_bytes;
+  count(before, -1);
+  count(member, 1);
   const bool progress =
       member.busy || before.busy || member.moving != before.moving || member.bytes != before.bytes;
   if (progress) last_sign_ = now;
 }
 
 void TransferWatch::entered(WorkerId worker, Time now) {
-  members_.erase(worker);
+  if (const auto found = members_.find(worker); found != members_.end()) {
+    count(found->second, -1);
+    members_.erase(found);
+  }
   last_sign_ = now;
 }
 
+void TransferWatch::end() {
+  members_.clear();
+  busy_ = waiting_ = 0;
+}
+
+void TransferWatch::count(const Member& member, int by) {
+  busy_ += member.busy ? by : 0;
+  waiting_ += member.waits() ? by : 0;
+}
+
 Time TransferWatch::deadline() const {
-  const auto busy = [](const auto& entry) { return entry.second.busy; };
-  const auto waits = [](const auto& entry) { return entry.second.moving || entry.second.stuck; };
-  if (std::ranges::any_of(members_, busy) || std::ranges::none_of(members_, waits)) return never;
-  return last_sign_ + patience_;
+  return busy_ == 0 && waiting_ > 0 ? last_sign_ + patience_ : never;
 }
 
 std::vector<WorkerId> TransferWatch::stuck() const {

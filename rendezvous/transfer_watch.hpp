@@ -29,7 +29,7 @@ class TransferWatch {
   void sample(WorkerId worker, const wire::Sample& sample, Time now);
   // In the new world, with the state: its part is done.
   void entered(WorkerId worker, Time now);
-  void end() { members_.clear(); }
+  void end();
   // The controller stood still for that time.
   void stood_still(Duration time) { last_sign_ += time; }
 
@@ -45,8 +45,12 @@ class TransferWatch {
     bool moving = false;
     bool stuck = false;  // in an earlier group
     std::uint64_t bytes = 0;
+    bool waits() const { return moving || stuck; }
   };
+  void count(const Member& member, int by);
+
   std::map<WorkerId, Member> members_;  // those that have not entered
+  int busy_ = 0, waiting_ = 0;          // of them
   Duration patience_{};
   Time began_{};
   Time last_sign_{};  // of progress

@@ -10,6 +10,7 @@ void Stragglers::world_changed(Generation generation, const std::vector<WorkerId
   std::map<WorkerId, Member> kept;
   for (const WorkerId worker : members) kept[worker] = members_[worker];
   members_ = std::move(kept);
+  std::erase_if(slow_, [&](const auto& one) { return !members_.contains(one.second); });
   median_ = 0;
   since_median_ = 0;
 }
@@ -46,32 +47,32 @@ void Stragglers::observe(const WorkerSample& sample, Time now) {
   // So many steps at once, as if each had been reported by itself.
   const double old = std::pow(1 - rule_.smoothing, static_cast<double>(sample.steps));
   member.score = (1 - old) * *member.speed / median_ + old * member.score;
+  judge(sample.worker, member, now);
+}
+
+void Stragglers::judge(WorkerId worker, Member& member, Time now) {
   if (!slow(member)) {
+    if (member.slow_since != never) slow_.erase({member.slow_since + rule_.confirm, worker});
     member.slow_since = never;
     member.told = false;
   } else if (member.slow_since == never) {
     member.slow_since = now;
+    slow_.emplace(now + rule_.confirm, worker);
   }
 }
 
 std::vector<Straggler> Stragglers::confirmed(Time now) {
   std::vector<Straggler> found;
-  for (auto& [worker, member] : members_) {
-    if (member.told || member.slow_since == never || now < member.slow_since + rule_.confirm)
-      continue;
+  for (; !slow_.empty() && slow_.begin()->first <= now; slow_.erase(slow_.begin())) {
+    const WorkerId worker = slow_.begin()->second;
+    Member& member = members_.at(worker);
     member.told = true;
     found.push_back({worker, member.score, now - member.slow_since});
   }
   return found;
 }
 
-Time Stragglers::wake_at() const {
-  Time at = never;
-  for (const auto& [worker, member] : members_)
-    if (!member.told && member.slow_since != never)
-      at = std::min(at, member.slow_since + rule_.confirm);
-  return at;
-}
+Time Stragglers::wake_at() const { return slow_.empty() ? never : slow_.begin()->first; }
 
 std::optional<double> Stragglers::score(WorkerId worker) const {
   const auto found = members_.find(worker);

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "autoscaler/samples.hpp"
@@ -64,10 +66,13 @@ class Stragglers {
   static constexpr std::size_t medians_per_round = 16;
   double median_speed() const;
   bool slow(const Member& member) const;
+  void judge(WorkerId worker, Member& member, Time now);
 
   StragglerRule rule_;
   Generation generation_;
   std::map<WorkerId, Member> members_;
+  // Those that are slow and not told yet, by the time at which they will be.
+  std::set<std::pair<Time, WorkerId>> slow_;
   double median_ = 0;             // 0: not all members have been heard
   std::size_t since_median_ = 0;  // reports
 };

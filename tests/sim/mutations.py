@@ -97,10 +97,8 @@ MUTATIONS = [
     Mutation("success means trained", "src/job/core/job_workers.cpp",
              "    if (!clean && !past)\n", "    if (code == 1000)\n"),
     Mutation("every epoch has its end", "rendezvous/membership.cpp",
-             "  const std::int64_t call = peers_.at(members.front()).done_call;\n"
-             "  const bool all = call > 0 && std::ranges::all_of(members",
-             "  const std::int64_t call = peers_.at(members.back()).done_call;\n"
-             "  const bool all = call > 0 && std::ranges::any_of(members"),
+             "[&](WorkerId w) { return call == 0 || peers_.at(w).done_call != call; });\n",
+             "[&](WorkerId w) { return call == 0 && peers_.at(w).done_call != call; });\n"),
     # ---- who pays for whose trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
              "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",
@@ -125,8 +123,8 @@ MUTATIONS = [
     Mutation("nothing is left behind", "launcher/agent/agent_core.cpp",
              "  actions_.emplace_back(KillTree{worker.first});\n", ""),
     Mutation("nothing hangs", "rendezvous/liveness.cpp",
-             "const bool hung = busy && now >= worker.phase_since + limit;",
-             "const bool hung = false;"),
+             "  for (const WorkerId worker : std::set(hung_)) {\n",
+             "  for (const WorkerId worker : std::set<WorkerId>()) {\n"),
     Mutation("no busy waiting", "src/job/core/ending.cpp",
              "  const bool waits = is(Phase::starting) || is(Phase::short_of);\n",
              "  const bool waits = true;\n", seeds=12_000),
