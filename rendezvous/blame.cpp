@@ -82,7 +82,7 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
     const bool has_state = peer.settled || peer.committed > kept;
     if (peer.training && !peer.left) (has_state ? members : newcomers).insert(worker);
   }
-  auto blamed = complaints_.verdict(newcomers, members, only_holder());
+  auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);
   // Nobody is named and nobody died. A world that has stepped goes on without its newcomers; among
   // those who have not, somebody has to go when it fails for ever, and so has the one who says so
   // each time.

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace elasticrun::rendezvous {
 
@@ -17,13 +18,29 @@ void Complaints::add(WorkerId from, const std::vector<wire::Complaint>& complain
     if (++known <= of_one_max) edges_.push_back({from, complaint, late});
 }
 
+void Complaints::next_attempt() {
+  std::set<WorkerId> named;
+  for (const Edge& edge : std::exchange(edges_, {})) {
+    if (edge.complaint.waits) continue;
+    named.insert(edge.from);
+    named.insert(edge.complaint.about);
+  }
+  for (const WorkerId worker : named) ++attempts_[worker];
+}
+
+int Complaints::failed_attempts(WorkerId worker) const {
+  const auto found = attempts_.find(worker);
+  return found == attempts_.end() ? 0 : found->second;
+}
+
 bool Complaints::has_complained(WorkerId worker) const {
   return std::ranges::any_of(
       edges_, [&](const Edge& edge) { return edge.from == worker && !edge.complaint.waits; });
 }
 
 std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
-                                        const std::set<WorkerId>& members, WorkerId needed) const {
+                                        const std::set<WorkerId>& members, WorkerId needed,
+                                        bool somebody_died) const {
   const auto present = [&](WorkerId w) { return newcomers.contains(w) || members.contains(w); };
   std::vector<Edge> open, waiting;
   for (const Edge& edge : edges_) {
@@ -31,6 +48,8 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
     if (!present(edge.from) || !present(about)) continue;
     // Who hangs up because of trouble of its own, or because it was told to, is no trouble itself.
     if (hung_up && (edge.late || has_complained(about))) continue;
+    // They may all have waited for one that has died meanwhile.
+    if (waits && somebody_died) continue;
     (waits ? waiting : open).push_back(edge);
   }
   // That one waited for another says something only where nobody knows more, and only of the last
@@ -54,12 +73,15 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
       return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about ||
                                   troubled.at(worker).size() > 1);
     };
-    std::optional<std::tuple<bool, std::size_t, WorkerId>> worst;
+    // Who was named in earlier attempts, too, rather than the other end, which was not.
+    using Trouble = std::tuple<bool, std::size_t, int, WorkerId>;
+    std::optional<Trouble> worst;
     for (const Edge& edge : open)
       for (const WorkerId worker : {edge.from, edge.complaint.about})
         if (may_be_blamed(worker, edge))
-          worst = std::max(worst, std::optional(std::tuple(newcomers.contains(worker),
-                                                           troubled.at(worker).size(), worker)));
+          worst = std::max(
+              worst, std::optional(Trouble(newcomers.contains(worker), troubled.at(worker).size(),
+                                           failed_attempts(worker), worker)));
     // What is left is about the one who is needed: then it is the other end that has to go.
     const WorkerId guilty = worst ? std::get<WorkerId>(*worst) : open.front().from;
     if (guilty == needed) break;

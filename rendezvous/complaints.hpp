@@ -11,6 +11,7 @@
 // worker at a time is what happens. Pure.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,11 +30,17 @@ class Complaints {
  public:
   // `late`: when all had been told already to give the group up.
   void add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late = false);
-  void clear() { edges_.clear(); }
+  // The next attempt to form a world begins; the complaints of this one are over, but not who was
+  // named in them.
+  void next_attempt();
+  // A world has stepped.
+  void forget() { attempts_.clear(); }
 
   // Among those who are still there. `needed` is never blamed: nobody else holds the state.
+  // `somebody_died`: in this attempt.
   std::vector<Blamed> verdict(const std::set<WorkerId>& newcomers,
-                              const std::set<WorkerId>& members, WorkerId needed = {}) const;
+                              const std::set<WorkerId>& members, WorkerId needed = {},
+                              bool somebody_died = false) const;
 
  private:
   struct Edge {
@@ -42,11 +49,13 @@ class Complaints {
     bool late = false;
   };
   bool has_complained(WorkerId worker) const;
+  int failed_attempts(WorkerId worker) const;
 
   // More of one worker say nothing new, and what comes from the network has a limit.
   static constexpr std::size_t of_one_max = 16;
 
-  std::vector<Edge> edges_;  // in the order in which they came
+  std::vector<Edge> edges_;           // in the order in which they came
+  std::map<WorkerId, int> attempts_;  // earlier ones, in which somebody named it, or it somebody
 };
 
 }  // namespace elasticrun::rendezvous

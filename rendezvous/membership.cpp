@@ -114,7 +114,7 @@ void Membership::on(const StoodStill& stood, Time) {
 void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
                       std::string reason, Time now) {
   last_ = last_.next();
-  complaints_.clear();
+  complaints_.next_attempt();
   Forming forming;
   forming.world.generation = last_;
   forming.world.reason = std::move(reason);
@@ -281,6 +281,7 @@ void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
 void Membership::first_commit(Step step) {
   running_->committed = true;
   failed_forms_ = 0;
+  complaints_.forget();
   for (const auto& member : running_->world.members)
     if (const auto peer = peers_.find(member.worker); peer != peers_.end())
       peer->second.settled = true;

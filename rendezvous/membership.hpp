@@ -182,6 +182,8 @@ class Membership {
   // Nothing is being prepared, entered or torn down: a change would be taken up.
   bool quiet() const { return !forming_ && !aborting_; }
   bool running() const { return running_ && !forming_ && !aborting_; }
+  // A world is being torn down: who hangs up was told to.
+  bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
   // In rank order: the running world, or who waits for one with its state.
   std::vector<WorkerId> members() const { return seats_.order(); }

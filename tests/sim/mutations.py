@@ -108,7 +108,7 @@ MUTATIONS = [
              "    if (newcomers.contains(one.worker)) continue;\n"
              "    if (newcomers.contains(one.worker)) {\n", few=True),
     Mutation("nobody is killed for another's fault", "rendezvous/blame.cpp",
-             "  auto blamed = complaints_.verdict(newcomers, members, only_holder());\n",
+             "  auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);\n",
              "  std::vector<Blamed> blamed;\n"
              "  if (aborted.messenger != WorkerId()) blamed.push_back({aborted.messenger, \"it\"});\n"),
     # ---- the end

@@ -56,6 +56,7 @@ void Job::hear(WorkerId, const wire::PrepareFailed& failed, Time now) {
 
 // Who says that a peer has hung up may be the first to know that its host is dead.
 void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
+  if (membership_.aborting()) return;
   for (const wire::Complaint& complaint : complaints)
     if (const Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);

@@ -101,6 +101,30 @@ TEST_CASE("who alone holds the state is not blamed") {
   CHECK(verdict("11>2", 2) == "11");
 }
 
+TEST_CASE("of two newcomers the one that was named in attempts before has to go") {
+  const auto told = [](Complaints& to, std::uint32_t from, std::uint32_t about) {
+    to.add(WorkerId(from), {{.about = WorkerId(about), .hung_up = true, .reason = "why"}});
+  };
+  Complaints all;
+  told(all, 12, 11);
+  CHECK(names(all.verdict(set({11, 12}), set({1}))) == "12");
+  all.next_attempt();
+  told(all, 13, 11);
+  CHECK(names(all.verdict(set({11, 13}), set({1}))) == "11");
+  all.next_attempt();
+  all.forget();
+  told(all, 14, 11);
+  CHECK(names(all.verdict(set({11, 14}), set({1}))) == "14");
+}
+
+TEST_CASE("who was waited for is not to blame where somebody has died") {
+  const auto verdict = [](const char* text) {
+    return names(complaints(text).verdict(set({11}), set({1, 2, 3, 4}), {}, true));
+  };
+  CHECK(verdict("1>2w 2>3w 3>4w") == "");
+  CHECK(verdict("1>2w 3>11") == "11");
+}
+
 TEST_CASE("the reason names the link") {
   const auto blamed = complaints("1>11 11>1").verdict(set({11}), set({1}));
   REQUIRE(blamed.size() == 1);
