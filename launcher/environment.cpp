@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "base/check.hpp"
 #include "launcher/gpus.hpp"
 
 namespace elasticrun::launcher {
@@ -90,29 +88,6 @@ std::vector<std::string> to_entries(const Variables& variables) {
   return entries;
 }
 
-// Where a worker stands in its world, as torchrun counts it.
-struct Place {
-  int local_rank = 0;
-  int local_size = 0;
-  int group_rank = 0;  // hosts in the order of their first rank
-  int groups = 0;
-};
-
-Place place_of(std::span<const Slot> world, const Slot& self) {
-  Place place;
-  std::set<HostId> hosts;
-  for (const Slot& other : world) {
-    const bool first_of_host = hosts.insert(other.host).second;
-    if (other.host == self.host) {
-      ++place.local_size;
-      place.local_rank += other.slot < self.slot ? 1 : 0;
-      if (first_of_host) place.group_rank = static_cast<int>(hosts.size()) - 1;
-    }
-  }
-  place.groups = static_cast<int>(hosts.size());
-  return place;
-}
-
 }  // namespace
 
 std::span<const DeniedVariable> denied_on_other_machines() { return host_specific; }
@@ -166,42 +141,37 @@ std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts
   return to_entries(all);
 }
 
-std::vector<std::string> worker_environment(std::span<const Slot> world, Rank rank,
-                                            const JobFacts& facts,
+std::vector<std::string> worker_environment(const Place& place, const JobFacts& facts,
                                             std::span<const std::string> passed) {
-  ER_CHECK(rank.value >= 0 && static_cast<std::size_t>(rank.value) < world.size());
-  const Slot& self = world[static_cast<std::size_t>(rank.value)];
-  const Place place = place_of(world, self);
   Variables all = to_map(passed);
   // Without it each of several workers would start a thread per core and they would starve each
   // other; torchrun does the same.
-  if (place.local_size > 1) all.emplace("OMP_NUM_THREADS", "1");
+  if (place.local_size() > 1) all.emplace("OMP_NUM_THREADS", "1");
   const auto set = [&](const char* name, const auto& value) {
     all[name] = fmt::format("{}", value);
   };
-  set("RANK", rank.value);
-  set("LOCAL_RANK", place.local_rank);
-  set("WORLD_SIZE", world.size());
-  set("LOCAL_WORLD_SIZE", place.local_size);
+  set("RANK", place.rank.value);
+  set("LOCAL_RANK", place.local_rank());
+  set("WORLD_SIZE", place.size);
+  set("LOCAL_WORLD_SIZE", place.local_size());
   set("GROUP_RANK", place.group_rank);
   set("GROUP_WORLD_SIZE", place.groups);
-  set("ROLE_RANK", rank.value);
-  set("ROLE_WORLD_SIZE", world.size());
+  set("ROLE_RANK", place.rank.value);
+  set("ROLE_WORLD_SIZE", place.size);
   set("MASTER_ADDR", facts.master_address);
   set("MASTER_PORT", facts.master_port);
   set("TORCHELASTIC_RUN_ID", facts.job_id);
   set("TORCHELASTIC_RESTART_COUNT", facts.restart_count);
   set("TORCHELASTIC_MAX_RESTARTS", facts.max_restarts);
   set("ELASTICRUN_JOB_ID", facts.job_id);
-  set("ELASTICRUN_HOST", self.host_name);
-  set("ELASTICRUN_SLOT", self.slot);
+  set("ELASTICRUN_HOST", facts.host_name);
+  set("ELASTICRUN_SLOT", place.slot);
   set("ELASTICRUN_GENERATION", facts.generation.value);
   if (!facts.backend.empty()) set("ELASTICRUN_BACKEND", facts.backend);
   if (facts.max_batch > 0) set("ELASTICRUN_MAX_BATCH", facts.max_batch);
-  if (const auto visible = visible_gpus(world, self, facts.gpus, facts.one_gpu_visible))
+  if (const auto visible = visible_gpus(place, facts.gpus, facts.one_gpu_visible))
     set("CUDA_VISIBLE_DEVICES", *visible);
-  if (const std::string own = visible_gpus(world, self, facts.gpus, true).value_or("");
-      !own.empty())
+  if (const std::string own = visible_gpus(place, facts.gpus, true).value_or(""); !own.empty())
     set("ELASTICRUN_GPU", own);
   return to_entries(all);
 }

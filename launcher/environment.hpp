@@ -14,7 +14,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/place.hpp"
 
 namespace elasticrun::launcher {
 
@@ -60,6 +60,7 @@ std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts
 // What a worker is told of its job.
 struct JobFacts {
   std::string job_id;
+  std::string host_name;  // of the worker
   std::string master_address;
   int master_port = 0;
   int restart_count = 0;  // of a plain program
@@ -71,10 +72,8 @@ struct JobFacts {
   std::string backend = {};  // of the data plane
 };
 
-// The complete environment of the worker with this rank in `world` (slots in rank order): `passed`,
-// and ours over it.
-std::vector<std::string> worker_environment(std::span<const Slot> world, Rank rank,
-                                            const JobFacts& facts,
+// The complete environment of the worker in that place: `passed`, and ours over it.
+std::vector<std::string> worker_environment(const Place& place, const JobFacts& facts,
                                             std::span<const std::string> passed);
 
 }  // namespace elasticrun::launcher

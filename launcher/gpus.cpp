@@ -93,23 +93,21 @@ std::vector<Gpu> find_gpus(const std::vector<std::string>& device_names,
   return listed;
 }
 
-std::optional<std::string> visible_gpus(std::span<const Slot> world, const Slot& self,
-                                        std::span<const std::string> gpus, bool own_alone) {
+std::optional<std::string> visible_gpus(const Place& place, std::span<const std::string> gpus,
+                                        bool own_alone) {
   if (gpus.empty()) return std::nullopt;
   const auto name = [&](std::int32_t slot) {
     return slot < std::ssize(gpus) ? gpus[static_cast<std::size_t>(slot)] : std::string();
   };
-  if (own_alone) return name(self.slot);
-  std::set<std::int32_t> used;
-  for (const Slot& slot : world)
-    if (slot.host == self.host) used.insert(slot.slot);
+  if (own_alone) return name(place.slot);
+  const std::vector<std::int32_t>& used = *place.host_slots;
   std::vector<std::string> list;
   const auto add = [&](std::int32_t slot) {
     if (!name(slot).empty()) list.push_back(name(slot));
   };
   for (const std::int32_t slot : used) add(slot);
   for (std::int32_t slot = 0; slot < std::ssize(gpus); ++slot)
-    if (!used.contains(slot)) add(slot);
+    if (!std::ranges::binary_search(used, slot)) add(slot);
   return fmt::format("{}", fmt::join(list, ","));
 }
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/plan.hpp"
+#include "launcher/place.hpp"
 
 namespace elasticrun::launcher {
 
@@ -33,10 +33,10 @@ std::vector<Gpu> find_gpus(const std::vector<std::string>& device_names,
                            const std::vector<std::string>& informations, const char* visible);
 
 // CUDA_VISIBLE_DEVICES of a worker whose host has these GPUs: their names by slot, an empty one
-// has been lost. First come those of the host's slots in `world`, ordered by slot, so that
-// LOCAL_RANK indexes them; then the others. `own_alone`: none but the worker's own. Nothing where
+// has been lost. First come those of the world's slots there, in their order, so that LOCAL_RANK
+// indexes them; then the others. `own_alone`: none but the worker's own. Nothing where
 // the host has no GPUs: then the variable stays as it is.
-std::optional<std::string> visible_gpus(std::span<const Slot> world, const Slot& self,
-                                        std::span<const std::string> gpus, bool own_alone);
+std::optional<std::string> visible_gpus(const Place& place, std::span<const std::string> gpus,
+                                        bool own_alone);
 
 }  // namespace elasticrun::launcher

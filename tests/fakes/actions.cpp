@@ -93,7 +93,7 @@ struct JobWriter {
   }
   std::string operator()(const job::StartWorker& a) const {
     return fmt::format("host {}: start {} slot {} rank {} of {}", a.slot.host.value, a.worker.value,
-                       a.slot.index, a.rank.value, a.world.size());
+                       a.slot.index, a.place.rank.value, a.place.size);
   }
   std::string operator()(const job::Order& a) const {
     return fmt::format("host {}: {}", a.host.value, to_text(a.order));

@@ -13,6 +13,7 @@
 #include "job/core/source_notes.hpp"
 #include "job/report/event.hpp"
 #include "job/report/sink.hpp"
+#include "launcher/place.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job {
@@ -87,14 +88,13 @@ struct StartAgent {
 struct KillAgent {
   HostId host;
 };
-// A new worker, in this slot. It has this rank in a world of these slots, in rank order, which is
-// the one that there will be if all goes well; the driver makes the environment from that.
+// A new worker, in this slot, with this place in the world that there will be if all goes well; the
+// driver makes the environment from that.
 struct StartWorker {
   WorkerId worker;
   SlotId slot;
-  Rank rank;
+  launcher::Place place;
   Generation generation;  // the newest there is
-  std::vector<SlotId> world;
 };
 struct Order {
   HostId host;

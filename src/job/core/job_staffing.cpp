@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "job/core/job.hpp"
@@ -12,6 +13,22 @@
 #include "launcher/name_ranges.hpp"
 
 namespace elasticrun::job {
+namespace {
+
+// In a world of these slots, in rank order.
+std::map<SlotId, launcher::Place> places_in(const std::vector<SlotId>& order) {
+  std::vector<launcher::Slot> world;
+  for (const SlotId slot : order) world.push_back({slot.host, {}, slot.index});
+  std::map<SlotId, launcher::Place> places;
+  if (world.empty()) return places;
+  for (launcher::Place& place : launcher::places_of(world)) {
+    const SlotId slot = order[static_cast<std::size_t>(place.rank.value)];
+    places.emplace(slot, std::move(place));
+  }
+  return places;
+}
+
+}  // namespace
 
 void Job::staff(Time now) {
   staff_at_ = never;
@@ -123,17 +140,22 @@ void Job::ask_for_hosts(const std::vector<SlotId>& wanted) {
 }
 
 void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
-  for (const SlotId slot : wanted) {
-    if (workers_.in(slot) || !startable(slot) || !hosts_.up(slot.host)) continue;
+  std::vector<SlotId> missing;
+  for (const SlotId slot : wanted)
+    if (!workers_.in(slot) && startable(slot) && hosts_.up(slot.host)) missing.push_back(slot);
+  if (missing.empty()) return;
+  // Hosts come up in any order; the ranks of the first workers follow the host file's.
+  std::map<SlotId, launcher::Place> places = places_in(wanted);
+  for (auto& [slot, place] : places_in(first_.order()))
+    if (first_.awaits(slot)) places[slot] = place;
+  for (const SlotId slot : missing) {
     const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
-    // Hosts come up in any order; the ranks of the first workers follow the host file's.
-    const auto& world = first_.awaits(slot) ? first_.order() : wanted;
     first_.started(slot);
-    const Rank rank(static_cast<std::int32_t>(std::ranges::find(world, slot) - world.begin()));
-    out_.add(StartWorker{id, slot, rank, membership_.generation(), world});
+    const launcher::Place& place = places.at(slot);
+    out_.add(StartWorker{id, slot, place, membership_.generation()});
     if (!membership_.ever_formed()) {
-      workers_.set_rank(id, rank.value);
-      out_.add(Ranked{id, rank.value});
+      workers_.set_rank(id, place.rank.value);
+      out_.add(Ranked{id, place.rank.value});
     }
     tell(rendezvous::WorkerUp{id, slot.host, slot.index}, now);
   }

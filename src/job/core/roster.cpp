@@ -155,14 +155,12 @@ std::string Roster::type(HostId host) const {
   return found == met_.end() ? "" : found->second.type;
 }
 
-Roster::Meeting Roster::meeting_of(const std::vector<launcher::Slot>& world) const {
-  const auto found = meetings_.find(world.front().host);
+Roster::Meeting Roster::meeting_on(HostId host, bool alone) const {
+  const auto found = meetings_.find(host);
   Meeting meeting = found == meetings_.end() ? Meeting{} : found->second;
-  const bool one_host = std::ranges::all_of(
-      world, [&](const launcher::Slot& slot) { return slot.host == world.front().host; });
-  const auto host = met_.find(world.front().host);
-  if (host != met_.end() && !host->second.address.empty()) meeting.address = host->second.address;
-  if (one_host || meeting.address.empty()) meeting.address = "127.0.0.1";
+  const auto met = met_.find(host);
+  if (met != met_.end() && !met->second.address.empty()) meeting.address = met->second.address;
+  if (alone || meeting.address.empty()) meeting.address = "127.0.0.1";
   return meeting;
 }
 

@@ -57,12 +57,13 @@ class Roster {
   std::string name(HostId host) const;
   std::string type(HostId host) const;  // empty: not said
 
-  // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0 of this world.
+  // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0, which is on that host;
+  // `alone`: all others are, too.
   struct Meeting {
     std::string address;
     int port = 0;
   };
-  Meeting meeting_of(const std::vector<launcher::Slot>& world) const;
+  Meeting meeting_on(HostId host, bool alone) const;
 
  private:
   Result<HostId> number_for_newcomer(const wire::Hello& hello);

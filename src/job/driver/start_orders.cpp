@@ -24,23 +24,19 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
 
 wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& roster,
                                      bool here) const {
-  std::vector<launcher::Slot> world;
-  for (const SlotId slot : start.world) world.push_back({slot.host, {}, slot.index});
-  launcher::Slot& own = world[static_cast<std::size_t>(start.rank.value)];
-  own.host_name = roster.name(own.host);
-  launcher::JobFacts facts{.job_id = job_id_};
-  const auto [address, port] = roster.meeting_of(world);
+  const HostId host = start.slot.host;
+  launcher::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};
+  const auto [address, port] = roster.meeting_on(start.place.first_host, start.place.groups == 1);
   facts.master_address = address;
   facts.master_port = port;
   facts.max_restarts = spec_->max_restarts.value_or(0);
   facts.generation = start.generation;
   facts.max_batch = spec_->batch.max_batch;
   facts.backend = spec_->backend;
-  if (!names(spec_->environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster.gpus(own.host);
+  if (!names(spec_->environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster.gpus(host);
   facts.one_gpu_visible = spec_->one_gpu_visible;
-  return {start.worker, own.slot, spec_->argv,
-          launcher::worker_environment(world, start.rank, facts,
-                                       here ? passed_here_ : passed_elsewhere_),
+  return {start.worker, start.slot.index, spec_->argv,
+          launcher::worker_environment(start.place, facts, here ? passed_here_ : passed_elsewhere_),
           spec_->cwd};
 }
 

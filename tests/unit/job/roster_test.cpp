@@ -76,14 +76,13 @@ TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own ho
   there.address = "10.0.0.7";
   there.free_port = 4711;
   roster.up(HostId(0), there);
-  const launcher::Slot a{HostId(0), "a", 0}, b{HostId(1), "b", 0};
-  CHECK(roster.meeting_of({a}).address == "127.0.0.1");
-  CHECK(roster.meeting_of({a, b}).address == "10.0.0.7");
-  CHECK(roster.meeting_of({a, b}).port == 4711);
+  CHECK(roster.meeting_on(HostId(0), true).address == "127.0.0.1");
+  CHECK(roster.meeting_on(HostId(0), false).address == "10.0.0.7");
+  CHECK(roster.meeting_on(HostId(0), false).port == 4711);
   launcher::Host named = host("a", 1);
   named.address = "10.9.9.9";
   roster.give({named, host("b", 1)});
-  CHECK(roster.meeting_of({a, b}).address == "10.9.9.9");
+  CHECK(roster.meeting_on(HostId(0), false).address == "10.9.9.9");
 }
 
 namespace {

@@ -14,8 +14,13 @@ namespace {
 
 const std::vector<Slot> world{{HostId(0), "a", 0}, {HostId(0), "a", 1}, {HostId(7), "b", 0}};
 
+Place place(int rank, const std::vector<Slot>& slots = world) {
+  return places_of(slots)[static_cast<std::size_t>(rank)];
+}
+
 JobFacts facts() {
   return {.job_id = "j1",
+          .host_name = "a",
           .master_address = "10.0.0.1",
           .master_port = 29400,
           .restart_count = 1,
@@ -48,13 +53,13 @@ TEST_CASE("what the agent of the host adds") {
 
 TEST_CASE("the data plane is told when it is said") {
   JobFacts said = facts();
-  CHECK(names(worker_environment(world, Rank(0), said, {})).find("BACKEND") == std::string::npos);
+  CHECK(names(worker_environment(place(0), said, {})).find("BACKEND") == std::string::npos);
   said.backend = "nccl";
-  CHECK(has(worker_environment(world, Rank(0), said, {}), "ELASTICRUN_BACKEND=nccl"));
+  CHECK(has(worker_environment(place(0), said, {}), "ELASTICRUN_BACKEND=nccl"));
 }
 
 TEST_CASE("the whole environment of one worker") {
-  CHECK(worker_environment(world, Rank(1), facts(), Entries{"PATH=/bin", "RANK=9"}) ==
+  CHECK(worker_environment(place(1), facts(), Entries{"PATH=/bin", "RANK=9"}) ==
         Entries{"ELASTICRUN_GENERATION=5",
                 "ELASTICRUN_HOST=a",
                 "ELASTICRUN_JOB_ID=j1",
@@ -97,29 +102,29 @@ TEST_CASE("places in a world") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.rank);
-    const auto env = worker_environment(world, Rank(row.rank), facts(), {});
+    const auto env = worker_environment(place(row.rank), facts(), {});
     CHECK(has(env, row.local_rank));
     CHECK(has(env, row.local_size));
     CHECK(has(env, row.group));
   }
   // Ranks that do not follow the slots, as after a replacement: local ranks still follow them.
   const std::vector<Slot> mixed{{HostId(0), "a", 1}, {HostId(1), "b", 0}, {HostId(0), "a", 0}};
-  CHECK(has(worker_environment(mixed, Rank(0), facts(), {}), "LOCAL_RANK=1"));
-  CHECK(has(worker_environment(mixed, Rank(2), facts(), {}), "LOCAL_RANK=0"));
-  CHECK(has(worker_environment(mixed, Rank(2), facts(), {}), "GROUP_RANK=0"));
+  CHECK(has(worker_environment(place(0, mixed), facts(), {}), "LOCAL_RANK=1"));
+  CHECK(has(worker_environment(place(2, mixed), facts(), {}), "LOCAL_RANK=0"));
+  CHECK(has(worker_environment(place(2, mixed), facts(), {}), "GROUP_RANK=0"));
 }
 
 TEST_CASE("threads are limited only where workers share a host and nobody said otherwise") {
-  CHECK(has(worker_environment(world, Rank(0), facts(), {}), "OMP_NUM_THREADS=1"));
-  CHECK(has(worker_environment(world, Rank(0), facts(), Entries{"OMP_NUM_THREADS=8"}),
+  CHECK(has(worker_environment(place(0), facts(), {}), "OMP_NUM_THREADS=1"));
+  CHECK(has(worker_environment(place(0), facts(), Entries{"OMP_NUM_THREADS=8"}),
             "OMP_NUM_THREADS=8"));
-  CHECK(names(worker_environment(world, Rank(2), facts(), {})).find("OMP") == std::string::npos);
+  CHECK(names(worker_environment(place(2), facts(), {})).find("OMP") == std::string::npos);
 }
 
 TEST_CASE("no largest batch, no variable") {
   JobFacts none = facts();
   none.max_batch = 0;
-  CHECK(names(worker_environment(world, Rank(0), none, {})).find("MAX_BATCH") == std::string::npos);
+  CHECK(names(worker_environment(place(0), none, {})).find("MAX_BATCH") == std::string::npos);
 }
 
 TEST_CASE("what of the caller's environment goes along") {
@@ -177,19 +182,19 @@ TEST_CASE("every denied name has a reason") {
 TEST_CASE("visible GPUs are those of the host, unless the caller names them with -x") {
   const Entries passed{"CUDA_VISIBLE_DEVICES=7"};
   JobFacts told = facts();
-  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=7"));
-  CHECK(names(worker_environment(world, Rank(0), told, {})).find("GPU") == std::string::npos);
+  CHECK(has(worker_environment(place(0), told, passed), "CUDA_VISIBLE_DEVICES=7"));
+  CHECK(names(worker_environment(place(0), told, {})).find("GPU") == std::string::npos);
   told.gpus = {"GPU-a"};
-  CHECK(has(worker_environment(world, Rank(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a"));
-  CHECK(has(worker_environment(world, Rank(0), told, passed), "ELASTICRUN_GPU=GPU-a"));
+  CHECK(has(worker_environment(place(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a"));
+  CHECK(has(worker_environment(place(0), told, passed), "ELASTICRUN_GPU=GPU-a"));
   // The slot of rank 1 is no GPU.
-  const Entries without = worker_environment(world, Rank(1), told, {});
+  const Entries without = worker_environment(place(1), told, {});
   CHECK(has(without, "CUDA_VISIBLE_DEVICES=GPU-a"));
   CHECK(names(without).find("ELASTICRUN_GPU") == std::string::npos);
   told.one_gpu_visible = true;
-  CHECK(has(worker_environment(world, Rank(1), told, {}), "CUDA_VISIBLE_DEVICES="));
+  CHECK(has(worker_environment(place(1), told, {}), "CUDA_VISIBLE_DEVICES="));
   told.gpus = {"GPU-a", "GPU-b"};
-  CHECK(has(worker_environment(world, Rank(1), told, {}), "CUDA_VISIBLE_DEVICES=GPU-b"));
+  CHECK(has(worker_environment(place(1), told, {}), "CUDA_VISIBLE_DEVICES=GPU-b"));
   EnvironmentRules rules;
   rules.extra = {"CUDA=1", "CUDA_VISIBLE_DEVICES=2,3"};
   CHECK(names(rules, "CUDA_VISIBLE_DEVICES"));

@@ -109,8 +109,9 @@ TEST_CASE("a worker sees the GPUs of its world's slots, then the others") {
   };
   for (const Case& one : cases) {
     CAPTURE(one.out);
-    const Slot& self = one.world[static_cast<std::size_t>(one.self)];
-    const auto list = visible_gpus(one.world, self, one.gpus, one.own_alone);
+    const auto places = places_of(one.world);
+    const auto list =
+        visible_gpus(places[static_cast<std::size_t>(one.self)], one.gpus, one.own_alone);
     CHECK(list.has_value() == (one.out != nullptr));
     if (list && one.out) CHECK(*list == one.out);
   }
