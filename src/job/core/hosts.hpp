@@ -6,31 +6,35 @@
 
 #include <array>
 #include <map>
-#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "job/core/state_table.hpp"
 
 namespace elasticrun::job {
 
-enum class HostState {
-  absent,  // nothing was asked of it
-  asked,   // its agent is being started
-  up,
-  failed,  // its agent has gone, or could not be started
-  retried,
+enum class HostState { absent, asked, up, failed, retried };
+
+inline constexpr std::array host_states{
+    Named<HostState>{HostState::absent, "absent", "nothing was asked of it"},
+    Named<HostState>{HostState::asked, "asked", "its agent is being started"},
+    Named<HostState>{HostState::up, "up", "its agent is there"},
+    Named<HostState>{HostState::failed, "failed", "its agent has gone, or could not be started"},
+    Named<HostState>{HostState::retried, "retried",
+                     "its agent is being started again, and nobody waits for it"},
 };
 
 enum class HostTurn { asked, came, went };
 
-struct HostTransition {
-  HostState from;
-  HostTurn turn;
-  HostState to;
+inline constexpr std::array host_turns{
+    Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
+    Named<HostTurn>{HostTurn::came, "its agent came"},
+    Named<HostTurn>{HostTurn::went, "its agent went"},
 };
 
-// What is not in the table does not change the state.
+using HostTransition = Transition<HostState, HostTurn>;
+
 inline constexpr std::array host_transitions{
     HostTransition{HostState::absent, HostTurn::asked, HostState::asked},
     HostTransition{HostState::absent, HostTurn::came, HostState::up},  // by itself
@@ -42,19 +46,6 @@ inline constexpr std::array host_transitions{
     HostTransition{HostState::retried, HostTurn::came, HostState::up},
     HostTransition{HostState::retried, HostTurn::went, HostState::failed},
 };
-
-constexpr HostState next(HostState from, HostTurn turn) {
-  for (const auto& t : host_transitions)
-    if (t.from == from && t.turn == turn) return t.to;
-  return from;
-}
-
-using elasticrun::to_text;
-
-constexpr std::string_view to_text(HostState state) {
-  constexpr std::array names{"absent", "asked", "up", "failed", "retried"};
-  return names[static_cast<std::size_t>(state)];
-}
 
 class Hosts {
  public:
@@ -89,7 +80,7 @@ class Hosts {
   void turn(HostId host, HostTurn turn);
 
   std::map<HostId, Row> rows_;
-  std::array<int, 5> counts_{};
+  std::array<int, host_states.size()> counts_{};
 };
 
 }  // namespace elasticrun::job

@@ -22,7 +22,7 @@ void Workers::enter(Worker& worker, WorkerState state) {
 
 void Workers::turn(WorkerId id, WorkerTurn turn) {
   const auto row = rows_.find(id);
-  if (row != rows_.end()) enter(row->second, next(row->second.state, turn));
+  if (row != rows_.end()) enter(row->second, next_in(worker_transitions, row->second.state, turn));
 }
 
 void Workers::ready(WorkerId id, Time now) {

@@ -10,35 +10,43 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/core/slot.hpp"
+#include "job/core/state_table.hpp"
 
 namespace elasticrun::job {
 
-enum class WorkerState {
-  ordered,   // the order to start it has gone out
-  running,   // its process exists
-  ready,     // in train, or was
-  leaving,   // out of the world, by decision or by itself; it may end by itself
-  stopping,  // told to end
-  fenced,    // given up and killed
-  gone,
+enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, gone };
+
+inline constexpr std::array worker_states{
+    Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
+    Named<WorkerState>{WorkerState::running, "running", "its process exists"},
+    Named<WorkerState>{WorkerState::ready, "ready",
+                       "it is in train, or was; with a rank, a member"},
+    Named<WorkerState>{WorkerState::leaving, "leaving",
+                       "out of the world, by decision or by itself; it may end by itself"},
+    Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
+    Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
+    Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
 };
 
 enum class WorkerTurn { started, joined, dismissed, stopped, given_up, ended };
 
-struct WorkerTransition {
-  WorkerState from;
-  WorkerTurn turn;
-  WorkerState to;
+inline constexpr std::array worker_turns{
+    Named<WorkerTurn>{WorkerTurn::started, "its process started"},
+    Named<WorkerTurn>{WorkerTurn::joined, "it is ready to train"},
+    Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
+    Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
+    Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
+    Named<WorkerTurn>{WorkerTurn::ended, "its process ended"},
 };
 
-// What is not in the table does not change the state.
+using WorkerTransition = Transition<WorkerState, WorkerTurn>;
+
 inline constexpr std::array worker_transitions{
     WorkerTransition{WorkerState::ordered, WorkerTurn::started, WorkerState::running},
     WorkerTransition{WorkerState::ordered, WorkerTurn::joined, WorkerState::ready},
@@ -61,20 +69,6 @@ inline constexpr std::array worker_transitions{
     WorkerTransition{WorkerState::stopping, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::fenced, WorkerTurn::ended, WorkerState::gone},
 };
-
-constexpr WorkerState next(WorkerState from, WorkerTurn turn) {
-  for (const auto& t : worker_transitions)
-    if (t.from == from && t.turn == turn) return t.to;
-  return from;
-}
-
-using elasticrun::to_text;
-
-constexpr std::string_view to_text(WorkerState state) {
-  constexpr std::array names{"ordered",  "running", "ready", "leaving",
-                             "stopping", "fenced",  "gone"};
-  return names[static_cast<std::size_t>(state)];
-}
 
 struct Worker {
   SlotId slot;
@@ -140,7 +134,7 @@ class Workers {
   std::map<SlotId, WorkerId> by_slot_;
   std::map<HostId, std::set<WorkerId>> by_host_;
   std::set<std::pair<Time, WorkerId>> deadlines_;
-  std::array<int, 7> counts_{};
+  std::array<int, worker_states.size()> counts_{};
   std::map<WorkerId, HostId> stuck_;
   WorkerId last_;
 };

@@ -208,8 +208,9 @@ TEST_CASE("flags of elasticctl") {
 }
 
 TEST_CASE("pages fit a terminal, and name pages that exist") {
-  for (const char* name : {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5",
-                           "elasticrun-worker.3", "elasticctl.1", "elasticrun-policies.7"}) {
+  for (const char* name :
+       {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
+        "elasticctl.1", "elasticrun-policies.7", "elasticrun-states.7"}) {
     CAPTURE(name);
     const std::string page = text_of(fmt::format("man/{}", name));
     const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");

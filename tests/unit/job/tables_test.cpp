@@ -19,13 +19,13 @@ constexpr Phase all_phases[] = {Phase::starting, Phase::training, Phase::reformi
 
 TEST_CASE("the table of transitions has one answer for each question") {
   std::set<std::pair<Phase, Happening>> seen;
-  for (const Transition& t : transitions) CHECK(seen.emplace(t.from, t.happening).second);
+  for (const PhaseTransition& t : phase_transitions) CHECK(seen.emplace(t.from, t.turn).second);
 }
 
 TEST_CASE("every phase can be reached, and every phase ends when it is told to stop") {
   std::set<Phase> reached{Phase::starting};
   for (std::size_t round = 0; round < std::size(all_phases); ++round)
-    for (const Transition& t : transitions)
+    for (const PhaseTransition& t : phase_transitions)
       if (reached.contains(t.from)) reached.insert(t.to);
   for (const Phase phase : all_phases) {
     CAPTURE(to_text(phase));
@@ -37,7 +37,7 @@ TEST_CASE("every phase can be reached, and every phase ends when it is told to s
 }
 
 TEST_CASE("nothing leads out of the end, and no way back from stopping") {
-  for (const Transition& t : transitions) {
+  for (const PhaseTransition& t : phase_transitions) {
     CHECK(t.from != Phase::ended);
     if (t.from >= Phase::stopping) CHECK(t.to > t.from);
   }
