@@ -227,7 +227,9 @@ void PeerConnector::failed(int rank, bool hung_up, std::string why) {
 void PeerConnector::cannot_dial(int rank, int error, std::string why) {
   const bool ours = is_ours(error);
   unreachable_ |= !ours && error != ECONNREFUSED && error != ECONNRESET;
-  failed(ours ? spec_.rank : rank, error == ECONNRESET, std::move(why));
+  // By one that is dead, or that was told to give the world up.
+  const bool closed = error == ECONNRESET || error == ECONNREFUSED;
+  failed(ours ? spec_.rank : rank, closed, std::move(why));
 }
 
 void PeerConnector::give_up() const {
