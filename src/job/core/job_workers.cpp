@@ -23,10 +23,9 @@ void Job::on(const FromWorker& from, Time now) {
 void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
   workers_.ready(id, now);
   sizing_.ready(spec_, ready.train);
-  if (ending_.is(Phase::trained) && membership_.is_member(id))
-    ending_.happen(Happening::train_again);
-  // The first world waits for all of its workers.
-  if (membership_.ever_formed() || !workers_.any_starting()) concerns_staff(now);
+  if (!membership_.is_member(id)) return;  // of others membership says when they are ready
+  if (ending_.is(Phase::trained)) ending_.happen(Happening::train_again);
+  concerns_staff(now);
 }
 
 void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {

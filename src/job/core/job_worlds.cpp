@@ -35,7 +35,10 @@ void Job::on(rendezvous::LeftOut& left, Time now) {
   concerns_staff(now);
 }
 
-void Job::on(rendezvous::BecameReady&, Time now) { concerns_staff(now); }
+// The first world waits for all of its workers.
+void Job::on(rendezvous::BecameReady&, Time now) {
+  if (membership_.ever_formed() || !workers_.any_starting()) concerns_staff(now);
+}
 
 void Job::on(rendezvous::PlanWanted& wanted, Time now) {
   tell(rendezvous::PlanMade{wanted.generation,
