@@ -90,7 +90,7 @@ class Edits(unittest.TestCase):
             os.chmod(job.path("hosts"), 0o644)
             until("it is said again", lambda: job.err().count("hosts can be read again") == 2, 20)
             self.assertEqual(len(job.find("world_formed")), worlds)
-            self.assertEqual(len(job.find("hosts_noted", after)), 6)
+            until("each has its event", lambda: len(job.find("hosts_noted", after)) == 6, 20)
             kill(job.process.pid, signal.SIGTERM)
             self.assertEqual(job.wait(30), 143, job.err())
             self.assertEqual(job.leftovers(), [])
