@@ -307,9 +307,9 @@ void Process::step() {
   const auto shares =
       worker::split(range.count(), static_cast<int>(world.members.size()), world.plan.weights);
   share_ = shares[static_cast<std::size_t>(member_.rank().value)];
-  // The scene's time is that of an equal share.
+  // The scene's time is that of an equal share, or of one sample where not everybody has one.
   const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
-                        share_ * std::ssize(shares) / range.count();
+                        share_ * std::ssize(shares) / std::max(range.count(), std::ssize(shares));
   computed_ += time;
   later(time, [this, g] { reduce(g); });
 }
