@@ -83,7 +83,8 @@ void Membership::start_abort(const std::string& reason, Time now) {
   for (const WorkerId worker : seats_.order()) asked.insert(worker);
   if (forming_) {
     for (const WorkerId worker : participants()) asked.insert(worker);
-    if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, reason});
+    if (forming_->change)
+      outbox_.push_back(ChangeEnded{*forming_->change, ChangeEnded::How::overtaken, reason});
   }
   std::erase_if(asked, [&](WorkerId w) { return !peers_.contains(w); });
   aborting_ = Aborting{

@@ -72,7 +72,7 @@ void Membership::on(const Letter& letter, Time now) {
 
 void Membership::on(const Change& change, Time now) {
   const auto refuse = [&](std::string why) {
-    outbox_.push_back(ChangeEnded{change.id, false, std::move(why)});
+    outbox_.push_back(ChangeEnded{change.id, ChangeEnded::How::refused, std::move(why)});
   };
   if (!quiet()) return refuse("another change is under way");
   if (running_ && !anybody_training()) return refuse("nobody is training");
@@ -233,7 +233,8 @@ void Membership::hear(WorkerId worker, const wire::Sample& sample, Time now) {
 void Membership::cancel(const std::string& why) {
   for (const WorkerId worker : participants())
     send(worker, wire::Cancel{forming_->world.generation});
-  if (forming_->change) outbox_.push_back(ChangeEnded{*forming_->change, false, why});
+  if (forming_->change)
+    outbox_.push_back(ChangeEnded{*forming_->change, ChangeEnded::How::refused, why});
   forming_.reset();
   transfer_.end();
 }
@@ -264,7 +265,7 @@ void Membership::world_entered() {
   done.report.world = std::move(done.world);
   const Step step = done.report.step;
   outbox_.push_back(std::move(done.report));
-  if (done.change) outbox_.push_back(ChangeEnded{*done.change, true, {}});
+  if (done.change) outbox_.push_back(ChangeEnded{*done.change, ChangeEnded::How::done, {}});
   if (done.committed) first_commit(step.next());
   maybe_release();
 }

@@ -126,8 +126,10 @@ struct WorldFormed {
   int strangers = 0;   // who tried to take a member's place while it was formed
 };
 struct ChangeEnded {
+  // Overtaken: by a loss in the world, which says nothing against the change.
+  enum class How { done, refused, overtaken };
   ChangeId id;
-  bool done = false;
+  How how = How::done;
   std::string reason;  // why not, when not done
 };
 // A world stepped for the first time, so its leavers were dismissed.

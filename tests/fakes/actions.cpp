@@ -40,8 +40,9 @@ struct MembershipWriter {
     return fmt::format("plan of g{} wanted", a.generation.value);
   }
   std::string operator()(const rendezvous::ChangeEnded& a) const {
-    return a.done ? fmt::format("change {} done", a.id.value)
-                  : fmt::format("change {} dropped: {}", a.id.value, a.reason);
+    return a.how == rendezvous::ChangeEnded::How::done
+               ? fmt::format("change {} done", a.id.value)
+               : fmt::format("change {} dropped: {}", a.id.value, a.reason);
   }
   std::string operator()(const rendezvous::WorldCommitted& a) const {
     return fmt::format("committed g{} step {} dismissed [{}]", a.generation.value, a.step.value,

@@ -32,11 +32,13 @@ class Changes {
     return change;
   }
   // False: it is not the one under way.
-  bool ended(ChangeId id, bool done, Time now) {
+  bool ended(ChangeId id, rendezvous::ChangeEnded::How how, Time now) {
+    using enum rendezvous::ChangeEnded::How;
     if (pending_ != id) return false;
     pending_.reset();
-    refused_ = done ? 0 : refused_ + 1;
-    if (!done) not_before_ = now + std::chrono::milliseconds(100 << std::min(refused_ - 1, 6));
+    if (how == done) refused_ = 0;
+    if (how == refused)
+      not_before_ = now + std::chrono::milliseconds(100 << std::min(refused_++, 6));
     return true;
   }
 

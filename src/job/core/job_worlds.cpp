@@ -127,8 +127,9 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
 }
 
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
-  if (!changes_.ended(ended.id, ended.done, now)) return;
-  if (!ended.done) out_.say(Tone::info, "change dropped: " + ended.reason);
+  if (!changes_.ended(ended.id, ended.how, now)) return;
+  if (ended.how != rendezvous::ChangeEnded::How::done)
+    out_.say(Tone::info, "change dropped: " + ended.reason);
   concerns_staff(now);
 }
 

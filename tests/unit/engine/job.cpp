@@ -227,7 +227,8 @@ std::string Job::Impl::history() const {
     text += fmt::format("; world {} of {} from step {} ({})", world.world.generation.value,
                         world.world.members.size(), world.step.value, world.world.reason);
   for (const auto& change : job.changes)
-    if (!change.done) text += fmt::format("; change {}: {}", change.id.value, change.reason);
+    if (change.how != rendezvous::ChangeEnded::How::done)
+      text += fmt::format("; change {}: {}", change.id.value, change.reason);
   for (const auto& [id, worker] : workers)
     text += fmt::format("; worker {}: {}", id.value,
                         worker.ended           ? "ended"

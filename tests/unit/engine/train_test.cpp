@@ -288,7 +288,7 @@ TEST_CASE("a change that is not taken up before the end is cancelled") {
   job.let_go(workers[0]);
   job.until("the worker has ended", [&] { return !job.trained.empty(); });
   REQUIRE(job.changes.size() == 2);
-  CHECK_FALSE(job.changes[1].done);
+  CHECK(job.changes[1].how == rendezvous::ChangeEnded::How::refused);
   CHECK(job.changes[1].reason == "training is over");
   job.kill(late);
   job.until_all_ended();
