@@ -48,10 +48,28 @@ def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
     job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:1", *trainer]
     alone, under = [], []
     for _ in range(runs):
-        alone.append(float(output_of(trainer)))
-        under.append(float(output_of(job)))
+        alone.append(float(output_of(trainer).split()[0]))
+        under.append(float(output_of(job).split()[0]))
     rows.append(Row("whole step, 1 worker under elasticrun", f"{median(under):.2f} us",
                     f"alone: {median(alone):.2f} us", ratio(median(under), STEP_BUDGET_US)))
+    return rows
+
+
+def verify_state(programs: Path, steps: int, runs: int, states_mb: Sequence[int]) -> list[Row]:
+    """Processor time of a step of 1 ms with --verify-state as it is, and without, in turns."""
+    allowed_us = 10  # 0.1 % of a step of 10 ms
+    rows = []
+    for state_mb in states_mb:
+        us: dict[str, list[float]] = {"with": [], "without": []}
+        for _ in range(runs):
+            for how, options in {"with": [], "without": ["--verify-state", "off"]}.items():
+                job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:2",
+                       *options, programs / "bench_trainer", "-", "1000", str(state_mb), "100",
+                       str(steps)]
+                us[how].append(float(output_of(job).split()[1]))
+        cost = median(us["with"]) - median(us["without"])
+        rows.append(Row(f"{state_mb} MB of state: {cost:.1f} us", spread(us["with"], "us"),
+                        "off: " + spread(us["without"], "us"), ratio(cost, allowed_us)))
     return rows
 
 

@@ -5,8 +5,10 @@
 //
 // Compute sleeps STEP_US for its samples, as a device would compute them. At the end of each apply
 // one line goes to LOG_DIR/PID: time of commit and of the begin of the step (CLOCK_MONOTONIC, ns),
-// generation, rank, size, step. With LOG_DIR "-" nothing is written but the median time of a step.
+// generation, rank, size, step. With LOG_DIR "-" nothing is written but the median time of a step and the
+// processor time of one, in microseconds.
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,13 @@ using Clock = std::chrono::steady_clock;
 
 long long ns(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+// All threads of this process together.
+double processor_us() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
 }
 
 struct Options {
@@ -80,6 +89,7 @@ int main(int count, char** arguments) {
   Log log(options.log_dir);
   std::vector<double> took_us;
   Clock::time_point begin;
+  double processor_begin = 0;
 
   elasticrun::Job job;
   job.state("state", state).gradients("gradients", gradients);
@@ -87,6 +97,7 @@ int main(int count, char** arguments) {
       {.samples = options.steps * 64, .batch = 16},
       [&](elasticrun::Step&) {
         const Clock::time_point now = Clock::now();
+        if (took_us.empty()) processor_begin = processor_us();
         took_us.push_back(std::chrono::duration<double, std::micro>(now - begin).count());
         begin = now;
         if (options.step.count() > 0) std::this_thread::sleep_for(options.step);
@@ -95,6 +106,7 @@ int main(int count, char** arguments) {
   if (options.log_dir == "-" && job.world().rank() == 0) {
     const auto middle = took_us.begin() + static_cast<std::ptrdiff_t>(took_us.size() / 2);
     std::nth_element(took_us.begin(), middle, took_us.end());
-    std::printf("%.2f\n", *middle);
+    const double processor = processor_us() - processor_begin;
+    std::printf("%.2f %.2f\n", *middle, processor / static_cast<double>(took_us.size()));
   }
 }
