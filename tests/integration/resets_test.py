@@ -4,10 +4,13 @@ for a while. They cost a healthy job nothing; and what has overstayed its lease 
 
 The records of the example tell that every sample was used once (lineage.py).
 """
+import ctypes
 import os
 import re
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
@@ -68,6 +71,39 @@ def agents_above(workers: list[beds.Process]) -> list[int]:
 def stop(pid: int) -> None:
     kill(pid, signal.SIGSTOP)
     until("it has stopped", lambda: fields_of(pid)[0] == "T", PATIENCE)
+
+
+class Silence(unittest.TestCase):
+    SYS_PIDFD_GETFD = 438
+
+    def user_timeouts(self, pid: int) -> list[int]:
+        """TCP_USER_TIMEOUT of its TCP connections, in ms: no table of the kernel's shows it."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        found = []
+        process = os.pidfd_open(pid)
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            number = libc.syscall(self.SYS_PIDFD_GETFD, process, int(name), 0)
+            if number < 0 or not stat.S_ISSOCK(os.fstat(number).st_mode):
+                if number >= 0:
+                    os.close(number)
+                continue
+            with socket.socket(fileno=number) as one:
+                if one.family not in (socket.AF_INET, socket.AF_INET6):
+                    continue
+                if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0:
+                    found.append(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        os.close(process)
+        return found
+
+    def test_a_connection_that_swallows_everything_ends_within_the_lease(self) -> None:
+        """On the agent's side early enough to dial again."""
+        with Training("localhost:1\\n", epochs=10000, options=["--lease", "8s"]) as job:
+            job.world(1)
+            self.assertEqual(self.user_timeouts(job.process.pid), [8000])
+            self.assertEqual([self.user_timeouts(pid) for pid in job.agents()], [[2000]])
+            kill(job.process.pid, signal.SIGTERM)
+            self.assertEqual(job.wait(30), 143, job.err())
+            job.gone(5)
 
 
 @unittest.skipIf(NO_BED, NO_BED)

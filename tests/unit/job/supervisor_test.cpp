@@ -137,6 +137,24 @@ TEST_CASE("a leaver is left alone until its new world has stepped, then it may e
   CHECK(has(scene.tell("11s host 0 says beat"), "stop 2 signal 15"));
 }
 
+TEST_CASE("a leaver inside on_epoch is waited for, and only then is it its time to end") {
+  Scene scene = training();
+  scene.play(R"(1s slots 1
+                1 2 say prepared g2
+                1 says entered g2 step 5
+                1 says committed g2 step 6)");
+  std::string said;
+  for (int second = 5; second <= 45; second += 4) {
+    scene.tell(fmt::format("{}s 1 says sample g2 step 9 waiting 1ms in compute", second));
+    said += scene.tell(fmt::format("2 says sample g1 step 5 waiting {}s in epoch", second));
+    said += scene.tell("host 0 says beat");
+  }
+  CHECK_FALSE(has(said, "stop 2"));
+  scene.tell("49s 1 2 say sample g2 step 9 waiting 1ms in compute");
+  scene.tell("53s 1 2 say sample g2 step 9 waiting 1ms in compute");
+  CHECK(has(scene.tell("56s host 0 says beat"), "stop 2 signal 15"));
+}
+
 TEST_CASE("what the first failure of a plain program gives as exit code") {
   struct Case {
     const char* report;

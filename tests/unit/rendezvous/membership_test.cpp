@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rendezvous/membership.hpp"
 #include "tests/scenarios/scene.hpp"
 
 namespace elasticrun::scenarios {
@@ -38,6 +39,21 @@ TEST_CASE("Go is sent when the last of all has prepared, in whatever order, and 
     CHECK_FALSE(has(said, "at-once"));
     CHECK(scene.tell(fmt::format("{} says prepared g2", order[0])) == "");
   } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// Who cannot be connected to is to be complained of before all are given up.
+TEST_CASE("the members of a world have most of the time for preparing to connect in") {
+  rendezvous::Membership membership({.prepare_timeout = std::chrono::seconds(20)});
+  membership.step(rendezvous::WorkerUp{WorkerId(1), HostId(), 0}, Time{});
+  membership.step(rendezvous::Letter{WorkerId(1), wire::Ready{{.call = 1}}}, Time{});
+  membership.step(rendezvous::Change{ChangeId(1), {WorkerId(1)}, {}, "the first"}, Time{});
+  std::int64_t connect_ms = 0;
+  for (const auto& action :
+       membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{}))
+    if (const auto* letter = std::get_if<rendezvous::ToMember>(&action))
+      if (const auto* prepare = std::get_if<wire::Prepare>(&letter->letter))
+        connect_ms = prepare->connect_ms;
+  CHECK(connect_ms == 16'000);
 }
 
 TEST_CASE("a world is formed when all have entered, and leavers go when it has stepped") {

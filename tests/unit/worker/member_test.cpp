@@ -100,6 +100,20 @@ TEST_CASE("an abort at any moment is answered once, and nothing commits after th
   }
 }
 
+TEST_CASE("the controller says how long a member may try to connect") {
+  for (const std::int64_t connect_ms : {0, 16'000}) {
+    Member member(WorkerId(1));
+    member.ready({.call = 1});
+    member.receive(wire::Prepare{.world = world(1, true), .connect_ms = connect_ms});
+    std::vector<std::chrono::milliseconds> limits;
+    for (const auto& action : member.take_outbox())
+      if (const auto* form = std::get_if<FormGroup>(&action))
+        limits.push_back(form->spec.connect_limit);
+    const std::chrono::milliseconds said(connect_ms);
+    CHECK(limits == std::vector{connect_ms > 0 ? said : GroupSpec{}.connect_limit});
+  }
+}
+
 TEST_CASE("the switch needs the votes of all, and its own Go") {
   struct Case {
     double votes;
