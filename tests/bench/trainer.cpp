@@ -5,8 +5,8 @@
 //
 // Compute sleeps STEP_US for its samples, as a device would compute them. At the end of each apply
 // one line goes to LOG_DIR/PID: time of commit and of the begin of the step (CLOCK_MONOTONIC, ns),
-// generation, rank, size, step. With LOG_DIR "-" nothing is written but the median time of a step and the
-// processor time of one, in microseconds.
+// generation, rank, size, step. With LOG_DIR "-" nothing is written but the median time of a step
+// and the processor time of one, in microseconds.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>

@@ -74,13 +74,31 @@ class Kills(unittest.TestCase):
 
 
 class WhileChanging(unittest.TestCase):
-    """The victim dies while a planned change is prepared, switched to, or just done."""
+    """The victim dies while a planned change is prepared, switched to, or just done. Some of them
+    die inside the change for certain: there are more rounds until enough have."""
+
+    ROUNDS, INSIDE = 5, 2
+
+    def inside(self, job: Training, after: int, worker: int) -> bool:
+        """Between the start of the planned change and the next world, whichever that was."""
+        changing = False
+        for event in job.all_events()[after:]:
+            if event["event"] == "change_started" and event["planned"]:
+                changing = True
+            elif event["event"] == "world_formed":
+                changing = False
+            elif event["event"] == "worker_exited" and event["worker"] == worker:
+                return changing
+        return False
 
     def rounds(self, victim_of: str) -> None:
         chance = random.Random(victim_of)
         with Training("localhost slots=3\\n", epochs=10000, device_ms=0.5) as job:
             job.world(3)
-            for _ in range(5):
+            inside = done = 0
+            while done < self.ROUNDS or inside < self.INSIDE:
+                done += 1
+                self.assertLess(done, 40, f"{inside} of them died inside a change")
                 after = job.now()
                 grows = victim_of != "leaver"
                 if not grows:
@@ -101,9 +119,11 @@ class WhileChanging(unittest.TestCase):
                 # Anywhere between the start of the change and some steps after it.
                 steps = job.newest_step() + chance.randrange(2)
                 until("a step", lambda n=steps: job.newest_step() >= n, 30)
+                name = {pid: worker for worker, pid in job.workers().items()}.get(victim, 0)
                 kill(victim, signal.SIGKILL)
                 job.set_hosts("localhost slots=4\n" if grows else "localhost slots=3\n")
                 self.settle(job, 4 if grows else 3, victim)
+                inside += self.inside(job, after, name)
                 self.assertLessEqual(known - {victim, leaver}, set(job.workers().values()),
                                      "survivors stay")
                 if grows:
