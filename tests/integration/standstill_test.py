@@ -5,6 +5,7 @@ signal ends the job in time, and what was lost is said.
 A pipe stands still when its reader sleeps, a folder when its file server does not answer; the
 latter is a file system of this test's own (stalling.py).
 """
+import fcntl
 import json
 import os
 import re
@@ -69,6 +70,8 @@ class Pipe(unittest.TestCase):
         os.mkfifo(self.path)
         self.pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # so that nobody sees an end
         self.addCleanup(os.close, self.pipe)
+        # As much as it holds by itself takes minutes under a sanitizer.
+        fcntl.fcntl(self.pipe, fcntl.F_SETPIPE_SZ, 16 << 10)
         self.events = b""
 
     def is_full(self) -> bool:
@@ -89,7 +92,7 @@ class Pipe(unittest.TestCase):
         self.assertEqual(events, sorted(events, key=lambda event: event["time"]))
         steps = [event["step"] for event in events if event["event"] == "sample"]
         self.assertEqual(steps, sorted(steps))
-        self.assertGreater(len(steps), 100)
+        self.assertGreater(len(steps), 20)
         return events
 
     def test_one_that_never_wakes(self) -> None:
