@@ -23,6 +23,7 @@ from job import FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, step
 from training import LINEAGE, Training
 
 PATIENCE = 60
+UNTIL_TRAINED = 240 if SANITIZED else 60
 # Long enough for machines that are busy with other tests, short enough to wait for.
 LEASE = 9 if SANITIZED else 4  # seconds
 DEADLINES = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", f"{LEASE}s", "--grace", "2s"]
@@ -129,7 +130,7 @@ class Connections(unittest.TestCase):
                     until("all have dialled again", lambda:
                           job.err().count("has dialled again") == 3 * (number + 1), PATIENCE)
                     self.assertEqual(job.survivors(members), members)
-                self.assertEqual(job.wait(PATIENCE), 0, job.err())
+                self.assertEqual(job.wait(UNTIL_TRAINED), 0, job.err())
                 self.assertEqual(changes(job), [])
                 self.check_output(job, epochs, 5)
                 lineage(job, epochs)
@@ -183,7 +184,7 @@ class StoppedAway(unittest.TestCase):
             until("what was stopped has ended", lambda: not any(map(lives, ended)), PATIENCE)
             self.assertEqual(committed(), last)
             self.assertLessEqual({one["pid"] for one in staying}, set(job.workers().values()))
-            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(job.wait(UNTIL_TRAINED), 0, job.err())
             lineage(job, epochs)
             self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
 
@@ -241,7 +242,7 @@ class Stopped(unittest.TestCase):
             step = job.newest_step()
             until("steps go on", lambda: job.newest_step() > step, PATIENCE)
             self.assertEqual(job.workers(), members)
-            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(job.wait(UNTIL_TRAINED), 0, job.err())
             self.assertEqual(changes(job), [])
             self.assertNotRegex(job.err(), "silent|lost")
             job.lineage()
@@ -256,7 +257,7 @@ class Stopped(unittest.TestCase):
             until("an answer", lambda: len(job.err().splitlines()) > lines, PATIENCE)
             self.assertNotEqual(fields_of(job.process.pid)[0], "T")
             self.assertRegex(job.last_line(), "^elasticrun: .*(suspend|Ctrl-Z|stop)")
-            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            self.assertEqual(job.wait(UNTIL_TRAINED), 0, job.err())
             self.assertEqual(changes(job), [])
             self.assertEqual(job.leftovers(), [])
 
