@@ -82,10 +82,8 @@ bool SshSession::State::read_once(std::string& out, std::size_t most, std::strin
     std::string& into = is_err ? err : out;
     const int there = ssh_channel_poll(channel.get(), is_err);
     const auto all = static_cast<std::size_t>(std::max(there, 0));
-    for (std::size_t left = is_err     ? std::min(all, piece)
-                            : most > 0 ? std::max(most, all)
-                                       : 0;
-         left > 0;) {
+    const std::size_t from_out = most > 0 ? std::max(most, all) : 0;
+    for (std::size_t left = is_err ? std::min(all, piece) : from_out; left > 0;) {
       const int n = ssh_channel_read_nonblocking(
           channel.get(), buffer.data(), static_cast<std::uint32_t>(std::min(left, buffer.size())),
           is_err);
