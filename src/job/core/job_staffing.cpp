@@ -146,8 +146,9 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
   if (missing.empty()) return;
   // Hosts come up in any order; the ranks of the first workers follow the host file's.
   std::map<SlotId, launcher::Place> places = places_in(wanted);
-  for (auto& [slot, place] : places_in(first_.order()))
-    if (first_.awaits(slot)) places[slot] = place;
+  if (!first_.all_started())
+    for (auto& [slot, place] : places_in(first_.order()))
+      if (first_.awaits(slot)) places[slot] = place;
   for (const SlotId slot : missing) {
     const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
     first_.started(slot);
