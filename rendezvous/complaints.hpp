@@ -31,7 +31,7 @@ class Complaints {
   // `late`: when all had been told already to give the group up.
   void add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late = false);
   // The next attempt to form a world begins; the complaints of this one are over, but not who was
-  // named in them.
+  // named in them, nor who complained.
   void next_attempt();
   // A world has stepped.
   void forget() { attempts_.clear(); }

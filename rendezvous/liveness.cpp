@@ -90,7 +90,10 @@ std::vector<Verdict> Liveness::check(Time now) {
 
 // One host is silent when others are not; nobody's beats are older than half of the timeout then.
 void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
-  if (hosts_.empty()) return;
+  if (hosts_.empty()) {
+    everybody_ = false;
+    return;
+  }
   const bool everybody = now >= hosts_.oldest() + options_.agent_timeout &&
                          now >= hosts_.newest() + options_.agent_timeout / 2;
   // The first is back; the others' packets come by the pauses of their own TCP.
