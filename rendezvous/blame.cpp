@@ -80,7 +80,7 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
     if (aborted.stood_still && peer.settled && !peer.left) kept = std::max(kept, peer.committed);
   for (const auto& [worker, peer] : peers_) {
     const bool has_state = peer.settled || peer.committed > kept;
-    if (peer.training && !peer.left) (has_state ? members : newcomers).insert(worker);
+    if (is_training(worker)) (has_state ? members : newcomers).insert(worker);
   }
   auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);
   // Nobody is named and nobody died. A world that has stepped goes on without its newcomers; among

@@ -16,6 +16,8 @@ void Membership::on(const WorkerGone& gone, Time now) {
   const bool was_member = is_member(gone.worker);
   const bool was_forming = in_forming(gone.worker);
   const bool had_state = peer->second.committed != no_state;
+  done_.erase(gone.worker);
+  training_.erase(gone.worker);
   peers_.erase(peer);
   seats_.vacate(gone.worker);
   std::erase(leaving_, gone.worker);
@@ -101,9 +103,9 @@ void Membership::start_abort(const std::string& reason, Time now) {
   running_.reset();
   transfer_.end();
   abort_reason_ = reason;
-  for (auto& [id, peer] : peers_) peer.done_call = 0;
+  done_.clear();
   outbox_.push_back(WorldBroken{last_, reason});
-  for (const WorkerId worker : asked) send(worker, wire::Abort{last_, reason});
+  send({asked.begin(), asked.end()}, wire::Abort{last_, reason});
   aborting_->waiting = std::move(asked);
 }
 
@@ -163,16 +165,12 @@ bool Membership::state_is_lost() const {
 Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const {
   Seats seats = seats_;
   const auto committed = [&](WorkerId worker) { return peers_.at(worker).committed; };
-  const auto may_train = [&](WorkerId worker) {
-    const auto peer = peers_.find(worker);
-    return peer != peers_.end() && peer->second.training && !peer->second.left;
-  };
   std::vector<WorkerId> order = seats.order();
   const auto limit = std::max<std::size_t>(static_cast<std::size_t>(wanted_.size), order.size());
   Step newest = no_state;
   for (const WorkerId worker : order) newest = std::max(newest, committed(worker));
   for (const auto& [worker, peer] : peers_)
-    if (may_train(worker) && peer.committed > newest) {
+    if (is_training(worker) && peer.committed > newest) {
       newest = peer.committed;
       seats.add(worker);
     }
@@ -181,7 +179,7 @@ Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& l
       order, [&](WorkerId worker) { return std::ranges::count(aborted.leavers, worker) == 0; });
   for (; !order.empty() && seats.size() > limit; order.pop_back()) seats.remove(order.back());
   for (const WorkerId worker : wanted_.reserves)
-    if (may_train(worker) && !left_out.contains(worker) && !seats.contains(worker) &&
+    if (is_training(worker) && !left_out.contains(worker) && !seats.contains(worker) &&
         seats.size() < static_cast<std::size_t>(wanted_.size))
       seats.add(worker);
   return seats;

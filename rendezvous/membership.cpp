@@ -46,11 +46,11 @@ bool Membership::is_leaving(WorkerId worker) const {
 
 bool Membership::is_training(WorkerId worker) const {
   const auto peer = peers_.find(worker);
-  return peer != peers_.end() && peer->second.training && !peer->second.left;
+  return training_.contains(worker) && peer != peers_.end() && !peer->second.left;
 }
 
 bool Membership::anybody_training() const {
-  return std::ranges::any_of(seats_.order(), [&](WorkerId w) { return is_training(w); });
+  return std::ranges::any_of(training_, [&](WorkerId w) { return is_member(w) && is_training(w); });
 }
 
 bool Membership::in_forming(WorkerId worker) const {
@@ -144,7 +144,7 @@ void Membership::on(const PlanMade& made, Time) {
   const wire::Prepare prepare{.world = forming_->world,
                               .connect_ms = static_cast<std::int64_t>(
                                   connect_share * milliseconds(options_.prepare_timeout))};
-  for (const WorkerId worker : participants()) send(worker, prepare);
+  send(participants(), prepare);
 }
 
 // Planned: every member of the running world is at the same step. Forced: who has the newest state.
@@ -175,8 +175,9 @@ void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
   const auto rank = forming_->ranks.find(worker);
   if (rank == forming_->ranks.end()) return;
   if (!forming_->exchange.publish(rank->second, publish.value)) return;
-  for (const auto& member : forming_->world.members)
-    send(member.worker, wire::Gathered{publish.generation, forming_->exchange.values()});
+  std::vector<WorkerId> members;
+  for (const auto& member : forming_->world.members) members.push_back(member.worker);
+  send(std::move(members), wire::Gathered{publish.generation, forming_->exchange.values()});
 }
 
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
@@ -185,7 +186,6 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   forming_->report.strangers += prepared.strangers;
   if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all
   if (!forming_->unprepared.empty()) return;
-  const auto all = participants();
   forming_->going = true;
   went_ = forming_->world;
   forming_->report.prepare = now - forming_->since;
@@ -196,7 +196,7 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
     state_bytes = std::max(state_bytes, peers_.at(member.worker).train.state_bytes);
   transfer_.begin(forming_->world.members, state_bytes, options_.transfer_timeout,
                   running_ ? seats_.order() : std::vector<WorkerId>{}, now);
-  for (const WorkerId w : all) send(w, wire::Go{prepared.generation, forming_->at_once});
+  send(participants(), wire::Go{prepared.generation, forming_->at_once});
 }
 
 void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time now) {
@@ -231,8 +231,7 @@ void Membership::hear(WorkerId worker, const wire::Sample& sample, Time now) {
 }
 
 void Membership::cancel(const std::string& why) {
-  for (const WorkerId worker : participants())
-    send(worker, wire::Cancel{forming_->world.generation});
+  send(participants(), wire::Cancel{forming_->world.generation});
   if (forming_->change)
     outbox_.push_back(ChangeEnded{*forming_->change, ChangeEnded::How::refused, why});
   forming_.reset();
@@ -291,18 +290,18 @@ void Membership::first_commit(Step step) {
 }
 
 void Membership::dismiss_leavers(const std::string& why) {
-  for (const WorkerId worker : std::exchange(leaving_, {})) {
+  for (const WorkerId worker : leaving_) {
     peers_.at(worker).left = true;
-    send(worker, wire::Dismiss{why});
   }
+  send(std::exchange(leaving_, {}), wire::Dismiss{why});
 }
 
 // ---------------------------------------------------------------- the program's own course
 
 void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
   Peer& peer = peers_.at(worker);
-  peer.training = true;
-  peer.done_call = 0;
+  training_.insert(worker);
+  done_.erase(worker);
   peer.train = ready.train;
   if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
   if (is_member(worker) && running_ && incomplete_ && quiet()) {
@@ -315,10 +314,10 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
   if (aborting_) return;  // said before it heard of the abort; it says so again in the next world
   if (done.call <=
       released_call_) {  // a newcomer that got the state of a call the world has finished
-    peers_.at(worker).training = false;
-    return send(worker, wire::Release{done.call});
+    training_.erase(worker);
+    return send({worker}, wire::Release{done.call});
   }
-  peers_.at(worker).done_call = done.call;
+  done_[worker] = done.call;
   maybe_release();
 }
 
@@ -326,15 +325,16 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
 // it may be the only source of it.
 void Membership::maybe_release() {
   if (!running_ || aborting_) return;
-  // All are looked at only when the last one that was missing has said it.
-  if (is_member(not_done_) && peers_.at(not_done_).done_call <= released_call_) return;
+  // All are looked at only when as many have said it.
+  if (seats_.empty() || done_.size() < seats_.size()) return;
   const auto members = seats_.order();
-  if (members.empty()) return;
-  const std::int64_t call = peers_.at(members.front()).done_call;
-  const auto other = std::ranges::find_if(
-      members, [&](WorkerId w) { return call == 0 || peers_.at(w).done_call != call; });
-  not_done_ = other == members.end() ? WorkerId() : *other;
-  if (not_done_ != WorkerId()) return;
+  const auto call_of = [&](WorkerId worker) {
+    const auto found = done_.find(worker);
+    return found == done_.end() ? 0 : found->second;
+  };
+  const std::int64_t call = call_of(members.front());
+  const auto other = [&](WorkerId worker) { return call_of(worker) != call; };
+  if (call == 0 || std::ranges::any_of(members, other)) return;
   if (forming_) {
     // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever
     // will.
@@ -342,10 +342,9 @@ void Membership::maybe_release() {
     cancel("training is over");
   }
   released_call_ = call;
-  for (const WorkerId worker : members) {
-    peers_.at(worker).training = false;
-    send(worker, wire::Release{call});
-  }
+  for (const WorkerId worker : members) training_.erase(worker);
+  done_.clear();
+  send(members, wire::Release{call});
   outbox_.push_back(Trained{call, no_state});
   dismiss_leavers("training is over");
 }

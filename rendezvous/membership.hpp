@@ -91,8 +91,9 @@ using Event =
 
 // ---------------------------------------------------------------- what comes out
 
-struct ToMember {
-  WorkerId to;
+// One letter, which may be for many.
+struct ToMembers {
+  std::vector<WorkerId> to;
   wire::ToWorker letter;
 };
 // It did not answer in time: kill it, then report it gone.
@@ -161,7 +162,7 @@ struct StateLost {
   std::string reason;
 };
 using Action =
-    std::variant<ToMember, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed, ChangeEnded,
+    std::variant<ToMembers, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed, ChangeEnded,
                  WorldCommitted, Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
 
 struct MembershipOptions {
@@ -189,6 +190,9 @@ class Membership {
   bool ever_formed() const { return state_born_; }
   // In rank order: the running world, or who waits for one with its state.
   std::vector<WorkerId> members() const { return seats_.order(); }
+  std::size_t size() const { return seats_.size(); }
+  // The member of the first rank, where there are members, is in train and not released.
+  bool first_is_training() const { return !seats_.empty() && is_training(seats_.first()); }
   bool is_member(WorkerId worker) const;
   // In a world that has stepped, or in one that was told to go.
   bool may_step(WorkerId worker) const;
@@ -213,10 +217,8 @@ class Membership {
   struct Peer {
     HostId host;
     std::int32_t slot = 0;
-    bool training = false;  // between Ready and Release
     bool left = false;
     bool settled = false;  // has been in a world that stepped; else it is a newcomer
-    std::int64_t done_call = 0;
     wire::TrainSpec train;
     Step committed = no_state;  // as of its last Answer
   };
@@ -318,30 +320,31 @@ class Membership {
   std::vector<WorkerId> participants() const;
 
   template <class Message>
-  void send(WorkerId to, Message letter) {
-    outbox_.push_back(ToMember{to, std::move(letter)});
+  void send(std::vector<WorkerId> to, Message letter) {
+    if (!to.empty()) outbox_.push_back(ToMembers{std::move(to), std::move(letter)});
   }
 
   MembershipOptions options_;
   std::map<WorkerId, Peer> peers_;
+  std::set<WorkerId> training_;  // of these: between Ready and Release
   Seats seats_;
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::vector<WorkerId> leaving_;   // out of the running world, until it has committed once
-  std::string abort_reason_;        // why the next forced world forms
-  Generation last_;                 // newest allocated
-  wire::World went_;                // newest that was told to go
-  bool state_born_ = false;         // a world was told to go: from here on state can be lost
-  Step newest_seen_ = no_state;     // in any letter, ever
-  bool closed_by_answer_ = true;    // every world that ever stepped
-  bool incomplete_ = false;         // somebody left the world between two calls of train
-  std::int64_t released_call_ = 0;  // of train, the newest
-  WorkerId not_done_;               // a member that has not said Done, when it was last asked
-  int failed_forms_ = 0;            // in a row, of worlds that formed at once or were entered
-  Time failing_since_{};            // the first of them
-  Complaints complaints_;           // since the last world began to form
-  TransferWatch transfer_;          // into the world that was told to go
+  std::vector<WorkerId> leaving_;          // out of the running world, until it has committed once
+  std::string abort_reason_;               // why the next forced world forms
+  Generation last_;                        // newest allocated
+  wire::World went_;                       // newest that was told to go
+  bool state_born_ = false;                // a world was told to go: from here on state can be lost
+  Step newest_seen_ = no_state;            // in any letter, ever
+  bool closed_by_answer_ = true;           // every world that ever stepped
+  bool incomplete_ = false;                // somebody left the world between two calls of train
+  std::int64_t released_call_ = 0;         // of train, the newest
+  std::map<WorkerId, std::int64_t> done_;  // who has said Done since then, of which call
+  int failed_forms_ = 0;    // in a row, of worlds that formed at once or were entered
+  Time failing_since_{};    // the first of them
+  Complaints complaints_;   // since the last world began to form
+  TransferWatch transfer_;  // into the world that was told to go
   Wanted wanted_;
   std::vector<Action> outbox_;
 };

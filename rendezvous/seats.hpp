@@ -6,7 +6,8 @@
 // counted.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -20,35 +21,47 @@ class Seats {
   // Occupied seats in rank order.
   std::vector<WorkerId> order() const {
     std::vector<WorkerId> workers;
-    for (const auto& seat : seats_)
-      if (seat) workers.push_back(*seat);
+    workers.reserve(row_.size());
+    for (const auto& [seat, worker] : row_) workers.push_back(worker);
     return workers;
   }
-  bool contains(WorkerId worker) const { return workers_.contains(worker); }
-  std::size_t size() const { return workers_.size(); }
+  // Where there is one: of the first rank.
+  WorkerId first() const { return row_.begin()->second; }
+  bool contains(WorkerId worker) const { return seat_of_.contains(worker); }
+  std::size_t size() const { return seat_of_.size(); }
+  bool empty() const { return seat_of_.empty(); }
   void add(WorkerId worker) {
-    workers_.insert(worker);
-    const auto empty = std::ranges::find(seats_, Seat());
-    if (empty != seats_.end())
-      *empty = worker;
-    else
-      seats_.push_back(worker);
+    const Seat seat = vacant_.empty() ? end_++ : *vacant_.begin();
+    vacant_.erase(seat);
+    row_[seat] = worker;
+    seat_of_[worker] = seat;
   }
   // Lost: the seat waits for a replacement.
   void vacate(WorkerId worker) {
-    if (workers_.erase(worker) > 0) std::ranges::replace(seats_, Seat(worker), Seat());
+    if (const auto seat = take(worker)) vacant_.insert(*seat);
   }
   // Gone by decision; empty seats go with it, for the world is meant to be smaller now.
   void remove(WorkerId worker) {
-    workers_.erase(worker);
-    std::erase(seats_, Seat(worker));
-    std::erase(seats_, Seat());
+    take(worker);
+    vacant_.clear();
   }
 
  private:
-  using Seat = std::optional<WorkerId>;
-  std::vector<Seat> seats_;
-  std::set<WorkerId> workers_;  // in them
+  // Only their order counts: one that is gone leaves a gap.
+  using Seat = std::int64_t;
+  std::optional<Seat> take(WorkerId worker) {
+    const auto found = seat_of_.find(worker);
+    if (found == seat_of_.end()) return std::nullopt;
+    const Seat seat = found->second;
+    seat_of_.erase(found);
+    row_.erase(seat);
+    return seat;
+  }
+
+  std::map<Seat, WorkerId> row_;
+  std::map<WorkerId, Seat> seat_of_;
+  std::set<Seat> vacant_;
+  Seat end_ = 0;
 };
 
 }  // namespace elasticrun::rendezvous

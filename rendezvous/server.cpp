@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "net/resumable.hpp"
 #include "wire/codec.hpp"
+#include "wire/frame.hpp"
 
 namespace elasticrun::rendezvous {
 
@@ -174,6 +175,12 @@ std::uint16_t Server::port() const { return impl_->listener ? impl_->listener->p
 void Server::send(HostId host, WorkerId worker, std::string_view payload) {
   const auto found = impl_->agents.find(host);
   if (found != impl_->agents.end()) found->second.link->send(worker, payload);
+}
+
+void Server::send_letter(HostId host, const std::vector<WorkerId>& workers,
+                         std::string_view letter) {
+  if (workers.size() == 1) return send(host, workers.front(), letter);
+  send(host, wire::several_workers, wire::for_several(workers, letter));
 }
 
 void Server::send_beat(HostId host, wire::Beat beat) {

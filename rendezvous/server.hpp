@@ -65,6 +65,8 @@ class Server {
   std::uint16_t port() const;
   // What is sent to a host that is away waits for it; to one that is not up: nothing happens.
   void send(HostId host, WorkerId worker, std::string_view payload);
+  // One letter for workers of that host.
+  void send_letter(HostId host, const std::vector<WorkerId>& workers, std::string_view letter);
   // To the agent itself, with how much of it was received; lost where there is no connection.
   void send_beat(HostId host, wire::Beat beat);
   // The agent has received so many of our frames.

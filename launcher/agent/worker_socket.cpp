@@ -11,6 +11,7 @@
 
 #include "launcher/agent/private_directory.hpp"
 #include "net/stream.hpp"
+#include "wire/frame.hpp"
 
 namespace elasticrun::launcher {
 
@@ -107,6 +108,13 @@ void WorkerSocket::tell_all(std::string letter) {
 }
 
 void WorkerSocket::send(WorkerId worker, std::string_view letter) {
+  if (worker == wire::several_workers) {
+    const Result<wire::ForSeveral> several = wire::read_for_several(letter);
+    if (!several) return handlers_.log(several.error().text);
+    for (const WorkerId one : several->workers)
+      if (one != wire::several_workers) send(one, several->letter);
+    return;
+  }
   const auto session = sessions_.find(worker);
   if (session != sessions_.end()) session->second->send(worker, letter);
 }

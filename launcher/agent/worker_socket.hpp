@@ -46,7 +46,7 @@ class WorkerSocket {
   const std::string& path() const { return path_; }
   // Listens there when this returns: already, for the first time, or anew. Else says why not.
   Result<void> ensure();
-  // To nobody when it is not connected.
+  // To nobody when it is not connected. With the envelope of several workers: to each of them.
   void send(WorkerId worker, std::string_view letter);
   // To all that are connected, and first of all to each that comes before the next such letter.
   void tell_all(std::string letter);

@@ -173,11 +173,13 @@ void Cluster::act(const job::Order& action) {
 }
 
 void Cluster::act(const job::Deliver& action) {
-  if (tell_)
-    told(fmt::format("  to worker {}: {}", action.worker.value,
-                     wire::encode(wire::ToWorker(action.letter))));
-  auto& runs = agents_[action.host];
-  if (!runs.empty()) runs.back()->deliver(action.worker, action.letter);
+  for (const auto& [host, workers] : action.to) {
+    auto& runs = agents_[host];
+    for (const WorkerId worker : workers) {
+      if (tell_) told(fmt::format("  to worker {}: {}", worker.value, wire::encode(action.letter)));
+      if (!runs.empty()) runs.back()->deliver(worker, action.letter);
+    }
+  }
 }
 
 void Cluster::act(const job::Record& action) {

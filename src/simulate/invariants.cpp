@@ -140,7 +140,9 @@ void Invariants::controller_says(const job::JobAction& action) {
         throw Violation("every decision has a reason", record->event.name);
   }
   if (const auto* deliver = std::get_if<job::Deliver>(&action)) {
-    if (std::holds_alternative<wire::Dismiss>(deliver->letter)) dismissed_.insert(deliver->worker);
+    if (std::holds_alternative<wire::Dismiss>(deliver->letter))
+      for (const auto& [host, workers] : deliver->to)
+        dismissed_.insert(workers.begin(), workers.end());
     if (const auto* prepare = std::get_if<wire::Prepare>(&deliver->letter))
       prepared(prepare->world);
   }

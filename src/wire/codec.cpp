@@ -23,6 +23,7 @@
 
 #include "base/check.hpp"
 #include "wire/limits.hpp"
+#include "wire/runs.hpp"
 #include "wire/text.hpp"
 
 namespace elasticrun::wire {
@@ -48,6 +49,11 @@ template <class T>
 inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
+
+// These travel as runs (runs.hpp).
+template <class T>
+inline constexpr bool has_runs =
+    std::same_as<T, std::vector<Member>> || std::same_as<T, std::vector<double>>;
 
 template <class T>
 using Members = describe::describe_members<T, describe::mod_public>;
@@ -91,6 +97,8 @@ json::value to_json(const T& x) {
     return json::value(x);
   } else if constexpr (std::floating_point<T>) {
     return double_to_json(x);
+  } else if constexpr (has_runs<T>) {
+    return to_json(runs_of(x));
   } else if constexpr (is_vector<T>) {
     json::array array;
     array.reserve(x.size());
@@ -185,8 +193,21 @@ requires(describe::has_describe_members<T>::value) void from_json(const json::va
   });
 }
 
+template <class List, class Runs>
+void from_runs(const json::value& value, List& list, Result<List> (*list_of)(const Runs&),
+               Problem& problem) {
+  Runs runs;
+  from_json(value, runs, problem);
+  if (problem) return;
+  Result<List> whole = list_of(runs);
+  if (!whole) return problem.set(whole.error().text);
+  list = std::move(*whole);
+}
+
 template <class T>
 void from_json(const json::value& value, std::vector<T>& x, Problem& problem) {
+  if constexpr (std::same_as<T, Member>) return from_runs(value, x, members_of, problem);
+  if constexpr (std::same_as<T, double>) return from_runs(value, x, numbers_of, problem);
   const json::array* array = value.if_array();
   if (!array) return problem.set("expected a list");
   if (array->size() > list_max)

@@ -35,6 +35,27 @@ void append_frame(std::string& out, WorkerId worker, std::string_view payload, b
   out += payload;
 }
 
+std::string for_several(const std::vector<WorkerId>& workers, std::string_view letter) {
+  std::string payload;
+  payload.reserve(sizeof(std::uint32_t) * (1 + workers.size()) + letter.size());
+  append_u32(payload, static_cast<std::uint32_t>(workers.size()));
+  for (const WorkerId worker : workers) append_u32(payload, worker.value);
+  payload += letter;
+  return payload;
+}
+
+Result<ForSeveral> read_for_several(std::string_view payload) {
+  constexpr std::size_t word = sizeof(std::uint32_t);
+  const std::size_t count = payload.size() < word ? 0 : read_u32(payload.data());
+  if (count == 0 || count > payload.size() / word - 1)
+    return Error{"a letter for several workers names none, or more than it can hold"};
+  ForSeveral several{{}, payload.substr(word * (1 + count))};
+  several.workers.reserve(count);
+  for (std::size_t i = 1; i <= count; ++i)
+    several.workers.emplace_back(read_u32(payload.data() + word * i));
+  return several;
+}
+
 void FrameReader::feed(std::string_view bytes) {
   if (begin_ == buffer_.size()) {
     buffer_.clear();

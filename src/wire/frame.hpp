@@ -5,17 +5,18 @@
 // The highest bit of the length marks a passing frame: one that is not counted, and not sent again
 // over another connection (net/resumable.hpp).
 //
-// The worker id is the envelope: 0 is the peer itself, anything else is a letter for or from that
-// worker, which an agent relays without reading the payload. That is why it stands in the header
-// and not in the JSON text. A text protocol with line ends would be easier to watch, but then each
-// payload had to be escaped or scanned, and a limit could only be enforced after the bytes are
-// here.
+// The worker id is the envelope: 0 is the peer itself, the highest number several workers, named in
+// front of the letter (for_several); anything else is a letter for or from that worker. An agent
+// relays it without reading it. That is why it stands in the header and not in the JSON text. A
+// text protocol with line ends would be easier to watch, but then each payload had to be escaped or
+// scanned, and a limit could only be enforced after the bytes are here.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
@@ -27,6 +28,16 @@ inline constexpr std::size_t frame_header_bytes = 8;
 // Appends one frame. payload.size() <= frame_bytes_max is the sender's duty (checked).
 void append_frame(std::string& out, WorkerId worker, std::string_view payload,
                   bool passing = false);
+
+// The envelope of one letter for several workers of a host: it is encoded and sent once.
+inline constexpr WorkerId several_workers{~0u};
+struct ForSeveral {
+  std::vector<WorkerId> workers;
+  std::string_view letter;  // part of the payload
+};
+//   u32 number of workers | u32 worker id, each | letter
+std::string for_several(const std::vector<WorkerId>& workers, std::string_view letter);
+Result<ForSeveral> read_for_several(std::string_view payload);
 
 struct Frame {
   WorkerId worker;

@@ -9,7 +9,7 @@ namespace elasticrun::wire {
 // Bumped when an old peer could misread a new one. Controller and agent must agree exactly; a
 // library may be older or newer than its agent as long as this number is the same, because unknown
 // members are ignored and missing ones have defaults.
-inline constexpr std::uint32_t protocol = 2;
+inline constexpr std::uint32_t protocol = 3;
 
 inline constexpr std::size_t frame_bytes_max = 16u << 20;    // one frame, header not counted
 inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before the greeting is done
@@ -17,7 +17,7 @@ inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on
 inline constexpr std::size_t bulk_queue_high = 1u << 20;  // output waits in the worker's pipe above
 inline constexpr std::size_t line_bytes_max = 16u << 10;  // longer output lines are cut
 inline constexpr std::size_t text_bytes_max = 4096;       // reasons, names
-inline constexpr std::size_t world_size_max = 65536;
+inline constexpr std::size_t world_size_max = 131'072;
 inline constexpr std::size_t list_max = 1u << 20;  // a command line can have so many arguments
 
 }  // namespace elasticrun::wire

@@ -14,9 +14,21 @@ std::string numbers(const std::vector<WorkerId>& workers) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
+using Lines = std::vector<std::string>;
+
+Lines lines_of(std::string line) { return {std::move(line)}; }
+Lines lines_of(Lines lines) { return lines; }
+
+void add_lines(Lines& lines, const std::vector<WorkerId>& workers, const wire::ToWorker& letter) {
+  for (const WorkerId to : workers)
+    lines.push_back(fmt::format("to {}: {}", to.value, to_text(letter)));
+}
+
 struct MembershipWriter {
-  std::string operator()(const rendezvous::ToMember& a) const {
-    return fmt::format("to {}: {}", a.to.value, to_text(a.letter));
+  Lines operator()(const rendezvous::ToMembers& a) const {
+    Lines lines;
+    add_lines(lines, a.to, a.letter);
+    return lines;
   }
   std::string operator()(const rendezvous::Fence& a) const {
     return fmt::format("fence {}: {}", a.worker.value, a.reason);
@@ -99,8 +111,10 @@ struct JobWriter {
   std::string operator()(const job::Order& a) const {
     return fmt::format("host {}: {}", a.host.value, to_text(a.order));
   }
-  std::string operator()(const job::Deliver& a) const {
-    return fmt::format("to {}: {}", a.worker.value, to_text(a.letter));
+  Lines operator()(const job::Deliver& a) const {
+    Lines lines;
+    for (const auto& [host, workers] : a.to) add_lines(lines, workers, a.letter);
+    return lines;
   }
   std::string operator()(const job::Record& a) const {
     constexpr std::string_view time = R"("time":"",)";
@@ -124,12 +138,14 @@ struct JobWriter {
 
 }  // namespace
 
-std::string to_text(const rendezvous::Action& action) {
-  return std::visit(MembershipWriter{}, action);
+Lines to_lines(const rendezvous::Action& action) {
+  return std::visit([](const auto& a) { return lines_of(MembershipWriter{}(a)); }, action);
 }
 std::string to_text(const worker::MemberAction& action) {
   return std::visit(MemberWriter{}, action);
 }
-std::string to_text(const job::JobAction& action) { return std::visit(JobWriter{}, action); }
+Lines to_lines(const job::JobAction& action) {
+  return std::visit([](const auto& a) { return lines_of(JobWriter{}(a)); }, action);
+}
 
 }  // namespace elasticrun::fakes

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "job/core/events.hpp"
 #include "rendezvous/membership.hpp"
@@ -18,9 +19,10 @@ namespace elasticrun::fakes {
 std::string to_text(const wire::ToWorker& letter);
 std::string to_text(const wire::FromWorker& letter);
 std::string to_text(const wire::ToAgent& order);
-std::string to_text(const rendezvous::Action& action);
 std::string to_text(const worker::MemberAction& action);
-std::string to_text(const job::JobAction& action);
+// A letter for several has a line for each, all else has one.
+std::vector<std::string> to_lines(const rendezvous::Action& action);
+std::vector<std::string> to_lines(const job::JobAction& action);
 
 // The other way round; they throw when the words are not exactly one letter.
 wire::ToWorker to_worker(Words& words);

@@ -1,5 +1,8 @@
 // The core of a whole job on a stage: hosts, workers and people in; orders, letters, words out.
 // Beats are left out of the answers, they come twice a second.
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -126,7 +129,7 @@ class JobStage final : public Stage {
     for (const auto& action : job_->step(event, now)) {
       const auto* order = std::get_if<job::Order>(&action);
       if (!order || !std::holds_alternative<wire::Beat>(order->order))
-        lines.push_back(fakes::to_text(action));
+        std::ranges::move(fakes::to_lines(action), std::back_inserter(lines));
     }
     return lines;
   }

@@ -1,4 +1,7 @@
 // Membership on a stage: letters and local events in, letters and facts out.
+#include <algorithm>
+#include <iterator>
+
 #include "tests/fakes/notation.hpp"
 #include "tests/scenarios/stage.hpp"
 
@@ -69,7 +72,7 @@ class MembershipStage final : public Stage {
       if (const auto* wanted = std::get_if<rendezvous::PlanWanted>(&action))
         for (std::string& line : tell(plan(*wanted), now)) lines.push_back(std::move(line));
       else
-        lines.push_back(fakes::to_text(action));
+        std::ranges::move(fakes::to_lines(action), std::back_inserter(lines));
     }
     if (membership_.wake_at() <= now) lines.push_back("BUG: it wants to wake in the past");
     return lines;

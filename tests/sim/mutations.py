@@ -97,16 +97,10 @@ MUTATIONS = [
     Mutation("success means trained", "src/job/core/job_workers.cpp",
              "    if (!clean && !past)\n", "    if (code == 1000)\n"),
     Mutation("every epoch has its end", "rendezvous/membership.cpp",
-             "  if (is_member(not_done_) && peers_.at(not_done_).done_call <= released_call_) return;\n"
-             "  const auto members = seats_.order();\n"
-             "  if (members.empty()) return;\n"
-             "  const std::int64_t call = peers_.at(members.front()).done_call;\n"
-             "  const auto other = std::ranges::find_if(\n"
-             "      members, [&](WorkerId w) { return call == 0 || peers_.at(w).done_call != call; });\n",
-             "  const auto members = seats_.order();\n"
-             "  if (members.empty()) return;\n"
-             "  const std::int64_t call = peers_.at(members.back()).done_call;\n"
-             "  const auto other = call == 0 ? members.begin() : members.end();\n"),
+             "  if (seats_.empty() || done_.size() < seats_.size()) return;\n",
+             "  if (seats_.empty() || done_.empty()) return;\n"
+             "  if (const auto any = done_.begin()->second; any > released_call_)\n"
+             "    for (const WorkerId w : seats_.order()) done_.emplace(w, any);\n"),
     # ---- who pays for whose trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
              "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",

@@ -100,9 +100,13 @@ struct Order {
   HostId host;
   wire::ToAgent order;
 };
+// One letter: once to each host, whose agent gives it to these workers.
 struct Deliver {
-  HostId host;
-  WorkerId worker;
+  struct To {
+    HostId host;
+    std::vector<WorkerId> workers;
+  };
+  std::vector<To> to;
   wire::ToWorker letter;
 };
 struct Record {

@@ -121,7 +121,7 @@ class Job {
 
   // ---- worlds: job_worlds.cpp
   void tell(const rendezvous::Event& event, Time now);
-  void on(rendezvous::ToMember&, Time now);
+  void on(rendezvous::ToMembers&, Time now);
   void on(rendezvous::Fence&, Time now);
   void on(rendezvous::LeftOut&, Time now);
   void on(rendezvous::BecameReady&, Time now);

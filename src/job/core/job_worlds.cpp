@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "job/core/job.hpp"
 
@@ -15,9 +16,19 @@ void Job::tell(const rendezvous::Event& event, Time now) {
   if (first && membership_.ever_formed()) concerns_staff(now);  // spares start from now on
 }
 
-void Job::on(rendezvous::ToMember& message, Time) {
-  if (const Worker* worker = workers_.find(message.to))
-    out_.add(Deliver{worker->slot.host, message.to, std::move(message.letter)});
+// Members stand in the order of their ranks, which is mostly that of their hosts.
+void Job::on(rendezvous::ToMembers& message, Time) {
+  Deliver deliver{{}, std::move(message.letter)};
+  std::map<HostId, std::size_t> places;
+  for (const WorkerId id : message.to) {
+    const Worker* const worker = workers_.find(id);
+    if (!worker) continue;
+    const HostId host = worker->slot.host;
+    const std::size_t place = places.try_emplace(host, deliver.to.size()).first->second;
+    if (place == deliver.to.size()) deliver.to.push_back({host, {}});
+    deliver.to[place].workers.push_back(id);
+  }
+  if (!deliver.to.empty()) out_.add(std::move(deliver));
 }
 
 void Job::on(rendezvous::Fence& fence, Time now) { evict(fence.worker, fence.reason, now); }

@@ -93,7 +93,8 @@ class Run {
   void act(Deliver& action) {
     if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
       prepare->secret = keys_.of_world(prepare->world.generation);
-    server_->send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
+    const std::string letter = wire::encode(action.letter);
+    for (const auto& [host, workers] : action.to) server_->send_letter(host, workers, letter);
   }
   void act(Record& action) { sink_.event(to_json(action.event, utc_now(), job_id_)); }
   void act(Say& action) { sink_.say(action.tone, action.text); }

@@ -195,7 +195,12 @@ void Controller::act(const job::Order& action) {
 void Controller::act(job::Deliver& action) {
   if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
     prepare->secret = keys_.of_world(prepare->world.generation);
-  send(action.host, action.worker, wire::encode(wire::ToWorker(action.letter)));
+  const std::string letter = wire::encode(action.letter);
+  for (const auto& [host, workers] : action.to)
+    if (workers.size() == 1)
+      send(host, workers.front(), letter);
+    else
+      send(host, wire::several_workers, wire::for_several(workers, letter));
 }
 
 void Controller::act(const job::Record& action) {

@@ -35,6 +35,20 @@ void StubHost::send(WorkerId worker, std::string_view payload, bool passing) {
   if (first) later(latency, [this] { uplink_(std::exchange(outgoing_, {})); });
 }
 
+void StubHost::relay(WorkerId to, std::string_view letter) {
+  std::vector<WorkerId> workers{to};
+  if (to == wire::several_workers) {
+    auto several = wire::read_for_several(letter);
+    ER_CHECK(several.has_value());
+    workers = std::move(several->workers);
+    letter = several->letter;
+  }
+  for (const WorkerId one : workers) {
+    const auto worker = workers_.find(one);
+    if (worker != workers_.end()) worker->second->receive(cluster_.letters.read(letter));
+  }
+}
+
 void StubHost::receive(std::string_view bytes) {
   reader_.feed(bytes);
   while (alive_) {
@@ -44,8 +58,7 @@ void StubHost::receive(std::string_view bytes) {
     const wire::Frame& frame = **next;
     received_ += !frame.passing;
     if (frame.worker != WorkerId{}) {
-      const auto worker = workers_.find(frame.worker);
-      if (worker != workers_.end()) worker->second->receive(cluster_.letters.read(frame.payload));
+      relay(frame.worker, frame.payload);
       continue;
     }
     const auto order = wire::decode<wire::ToAgent>(frame.payload);

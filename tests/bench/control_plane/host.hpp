@@ -38,6 +38,7 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
   const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers() const { return workers_; }
 
  private:
+  void relay(WorkerId to, std::string_view letter);
   void later(Duration delay, std::function<void()> what);
   void send(WorkerId worker, std::string_view payload, bool passing = false);
   void take(const wire::Beat& beat) { feed(beat); }

@@ -196,13 +196,15 @@ void Job::Impl::step(const rendezvous::Event& event) {
 }
 
 void Job::Impl::act(rendezvous::Action action) {
-  if (const auto* to = std::get_if<rendezvous::ToMember>(&action)) {
-    Worker& worker = workers.at(to->to);
-    if (worker.session) worker.session->send(to->to, wire::encode(to->letter));
-    const auto* go = std::get_if<wire::Go>(&to->letter);
+  if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action)) {
+    const auto* go = std::get_if<wire::Go>(&letter->letter);
     if (go) going = go->generation;
-    if (go || std::holds_alternative<wire::Abort>(to->letter))
-      worker.samples_to_come = samples_after_letter;
+    for (const WorkerId to : letter->to) {
+      Worker& worker = workers.at(to);
+      if (worker.session) worker.session->send(to, wire::encode(letter->letter));
+      if (go || std::holds_alternative<wire::Abort>(letter->letter))
+        worker.samples_to_come = samples_after_letter;
+    }
   } else if (const auto* fence = std::get_if<rendezvous::Fence>(&action)) {
     job.kill(fence->worker);
   } else if (const auto* wanted = std::get_if<rendezvous::PlanWanted>(&action)) {

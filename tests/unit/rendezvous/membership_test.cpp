@@ -50,7 +50,7 @@ TEST_CASE("the members of a world have most of the time for preparing to connect
   std::int64_t connect_ms = 0;
   for (const auto& action :
        membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{}))
-    if (const auto* letter = std::get_if<rendezvous::ToMember>(&action))
+    if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action))
       if (const auto* prepare = std::get_if<wire::Prepare>(&letter->letter))
         connect_ms = prepare->connect_ms;
   CHECK(connect_ms == 16'000);

@@ -115,3 +115,21 @@ TEST_CASE("the largest frame passes") {
   REQUIRE(frame.has_value());
   CHECK(bool((*frame)->payload == payload));
 }
+
+TEST_CASE("a letter for several workers") {
+  const std::vector<WorkerId> workers{WorkerId(3), WorkerId(0xfffffffe), WorkerId(0)};
+  const std::string payload = wire::for_several(workers, "hello\0x"s);
+  const auto read = wire::read_for_several(payload);
+  REQUIRE(read.has_value());
+  CHECK(read->workers == workers);
+  CHECK(read->letter == "hello\0x"s);
+  CHECK(wire::read_for_several(wire::for_several({WorkerId(7)}, ""))->letter.empty());
+}
+
+TEST_CASE("a letter for several workers that lies about their number is refused") {
+  const std::string payload = wire::for_several({WorkerId(1), WorkerId(2)}, "");
+  for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
+    CHECK_FALSE(wire::read_for_several(std::string_view(payload).substr(0, bytes)).has_value());
+  CHECK_FALSE(wire::read_for_several("\0\0\0\0letter"s).has_value());
+  CHECK_FALSE(wire::read_for_several("\xff\xff\xff\xff    "s).has_value());
+}

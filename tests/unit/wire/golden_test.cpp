@@ -42,7 +42,7 @@ TEST_CASE("greetings") {
 
 TEST_CASE("letters to a worker") {
   check_texts<wire::ToWorker>({
-      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[1,"0.1"],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
+      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"count":1,"per_host":1,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[{"value":1,"count":1},{"value":"0.1","count":1}],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
