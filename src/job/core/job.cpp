@@ -50,7 +50,10 @@ std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
   decide_size(now);
   if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
   act_on_deadlines(now);
-  if (now >= staff_at_) staff(now);
+  if (staff_time_.due(now))
+    staff(now);
+  else if (staff_time_.take_round() && replan(now))
+    tell_unsettled(now);
   for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
     out_.say(Tone::error, std::move(line));
   wind_up(now);
@@ -67,7 +70,7 @@ Time Job::wake_at(Time now) const {
     at = std::min(at, sizing_.stragglers_wake_at());
   if (membership_.running() && first_.program() == Program::with_library)
     at = std::min(at, std::max(sizing_.wake_at(), now));
-  return std::min(at, staff_at_);
+  return std::min(at, staff_time_.wake_at());
 }
 
 // ---------------------------------------------------------------- people

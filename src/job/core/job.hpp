@@ -25,6 +25,7 @@
 #include "job/core/hosts.hpp"
 #include "job/core/sizing.hpp"
 #include "job/core/slots.hpp"
+#include "job/core/staff_time.hpp"
 #include "job/core/summary.hpp"
 #include "job/core/watch.hpp"
 #include "job/core/workers.hpp"
@@ -139,8 +140,9 @@ class Job {
   std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
 
   // ---- who is started, stopped, proposed: job_staffing.cpp
-  void concerns_staff(Time now) { staff_at_ = std::min(staff_at_, now); }
+  void concerns_staff(Time now) { staff_time_.concerns(now); }
   void staff(Time now);
+  void tell_unsettled(Time now);
   void fill(Time now);
   void gather(Time now);
   void tell_missing(const std::set<HostId>& missing, Time now);
@@ -150,7 +152,10 @@ class Job {
   void start_missing(const std::vector<SlotId>& wanted, Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
   void tell_wanted(const std::vector<SlotId>& slots, Time now);
+  bool may_propose(Time now) const;
   void propose(const std::vector<SlotId>& wanted, Time now);
+  bool replan(Time now);
+  void begin_change(rendezvous::Change change, Time now);
   std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;
@@ -191,7 +196,7 @@ class Job {
   Failures failures_;
   Ending ending_;
   Summary summary_;
-  Time staff_at_ = never;  // something that concerns staff() has happened, or will then
+  StaffTime staff_time_;
   Actions out_;
 };
 

@@ -50,7 +50,7 @@ void Job::wind_up(Time now) {
 // Training is over, and nobody is in a world. Who was given up is killed already, and its end is a
 // failure: it may have had more to do.
 void Job::stop_idle(Time now) {
-  if (!membership_.members().empty()) return;
+  if (membership_.size() > 0 || workers_.unstopped() == 0) return;
   for (const auto& [id, worker] : workers_.rows())
     if (!worker.expected() && !worker.is(WorkerState::fenced))
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);

@@ -59,9 +59,8 @@ bool Job::needs_keeper() const {
 // Why the same members should have another plan. Not while anything else is under way.
 std::optional<std::string> Job::better_plan(Time now) {
   if (!membership_.running() || !sizing_.settled()) return {};
-  const auto members = membership_.members();
-  if (!membership_.is_training(members.front())) return {};
-  return sizing_.better_plan(static_cast<int>(members.size()), needs_keeper(),
+  if (!membership_.first_is_training()) return {};
+  return sizing_.better_plan(static_cast<int>(membership_.size()), needs_keeper(),
                              replaces_stragglers(now), changes_.why(), now);
 }
 

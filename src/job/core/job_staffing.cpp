@@ -31,12 +31,17 @@ std::map<SlotId, launcher::Place> places_in(const std::vector<SlotId>& order) {
 }  // namespace
 
 void Job::staff(Time now) {
-  staff_at_ = never;
+  staff_time_.looked(slots_.all().size(), now);
   if (ending_.ending() || ending_.is(Phase::trained) || first_.state() == Start::choosing) return;
   if (first_.state() == Start::gathering) gather(now);
   if (first_.begun()) fill(now);
+  tell_unsettled(now);
+  staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)}));
+}
+
+// Steps are not what they would be while processes start or groups form.
+void Job::tell_unsettled(Time now) {
   sizing_.unsettled(workers_.any_starting() || changes_.under_way() || !membership_.running(), now);
-  staff_at_ = std::min({staff_at_, first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)});
 }
 
 void Job::fill(Time now) {
@@ -237,41 +242,55 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
 // sets no limit here.
 std::size_t Job::room_beside(std::size_t leavers) const {
   if (spec_.limits.max < 2) return std::numeric_limits<std::size_t>::max();
-  const std::size_t members = membership_.members().size();
+  const std::size_t members = membership_.size();
   const std::size_t stay =
       membership_.running() && leavers > 0 ? std::max<std::size_t>(members - leavers, 1) : members;
   const auto most = static_cast<std::size_t>(spec_.limits.max);
   return most - std::min(stay, most);
 }
 
-// Where nobody comes or goes, the same members may want another plan.
+bool Job::may_propose(Time now) const {
+  return first_.program() == Program::with_library && membership_.quiet() &&
+         changes_.may_begin(now);
+}
+
 void Job::propose(const std::vector<SlotId>& wanted, Time now) {
-  const bool elastic = first_.program() == Program::with_library;
-  if (!elastic || !membership_.quiet() || !changes_.may_begin(now)) return;
-  auto change = difference(wanted, now);
+  if (!may_propose(now)) return;
+  const auto change = difference(wanted, now);
   if (!change) return;
   if (change->add.empty() && change->remove.empty()) {
-    const auto why = better_plan(now);
-    if (!why && sizing_.settled()) changes_.because("");  // nothing came of it
-    if (!why) return;
-    changes_.because(*why);
+    if (!replan(now) && sizing_.settled()) changes_.because("");  // nothing came of it
+    return;
   }
-  const auto members = membership_.members();
   if (membership_.running()) {
-    if (!membership_.is_training(members.front())) return;
-  } else if (static_cast<int>(members.size() + change->add.size()) < spec_.limits.min) {
+    if (!membership_.first_is_training()) return;
+  } else if (static_cast<int>(membership_.size() + change->add.size()) < spec_.limits.min) {
     return ending_.short_since(now);
   }
-  const bool first = !membership_.ever_formed();
-  if (first) changes_.because("the first world");
-  change = changes_.begin(*change, change->remove.empty() ? "replacements and new slots"
-                                                          : "slots that are not wanted any more");
-  out_.record("change_started", {{"change", static_cast<std::int64_t>(change->id.value)},
+  if (!membership_.ever_formed()) changes_.because("the first world");
+  begin_change(*change, now);
+}
+
+// Where nobody comes or goes, the same members may want another plan. False: they do not.
+bool Job::replan(Time now) {
+  if (!may_propose(now)) return false;
+  const auto why = better_plan(now);
+  if (!why) return false;
+  changes_.because(*why);
+  begin_change({}, now);
+  return true;
+}
+
+void Job::begin_change(rendezvous::Change change, Time now) {
+  const char* const otherwise =
+      change.remove.empty() ? "replacements and new slots" : "slots that are not wanted any more";
+  change = changes_.begin(std::move(change), otherwise);
+  out_.record("change_started", {{"change", static_cast<std::int64_t>(change.id.value)},
                                  {"planned", true},
-                                 {"add", static_cast<std::int64_t>(change->add.size())},
-                                 {"remove", static_cast<std::int64_t>(change->remove.size())},
-                                 {"reason", change->reason}});
-  tell(*change, now);
+                                 {"add", static_cast<std::int64_t>(change.add.size())},
+                                 {"remove", static_cast<std::int64_t>(change.remove.size())},
+                                 {"reason", change.reason}});
+  tell(change, now);
 }
 
 }  // namespace elasticrun::job

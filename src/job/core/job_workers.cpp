@@ -34,7 +34,7 @@ void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {
   // One that has left the world, but is still saving what it has left behind.
   if (workers_.find(id)->is(WorkerState::leaving) && sample.phase == "epoch")
     workers_.set_deadline(id, now + spec_.deadlines.grace);
-  if (sizing_.sample(spec_, id, sample, now, out_)) concerns_staff(now);
+  if (sizing_.sample(spec_, id, sample, now, out_)) staff_time_.round_is_whole();
 }
 
 void Job::hear(WorkerId id, const wire::Committed& committed, Time now) {

@@ -1,6 +1,7 @@
 #include "job/core/staffing.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace elasticrun::job {
@@ -24,8 +25,14 @@ std::vector<SlotId> wanted_slots(const Slots& slots, const Workers& workers, int
   const auto starts = [&](SlotId slot) { return !workers.find(*workers.in(slot))->was_ready(); };
   const auto waits = [&](SlotId slot) { return !in_world.contains(*workers.in(slot)); };
   const auto leave = [&](auto goes) {
-    for (auto i = wanted.size(); i-- > 0 && wanted.size() > limit;)
-      if (goes(wanted[i])) wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(i));
+    std::size_t too_many = wanted.size() - std::min(wanted.size(), limit);
+    std::vector<SlotId> stay;
+    for (const SlotId slot : wanted | std::views::reverse)
+      if (too_many > 0 && goes(slot))
+        --too_many;
+      else
+        stay.push_back(slot);
+    wanted.assign(stay.rbegin(), stay.rend());
   };
   leave(starts);
   leave(waits);

@@ -113,6 +113,10 @@ class Workers {
   // In the order of their numbers.
   std::vector<WorkerId> on(HostId host) const;
   int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  // Those that nobody has told to end, and that have not been given up.
+  int unstopped() const {
+    return count(WorkerState::ordered) + count(WorkerState::running) + count(WorkerState::ready);
+  }
   // Those that are not ready yet and shall be, or have been given up before they were.
   bool any_starting() const;
   // One whose deadline has passed, the earliest one; it has none from then on.
