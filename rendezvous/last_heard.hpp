@@ -1,11 +1,11 @@
-// When each of many was last heard, so that the longest silence is known without looking at all.
+// When each of many was last heard, so that the longest silence is known without looking at all:
+// they stand in a row, and who is heard goes to its end.
 #pragma once
 
-#include <algorithm>
-#include <map>
-#include <set>
+#include <list>
 #include <utility>
 
+#include "base/id_map.hpp"
 #include "base/time.hpp"
 
 namespace elasticrun::rendezvous {
@@ -13,40 +13,38 @@ namespace elasticrun::rendezvous {
 template <class Who>
 class LastHeard {
  public:
+  // Not before anybody was heard last.
   void heard(Who who, Time now) {
-    const auto [found, fresh] = times_.try_emplace(who, now);
-    if (!fresh) {
-      order_.erase({found->second, who});
-      found->second = now;
-    }
-    order_.insert({now, who});
+    const auto [place, fresh] = places_.try_emplace(who);
+    if (fresh)
+      place->second = row_.insert(row_.end(), {now, who});
+    else
+      row_.splice(row_.end(), row_, place->second);
+    row_.back().first = now;
   }
   void forget(Who who) {
-    const auto found = times_.find(who);
-    if (found == times_.end()) return;
-    order_.erase({found->second, who});
-    times_.erase(found);
+    const auto place = places_.find(who);
+    if (place == places_.end()) return;
+    row_.erase(place->second);
+    places_.erase(place);
   }
-  std::size_t size() const { return times_.size(); }
-  bool empty() const { return times_.empty(); }
+  std::size_t size() const { return places_.size(); }
+  bool empty() const { return places_.empty(); }
   // Of whoever has been silent for longest, and of whoever was heard last; only where somebody is.
-  Time oldest() const { return order_.begin()->first; }
-  Time newest() const { return order_.rbegin()->first; }
-  Who silent_longest() const { return order_.begin()->second; }
+  Time oldest() const { return row_.front().first; }
+  Time newest() const { return row_.back().first; }
+  Who silent_longest() const { return row_.front().second; }
 
   // `later` says what each time becomes; none is before another one that it was behind.
   template <class Later>
   void change(Later later) {
-    order_.clear();
-    for (auto& [who, time] : times_) {
-      time = later(time);
-      order_.insert({time, who});
-    }
+    for (auto& [time, who] : row_) time = later(time);
   }
 
  private:
-  std::map<Who, Time> times_;
-  std::set<std::pair<Time, Who>> order_;
+  using Row = std::list<std::pair<Time, Who>>;
+  Row row_;
+  IdMap<Who, typename Row::iterator> places_;
 };
 
 }  // namespace elasticrun::rendezvous

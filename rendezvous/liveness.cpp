@@ -9,8 +9,8 @@ namespace elasticrun::rendezvous {
 
 void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) {
   worker_heard(id, now);
-  forget_doing(id);
   Doing& doing = doing_[id];
+  forget(id, doing);
   doing.generation = sample.generation;
   doing.phase = sample.phase == "reduce"                               ? Phase::reducing
                 : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
@@ -26,18 +26,18 @@ void Liveness::note(WorkerId id, const Doing& doing, Time now) {
   if (is_late(doing, now)) (doing.busy() ? hung_ : stuck_).insert(id);
 }
 
-void Liveness::forget_doing(WorkerId id) {
-  const auto found = doing_.find(id);
-  if (found == doing_.end()) return;
-  if (found->second.busy()) --busy_;
+void Liveness::forget(WorkerId id, const Doing& doing) {
+  if (doing.busy()) --busy_;
   hung_.erase(id);
   stuck_.erase(id);
-  doing_.erase(found);
 }
 
 void Liveness::worker_gone(WorkerId worker) {
   workers_.forget(worker);
-  forget_doing(worker);
+  const auto found = doing_.find(worker);
+  if (found == doing_.end()) return;
+  forget(worker, found->second);
+  doing_.erase(found);
 }
 
 void Liveness::stood_still(Duration time, Time now) {

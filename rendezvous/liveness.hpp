@@ -10,12 +10,12 @@
 // reason about.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "rendezvous/last_heard.hpp"
@@ -83,7 +83,7 @@ class Liveness {
   };
 
   void note(WorkerId worker, const Doing& doing, Time now);
-  void forget_doing(WorkerId worker);
+  void forget(WorkerId worker, const Doing& doing);
   bool is_late(const Doing& doing, Time now) const;
   Duration limit(Phase phase) const;
   void check_hosts(Time now, std::vector<Verdict>& verdicts);
@@ -93,7 +93,7 @@ class Liveness {
   LastHeard<HostId> hosts_;
   bool everybody_ = false;  // is silent, as of the last check
   LastHeard<WorkerId> workers_;
-  std::map<WorkerId, Doing> doing_;  // of workers that have told
+  IdMap<WorkerId, Doing> doing_;  // of workers that have told
   int busy_ = 0;                     // of these
   std::set<WorkerId> hung_, stuck_;  // busy, or in a reduction, for too long, as they last told
 };

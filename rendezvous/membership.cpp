@@ -61,7 +61,7 @@ bool Membership::in_forming(WorkerId worker) const {
 // ---------------------------------------------------------------- local events
 
 void Membership::on(const WorkerUp& up, Time) {
-  peers_.emplace(up.worker, Peer{.host = up.host, .slot = up.slot});
+  peers_.try_emplace(up.worker, Peer{.host = up.host, .slot = up.slot});
 }
 
 void Membership::on(const Letter& letter, Time now) {
@@ -120,7 +120,7 @@ void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<
   forming.world.reason = std::move(reason);
   for (const WorkerId worker : seats.order()) {
     const Peer& peer = peers_.at(worker);
-    forming.ranks.emplace(worker, Rank(static_cast<std::int32_t>(forming.ranks.size())));
+    forming.ranks.try_emplace(worker, Rank(static_cast<std::int32_t>(forming.ranks.size())));
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
   mark_holders(forming.world.members);

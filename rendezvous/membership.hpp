@@ -19,7 +19,6 @@
 // already.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "rendezvous/complaints.hpp"
@@ -231,7 +231,7 @@ class Membership {
     bool going = false;
     bool committed = false;
     Exchange exchange;
-    std::map<WorkerId, Rank> ranks;  // of its members
+    IdMap<WorkerId, Rank> ranks;  // of its members
     std::set<WorkerId> unprepared;   // members and leavers that are
     std::set<WorkerId> entered;
     Time since{}, deadline{};
@@ -239,7 +239,7 @@ class Membership {
   };
   // A world that steps unless a member of it says no.
   struct Suspect {
-    std::map<WorkerId, Time> dead_by;  // of its members
+    IdMap<WorkerId, Time> dead_by;  // of its members
     bool closed = false;               // one has answered
   };
   struct Aborting {
@@ -325,7 +325,7 @@ class Membership {
   }
 
   MembershipOptions options_;
-  std::map<WorkerId, Peer> peers_;
+  IdMap<WorkerId, Peer> peers_;
   std::set<WorkerId> training_;  // of these: between Ready and Release
   Seats seats_;
   std::optional<Running> running_;
@@ -340,7 +340,7 @@ class Membership {
   bool closed_by_answer_ = true;           // every world that ever stepped
   bool incomplete_ = false;                // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;         // of train, the newest
-  std::map<WorkerId, std::int64_t> done_;  // who has said Done since then, of which call
+  IdMap<WorkerId, std::int64_t> done_;  // who has said Done since then, of which call
   int failed_forms_ = 0;    // in a row, of worlds that formed at once or were entered
   Time failing_since_{};    // the first of them
   Complaints complaints_;   // since the last world began to form

@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 
 namespace elasticrun::rendezvous {
@@ -59,7 +60,7 @@ class Seats {
   }
 
   std::map<Seat, WorkerId> row_;
-  std::map<WorkerId, Seat> seat_of_;
+  IdMap<WorkerId, Seat> seat_of_;
   std::set<Seat> vacant_;
   Seat end_ = 0;
 };

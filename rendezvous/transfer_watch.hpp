@@ -10,9 +10,9 @@
 // in the kernel, and will not come into this world either. Pure.
 #pragma once
 
-#include <map>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "wire/messages.hpp"
@@ -49,7 +49,7 @@ class TransferWatch {
   };
   void count(const Member& member, int by);
 
-  std::map<WorkerId, Member> members_;  // those that have not entered
+  IdMap<WorkerId, Member> members_;  // those that have not entered
   int busy_ = 0, waiting_ = 0;          // of them
   Duration patience_{};
   Time began_{};

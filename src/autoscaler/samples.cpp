@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autoscaler/robust.hpp"
 #include "base/check.hpp"
@@ -54,8 +55,8 @@ void Window::change_ended() {
 }
 
 void Window::begin() {
-  round_.clear();
-  primed_.clear();
+  reports_.clear();
+  reported_ = 0;
 }
 
 std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
@@ -64,9 +65,10 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
   if (sample.wall <= Duration::zero() || sample.compute < Duration::zero()) return {};
   if (implausible(sample)) return {};
   // The first report after a change covers the first step, which allocates, connects, warms up.
-  if (primed_.insert(sample.worker).second) return {};
-  Sum& sum = round_[sample.worker];
-  ++sum.reports;
+  const auto [found, first] = reports_.try_emplace(sample.worker);
+  if (first) return {};
+  Sum& sum = found->second;
+  if (sum.reports++ == 0) ++reported_;
   sum.steps += static_cast<double>(sample.steps);
   sum.samples += static_cast<double>(sample.samples);
   sum.wall_ns += static_cast<double>(sample.wall.count());
@@ -78,8 +80,7 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
 }
 
 bool Window::round_is_whole(const Sum& latest) const {
-  const auto reported = static_cast<int>(round_.size());
-  return reported >= size_ || (latest.reports >= patience && 2 * reported >= size_);
+  return reported_ >= size_ || (latest.reports >= patience && 2 * reported_ >= size_);
 }
 
 std::optional<WorldSample> Window::close_round(Step step, Time now) {
@@ -87,14 +88,15 @@ std::optional<WorldSample> Window::close_round(Step step, Time now) {
   std::vector<double> compute_times;
   std::vector<double> steps;
   double batch = 0;
-  for (const auto& [worker, sum] : round_) {
+  for (auto& [worker, sum] : reports_) {
+    if (sum.reports == 0) continue;
     step_times.push_back(sum.wall_ns / 1e9 / sum.steps);
     compute_times.push_back(sum.compute_ns / 1e9 / sum.steps);
     steps.push_back(sum.steps);
     batch += sum.samples / sum.steps;
+    sum = {};
   }
-  const auto reported = static_cast<int>(round_.size());
-  round_.clear();
+  const int reported = std::exchange(reported_, 0);
   if (reported < size_)
     batch = global_batch_ > 0 ? static_cast<double>(global_batch_) : batch * size_ / reported;
   if (!(batch > 0)) return {};
@@ -118,7 +120,7 @@ bool Window::add(const WorldSample& round, Time now) {
   if (changing_ || size_ == 0 || round.generation != generation_) return false;
   if (round.steps <= 0 || !(round.samples_per_s > 0) || round.step_time <= Duration::zero())
     return false;
-  if (primed_.insert(WorkerId(0)).second) return false;
+  if (reports_.try_emplace(WorkerId(0)).second) return false;
   keep(round, now);
   return true;
 }

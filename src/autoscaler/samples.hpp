@@ -18,11 +18,11 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "autoscaler/noise.hpp"
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
@@ -128,8 +128,9 @@ class Window {
   int size_ = 0;
   std::int64_t global_batch_ = 0;
   bool changing_ = false;
-  std::set<WorkerId> primed_;  // have reported since the last change
-  std::map<WorkerId, Sum> round_;
+  // Of workers that have reported since the last change, and what of them belongs to this round.
+  IdMap<WorkerId, Sum> reports_;
+  int reported_ = 0;  // in this round
   std::map<std::pair<int, std::int64_t>, Visit> visits_;  // by size and global batch
 };
 

@@ -103,7 +103,7 @@ bool Shares::world_changed(Generation generation, std::vector<Member> members,
   ER_CHECK(weights.empty() || weights.size() == members.size());
   const bool same = members == members_;
   std::map<std::string, std::vector<double>> by_type;
-  std::map<WorkerId, Pace> kept;
+  IdMap<WorkerId, Pace> kept;
   for (const Member& member : members_) {
     const double cost = own_cost(member);
     if (cost <= 0) continue;

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "autoscaler/samples.hpp"
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
@@ -95,7 +96,7 @@ class Shares {
   std::vector<Member> members_;
   std::int64_t global_batch_ = 0;
   Samples samples_;  // of the present world
-  std::map<WorkerId, Pace> paces_;
+  IdMap<WorkerId, Pace> paces_;
   std::map<std::string, double> types_;  // seconds per sample, as last known
   double step_s_ = 0;
   bool news_ = false;  // since better() was asked

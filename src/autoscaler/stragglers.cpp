@@ -7,7 +7,7 @@ namespace elasticrun::autoscaler {
 
 void Stragglers::world_changed(Generation generation, const std::vector<WorkerId>& members) {
   generation_ = generation;
-  std::map<WorkerId, Member> kept;
+  IdMap<WorkerId, Member> kept;
   for (const WorkerId worker : members) kept[worker] = members_[worker];
   members_ = std::move(kept);
   std::erase_if(slow_, [&](const auto& one) { return !members_.contains(one.second); });

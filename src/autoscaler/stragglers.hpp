@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "autoscaler/samples.hpp"
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
@@ -70,7 +71,7 @@ class Stragglers {
 
   StragglerRule rule_;
   Generation generation_;
-  std::map<WorkerId, Member> members_;
+  IdMap<WorkerId, Member> members_;
   // Those that are slow and not told yet, by the time at which they will be.
   std::set<std::pair<Time, WorkerId>> slow_;
   double median_ = 0;             // 0: not all members have been heard

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/core/state_table.hpp"
@@ -79,7 +79,7 @@ class Hosts {
   };
   void turn(HostId host, HostTurn turn);
 
-  std::map<HostId, Row> rows_;
+  IdMap<HostId, Row> rows_;
   std::array<int, host_states.size()> counts_{};
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/core/slot.hpp"
@@ -88,7 +89,7 @@ struct Worker {
 
 class Workers {
  public:
-  using Rows = std::map<WorkerId, Worker>;
+  using Rows = IdMap<WorkerId, Worker>;
 
   // A new one, which must be ready by that time.
   WorkerId order(SlotId slot, Time ready_by);
