@@ -13,12 +13,16 @@
 namespace elasticrun::rendezvous {
 
 void Complaints::add(WorkerId from, const std::vector<wire::Complaint>& complaints, bool late) {
-  auto known = static_cast<std::size_t>(std::ranges::count(edges_, from, &Edge::from));
-  for (const wire::Complaint& complaint : complaints)
-    if (++known <= of_one_max) edges_.push_back({from, complaint, late});
+  Said& said = said_[from];
+  for (const wire::Complaint& complaint : complaints) {
+    if (said.complaints++ >= of_one_max) continue;
+    edges_.push_back({from, complaint, late});
+    said.more_than_waiting |= !complaint.waits;
+  }
 }
 
 void Complaints::next_attempt() {
+  said_.clear();
   std::set<WorkerId> named;
   for (const Edge& edge : std::exchange(edges_, {})) {
     if (edge.complaint.waits) continue;
@@ -34,8 +38,8 @@ int Complaints::failed_attempts(WorkerId worker) const {
 }
 
 bool Complaints::has_complained(WorkerId worker) const {
-  return std::ranges::any_of(
-      edges_, [&](const Edge& edge) { return edge.from == worker && !edge.complaint.waits; });
+  const auto said = said_.find(worker);
+  return said != said_.end() && said->second.more_than_waiting;
 }
 
 std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
@@ -54,12 +58,11 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
   }
   // That one waited for another says something only where nobody knows more, and only of the last
   // one in a row, who waits for nobody.
-  const auto waits = [&](WorkerId worker) {
-    return std::ranges::any_of(waiting, [&](const Edge& edge) { return edge.from == worker; });
-  };
+  std::set<WorkerId> waits;
+  for (const Edge& edge : waiting) waits.insert(edge.from);
   if (open.empty())
     std::ranges::copy_if(waiting, std::back_inserter(open),
-                         [&](const Edge& edge) { return !waits(edge.complaint.about); });
+                         [&](const Edge& edge) { return !waits.contains(edge.complaint.about); });
   if (open.empty()) open = waiting;
 
   std::vector<Blamed> blamed;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "base/ids.hpp"
 #include "wire/messages.hpp"
 
@@ -48,12 +49,17 @@ class Complaints {
     wire::Complaint complaint;
     bool late = false;
   };
+  struct Said {  // of one worker
+    std::size_t complaints = 0;
+    bool more_than_waiting = false;
+  };
   bool has_complained(WorkerId worker) const;
   int failed_attempts(WorkerId worker) const;
 
   // More of one worker say nothing new, and what comes from the network has a limit.
   static constexpr std::size_t of_one_max = 16;
 
+  IdMap<WorkerId, Said> said_;        // in this attempt
   std::vector<Edge> edges_;           // in the order in which they came
   std::map<WorkerId, int> attempts_;  // earlier ones, in which somebody named it, or it somebody
 };

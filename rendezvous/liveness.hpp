@@ -93,7 +93,7 @@ class Liveness {
   LastHeard<HostId> hosts_;
   bool everybody_ = false;  // is silent, as of the last check
   LastHeard<WorkerId> workers_;
-  IdMap<WorkerId, Doing> doing_;  // of workers that have told
+  IdMap<WorkerId, Doing> doing_;     // of workers that have told
   int busy_ = 0;                     // of these
   std::set<WorkerId> hung_, stuck_;  // busy, or in a reduction, for too long, as they last told
 };

@@ -231,8 +231,8 @@ class Membership {
     bool going = false;
     bool committed = false;
     Exchange exchange;
-    IdMap<WorkerId, Rank> ranks;  // of its members
-    std::set<WorkerId> unprepared;   // members and leavers that are
+    IdMap<WorkerId, Rank> ranks;    // of its members
+    std::set<WorkerId> unprepared;  // members and leavers that are
     std::set<WorkerId> entered;
     Time since{}, deadline{};
     WorldFormed report;
@@ -240,7 +240,7 @@ class Membership {
   // A world that steps unless a member of it says no.
   struct Suspect {
     IdMap<WorkerId, Time> dead_by;  // of its members
-    bool closed = false;               // one has answered
+    bool closed = false;            // one has answered
   };
   struct Aborting {
     Generation up_to;
@@ -331,20 +331,20 @@ class Membership {
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::vector<WorkerId> leaving_;          // out of the running world, until it has committed once
-  std::string abort_reason_;               // why the next forced world forms
-  Generation last_;                        // newest allocated
-  wire::World went_;                       // newest that was told to go
-  bool state_born_ = false;                // a world was told to go: from here on state can be lost
-  Step newest_seen_ = no_state;            // in any letter, ever
-  bool closed_by_answer_ = true;           // every world that ever stepped
-  bool incomplete_ = false;                // somebody left the world between two calls of train
-  std::int64_t released_call_ = 0;         // of train, the newest
+  std::vector<WorkerId> leaving_;       // out of the running world, until it has committed once
+  std::string abort_reason_;            // why the next forced world forms
+  Generation last_;                     // newest allocated
+  wire::World went_;                    // newest that was told to go
+  bool state_born_ = false;             // a world was told to go: from here on state can be lost
+  Step newest_seen_ = no_state;         // in any letter, ever
+  bool closed_by_answer_ = true;        // every world that ever stepped
+  bool incomplete_ = false;             // somebody left the world between two calls of train
+  std::int64_t released_call_ = 0;      // of train, the newest
   IdMap<WorkerId, std::int64_t> done_;  // who has said Done since then, of which call
-  int failed_forms_ = 0;    // in a row, of worlds that formed at once or were entered
-  Time failing_since_{};    // the first of them
-  Complaints complaints_;   // since the last world began to form
-  TransferWatch transfer_;  // into the world that was told to go
+  int failed_forms_ = 0;                // in a row, of worlds that formed at once or were entered
+  Time failing_since_{};                // the first of them
+  Complaints complaints_;               // since the last world began to form
+  TransferWatch transfer_;              // into the world that was told to go
   Wanted wanted_;
   std::vector<Action> outbox_;
 };

@@ -35,6 +35,7 @@ class Suspects {
   void settled(HostId host) { hosts_.erase(host); }
   bool suspected(HostId host) const { return hosts_.contains(host); }
   bool none() const { return hosts_.empty(); }
+  std::size_t size() const { return hosts_.size(); }
   // A worker of another host has lost its connection to one there. That may be heard before the
   // control connection is known to be lost.
   void accused(HostId host, const std::string& reason, Time now);

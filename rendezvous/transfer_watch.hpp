@@ -50,7 +50,7 @@ class TransferWatch {
   void count(const Member& member, int by);
 
   IdMap<WorkerId, Member> members_;  // those that have not entered
-  int busy_ = 0, waiting_ = 0;          // of them
+  int busy_ = 0, waiting_ = 0;       // of them
   Duration patience_{};
   Time began_{};
   Time last_sign_{};  // of progress

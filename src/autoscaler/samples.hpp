@@ -130,7 +130,7 @@ class Window {
   bool changing_ = false;
   // Of workers that have reported since the last change, and what of them belongs to this round.
   IdMap<WorkerId, Sum> reports_;
-  int reported_ = 0;  // in this round
+  int reported_ = 0;                                      // in this round
   std::map<std::pair<int, std::int64_t>, Visit> visits_;  // by size and global batch
 };
 

@@ -34,6 +34,9 @@ constexpr int quiet_pauses = 4;
 constexpr int most_doublings = 6;
 constexpr Duration shortest_pause = std::chrono::seconds(1);
 constexpr std::size_t shares_told = 8;
+// A look costs some microseconds a member: those of a large world have a distance.
+constexpr std::int64_t looked_at_once = 256;
+constexpr Duration look_distance = std::chrono::microseconds(200);
 
 Samples equal_shares(std::int64_t global_batch, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size);
@@ -232,7 +235,9 @@ std::string Shares::ask_for(Wanted wanted, const std::string& why, Time now) {
 }
 
 std::optional<std::string> Shares::better(Time now) {
-  if (!std::exchange(news_, false) || global_batch_ <= 0 || !measured()) return {};
+  if (now < look_at_ || !std::exchange(news_, false) || global_batch_ <= 0) return {};
+  look_at_ = now + look_distance * std::max<std::int64_t>(std::ssize(members_) - looked_at_once, 0);
+  if (!measured()) return {};
   const std::vector<double> costs = this->costs(members_);
   const double present = slowest(costs, samples_);
   if (const auto trial = std::exchange(trial_, std::nullopt); trial && present >= *trial->former)

@@ -101,10 +101,11 @@ class Shares {
   double step_s_ = 0;
   bool news_ = false;  // since better() was asked
   std::optional<Wanted> wanted_;
-  std::optional<Wanted> trial_;  // under way; its samples are the former ones
-  Time not_before_ = Time::min();
-  std::optional<Time> last_;  // try
-  int tries_ = 0;             // in a row
+  std::optional<Wanted> trial_;    // under way; its samples are the former ones
+  Time look_at_ = Time::min();     // better() looks again
+  Time not_before_ = Time::min();  // it asks again
+  std::optional<Time> last_;       // try
+  int tries_ = 0;                  // in a row
 };
 
 }  // namespace elasticrun::autoscaler

@@ -140,8 +140,7 @@ class IdMap {
            (pages_[at / page_size]->used & bit(at)) != 0;
   }
   value_type* item(std::size_t at) const {
-    return std::launder(
-        static_cast<value_type*>(pages_[at / page_size]->place(at % page_size)));
+    return std::launder(static_cast<value_type*>(pages_[at / page_size]->place(at % page_size)));
   }
   // The first that is used, from this one on.
   std::size_t next(std::size_t at) const {

@@ -131,10 +131,8 @@ void Job::give_up_host(HostId host, const std::string& reason, Time now) {
 // Those that are silent, and those that were given a moment to dial again.
 void Job::watch_hosts(Time now) {
   if (!watch_.suspects.none()) {
-    const auto up = hosts_.in(HostState::up);
-    const auto others =
-        std::ranges::count_if(up, [&](HostId host) { return !watch_.suspects.suspected(host); });
-    for (const auto& lost : watch_.suspects.check(static_cast<std::size_t>(others), now))
+    const auto up = static_cast<std::size_t>(hosts_.count(HostState::up));
+    for (const auto& lost : watch_.suspects.check(up - std::min(up, watch_.suspects.size()), now))
       give_up_host(lost.host, lost.reason, now);
   }
   if (ending_.over()) return;

@@ -33,11 +33,21 @@ TEST_CASE("a map by numbers does what a map does") {
     const WorkerId id(dice() % 700);
     const std::string text = std::to_string(i);
     switch (dice() % 5) {
-      case 0: CHECK(map.try_emplace(id, text).second == other.try_emplace(id, text).second); break;
-      case 1: map[id] = other[id] = text; break;
-      case 2: CHECK(map.erase(id) == other.erase(id)); break;
-      case 3: CHECK(map.contains(id) == other.contains(id)); break;
-      case 4: CHECK((map.find(id) == map.end()) == (other.find(id) == other.end())); break;
+      case 0:
+        CHECK(map.try_emplace(id, text).second == other.try_emplace(id, text).second);
+        break;
+      case 1:
+        map[id] = other[id] = text;
+        break;
+      case 2:
+        CHECK(map.erase(id) == other.erase(id));
+        break;
+      case 3:
+        CHECK(map.contains(id) == other.contains(id));
+        break;
+      case 4:
+        CHECK((map.find(id) == map.end()) == (other.find(id) == other.end()));
+        break;
     }
     if (i % 97 == 0) REQUIRE(equal(map, other));
   }
