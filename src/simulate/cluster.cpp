@@ -26,11 +26,14 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits),
       stepping_(scene.only_newcomers),
       stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}} {
-  const auto name = [](HostId host) { return fmt::format("host{}", host.value); };
-  job_ = std::move(*job::Job::make(scene_.spec, {.name = name, .type = {}}));
-  for (int host = 1; host <= scene_.hosts; ++host)
-    for (int slot = 0; slot < scene_.slots_per_host; ++slot)
-      all_slots_.push_back({HostId(static_cast<std::uint64_t>(host)), slot});
+  job_ = std::move(*job::Job::make(scene_.spec));
+  job::HostsMet met;
+  for (int number = 1; number <= scene_.hosts; ++number) {
+    const HostId host(static_cast<std::uint32_t>(number));
+    met.hosts.push_back({host, fmt::format("host{}", number)});
+    for (int slot = 0; slot < scene_.slots_per_host; ++slot) all_slots_.push_back({host, slot});
+  }
+  (void)job_->step(met, queue_.now());
   file_slots_ = all_slots_;
 }
 

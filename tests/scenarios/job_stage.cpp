@@ -16,10 +16,13 @@ namespace {
 class JobStage final : public Stage {
  public:
   explicit JobStage(const job::JobSpec& spec) {
-    auto made = job::Job::make(
-        spec, {.name = [](HostId host) { return fmt::format("n{}", host.value); }, .type = {}});
+    auto made = job::Job::make(spec);
     ER_CHECK(made.has_value());
     job_ = std::move(*made);
+    job::HostsMet met;
+    for (std::uint32_t host = 0; host < 100; ++host)
+      met.hosts.push_back({HostId(host), fmt::format("n{}", host)});
+    (void)job_->step(met, scene_begin);
   }
 
   Lines play(Words& words, Time now) override {

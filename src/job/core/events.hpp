@@ -29,6 +29,16 @@ struct SlotsChanged {
   std::string why = "the hosts were changed";
   std::string source;  // the file or program that names others now; empty: it was another change
 };
+// What hosts are called, and what kinds of machines they are where somebody has said so: before
+// anything else is told of them, and when that has changed.
+struct HostsMet {
+  struct Host {
+    HostId host;
+    std::string name;
+    std::string type = {};  // empty: not said
+  };
+  std::vector<Host> hosts;
+};
 struct HostUp {
   HostId host;
 };
@@ -76,7 +86,7 @@ struct Advised {
 };
 struct Tick {};
 using JobEvent =
-    std::variant<SlotsChanged, HostsNoted, HostUp, HostDown, HostAway, HostBack, FromHost,
+    std::variant<SlotsChanged, HostsMet, HostsNoted, HostUp, HostDown, HostAway, HostBack, FromHost,
                  FromWorker, StoodStill, Suspend, Interrupt, PassSignal, Scale, Advised, Tick>;
 
 // ---------------------------------------------------------------- actions

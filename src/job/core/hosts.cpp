@@ -1,6 +1,25 @@
 #include "job/core/hosts.hpp"
 
+#include <fmt/format.h>
+
 namespace elasticrun::job {
+
+void Hosts::met(HostId host, const std::string& name, const std::string& type) {
+  Row& row = rows_[host];
+  row.name = name;
+  row.type = type;
+}
+
+std::string Hosts::name(HostId host) const {
+  const auto row = rows_.find(host);
+  const bool known = row != rows_.end() && !row->second.name.empty();
+  return known ? row->second.name : fmt::format("host {}", host.value);
+}
+
+std::string Hosts::type(HostId host) const {
+  const auto row = rows_.find(host);
+  return row == rows_.end() ? "" : row->second.type;
+}
 
 HostState Hosts::state(HostId host) const {
   const auto row = rows_.find(host);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "base/id_map.hpp"
@@ -49,6 +50,11 @@ inline constexpr std::array host_transitions{
 
 class Hosts {
  public:
+  // So it is called from now on, and this kind of machine it is; empty: nobody has said.
+  void met(HostId host, const std::string& name, const std::string& type);
+  std::string name(HostId host) const;
+  std::string type(HostId host) const;
+
   HostState state(HostId host) const;
   bool up(HostId host) const { return state(host) == HostState::up; }
   // It has no agent since its last one failed, or its start.
@@ -74,6 +80,7 @@ class Hosts {
 
  private:
   struct Row {
+    std::string name, type;
     HostState state = HostState::absent;
     Time leased_until{};
   };

@@ -27,15 +27,14 @@ rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
 
 }  // namespace
 
-Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec, HostNames names) {
+Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec) {
   auto sizing = Sizing::make(spec);
   if (!sizing) return sizing.error();
-  return std::unique_ptr<Job>(new Job(spec, std::move(names), std::move(*sizing)));
+  return std::unique_ptr<Job>(new Job(spec, std::move(*sizing)));
 }
 
-Job::Job(const JobSpec& spec, HostNames names, Sizing sizing)
+Job::Job(const JobSpec& spec, Sizing sizing)
     : spec_(spec),
-      names_(std::move(names)),
       watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
       sizing_(std::move(sizing)),
       membership_(membership_options(spec)),

@@ -10,7 +10,6 @@
 // scenarios are others.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,15 +33,9 @@
 
 namespace elasticrun::job {
 
-// What a host is called, and what kind of machine it is where somebody has said so.
-struct HostNames {
-  std::function<std::string(HostId)> name;
-  std::function<std::string(HostId)> type;  // empty: not said
-};
-
 class Job {
  public:
-  static Result<std::unique_ptr<Job>> make(const JobSpec& spec, HostNames names);
+  static Result<std::unique_ptr<Job>> make(const JobSpec& spec);
 
   Job(const Job&) = delete;
 
@@ -58,7 +51,7 @@ class Job {
   const Workers& workers() const { return workers_; }
 
  private:
-  Job(const JobSpec& spec, HostNames names, Sizing sizing);
+  Job(const JobSpec& spec, Sizing sizing);
 
   // ---- people and the controller itself: job.cpp
   void on(const StoodStill&, Time now);
@@ -71,6 +64,7 @@ class Job {
 
   // ---- hosts: job_hosts.cpp
   void on(const SlotsChanged&, Time now);
+  void on(const HostsMet&, Time);
   void on(const HostsNoted&, Time);
   void on(const HostUp&, Time now);
   void on(const HostDown&, Time now);
@@ -180,11 +174,10 @@ class Job {
   void tell_troubles(Time now);
 
   std::string name_of(WorkerId worker) const;
-  std::string name_of(HostId host) const { return names_.name(host); }
+  std::string name_of(HostId host) const { return hosts_.name(host); }
 
   // 15 fields at most: what would be the sixteenth belongs into a machine.
   const JobSpec spec_;
-  const HostNames names_;
   Hosts hosts_;
   Watch watch_;
   Slots slots_;

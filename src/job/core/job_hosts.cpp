@@ -49,6 +49,10 @@ void Job::on(const SlotsChanged& changed, Time now) {
   first_.choose(wanted_slots(slots_, workers_, sizing_.target(), now));
 }
 
+void Job::on(const HostsMet& met, Time) {
+  for (const HostsMet::Host& host : met.hosts) hosts_.met(host.host, host.name, host.type);
+}
+
 // The hosts of the job, or those who name them, are in trouble or well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;

@@ -62,7 +62,7 @@ void Job::on(rendezvous::PlanWanted& wanted, Time now) {
 std::vector<autoscaler::Member> Job::with_types(const std::vector<wire::Member>& members) const {
   std::vector<autoscaler::Member> typed;
   for (const wire::Member& member : members) {
-    const std::string type = names_.type ? names_.type(member.host) : "";
+    const std::string type = hosts_.type(member.host);
     typed.push_back({member.worker, type.empty() ? name_of(member.host) : type});
   }
   return typed;

@@ -12,7 +12,7 @@ namespace elasticrun::job {
 
 void Roster::give(const std::vector<launcher::Host>& hosts) {
   given_ = hosts;
-  for (const launcher::Host& host : hosts) met_[book_.meet(host)] = host;
+  for (const launcher::Host& host : hosts) meet(book_.meet(host), host);
 }
 
 bool Roster::is_given(const launcher::Host& host) const {
@@ -70,7 +70,8 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
   const auto expected = expected_.find(host);
   if (expected != expected_.end() && expected->second.name == hello.name) {
     heard(host, hello);
-    met_[host] = joined_[host] = std::move(expected->second);
+    meet(host, expected->second);
+    joined_[host] = std::move(expected->second);
     expected_.erase(expected);
     return News::joined;
   }
@@ -150,10 +151,12 @@ std::string Roster::name(HostId host) const {
   return found == met_.end() ? fmt::format("host {}", host.value) : found->second.name;
 }
 
-std::string Roster::type(HostId host) const {
-  const auto found = met_.find(host);
-  return found == met_.end() ? "" : found->second.type;
+void Roster::meet(HostId id, const launcher::Host& host) {
+  met_[id] = host;
+  untold_.hosts.push_back({id, host.name, host.type});
 }
+
+HostsMet Roster::take_met() { return std::exchange(untold_, {}); }
 
 Roster::Meeting Roster::meeting_on(HostId host, bool alone) const {
   const auto found = meetings_.find(host);

@@ -13,6 +13,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "job/core/events.hpp"
 #include "launcher/hosts.hpp"
 #include "launcher/plan.hpp"
 #include "wire/messages.hpp"
@@ -55,7 +56,8 @@ class Roster {
   bool contains(HostId host) const { return met_.contains(host); }
   const launcher::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
-  std::string type(HostId host) const;  // empty: not said
+  // Those that are new, or were given again, since it was asked last.
+  HostsMet take_met();
 
   // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0, which is on that host;
   // `alone`: all others are, too.
@@ -66,6 +68,7 @@ class Roster {
   Meeting meeting_on(HostId host, bool alone) const;
 
  private:
+  void meet(HostId id, const launcher::Host& host);
   Result<HostId> number_for_newcomer(const wire::Hello& hello);
   bool is_given(const launcher::Host& host) const;
   int slots_of(HostId id, const launcher::Host& host) const;
@@ -79,6 +82,7 @@ class Roster {
   std::map<HostId, launcher::Host> expected_;  // numbered, and not up yet
   std::map<HostId, launcher::Host> joined_;
   std::map<HostId, launcher::Host> met_;
+  HostsMet untold_;
   std::map<HostId, std::uint32_t> runs_;  // agents that were started there so far
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of all whose agents have been there

@@ -148,8 +148,7 @@ Result<void> Run::prepare() {
   auto start_orders = StartOrders::make(spec_, job_id_);
   if (!start_orders) return start_orders.error();
   start_orders_ = std::move(*start_orders);
-  auto job = Job::make(spec_, HostNames{.name = std::bind_front(&Roster::name, &roster_),
-                                        .type = std::bind_front(&Roster::type, &roster_)});
+  auto job = Job::make(spec_);
   if (!job) return job.error();
   job_ = std::move(*job);
   return listen();
@@ -233,6 +232,7 @@ void Run::feed(const JobEvent& event) {
   const Time now = boot_now();
   if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
     step(StoodStill{pause}, now);
+  if (auto met = roster_.take_met(); !met.hosts.empty()) step(met, now);
   step(event, now);
   arm();
 }

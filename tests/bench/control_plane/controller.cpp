@@ -33,8 +33,7 @@ Controller::Controller(simulate::Queue& queue, Account& account, const job::JobS
       spec_(spec),
       keys_(job_id, net::Secret{}),
       start_orders_(start_orders(spec_)) {
-  auto core = job::Job::make(spec_, {.name = [this](HostId host) { return roster_.name(host); },
-                                     .type = [this](HostId host) { return roster_.type(host); }});
+  auto core = job::Job::make(spec_);
   ER_CHECK(core.has_value());
   core_ = std::move(*core);
 }
@@ -56,6 +55,7 @@ job::SlotsChanged Controller::slots() {
 void Controller::give(const std::vector<launcher::Host>& hosts) {
   account_.now_in(Part::core);
   roster_.give(hosts);
+  turn(roster_.take_met());
   turn(slots());
   end_turn();
 }

@@ -2,6 +2,7 @@
 #include "job/core/roster.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using namespace elasticrun;
 using job::Roster;
@@ -44,6 +45,28 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
   CHECK(names(roster) == std::vector<std::string>{"a", "b"});
   CHECK(roster.name(*number) == "c");
   CHECK(*roster.admit(hello("c", 2)) == *number);
+}
+
+TEST_CASE("names and types are told once, and again when they are given again") {
+  const auto told = [](Roster& roster) {
+    std::string text;
+    for (const HostsMet::Host& host : roster.take_met().hosts)
+      text += fmt::format("{} {} {};", host.host.value, host.name, host.type);
+    return text;
+  };
+  Roster roster;
+  launcher::Host fast = host("a", 1);
+  fast.type = "fast";
+  roster.give({fast, host("b", 1)});
+  CHECK(told(roster) == "0 a fast;1 b ;");
+  CHECK(told(roster) == "");
+  fast.type = "slow";
+  roster.give({fast});
+  CHECK(told(roster) == "0 a slow;");
+  const auto joined = roster.admit(hello("c", 2));
+  CHECK(told(roster) == "");
+  (void)roster.up(*joined, hello("c", 2));
+  CHECK(told(roster) == "2 c ;");
 }
 
 TEST_CASE("a given host neither joins nor parts") {
