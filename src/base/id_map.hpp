@@ -2,12 +2,12 @@
 //
 // Every message of a worker asks half a dozen tables about it; with ten thousand workers in
 // std::map, each question waits for memory at a dozen nodes. Here the values lie in pages by their
-// number, and a question costs one look at a page. Values stay where they are while others come and
-// go. A page that is empty is given back; what is left of a number that has gone is an eighth of a
-// byte. A hash table would ask as fast, but neither keep the order, which makes a run the same
-// everywhere, nor the places.
+// number, and a question costs one look at a page: at the first guess where numbers have no gaps,
+// by bisection else. Values stay where they are while others come and go. A hash table would ask as
+// fast, but neither keep the order, which makes a run the same everywhere, nor the places.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <compare>
@@ -96,13 +96,15 @@ class IdMap {
   std::pair<iterator, bool> try_emplace(Key key, Args&&... args) {
     const std::size_t at = key.value;
     if (holds(at)) return {iterator(this, at), false};
-    if (at / page_size >= pages_.size()) pages_.resize(at / page_size + 1);
-    auto& page = pages_[at / page_size];
-    if (!page) page = std::make_unique<Page>();
-    ::new (page->place(at % page_size))
+    const std::size_t number = at / page_size;
+    auto entry = pages_.begin() + static_cast<std::ptrdiff_t>(place_of(number));
+    if (entry == pages_.end() || entry->number != number)
+      entry = pages_.insert(entry, {number, std::make_unique<Page>()});
+    Page& page = *entry->page;
+    ::new (page.place(at % page_size))
         value_type(std::piecewise_construct, std::forward_as_tuple(key),
                    std::forward_as_tuple(std::forward<Args>(args)...));
-    page->used |= bit(at);
+    page.used |= bit(at);
     ++size_;
     return {iterator(this, at), true};
   }
@@ -112,16 +114,18 @@ class IdMap {
     return 1;
   }
   iterator erase(iterator where) {
-    auto& page = pages_[where.at_ / page_size];
+    const std::size_t place = place_of(where.at_ / page_size);
+    Page& page = *pages_[place].page;
     std::destroy_at(item(where.at_));
-    page->used &= ~bit(where.at_);
+    page.used &= ~bit(where.at_);
     --size_;
-    if (page->used == 0) page.reset();
+    if (page.used == 0) pages_.erase(pages_.begin() + static_cast<std::ptrdiff_t>(place));
     return {this, next(where.at_ + 1)};
   }
   void clear() {
-    for (iterator at = begin(); at != end();) at = erase(at);
+    for (value_type& one : *this) std::destroy_at(&one);
     pages_.clear();
+    size_ = 0;
   }
 
  private:
@@ -134,19 +138,38 @@ class IdMap {
     void* place(std::size_t i) { return bytes.data() + i * sizeof(value_type); }
   };
 
+  struct Entry {
+    std::size_t number = 0;      // of all pages there could be
+    std::unique_ptr<Page> page;  // with something in it
+  };
+
   static std::uint64_t bit(std::size_t at) { return std::uint64_t{1} << at % page_size; }
+  // In pages_: of that page, or of the first one after it.
+  std::size_t place_of(std::size_t number) const {
+    if (pages_.empty()) return 0;
+    const std::size_t guess = number - pages_.front().number;
+    if (guess < pages_.size() && pages_[guess].number == number) return guess;
+    const auto found = std::ranges::lower_bound(pages_, number, {}, &Entry::number);
+    return static_cast<std::size_t>(found - pages_.begin());
+  }
+  Page* page_of(std::size_t at) const {
+    const std::size_t place = place_of(at / page_size);
+    const bool there = place < pages_.size() && pages_[place].number == at / page_size;
+    return there ? pages_[place].page.get() : nullptr;
+  }
   bool holds(std::size_t at) const {
-    return at / page_size < pages_.size() && pages_[at / page_size] &&
-           (pages_[at / page_size]->used & bit(at)) != 0;
+    const Page* const page = page_of(at);
+    return page && (page->used & bit(at)) != 0;
   }
   value_type* item(std::size_t at) const {
-    return std::launder(static_cast<value_type*>(pages_[at / page_size]->place(at % page_size)));
+    return std::launder(static_cast<value_type*>(page_of(at)->place(at % page_size)));
   }
   // The first that is used, from this one on.
   std::size_t next(std::size_t at) const {
-    for (std::size_t page = at / page_size; page < pages_.size(); ++page, at = page * page_size) {
-      const std::uint64_t left = pages_[page] ? pages_[page]->used >> at % page_size : 0;
-      if (left != 0) return at + static_cast<std::size_t>(std::countr_zero(left));
+    for (std::size_t place = place_of(at / page_size); place < pages_.size(); ++place) {
+      const std::size_t begin = pages_[place].number * page_size;
+      const std::uint64_t left = pages_[place].page->used >> (std::max(at, begin) - begin);
+      if (left != 0) return std::max(at, begin) + static_cast<std::size_t>(std::countr_zero(left));
     }
     return end_;
   }
@@ -156,7 +179,7 @@ class IdMap {
     return at;
   }
 
-  std::vector<std::unique_ptr<Page>> pages_;
+  std::vector<Entry> pages_;  // by number
   std::size_t size_ = 0;
 };
 

@@ -61,6 +61,17 @@ TEST_CASE("a map by numbers does what a map does") {
   CHECK(map.begin() == map.end());
 }
 
+TEST_CASE("numbers far apart take no more room than others") {
+  Map map;
+  for (const std::uint32_t id : {~0u, 0u, 1u << 31, 5u}) map[WorkerId(id)] = std::to_string(id);
+  std::string order;
+  for (const auto& [id, text] : map) order += text + " ";
+  CHECK(order == "0 5 2147483648 4294967295 ");
+  CHECK(map.erase(WorkerId(1u << 31)) == 1);
+  CHECK(map.size() == 3);
+  CHECK_FALSE(map.contains(WorkerId(1u << 31)));
+}
+
 TEST_CASE("copies are their own, and what is moved from is empty") {
   Map map;
   map[WorkerId(1)] = "one";

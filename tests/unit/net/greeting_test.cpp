@@ -1,6 +1,7 @@
 // Dial and listen on a Unix socket: who is welcome, who is not, and who never says anything.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,8 +116,9 @@ TEST_CASE("who does not fit is told why") {
   old.version = "0.0.1";
   const std::tuple<wire::Hello, std::string, std::string> cases[] = {
       {old, "",
-       "this is protocol 2 (version 9.9.9), you speak protocol 77 (version 0.0.1); use one version "
-       "on both sides"},
+       fmt::format("this is protocol {} (version 9.9.9), you speak protocol 77 (version 0.0.1); "
+                   "use one version on both sides",
+                   wire::protocol)},
       {hello_of("agent", "job-1"), "", "expected the role 'worker', got 'agent'"},
       {hello_of("worker", "job-2"), "", "this is job 'job-1', not 'job-2'"},
       {hello_of("worker", "job-1"), "nobody knows worker 3", "nobody knows worker 3"},
