@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <set>
 
-using elasticrun::worker::plan_transfer;
-using elasticrun::worker::TransferPart;
+using namespace elasticrun::worker;
 
 namespace {
 
@@ -70,16 +69,31 @@ TEST_CASE("neighbouring parts enter the chain of receivers at different places")
   CHECK(plan[1].route == std::vector<int>{1, 3, 4, 2});
 }
 
-TEST_CASE("thousands of holders still cover the whole state") {
+TEST_CASE("of thousands of holders some send, from everywhere") {
   std::vector<bool> holds(3000, true);
   holds.push_back(false);
   const auto plan = plan_transfer(holds, 3000 * m + 17);
-  REQUIRE(plan.size() == 3000);
+  REQUIRE(plan.size() == transfer_parts_max);
   std::uint64_t at = 0;
+  int before = -47;
   for (const TransferPart& part : plan) {
     CHECK(part.offset == at);
-    CHECK(part.bytes >= m - 64);
+    CHECK(part.route.front() - before >= 46);
+    before = part.route.front();
     at += part.bytes;
   }
+  CHECK(before >= 2950);
   CHECK(at == 3000 * m + 17);
+}
+
+TEST_CASE("a source has one peer, and receivers share the sources") {
+  std::vector<bool> holds(300, true);
+  for (int rank = 100; rank < 108; ++rank) holds[static_cast<std::size_t>(rank)] = false;
+  const TransferSides sides = sides_of_transfer(holds);
+  CHECK(sides.sources.size() == transfer_parts_max);
+  CHECK(sides.receivers.size() == 8);
+  for (const int source : sides.sources) CHECK(transfer_peers(source, sides).size() == 1);
+  for (const int receiver : sides.receivers) CHECK(transfer_peers(receiver, sides).size() == 2 + 8);
+  CHECK(transfer_peers(1, sides).empty());  // a holder that sends nothing
+  CHECK(transfer_peers(1, sides_of_transfer({true, true})).empty());
 }
