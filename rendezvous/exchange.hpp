@@ -1,35 +1,49 @@
-// The one exchange that forms a group: everybody publishes a value, everybody gets all of them.
+// The one exchange that forms a group: everybody publishes a value, and gets those that it needs.
 //
-// A general key-value store with waits would serve too, at one round trip a key; a world of n needs
-// n values once, so the store is a row by rank that is complete or not.
+// A general key-value store with waits would serve too, at one round trip a key; here each rank
+// says with its own value whose it needs, and is answered once, when the last of them is there.
+// In a large world that is a few each: the work grows with what is needed and not with n^2.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
 
 namespace elasticrun::rendezvous {
 
+// Values for ranks that have all of theirs now.
+struct Gathering {
+  std::vector<Rank> to;
+  std::vector<std::int32_t> ranks;  // whose values these are, ascending; empty: of all, in order
+  std::vector<std::string> values;
+};
+
 class Exchange {
  public:
-  explicit Exchange(std::size_t size = 0) : values_(size), known_(size, false) {}
+  explicit Exchange(std::size_t size = 0) : places_(size) {}
 
-  // A second value of the same rank is ignored. True when this one made the row complete.
-  bool publish(Rank rank, std::string value) {
-    const auto i = static_cast<std::size_t>(rank.value);
-    if (i >= known_.size() || known_[i]) return false;
-    values_[i] = std::move(value);
-    known_[i] = true;
-    return ++count_ == known_.size();
-  }
-  bool has(Rank rank) const { return known_[static_cast<std::size_t>(rank.value)]; }
-  const std::vector<std::string>& values() const { return values_; }
+  // `needs`: ranks whose values this one must have; what is no rank does not count, and where
+  // nothing else is left it needs all. A second value of the same rank is ignored. Whoever needs
+  // all gets them together when the row is complete.
+  std::vector<Gathering> publish(Rank rank, std::string value, std::vector<std::int32_t> needs);
+  bool has(Rank rank) const { return places_[static_cast<std::size_t>(rank.value)].known; }
+  bool complete() const { return count_ == places_.size(); }
 
  private:
-  std::vector<std::string> values_;
-  std::vector<bool> known_;
+  struct Place {
+    bool known = false;
+    std::string value;
+    std::vector<std::int32_t> needs;  // ascending; empty: all
+    std::size_t missing = 0;          // of these
+    std::vector<Rank> waiting;        // who needs this one's
+  };
+  Gathering gather(Rank rank) const;
+  Gathering gather_all() const;
+
+  std::vector<Place> places_;
   std::size_t count_ = 0;
 };
 

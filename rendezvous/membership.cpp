@@ -174,10 +174,13 @@ void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
   if (!forming_ || forming_->world.generation != publish.generation) return;
   const auto rank = forming_->ranks.find(worker);
   if (rank == forming_->ranks.end()) return;
-  if (!forming_->exchange.publish(rank->second, publish.value)) return;
-  std::vector<WorkerId> members;
-  for (const auto& member : forming_->world.members) members.push_back(member.worker);
-  send(std::move(members), wire::Gathered{publish.generation, forming_->exchange.values()});
+  for (Gathering& one : forming_->exchange.publish(rank->second, publish.value, publish.needs)) {
+    std::vector<WorkerId> to;
+    for (const Rank member : one.to)
+      to.push_back(forming_->world.members[static_cast<std::size_t>(member.value)].worker);
+    send(std::move(to),
+         wire::Gathered{publish.generation, std::move(one.values), std::move(one.ranks)});
+  }
 }
 
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
@@ -199,7 +202,17 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   send(participants(), wire::Go{prepared.generation, forming_->at_once});
 }
 
+// Who has not published keeps its neighbours from connecting, and those keep theirs: when time is
+// up for the connections, these complain of each other.
+bool Membership::waits_for_silent(Generation generation, Time now) const {
+  if (!forming_ || forming_->world.generation != generation || forming_->going) return false;
+  const auto for_the_rest =
+      std::chrono::duration_cast<Duration>((1 - connect_share) * options_.prepare_timeout);
+  return !forming_->exchange.complete() && now >= forming_->deadline - for_the_rest;
+}
+
 void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time now) {
+  if (waits_for_silent(failed.generation, now)) return preparation_overdue(now);
   note(worker, failed.generation, failed.complaints);
   if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return;
   const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);

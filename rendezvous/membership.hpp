@@ -287,6 +287,7 @@ class Membership {
 
   void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
             std::string reason, Time now);
+  bool waits_for_silent(Generation generation, Time now) const;
   void preparation_overdue(Time now);
   void transfer_overdue(Time now);
   void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);

@@ -70,10 +70,11 @@ struct Prepare {
   std::string secret = {};      // of this world: by it its members know each other
   std::int64_t connect_ms = 0;  // longest wait for the connections between them; 0: not said
 };
-// What all ranks of a generation published, in rank order.
+// What ranks of a generation published: those that this one needs.
 struct Gathered {
   Generation generation;
   std::vector<std::string> values;
+  std::vector<std::int32_t> ranks = {};  // whose these are, ascending; empty: of all, in order
 };
 // Enter: at once (no world runs), or when all members have agreed inside a step's reduction.
 struct Go {
@@ -118,6 +119,7 @@ struct Ready {
 struct Publish {
   Generation generation;
   std::string value;
+  std::vector<std::int32_t> needs = {};  // ranks whose values it must have; empty: all
 };
 struct Prepared {
   Generation generation;
@@ -317,7 +319,7 @@ BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason))
 BOOST_DESCRIBE_STRUCT(TrainSpec, (),
                       (call, samples, epochs, batch, base_batch, state_bytes, state_layout))
 BOOST_DESCRIBE_STRUCT(Prepare, (), (world, secret, connect_ms))
-BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values))
+BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values, ranks))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
 BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason))
@@ -326,7 +328,7 @@ BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
 BOOST_DESCRIBE_STRUCT(Lease, (), (ends_ns))
 BOOST_DESCRIBE_STRUCT(Join, (), (protocol, version))
 BOOST_DESCRIBE_STRUCT(Ready, (), (train))
-BOOST_DESCRIBE_STRUCT(Publish, (), (generation, value))
+BOOST_DESCRIBE_STRUCT(Publish, (), (generation, value, needs))
 BOOST_DESCRIBE_STRUCT(Prepared, (), (generation, way, strangers))
 BOOST_DESCRIBE_STRUCT(Complaint, (), (about, hung_up, waits, reason))
 BOOST_DESCRIBE_STRUCT(PrepareFailed, (), (generation, reason, complaints))

@@ -56,6 +56,18 @@ TEST_CASE("the members of a world have most of the time for preparing to connect
   CHECK(connect_ms == 16'000);
 }
 
+// In a large world a rank may connect before all have published. Who waits for one that hangs is
+// waited for, too.
+TEST_CASE("who has not published is to blame when time is up for the connections") {
+  Scene scene = running();
+  scene.play("10s change 2 add 4 5: grow\n 1 2 4 say publish g2 a");
+  CHECK(has(scene.tell("11s 1 says prepare-failed g2 about 4 hung-up: it is gone"), "leave out 4"));
+  scene.play("12s change 3 add 4 5: grow\n 1 2 3 4 say publish g3 a");
+  const std::string said = scene.tell("39s 1 says prepare-failed g3 about 4: it did not dial");
+  CHECK(has(said, "fence 5"));
+  CHECK_FALSE(has(said, "leave out 4"));
+}
+
 TEST_CASE("a world is formed when all have entered, and leavers go when it has stepped") {
   Scene scene = running();
   scene.play("change 2 remove 1: shrink\n 1 2 3 say prepared g2");

@@ -1,12 +1,9 @@
-// Ranks: who sits where after losses, replacements and decisions; and the row that is complete
-// once.
+// Ranks: who sits where after losses, replacements and decisions.
 #include "rendezvous/seats.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
-
-#include "rendezvous/exchange.hpp"
 
 namespace elasticrun::rendezvous {
 namespace {
@@ -46,19 +43,6 @@ TEST_CASE("rank order") {
     CAPTURE(c.moves);
     CHECK(order_after(c.moves) == c.order);
   }
-}
-
-TEST_CASE("a row is complete exactly once, with the first value of each rank") {
-  Exchange row(3);
-  CHECK_FALSE(row.publish(Rank(2), "c"));
-  CHECK_FALSE(row.publish(Rank(0), "a"));
-  CHECK_FALSE(row.publish(Rank(0), "again"));
-  CHECK_FALSE(row.publish(Rank(3), "beyond"));
-  CHECK_FALSE(row.has(Rank(1)));
-  CHECK(row.publish(Rank(1), ""));  // empty is a value, too
-  CHECK_FALSE(row.publish(Rank(1), "b"));
-  CHECK(row.values() == std::vector<std::string>{"a", "", "c"});
-  CHECK_FALSE(Exchange(0).publish(Rank(0), "a"));
 }
 
 }  // namespace

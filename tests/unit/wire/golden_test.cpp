@@ -43,7 +43,7 @@ TEST_CASE("greetings") {
 TEST_CASE("letters to a worker") {
   check_texts<wire::ToWorker>({
       R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"count":1,"per_host":1,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[{"value":1,"count":1},{"value":"0.1","count":1}],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
-      R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}]}})",
+      R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}],"ranks":[2,5]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
       R"({"Abort":{"generation":3,"reason":"host n1 is silent"}})",
@@ -57,7 +57,7 @@ TEST_CASE("letters from a worker") {
   check_texts<wire::FromWorker>({
       R"({"Join":{"protocol":2,"version":"0.1.0"}})",
       R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
-      R"({"Publish":{"generation":3,"value":"addr"}})",
+      R"({"Publish":{"generation":3,"value":"addr","needs":[1,4]}})",
       R"({"Prepared":{"generation":3,"way":"gloo","strangers":2}})",
       R"({"PrepareFailed":{"generation":3,"reason":"no route","complaints":[{"about":2,"hung_up":false,"waits":false,"reason":"10.0.0.2:4711: No route to host"}]}})",
       R"({"Answer":{"generation":3,"committed":-1,"complaints":[{"about":2,"hung_up":false,"waits":true,"reason":"it was waited for"}]}})",

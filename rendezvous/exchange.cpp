@@ -1,0 +1,58 @@
+#include "rendezvous/exchange.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace elasticrun::rendezvous {
+
+std::vector<Gathering> Exchange::publish(Rank rank, std::string value,
+                                         std::vector<std::int32_t> needs) {
+  const auto own = static_cast<std::size_t>(rank.value);
+  if (own >= places_.size() || places_[own].known) return {};
+  std::erase_if(needs, [&](std::int32_t one) {
+    return one < 0 || static_cast<std::size_t>(one) >= places_.size();
+  });
+  std::ranges::sort(needs);
+  const auto twice = std::ranges::unique(needs);
+  needs.erase(twice.begin(), twice.end());
+
+  Place& place = places_[own];
+  place.known = true;
+  place.value = std::move(value);
+  place.needs = std::move(needs);
+  ++count_;
+  std::vector<Gathering> gathered;
+  for (const std::int32_t one : place.needs) {
+    Place& needed = places_[static_cast<std::size_t>(one)];
+    if (needed.known) continue;
+    needed.waiting.push_back(rank);
+    ++place.missing;
+  }
+  if (!place.needs.empty() && place.missing == 0) gathered.push_back(gather(rank));
+  for (const Rank waiting : std::exchange(place.waiting, {}))
+    if (--places_[static_cast<std::size_t>(waiting.value)].missing == 0)
+      gathered.push_back(gather(waiting));
+  if (complete()) {
+    Gathering all = gather_all();
+    if (!all.to.empty()) gathered.push_back(std::move(all));
+  }
+  return gathered;
+}
+
+Gathering Exchange::gather(Rank rank) const {
+  Gathering gathered{.to = {rank}, .ranks = places_[static_cast<std::size_t>(rank.value)].needs};
+  for (const std::int32_t one : gathered.ranks)
+    gathered.values.push_back(places_[static_cast<std::size_t>(one)].value);
+  return gathered;
+}
+
+Gathering Exchange::gather_all() const {
+  Gathering gathered;
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    if (places_[i].needs.empty()) gathered.to.push_back(Rank(static_cast<std::int32_t>(i)));
+  if (gathered.to.empty()) return gathered;
+  for (const Place& place : places_) gathered.values.push_back(place.value);
+  return gathered;
+}
+
+}  // namespace elasticrun::rendezvous
