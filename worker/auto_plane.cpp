@@ -36,6 +36,8 @@ class AutoGroup final : public Group {
     if (nccl_) text += between + nccl_->publish();
     return text;
   }
+  // Whether the others can use NCCL is for all to see.
+  std::vector<int> needs() const override { return nccl_ ? std::vector<int>{} : gloo_->needs(); }
   void connect(const std::vector<std::string>& published) override {
     const std::vector<std::string> offers = half(published, true);
     const bool all = nccl_ && std::ranges::none_of(offers, &std::string::empty);

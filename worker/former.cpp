@@ -134,7 +134,8 @@ void Former::do_form(const GroupSpec& spec) {
       group = made.get();
       found->second.group = std::move(made);
     }
-    handlers_.published(generation, group->publish());
+    std::string addresses = group->publish();
+    handlers_.published(generation, std::move(addresses), group->needs());
   } catch (const GroupBroken& error) {
     handlers_.failed(generation, error);
   } catch (const std::exception& error) {

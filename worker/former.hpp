@@ -25,7 +25,8 @@ class Former {
  public:
   // Called on the background thread.
   struct Handlers {
-    std::function<void(Generation, std::string addresses)> published;
+    // `needs`: see Group.
+    std::function<void(Generation, std::string addresses, std::vector<int> needs)> published;
     std::function<void(Generation, std::string way, int strangers)> formed;
     std::function<void(Generation, const GroupBroken& error)> failed;
   };

@@ -4,6 +4,11 @@
 // listens, connects when it has the others' addresses, and hands Gloo the connections. What fails
 // in one rank shuts its sockets down, so that the others learn of it in milliseconds, whether they
 // are neighbours in the ring or not.
+//
+// In a large world a rank is connected to few (neighbours.hpp). Gloo's collectives then talk to
+// ranks at these distances around the circle of all, and to no others: its ring at 1, its broadcast
+// (a binomial tree) and its barrier (by dissemination) at powers of two. Its hypercube does not:
+// instead of that we add up by doubling.
 #include "worker/gloo_group.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +17,9 @@
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -33,6 +40,14 @@ constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 constexpr std::size_t hypercube_bytes_max = 256u << 10;
 // Apart from the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
+constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
+
+// Into the first one, of the other two.
+using Sum = void (*)(void*, const void*, const void*, std::size_t);
+Sum sum_of(DataType type) {
+  return type == DataType::float32 ? static_cast<Sum>(&gloo::sum<float>)
+                                   : static_cast<Sum>(&gloo::sum<double>);
+}
 
 class GlooGroup final : public Group {
  public:
@@ -43,6 +58,7 @@ class GlooGroup final : public Group {
   int rank() const override { return spec_.rank; }
   int size() const override { return spec_.size; }
   std::string publish() override;
+  std::vector<int> needs() const override { return spec_.neighbours; }
   void connect(const std::vector<std::string>& published) override;
   std::string way() const override { return "gloo"; }
   std::vector<int> waits_for() const override;
@@ -64,6 +80,9 @@ class GlooGroup final : public Group {
  private:
   void check_alive() const;
   void check_ready() const;
+  bool is_sparse() const { return !spec_.neighbours.empty(); }
+  bool is_connected_to(int peer) const;
+  void add_up_by_doubling(void* data, DataType type, std::size_t count);
   // Runs one operation; whatever it throws ends the group.
   template <class Operation>
   void guarded(const std::string& what, Operation&& operation);
@@ -73,6 +92,7 @@ class GlooGroup final : public Group {
   const GroupSpec spec_;
   std::atomic<bool> broken_{false};
   std::atomic<int> message_peer_{-1};  // of a message that is waited for; -1: none is
+  std::vector<std::byte> theirs_;      // of an all-reduce, a peer's
   // Pairs are not made, aborted and closed at once.
   mutable std::mutex mutex_;
   std::unique_ptr<PeerConnector> connector_;         // from publish to close
@@ -119,7 +139,7 @@ void GlooGroup::connect(const std::vector<std::string>& published) {
     check_alive();
     transport_ = transport;
     for (int peer = 0; peer < spec_.size; ++peer)
-      if (peer != spec_.rank)
+      if (is_connected_to(peer))
         transport_->adopt(peer, std::move(sockets[static_cast<std::size_t>(peer)]));
     mesh_ = std::make_shared<transport::Mesh>(device_->gloo, transport_);
     mesh_->setTimeout(no_limit);
@@ -176,6 +196,11 @@ void GlooGroup::check_ready() const {
   ER_CHECK(spec_.size == 1 || mesh_, "used before connect");
 }
 
+bool GlooGroup::is_connected_to(int peer) const {
+  return peer != spec_.rank && peer >= 0 && peer < spec_.size &&
+         (!is_sparse() || std::ranges::binary_search(spec_.neighbours, peer));
+}
+
 template <class Operation>
 void GlooGroup::guarded(const std::string& what, Operation&& operation) {
   const transport::NoSigpipe no_sigpipe;
@@ -209,22 +234,63 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   check_ready();
   if (spec_.size == 1 || count == 0) return;
   guarded("all-reduce", [&] {
-    gloo::AllreduceOptions options(mesh_);
     const std::size_t bytes = count * size_of(type);
-    if (type == DataType::float32) {
+    if (is_sparse() && bytes <= hypercube_bytes_max) return add_up_by_doubling(data, type, count);
+    gloo::AllreduceOptions options(mesh_);
+    if (type == DataType::float32)
       options.setOutput(static_cast<float*>(data), count);
-      options.setReduceFunction(
-          static_cast<void (*)(void*, const void*, const void*, size_t)>(&gloo::sum<float>));
-    } else {
+    else
       options.setOutput(static_cast<double*>(data), count);
-      options.setReduceFunction(
-          static_cast<void (*)(void*, const void*, const void*, size_t)>(&gloo::sum<double>));
-    }
+    options.setReduceFunction(sum_of(type));
     using Algorithm = gloo::AllreduceOptions::Algorithm;
     options.setAlgorithm(bytes <= hypercube_bytes_max ? Algorithm::BCUBE : Algorithm::RING);
     options.setTimeout(no_limit);
     gloo::allreduce(options);
   });
+}
+
+// Partners differ by 1, then by 2, 4, ...: each adds the other's sum to its own, and has the sum
+// over twice as many ranks. Both have the same bits, for both add the higher one's to the lower
+// one's (a + b is b + a, but of two that are no numbers the first is kept), so all have in the end.
+// Ranks from the greatest power of two on give theirs to the rank that far below at first, and get
+// the result from it at last. Why not in halves, as a hypercube does: something this small costs by
+// the number of its messages.
+void GlooGroup::add_up_by_doubling(void* data, DataType type, std::size_t count) {
+  const std::size_t bytes = count * size_of(type);
+  if (theirs_.size() < bytes) theirs_.resize(bytes);
+  const auto own = mesh_->createUnboundBuffer(data, bytes);
+  const auto other = mesh_->createUnboundBuffer(theirs_.data(), bytes);
+  const auto send = [&](int peer) { own->send(peer, doubling_slot, 0, bytes); };
+  const auto take = [&](auto& buffer, int peer) { buffer->recv(peer, doubling_slot, 0, bytes); };
+  const auto add = [&](int peer) {
+    other->waitRecv(no_limit);
+    const bool first = spec_.rank < peer;
+    sum_of(type)(data, first ? data : theirs_.data(), first ? theirs_.data() : data, count);
+  };
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(spec_.size)));
+  const int below = spec_.rank - power, above = spec_.rank + power;
+  if (below >= 0) {
+    send(below);
+    own->waitSend(no_limit);
+    take(own, below);
+    own->waitRecv(no_limit);
+    return;
+  }
+  if (above < spec_.size) {
+    take(other, above);
+    add(above);
+  }
+  for (int distance = 1; distance < power; distance *= 2) {
+    const int partner = spec_.rank ^ distance;
+    take(other, partner);
+    send(partner);
+    own->waitSend(no_limit);
+    add(partner);
+  }
+  if (above < spec_.size) {
+    send(above);
+    own->waitSend(no_limit);
+  }
 }
 
 void GlooGroup::broadcast(void* data, std::size_t bytes, int root) {
@@ -253,7 +319,7 @@ void GlooGroup::barrier() {
 std::unique_ptr<Pending> GlooGroup::post_send(int to, const void* data, std::size_t bytes,
                                               std::uint32_t tag) {
   check_ready();
-  ER_CHECK(to != spec_.rank && to >= 0 && to < spec_.size);
+  ER_CHECK(is_connected_to(to));
   std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
   guarded("send", [&] {
     // Gloo has one buffer type for both ways; a send only reads.
@@ -266,7 +332,7 @@ std::unique_ptr<Pending> GlooGroup::post_send(int to, const void* data, std::siz
 std::unique_ptr<Pending> GlooGroup::post_recv(int from, void* data, std::size_t bytes,
                                               std::uint32_t tag) {
   check_ready();
-  ER_CHECK(from != spec_.rank && from >= 0 && from < spec_.size);
+  ER_CHECK(is_connected_to(from));
   std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
   guarded("receive", [&] {
     buffer = mesh_->createUnboundBuffer(data, bytes);

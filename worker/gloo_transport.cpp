@@ -295,6 +295,12 @@ std::unique_ptr<gloo::transport::Pair>& Transport::createPair(int peer) {
   return pairs_[static_cast<std::size_t>(peer)];
 }
 
+std::unique_ptr<gloo::transport::Pair>& Transport::getPair(int peer) {
+  auto& pair = pairs_.at(static_cast<std::size_t>(peer));
+  ER_CHECK(pair, "a message between ranks that are no neighbours");
+  return pair;
+}
+
 void Transport::adopt(int peer, net::Fd socket) {
   static_cast<Pair*>(createPair(peer).get())->adopt(std::move(socket));
 }

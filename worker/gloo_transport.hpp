@@ -118,6 +118,8 @@ class Transport final : public gloo::transport::tcp::Context {
   // A pair over that connection.
   void adopt(int peer, net::Fd socket);
   std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override;
+  // There is none with a rank that was not adopted.
+  std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override;
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data,
                                                                       size_t bytes) override;
   void abort() noexcept;

@@ -2,7 +2,7 @@
 // generation.
 //
 // A group is formed in two halves, because the addresses travel over the control channel: publish()
-// says where this rank listens, connect() takes what all ranks published. Everything may be cut
+// says where this rank listens, connect() takes what the others published. Everything may be cut
 // short: abort() from any thread makes whatever blocks end with GroupBroken. A group never
 // recovers; the next generation gets a new one.
 //
@@ -74,7 +74,10 @@ class Group {
 
   // Listens, and returns this rank's addresses as one word of printable text. Once.
   virtual std::string publish() = 0;
-  // Takes what each rank published, in rank order, and blocks until all are connected. Once.
+  // The ranks whose addresses it must have to connect; empty: all.
+  virtual std::vector<int> needs() const { return {}; }
+  // Takes what each rank published, in rank order, empty where it is not needed, and blocks until
+  // all that it talks to are connected. Once.
   virtual void connect(const std::vector<std::string>& published) = 0;
   // What carries this group and, where there are several, by which way it was formed and why so,
   // for a person: "gloo", "nccl shrink: 1 of 4 ranks went and none came". Once connected.
@@ -107,11 +110,11 @@ class Group {
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
 
-  // Point to point. Messages between two ranks with one tag arrive in the order in which they were
-  // posted; both sides name the same number of bytes. The memory stays untouched until wait() is
-  // done.
-  // In rounds: messages go when the first of those that are posted is waited for, all together, and
-  // what one of them waits for at its peer must be among the peer's. Tags do not count.
+  // Point to point, between neighbours (GroupSpec). Messages between two ranks with one tag arrive
+  // in the order in which they were posted; both sides name the same number of bytes. The memory
+  // stays untouched until wait() is done. In rounds: messages go when the first of those that are
+  // posted is waited for, all together, and what one of them waits for at its peer must be among
+  // the peer's. Tags do not count.
   virtual bool in_rounds() const { return false; }
   virtual std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
                                              std::uint32_t tag) = 0;
@@ -130,6 +133,9 @@ struct GroupSpec {
   int rank = 0;
   int size = 1;
   bool one_host = false;  // no member is on another machine
+  // The ranks that this one talks to, ascending (neighbours.hpp). Empty: all others, which is so
+  // for all ranks of a world or for none.
+  std::vector<int> neighbours = {};
   Generation generation{};
   std::string secret = {};  // of the world: 64 hexadecimal digits that only its members know
   // Longest wait for all peers while connecting.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "worker/neighbours.hpp"
 
 namespace elasticrun::worker {
 namespace {
@@ -12,6 +13,15 @@ namespace {
 // One trouble makes others; the first ones tell what there is to know.
 constexpr std::size_t complaints_max = 16;
 constexpr const char* lease_over_words = "the lease of its host had ended";
+
+std::vector<std::string> by_rank(const wire::Gathered& gathered, std::size_t size) {
+  if (gathered.ranks.empty()) return gathered.values;
+  std::vector<std::string> values(size);
+  for (std::size_t i = 0; i < std::min(gathered.ranks.size(), gathered.values.size()); ++i)
+    if (const auto rank = static_cast<std::size_t>(gathered.ranks[i]); rank < size)
+      values[rank] = gathered.values[i];
+  return values;
+}
 
 }  // namespace
 
@@ -39,17 +49,20 @@ void Member::on(const wire::Prepare& prepare) {
                  .secret = prepare.secret};
   spec.one_host = std::ranges::all_of(
       world.members, [&](const wire::Member& member) { return member.host == me->host; });
+  if (!is_full_mesh(spec.size))
+    spec.neighbours = neighbours(spec.rank, spec.size, sides_of_transfer(holders(world)));
   if (prepare.connect_ms > 0) spec.connect_limit = std::chrono::milliseconds(prepare.connect_ms);
   outbox_.push_back(FormGroup{std::move(spec)});
 }
 
-void Member::published(Generation generation, std::string addresses) {
-  if (expects(generation)) send(wire::Publish{generation, std::move(addresses)});
+void Member::published(Generation generation, std::string addresses, std::vector<int> needs) {
+  if (expects(generation)) send(wire::Publish{generation, std::move(addresses), std::move(needs)});
 }
 
 void Member::on(const wire::Gathered& gathered) {
-  if (expects(gathered.generation))
-    outbox_.push_back(ConnectGroup{gathered.generation, gathered.values});
+  if (!expects(gathered.generation)) return;
+  outbox_.push_back(
+      ConnectGroup{gathered.generation, by_rank(gathered, next_->world.members.size())});
 }
 
 void Member::formed(Generation generation, std::string way, int strangers) {
@@ -202,6 +215,12 @@ void Member::enter_next() {
     return;
   }
   if (phase_ != Phase::outside) phase_ = Phase::waiting;
+}
+
+std::vector<bool> holders(const wire::World& world) {
+  std::vector<bool> holds;
+  for (const wire::Member& member : world.members) holds.push_back(member.holds_state);
+  return holds;
 }
 
 bool Member::holds_state() const {

@@ -40,7 +40,7 @@ struct FormGroup {
 // Connect it to the others and answer with formed() or, any time from FormGroup on, form_failed().
 struct ConnectGroup {
   Generation generation;
-  std::vector<std::string> addresses;  // by rank
+  std::vector<std::string> addresses;  // by rank; empty where it is not needed
 };
 // Make every blocked call of these groups fail within milliseconds; they are not used again.
 struct AbortGroups {
@@ -57,6 +57,9 @@ struct CloseGroups {
 using MemberAction =
     std::variant<Send, FormGroup, ConnectGroup, AbortGroups, DropGroup, CloseGroups>;
 
+// By rank, who has the state of the world.
+std::vector<bool> holders(const wire::World& world);
+
 // What the training thread is to do next.
 enum class Task { wait, enter, step, released, evicted };
 
@@ -66,8 +69,8 @@ class Member {
 
   // ---- control thread
   void receive(const wire::ToWorker& letter);
-  void published(Generation generation, std::string addresses);
-  // `way`, `strangers`: see Group.
+  void published(Generation generation, std::string addresses, std::vector<int> needs = {});
+  // `needs`, `way`, `strangers`: see Group.
   void formed(Generation generation, std::string way, int strangers = 0);
   void form_failed(Generation generation, const GroupBroken& error);
   // Directly before an Abort: what the groups here are held up by, for the answer to it.

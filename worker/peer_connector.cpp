@@ -88,8 +88,10 @@ PeerConnector::PeerConnector(const GroupSpec& spec, const std::string& address)
   }
   listener_ = net::Fd(*listening);
   port_ = net::local_port(listener_.get());
-  for (int rank = 0; rank < spec_.size; ++rank)
-    if (rank != spec_.rank) missing_.insert(rank);
+  missing_.insert(spec_.neighbours.begin(), spec_.neighbours.end());
+  if (spec_.neighbours.empty())
+    for (int rank = 0; rank < spec_.size; ++rank) missing_.insert(rank);
+  missing_.erase(spec_.rank);
 }
 
 PeerConnector::~PeerConnector() = default;
@@ -99,8 +101,8 @@ std::string PeerConnector::published() const { return fmt::format("{}/{:04x}", a
 std::vector<net::Fd> PeerConnector::connect(const std::vector<std::string>& published) {
   const auto deadline = Clock::now() + spec_.connect_limit;
   places_ = published;
-  for (int rank = 0; rank < spec_.rank; ++rank)
-    dial(rank, published[static_cast<std::size_t>(rank)]);
+  for (const int rank : missing())
+    if (rank < spec_.rank) dial(rank, published[static_cast<std::size_t>(rank)]);
   while (!missing().empty() && troubles_.empty() && Clock::now() < deadline) wait(deadline);
   if (!missing().empty() && troubles_.empty()) out_of_time();
   if (!troubles_.empty()) {
@@ -179,7 +181,7 @@ void PeerConnector::advance(Guest& guest) {
   const Reading reading = read_into(guest.bytes, PeerGreeting::greeting_bytes, guest.socket.get());
   if (reading == Reading::more) return;
   const auto from = greeting_.sender(guest.bytes, own);
-  // Lower ranks are dialled, and each rank comes once.
+  // Lower ranks are dialled, and each neighbour comes once.
   if (!from || *from <= own || !missing_.contains(from->value)) return turn_away(guest);
   if (!send_all(guest.socket.get(), greeting_.answer(*from, own)))
     return failed(from->value, true, "it hung up before it was answered");

@@ -34,8 +34,8 @@ class PeerConnector {
   // "10.0.0.2/8f3a": where the others dial, as printable text.
   std::string published() const;
 
-  // Takes what each rank has published, and blocks until each of them is connected, at most for the
-  // spec's limit. The connected sockets by rank, non-blocking; none at the own rank. Throws
+  // Takes what each rank has published, and blocks until each neighbour is connected, at most for
+  // the spec's limit. The connected sockets by rank, non-blocking; none at the other ranks. Throws
   // GroupBroken, with the peers that are missing. Once.
   std::vector<net::Fd> connect(const std::vector<std::string>& published);
 

@@ -17,12 +17,6 @@ namespace {
 
 Time now() { return std::chrono::steady_clock::now(); }
 
-std::vector<bool> holders(const wire::World& world) {
-  std::vector<bool> holds;
-  for (const wire::Member& member : world.members) holds.push_back(member.holds_state);
-  return holds;
-}
-
 }  // namespace
 
 void Presence::ready(wire::TrainSpec train) {

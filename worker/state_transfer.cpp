@@ -22,8 +22,6 @@ constexpr std::size_t chunk_bytes_max = 4u << 20;
 constexpr std::size_t chunk_bytes_min = 256u << 10;
 // Messages under way in one part.
 constexpr std::size_t depth_of_part = 4;
-// Parts are tagged by their number; this is beyond.
-constexpr std::uint32_t progress_tag = 0xffff'ffff;
 
 // Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
 struct Header {
@@ -131,25 +129,16 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   agree(progress);
   work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
 
-  std::vector<std::unique_ptr<Pending>> sent;
-  if (group_.rank() == lead_ && !progress_.empty()) {
-    for (int rank = 0; rank < group_.size(); ++rank)
-      if (!holds_[static_cast<std::size_t>(rank)])
-        sent.push_back(group_.post_send(rank, progress_.data(), progress_.size(), progress_tag));
-  }
-  if (receiver_) {
-    if (keep_old_state) work_->staging.allocate(table_.bytes());
-    if (!progress_.empty()) group_.recv(lead_, progress_.data(), progress_.size(), progress_tag);
-  }
+  if (receiver_ && keep_old_state) work_->staging.allocate(table_.bytes());
+  // By all: the lead is no neighbour of every receiver. Holders get what they have.
+  if (!progress_.empty()) group_.broadcast(progress_.data(), progress_.size(), lead_);
   if (group_.in_rounds()) {
-    for (const auto& pending : sent) pending->wait();
     move_in_rounds();
   } else if (receiver_) {
     receive_parts();
   } else {
     for (std::size_t i = 0; i < work_->plan.size(); ++i)
       if (work_->plan[i].route.front() == group_.rank()) send_part(i);
-    for (const auto& pending : sent) pending->wait();
   }
   complete_ = true;
   return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/member.hpp"
+#include "worker/neighbours.hpp"
+
 namespace elasticrun::bench {
 namespace {
 
@@ -24,7 +27,7 @@ void Training::stand() {
 }
 
 Generation Training::generation_of(WorkerId worker) const {
-  const bool steps = running_ && running_->entered && running_->is_in.contains(worker);
+  const bool steps = running_ && running_->entered && running_->ranks.contains(worker);
   return steps ? running_->generation : Generation();
 }
 
@@ -32,12 +35,19 @@ void Training::prepare(const wire::World& world) {
   if (next_ && next_->generation == world.generation) return;
   next_ = World{.generation = world.generation};
   for (const wire::Member& member : world.members) {
+    next_->ranks.emplace(member.worker, static_cast<int>(next_->members.size()));
     next_->members.push_back(member.worker);
-    next_->is_in.insert(member.worker);
   }
+  next_->transfer = worker::sides_of_transfer(worker::holders(world));
   if (running_)
     next_->leavers = static_cast<std::size_t>(std::ranges::count_if(
-        running_->members, [&](WorkerId w) { return !next_->is_in.contains(w); }));
+        running_->members, [&](WorkerId w) { return !next_->ranks.contains(w); }));
+}
+
+std::vector<std::int32_t> Training::needs_in_next(WorkerId worker) const {
+  const int size = static_cast<int>(next_->members.size());
+  if (worker::is_full_mesh(size)) return {};
+  return worker::neighbours(next_->ranks.at(worker), size, next_->transfer);
 }
 
 // A planned change: members vote from their Go on, so the step after the last one's is the switch.
@@ -87,7 +97,7 @@ void Training::die(const std::vector<WorkerId>& dead) {
   wire::Broken letter{.generation = running_->generation,
                       .reason = "the reduction broke: [10.1.2.3]:41234: Connection reset by peer"};
   for (const WorkerId worker : dead)
-    if (running_->is_in.contains(worker) && letter.complaints.size() < complaints_max)
+    if (running_->ranks.contains(worker) && letter.complaints.size() < complaints_max)
       letter.complaints.push_back(
           {.about = worker, .hung_up = true, .reason = "10.1.2.3:41234: connection reset by peer"});
   if (letter.complaints.empty()) return;

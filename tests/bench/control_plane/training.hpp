@@ -7,12 +7,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "simulate/queue.hpp"
 #include "wire/messages.hpp"
+#include "worker/transfer_plan.hpp"
 
 namespace elasticrun::bench {
 
@@ -29,7 +30,10 @@ class Training {
 
   // ---- what a worker was told; the same for all of a generation
   void prepare(const wire::World& world);
-  bool is_in_next(WorkerId worker) const { return next_ && next_->is_in.contains(worker); }
+  bool prepares(Generation generation) const { return next_ && next_->generation == generation; }
+  bool is_in_next(WorkerId worker) const { return next_ && next_->ranks.contains(worker); }
+  // Whose addresses a member of the next world needs; empty: everybody's.
+  std::vector<std::int32_t> needs_in_next(WorkerId worker) const;
   void go(const wire::Go& letter);
   void cancel(Generation generation);
   void abort(Generation up_to);
@@ -54,7 +58,8 @@ class Training {
   struct World {
     Generation generation;
     std::vector<WorkerId> members;
-    std::set<WorkerId> is_in;
+    std::map<WorkerId, int> ranks;  // of the members
+    worker::TransferSides transfer;
     std::size_t leavers = 0, told = 0;
     bool entered = false, committed = false;
   };

@@ -77,9 +77,12 @@ void StubWorker::on(const wire::Prepare& prepare) {
   training_.prepare(prepare.world);
   if (!training_.is_in_next(id_)) return send(wire::Prepared{g, {}});  // a leaver
   later(microseconds(500) + spread(id_, milliseconds(2)), [this, g] {
-    send(wire::Publish{
-        g, fmt::format("10.{}.{}.{}/{:04x}", id_.value >> 16 & 255, id_.value >> 8 & 255,
-                       id_.value & 255, 32768 + id_.value % 28232)});
+    if (!training_.prepares(g)) return;
+    send(
+        wire::Publish{g,
+                      fmt::format("10.{}.{}.{}/{:04x}", id_.value >> 16 & 255, id_.value >> 8 & 255,
+                                  id_.value & 255, 32768 + id_.value % 28232),
+                      training_.needs_in_next(id_)});
   });
 }
 

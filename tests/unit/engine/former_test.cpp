@@ -87,7 +87,7 @@ struct Scene {
   Former former{
       std::make_unique<FakePlane>(diary),
       {.published =
-           [this](Generation generation, const std::string& address) {
+           [this](Generation generation, const std::string& address, const std::vector<int>&) {
              diary.note("published " + std::to_string(generation.value) + " " + address);
            },
        .formed = [this](
@@ -177,7 +177,7 @@ TEST_CASE("the end wakes a connect that blocks") {
   Diary diary;
   {
     Former former(std::make_unique<FakePlane>(diary),
-                  {.published = [](Generation, const std::string&) {},
+                  {.published = [](Generation, const std::string&, const std::vector<int>&) {},
                    .formed = [](Generation, const std::string&, int) {},
                    .failed = [](Generation, const GroupBroken&) {}});
     former.form({.rank = 1, .generation = Generation(1)});

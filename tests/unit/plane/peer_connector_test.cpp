@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "ranks.hpp"
@@ -90,6 +91,39 @@ TEST_CASE("each rank gets one connection to each other") {
             "127.0.0.1:" + std::to_string(net::local_port(ended[peer].sockets[rank].get())));
     }
   }
+}
+
+TEST_CASE("where a rank has neighbours, others are neither dialled nor let in") {
+  constexpr int size = 4;  // in a circle: 0 and 2 are no neighbours, nor 1 and 3
+  std::vector<std::unique_ptr<PeerConnector>> connectors;
+  std::vector<std::string> published;
+  for (int rank = 0; rank < size; ++rank) {
+    GroupSpec spec = spec_of(rank, size);
+    spec.neighbours = {(rank + 1) % size, (rank + 3) % size};
+    std::ranges::sort(spec.neighbours);
+    connectors.push_back(std::make_unique<PeerConnector>(spec, "127.0.0.1"));
+    CHECK(connectors.back()->missing() == spec.neighbours);
+    published.push_back(connectors.back()->published());
+  }
+  // A member of this world, and no neighbour.
+  const net::Fd other = knock(published[0]);
+  say(other, PeerGreeting(secret, Generation(7)).greeting(Rank(2), Rank(0)));
+  std::vector<Ended> ended(size);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < size; ++rank)
+      threads.emplace_back([&, rank] {
+        std::vector<std::string> needed = published;
+        needed[(rank + 2) % size].clear();
+        ended[rank] = connect(*connectors[rank], needed);
+      });
+  }
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    REQUIRE_MESSAGE(ended[rank].error.empty(), ended[rank].error);
+    for (std::size_t peer = 0; peer < size; ++peer)
+      CHECK((ended[rank].sockets[peer].get() >= 0) == (peer % 2 != rank % 2));
+  }
+  CHECK(hangs_up(other));
 }
 
 TEST_CASE("strangers are turned away and counted, and take nobody's place") {

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace elasticrun::worker {
@@ -111,6 +113,47 @@ TEST_CASE("the controller says how long a member may try to connect") {
         limits.push_back(form->spec.connect_limit);
     const std::chrono::milliseconds said(connect_ms);
     CHECK(limits == std::vector{connect_ms > 0 ? said : GroupSpec{}.connect_limit});
+  }
+}
+
+TEST_CASE("in a large world a member connects to its neighbours") {
+  for (const int size : {2, 32, 33, 100}) {
+    CAPTURE(size);
+    wire::World large{.generation = Generation(1)};
+    for (int rank = 0; rank < size; ++rank)
+      large.members.push_back(
+          {WorkerId(static_cast<std::uint32_t>(rank + 1)), HostId(), rank, rank != 5});
+    Member member(WorkerId(1));
+    member.ready({.call = 1});
+    member.take_outbox();
+    member.receive(wire::Prepare{large});
+    const auto actions = member.take_outbox();
+    REQUIRE(actions.size() == 1);
+    const std::vector<int> needs = std::get<FormGroup>(actions.front()).spec.neighbours;
+    const auto size_of_all = static_cast<std::size_t>(size - 1);
+    CHECK(needs.empty() == (size <= 32));
+    CHECK((needs.empty() || needs.size() < size_of_all));
+
+    member.published(Generation(1), "here", needs);
+    const auto published = member.take_outbox();
+    CHECK(std::get<wire::Publish>(std::get<Send>(published.front()).letter).needs == needs);
+
+    wire::Gathered gathered{.generation = Generation(1)};
+    for (const int rank : needs) {
+      gathered.ranks.push_back(rank);
+      gathered.values.push_back("at " + std::to_string(rank));
+    }
+    gathered.ranks.insert(gathered.ranks.end(), {-1, size, 1 << 30});  // none of ours
+    gathered.values.insert(gathered.values.end(), {"x", "y", "z"});
+    member.receive(gathered);
+    const auto connects = member.take_outbox();
+    const auto& addresses = std::get<ConnectGroup>(connects.front()).addresses;
+    REQUIRE(addresses.size() == static_cast<std::size_t>(size));
+    for (int rank = 0; rank < size; ++rank) {
+      const bool needed = std::ranges::count(needs, rank) > 0;
+      CHECK(addresses[static_cast<std::size_t>(rank)] ==
+            (needed ? "at " + std::to_string(rank) : ""));
+    }
   }
 }
 
