@@ -50,7 +50,7 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
 TEST_CASE("names and types are told once, and again when they are given again") {
   const auto told = [](Roster& roster) {
     std::string text;
-    for (const HostsMet::Host& host : roster.take_met().hosts)
+    for (const job::HostsMet::Host& host : roster.take_met().hosts)
       text += fmt::format("{} {} {};", host.host.value, host.name, host.type);
     return text;
   };
