@@ -7,6 +7,18 @@
 
 namespace elasticrun::rendezvous {
 
+void Liveness::host_heard(HostId host, Time now) {
+  hosts_.heard(host, now);
+  if (!std::exchange(everybody_, false)) return;
+  // The first is back; the others' packets come by the pauses of their own TCP.
+  hosts_.change([&](Time heard) { return std::max(heard, now - options_.agent_timeout / 2); });
+}
+
+void Liveness::host_gone(HostId host) {
+  hosts_.forget(host);
+  if (hosts_.empty()) everybody_ = false;
+}
+
 void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) {
   worker_heard(id, now);
   Doing& doing = doing_[id];
@@ -74,8 +86,7 @@ std::vector<Verdict> Liveness::check(Time now) {
                                          to_text(now - workers_.oldest()))});
     worker_gone(worker);
   }
-  // Who is busy is waited for by those in a reduction, and nobody else is to blame for that.
-  const bool waited_for = busy_ > 0;
+  const bool waited_for = busy_ > 0;  // as they told it, whoever is blamed now
   for (const WorkerId worker : std::set(hung_)) {
     const Phase phase = doing_.at(worker).phase;
     const bool in_epoch = phase == Phase::ending_epoch;
@@ -90,23 +101,17 @@ std::vector<Verdict> Liveness::check(Time now) {
 
 // One host is silent when others are not; nobody's beats are older than half of the timeout then.
 void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
-  if (hosts_.empty()) {
-    everybody_ = false;
-    return;
+  if (!everybody_ && !hosts_.empty() && now >= hosts_.oldest() + options_.agent_timeout &&
+      now >= hosts_.newest() + options_.agent_timeout / 2) {
+    everybody_ = true;
+    verdicts.push_back(EverybodySilent{hosts_.size()});
   }
-  const bool everybody = now >= hosts_.oldest() + options_.agent_timeout &&
-                         now >= hosts_.newest() + options_.agent_timeout / 2;
-  // The first is back; the others' packets come by the pauses of their own TCP.
-  if (everybody_ && !everybody)
-    hosts_.change([&](Time heard) { return std::max(heard, now - options_.agent_timeout / 2); });
-  if (everybody && !everybody_) verdicts.push_back(EverybodySilent{hosts_.size()});
-  everybody_ = everybody;
-  const Duration patience = everybody ? options_.worker_timeout : options_.agent_timeout;
+  const Duration patience = everybody_ ? options_.worker_timeout : options_.agent_timeout;
   while (!hosts_.empty() && now >= hosts_.oldest() + patience) {
     const HostId host = hosts_.silent_longest();
     verdicts.push_back(
         HostSilent{host, fmt::format("agent silent for {}", to_text(now - hosts_.oldest()))});
-    hosts_.forget(host);
+    host_gone(host);
   }
 }
 
@@ -124,8 +129,9 @@ void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
 }
 
 Time Liveness::wake_at() const {
-  // A hang needs no timer: a worker that hangs goes on sending samples, and each is followed by a
-  // check.
+  // A worker that hangs goes on sending samples, and says in them for how long. Who is busy is
+  // waited for by those in a reduction, and nobody else is to blame for that.
+  if (!hung_.empty() || (busy_ == 0 && !stuck_.empty())) return Time{};
   Time at = never;
   if (!hosts_.empty())
     at = hosts_.oldest() + (everybody_ ? options_.worker_timeout : options_.agent_timeout);

@@ -55,8 +55,8 @@ class Liveness {
  public:
   explicit Liveness(LivenessOptions options) : options_(options) {}
 
-  void host_heard(HostId host, Time now) { hosts_.heard(host, now); }
-  void host_gone(HostId host) { hosts_.forget(host); }
+  void host_heard(HostId host, Time now);
+  void host_gone(HostId host);
   // Any letter. Starts with the first one, so plain programs are never silent.
   void worker_heard(WorkerId worker, Time now) { workers_.heard(worker, now); }
   void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
@@ -68,6 +68,7 @@ class Liveness {
   // Each verdict is given once: who is named is forgotten until heard again. Costs nothing while
   // nobody is late.
   std::vector<Verdict> check(Time now);
+  // In the past where somebody is late by its own word.
   Time wake_at() const;
 
  private:
@@ -91,7 +92,7 @@ class Liveness {
 
   LivenessOptions options_;
   LastHeard<HostId> hosts_;
-  bool everybody_ = false;  // is silent, as of the last check
+  bool everybody_ = false;  // is silent, and that was told
   LastHeard<WorkerId> workers_;
   IdMap<WorkerId, Doing> doing_;     // of workers that have told
   int busy_ = 0;                     // of these

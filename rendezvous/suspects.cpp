@@ -31,16 +31,15 @@ void Suspects::stood_still(Duration time) {
   for (auto& [host, suspect] : hosts_) suspect.since += time;
 }
 
-Time Suspects::due(const Suspect& suspect) const {
-  const bool known = suspect.accused && others_ > 0;
+Time Suspects::due(const Suspect& suspect, std::size_t others) const {
+  const bool known = suspect.accused && others > 0;
   return suspect.since + (known ? moment : patience) + patience_each * std::ssize(hosts_);
 }
 
 std::vector<Suspects::Lost> Suspects::check(std::size_t others, Time now) {
-  others_ = others;
   std::vector<Lost> lost;
   for (const auto& [host, suspect] : hosts_) {
-    if (now < due(suspect)) continue;
+    if (now < due(suspect, others)) continue;
     lost.push_back({host, fmt::format("{}, and it did not come back within {}", suspect.reason,
                                       to_text(now - suspect.since))});
   }
@@ -48,9 +47,9 @@ std::vector<Suspects::Lost> Suspects::check(std::size_t others, Time now) {
   return lost;
 }
 
-Time Suspects::wake_at() const {
+Time Suspects::wake_at(std::size_t others) const {
   Time at = never;
-  for (const auto& [host, suspect] : hosts_) at = std::min(at, due(suspect));
+  for (const auto& [host, suspect] : hosts_) at = std::min(at, due(suspect, others));
   return at;
 }
 

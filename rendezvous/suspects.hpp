@@ -34,7 +34,6 @@ class Suspects {
   // It has dialled again, or is known to be gone.
   void settled(HostId host) { hosts_.erase(host); }
   bool suspected(HostId host) const { return hosts_.contains(host); }
-  bool none() const { return hosts_.empty(); }
   std::size_t size() const { return hosts_.size(); }
   // A worker of another host has lost its connection to one there. That may be heard before the
   // control connection is known to be lost.
@@ -49,7 +48,7 @@ class Suspects {
   // Who is given up, each once. `others`: hosts that are connected. Where there are none, accusers
   // and accused have met with the same trouble, and nobody's word counts.
   std::vector<Lost> check(std::size_t others, Time now);
-  Time wake_at() const;
+  Time wake_at(std::size_t others) const;
 
  private:
   struct Suspect {
@@ -61,11 +60,10 @@ class Suspects {
     Time at{};
     std::string reason;
   };
-  Time due(const Suspect& suspect) const;
+  Time due(const Suspect& suspect, std::size_t others) const;
 
   std::map<HostId, Suspect> hosts_;
   std::map<HostId, Accusation> early_;  // of hosts that are connected
-  std::size_t others_ = 0;
 };
 
 }  // namespace elasticrun::rendezvous

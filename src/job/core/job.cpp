@@ -44,32 +44,35 @@ std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
   if (summary_.began() == Time{}) first_.tell_missing_at(now + silence_max);
   summary_.count_time(workers_.rows().size(), now);
   std::visit([&](const auto& e) { on(e, now); }, event);
-  watch_hosts(now);
-  check_stragglers(now);
-  decide_size(now);
-  if (now >= membership_.wake_at()) tell(rendezvous::Tick{}, now);
-  act_on_deadlines(now);
-  if (staff_time_.due(now))
-    staff(now);
-  else if (staff_time_.take_round() && replan(now))
-    tell_unsettled(now);
-  for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
-    out_.say(Tone::error, std::move(line));
+  for (const auto& [at, look] : looks)
+    if (now >= (this->*at)()) (this->*look)(now);
   wind_up(now);
   return out_.take();
 }
 
 Time Job::wake_at(Time now) const {
-  Time at = std::min({membership_.wake_at(), workers_.wake_at(), ending_.deadline(),
-                      ending_.patience_ends(spec_.deadlines.minimum_timeout),
-                      watch_.troubles.wake_at(), watch_.suspects.wake_at()});
-  if (!ending_.over()) at = std::min(at, watch_.liveness.wake_at());
-  if (ending_.ending()) return at;
-  if (membership_.running() && spec_.stragglers != StragglerAction::off)
-    at = std::min(at, sizing_.stragglers_wake_at());
-  if (membership_.running() && first_.program() == Program::with_library)
-    at = std::min(at, std::max(sizing_.wake_at(), now));
-  return std::min(at, staff_time_.wake_at());
+  Time at = std::min(ending_.deadline(), ending_.patience_ends(spec_.deadlines.minimum_timeout));
+  for (const Look& look : looks) at = std::min(at, (this->*look.at)());
+  return std::max(at, now);
+}
+
+// ---------------------------------------------------------------- what is due by time
+
+// An event makes something due at once, or later; nothing else is looked at. Who is given up comes
+// before what follows from it.
+constexpr std::array<Job::Look, 7> Job::looks{{
+    {&Job::watch_at, &Job::watch_hosts},
+    {&Job::stragglers_at, &Job::check_stragglers},
+    {&Job::size_at, &Job::decide_size},
+    {&Job::membership_at, &Job::tick_membership},
+    {&Job::deadlines_at, &Job::act_on_deadlines},
+    {&Job::staff_at, &Job::look_at_staff},
+    {&Job::troubles_at, &Job::tell_troubles},
+}};
+
+void Job::look_at_staff(Time now) {
+  if (staff_time_.due(now)) return staff(now);
+  if (staff_time_.take_round() && replan(now)) tell_unsettled(now);
 }
 
 // ---------------------------------------------------------------- people

@@ -4,12 +4,14 @@
 // (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), which size is worth
 // having (sizing.hpp), planned changes (changes.hpp), what failures lead to (failures.hpp), how the
 // job ends (ending.hpp); how one world becomes the next is membership's affair, who is silent
-// liveness's. Each event names the machines that it concerns; nothing looks at everybody.
+// liveness's. Each event names the machines that it concerns, and what is due by time stands in one
+// table (job.cpp); nothing looks at everybody.
 //
 // One driver (controller.cpp) gives it events and does what it says; the simulator and the
 // scenarios are others.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <set>
@@ -53,6 +55,13 @@ class Job {
  private:
   Job(const JobSpec& spec, Sizing sizing);
 
+  // ---- what is looked at when its time has come: job.cpp
+  struct Look {
+    Time (Job::*at)() const;
+    void (Job::*look)(Time now);
+  };
+  static const std::array<Look, 7> looks;
+
   // ---- people and the controller itself: job.cpp
   void on(const StoodStill&, Time now);
   void on(const Suspend&, Time);
@@ -80,6 +89,8 @@ class Job {
   void hear(HostId, const wire::GpuLost&, Time now);
   void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
+  std::size_t hosts_well() const;
+  Time watch_at() const;
   void watch_hosts(Time now);
 
   // ---- workers: job_workers.cpp
@@ -112,9 +123,12 @@ class Job {
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
+  Time deadlines_at() const { return workers_.wake_at(); }
   void act_on_deadlines(Time now);
 
   // ---- worlds: job_worlds.cpp
+  Time membership_at() const { return membership_.wake_at(); }
+  void tick_membership(Time now) { tell(rendezvous::Tick{}, now); }
   void tell(const rendezvous::Event& event, Time now);
   void on(rendezvous::ToMembers&, Time now);
   void on(rendezvous::Fence&, Time now);
@@ -135,6 +149,8 @@ class Job {
 
   // ---- who is started, stopped, proposed: job_staffing.cpp
   void concerns_staff(Time now) { staff_time_.concerns(now); }
+  Time staff_at() const { return staff_time_.wake_at(); }
+  void look_at_staff(Time now);
   void staff(Time now);
   void tell_unsettled(Time now);
   void fill(Time now);
@@ -158,7 +174,9 @@ class Job {
   void wait_for_more(const std::string& what, Time now);
 
   // ---- sizes: job_sizing.cpp
+  Time size_at() const;
   void decide_size(Time now);
+  Time stragglers_at() const;
   void check_stragglers(Time now);
   bool replaces_stragglers(Time now) const;
   bool needs_keeper() const;
@@ -171,7 +189,9 @@ class Job {
   void stop_idle(Time now);
   void workers_gone(Time now);
   void close(Time now);
+  Time troubles_at() const;
   void tell_troubles(Time now);
+  void tell_all_troubles(Time now);
 
   std::string name_of(WorkerId worker) const;
   std::string name_of(HostId host) const { return hosts_.name(host); }

@@ -26,7 +26,17 @@ bool Job::ended_by_mistake(const char* what, Time now) {
   return mistake.has_value();
 }
 
+Time Job::troubles_at() const {
+  const Time at = watch_.troubles.wake_at();
+  return at != never && ending_.ending() ? Time{} : at;
+}
+
 void Job::tell_troubles(Time now) {
+  for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
+    out_.say(Tone::error, std::move(line));
+}
+
+void Job::tell_all_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, true)) out_.say(Tone::error, std::move(line));
 }
 
@@ -88,7 +98,7 @@ void Job::close(Time now) {
   if (!hosts_.none_live()) return;
   ending_.happen(Happening::agents_gone);
   ending_.set_deadline(never);
-  tell_troubles(now);
+  tell_all_troubles(now);
   const bool all_well = ending_.words().empty();
   out_.record("job_finished",
               {{"exit_code", static_cast<std::int64_t>(ending_.exit_code())},

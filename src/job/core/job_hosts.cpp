@@ -132,13 +132,20 @@ void Job::give_up_host(HostId host, const std::string& reason, Time now) {
   on(HostDown{host, reason}, now);
 }
 
+std::size_t Job::hosts_well() const {
+  const auto up = static_cast<std::size_t>(hosts_.count(HostState::up));
+  return up - std::min(up, watch_.suspects.size());
+}
+
+Time Job::watch_at() const {
+  const Time at = watch_.suspects.wake_at(hosts_well());
+  return ending_.over() ? at : std::min(at, watch_.liveness.wake_at());
+}
+
 // Those that are silent, and those that were given a moment to dial again.
 void Job::watch_hosts(Time now) {
-  if (!watch_.suspects.none()) {
-    const auto up = static_cast<std::size_t>(hosts_.count(HostState::up));
-    for (const auto& lost : watch_.suspects.check(up - std::min(up, watch_.suspects.size()), now))
-      give_up_host(lost.host, lost.reason, now);
-  }
+  for (const auto& lost : watch_.suspects.check(hosts_well(), now))
+    give_up_host(lost.host, lost.reason, now);
   if (ending_.over()) return;
   for (const auto& verdict : watch_.liveness.check(now)) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {

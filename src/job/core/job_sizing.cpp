@@ -6,9 +6,12 @@
 
 namespace elasticrun::job {
 
-void Job::decide_size(Time now) {
+Time Job::size_at() const {
   const bool elastic = first_.program() == Program::with_library;
-  if (ending_.ending() || !elastic || !membership_.running() || now < sizing_.wake_at()) return;
+  return elastic && membership_.running() && !ending_.ending() ? sizing_.wake_at() : never;
+}
+
+void Job::decide_size(Time now) {
   const auto why = sizing_.decide(spec_, now, out_);
   if (!why) return;
   summary_.told(*why);
@@ -16,9 +19,13 @@ void Job::decide_size(Time now) {
   concerns_staff(now);
 }
 
+Time Job::stragglers_at() const {
+  const bool looked_for = spec_.stragglers != StragglerAction::off;
+  return looked_for && membership_.running() && !ending_.ending() ? sizing_.stragglers_wake_at()
+                                                                  : never;
+}
+
 void Job::check_stragglers(Time now) {
-  if (spec_.stragglers == StragglerAction::off || ending_.ending() || !membership_.running())
-    return;
   for (const auto& one : sizing_.stragglers(now)) {
     const Worker* worker = workers_.find(one.worker);
     if (!worker) continue;

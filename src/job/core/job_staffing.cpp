@@ -75,7 +75,7 @@ std::string Job::too_few(const std::vector<SlotId>& slots) const {
 void Job::wait_for_more(const std::string& what, Time now) {
   if (ending_.short_of_workers()) return;
   ending_.short_since(now);
-  tell_troubles(now);
+  tell_all_troubles(now);
   out_.say(Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
                                    to_text(spec_.deadlines.minimum_timeout)));
 }
@@ -123,7 +123,7 @@ void Job::tell_missing(const std::set<HostId>& missing, Time now) {
 }
 
 void Job::begin(const std::vector<SlotId>& here, Time now) {
-  tell_troubles(now);
+  tell_all_troubles(now);
   if (here.size() < first_.chosen())
     out_.say(Tone::info,
              fmt::format("beginning with {} of {} workers; the others' hosts are not there",

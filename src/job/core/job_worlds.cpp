@@ -131,7 +131,7 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
     out_.say(Tone::detail,
              fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
-  tell_troubles(now);  // the cause first
+  tell_all_troubles(now);  // the cause first
   out_.say(Tone::info,
            fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
                        size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));

@@ -31,7 +31,7 @@ class StaffTime {
     round_ = false;
     not_before_ = now + distance(slots);
   }
-  Time wake_at() const { return at_; }
+  Time wake_at() const { return round_ ? Time{} : at_; }
 
   // From one look to the next: nothing up to some hundred slots, a tenth of a second at ten
   // thousand, a second at a hundred thousand.
