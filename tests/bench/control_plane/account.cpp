@@ -10,19 +10,22 @@
 namespace elasticrun::bench {
 namespace {
 
-Duration processor_time() {
+Duration read(clockid_t clock) {
   timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  ::clock_gettime(clock, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
+
+Duration wall_time() { return read(CLOCK_MONOTONIC); }
+Duration processor_time() { return read(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace
 
 Account::Account(const simulate::Queue& clock, Duration limit) : clock_(clock), limit_(limit) {
   constexpr int looks = 1000;
-  const Duration begin = processor_time();
-  for (int i = 0; i < looks; ++i) (void)processor_time();
-  look_ = (processor_time() - begin) / (looks + 1);
+  const Duration begin = wall_time();
+  for (int i = 0; i < looks; ++i) (void)wall_time();
+  look_ = (wall_time() - begin) / (looks + 1);
 }
 
 void Account::charge(Duration time) {
@@ -36,7 +39,7 @@ void Account::charge(Duration time) {
 }
 
 void Account::now_in(Part part) {
-  const Duration now = processor_time();
+  const Duration now = wall_time();
   if (part_ != Part::outside) charge(std::max(now - since_ - look_, Duration::zero()));
   part_ = part;
   since_ = now;
@@ -61,11 +64,17 @@ void Account::begin_phase() {
   part_ = Part::outside;  // the last phase may have ended in the middle of a turn
   count_memory(false);
   reset_most_counted_bytes();
+  wall_began_ = wall_time();
+  processor_began_ = processor_time();
 }
 
 Cost Account::end_phase() const {
   Cost cost = cost_;
   cost.most_bytes = most_counted_bytes();
+  const double share = seconds(processor_time() - processor_began_) /
+                       std::max(seconds(wall_time() - wall_began_), 1e-9);
+  for (Duration* part : {&cost.decode, &cost.core, &cost.encode})
+    *part = std::chrono::duration_cast<Duration>(*part * share);
   return cost;
 }
 

@@ -1,8 +1,10 @@
 // What the controller's side of a phase has cost: processor time, bytes, memory.
 //
 // Simulated hosts and workers run on the same thread, so the clock is looked at whenever the
-// controller's side is entered, left, or goes from one part of its work to the next. It is the
-// thread's processor time: on a shared machine the wall clock would measure the others.
+// controller's side is entered, left, or goes from one part of its work to the next: several times
+// for a sample, so it is the wall clock, for the processor's takes a call of the kernel, as long as
+// a part. What others had of this processor is taken out at the end of a phase, from all parts
+// alike.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +62,7 @@ class Account {
   Duration look_{};  // what one look at the clock takes
   Part part_ = Part::outside;
   Duration since_{};
+  Duration wall_began_{}, processor_began_{};  // when the phase began, by each clock
   Duration turn_{};
   Time busy_until_{};  // by that one thread
   Cost cost_;

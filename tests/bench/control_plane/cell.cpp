@@ -42,8 +42,9 @@ launcher::AgentLimits agent_limits() {
 }  // namespace
 
 const std::vector<std::string>& phase_names() {
-  static const std::vector<std::string> names = {"start",       "steady",    "shrink", "grow",
-                                                 "lose worker", "lose host", "end"};
+  static const std::vector<std::string> names = {"start",     "steady",      "shrink",
+                                                 "grow",      "lose worker", "replace it",
+                                                 "lose host", "replace 8",   "end"};
   return names;
 }
 
@@ -116,15 +117,16 @@ void Cell::kill_agent(HostId host) {
   queue_.after(milliseconds(1), [this, host] { controller_.agent_gone(host, "was killed"); });
 }
 
-void Cell::lose_worker() {
+std::size_t Cell::lose_worker() {
   const WorkerId victim = training_.members()[training_.members().size() / 2];
   const auto process = workers_.at(victim);
   process->die(0, SIGKILL);  // not by a step that would kill others
   training_.die({victim});
+  return 1;
 }
 
 // The agent is killed, so its guardian kills the workers and says so.
-void Cell::lose_host() {
+std::size_t Cell::lose_host() {
   const HostId host(static_cast<HostId::rep>(hosts_count_ / 2));
   const auto agent = agents_.at(host);
   std::vector<WorkerId> dead;
@@ -132,6 +134,7 @@ void Cell::lose_host() {
   agent->die();
   training_.die(dead);
   queue_.after(milliseconds(5), [this, host] { controller_.agent_gone(host, "its agent died"); });
+  return dead.size();
 }
 
 // ---------------------------------------------------------------- phases
@@ -162,17 +165,20 @@ PhaseResult Cell::phase(const std::string& name) {
   PhaseResult result{.name = name};
   const Time begin = queue_.now();
   const std::size_t all = slots_of(hosts_count_), fewer = slots_of(fewer_hosts_);
+  std::size_t lost = 0;
   account_.begin_phase();
   try {
     if (name == "start" || name == "grow") controller_.give(hosts(hosts_count_));
     if (name == "shrink") controller_.give(hosts(fewer_hosts_));
-    if (name == "lose worker") lose_worker();
-    if (name == "lose host") lose_host();
+    if (name == "lose worker") lost = lose_worker();
+    if (name == "lose host") lost = lose_host();
     if (name == "end") training_.finish();
     if (name == "steady")
       let_pass(options_.steady);
     else if (name == "end")
       until([this] { return controller_.finished(); });
+    else if (lost > 0)
+      until([&] { return training_.settled(all - lost); });
     else
       until([&] { return whole(name == "shrink" ? fewer : all); });
     // What follows from the last message belongs to it.

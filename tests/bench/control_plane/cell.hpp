@@ -54,8 +54,9 @@ class Cell {
   void kill_agent(HostId host);
   std::vector<launcher::Host> hosts(std::size_t count) const;
   std::size_t slots_of(std::size_t hosts) const;
-  void lose_worker();
-  void lose_host();
+  // How many workers have died.
+  std::size_t lose_worker();
+  std::size_t lose_host();
 
   CellOptions options_;
   std::size_t hosts_count_, fewer_hosts_;
