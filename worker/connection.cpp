@@ -90,9 +90,12 @@ void Connection::Impl::lost(const std::string& reason) {
   if (!closing) handlers.on_lost(reason);
 }
 
+// All workers of a host in the same moment, by its clock: their samples travel together.
 void Connection::Impl::arm() {
-  timer.expires_after(
-      std::chrono::duration_cast<asio::steady_timer::duration>(options.sample_interval));
+  const auto interval =
+      std::chrono::duration_cast<asio::steady_timer::duration>(options.sample_interval);
+  const auto now = std::chrono::steady_clock::now();
+  timer.expires_at(now + interval - now.time_since_epoch() % interval);
   timer.async_wait([this](const boost::system::error_code& error) {
     if (error || !session || closing) return;
     if (const auto sample = handlers.sample()) write(*sample);

@@ -19,7 +19,8 @@ constexpr Duration dying_time = std::chrono::milliseconds(1);
 StubHost::StubHost(Cluster& cluster, Uplink uplink)
     : cluster_(cluster),
       uplink_(std::move(uplink)),
-      core_(cluster.limits, cluster.queue.now()),
+      began_(cluster.queue.now()),
+      core_(cluster.limits, began_),
       reader_(wire::frame_bytes_max) {}
 
 void StubHost::later(Duration delay, std::function<void()> what) {
@@ -96,7 +97,7 @@ void StubHost::act(const launcher::Spawn& action) {
       });
     };
     const auto worker = std::make_shared<StubWorker>(
-        cluster_.queue, cluster_.training, id,
+        cluster_.queue, cluster_.training, id, began_,
         StubWorker::Handlers{
             [this, id](const wire::FromWorker& letter) { send(id, wire::encode(letter)); },
             exited});

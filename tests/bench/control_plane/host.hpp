@@ -57,6 +57,7 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
 
   Cluster& cluster_;
   Uplink uplink_;
+  const Time began_;
   launcher::AgentCore core_;
   wire::FrameReader reader_;
   std::uint64_t received_ = 0;  // counted frames

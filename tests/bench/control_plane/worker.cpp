@@ -21,8 +21,13 @@ Duration spread(WorkerId worker, Duration over) {
 
 }  // namespace
 
-StubWorker::StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Handlers handlers)
-    : queue_(queue), training_(training), id_(id), handlers_(std::move(handlers)) {}
+StubWorker::StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Time first_sample,
+                       Handlers handlers)
+    : queue_(queue),
+      training_(training),
+      id_(id),
+      next_sample_(first_sample),
+      handlers_(std::move(handlers)) {}
 
 void StubWorker::later(Duration delay, std::function<void()> what) {
   queue_.after(delay, [self = shared_from_this(), what = std::move(what)] {
@@ -38,7 +43,7 @@ void StubWorker::send(const wire::FromWorker& letter) {
 void StubWorker::begin() {
   later(spread(id_, milliseconds(400)), [this] {
     send(wire::Join{1, "bench"});
-    later(sample_interval, [this] { sample(); });
+    await_sample();
     later(milliseconds(50), [this] {
       send(wire::Ready{{.call = 1,
                         .samples = std::int64_t{1} << 40,
@@ -64,7 +69,12 @@ void StubWorker::sample() {
     report.waiting_ns = 12'345'678;
   }
   send(report);
-  later(sample_interval, [this] { sample(); });
+  await_sample();
+}
+
+void StubWorker::await_sample() {
+  while (next_sample_ <= queue_.now()) next_sample_ += sample_interval;
+  later(next_sample_ - queue_.now(), [this] { sample(); });
 }
 
 void StubWorker::receive(const wire::ToWorker& letter) {

@@ -17,7 +17,9 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
     std::function<void(const wire::FromWorker&)> send;
     std::function<void(int code, int signal)> exited;
   };
-  StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Handlers handlers);
+  // All workers of a host take their samples in the same moment.
+  StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Time first_sample,
+             Handlers handlers);
 
   void begin();
   void receive(const wire::ToWorker& letter);
@@ -31,6 +33,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
  private:
   void later(Duration delay, std::function<void()> what);
   void sample();
+  void await_sample();
   Step committed() const { return holds_state_ ? training_.step() : no_state; }
   void end_soon();
 
@@ -46,6 +49,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
   simulate::Queue& queue_;
   Training& training_;
   WorkerId id_;
+  Time next_sample_;
   Handlers handlers_;
   bool alive_ = true;
   bool holds_state_ = false;
