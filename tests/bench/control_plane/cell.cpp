@@ -79,7 +79,7 @@ Cell::Cell(const CellOptions& options)
                          const auto agent = agents_.find(host);
                          if (agent == agents_.end()) return;
                          const auto keep = agent->second;
-                         if (keep->alive()) keep->receive(bytes);
+                         keep->receive(bytes);
                        }}) {}
 
 // ---------------------------------------------------------------- hosts
@@ -104,16 +104,17 @@ std::size_t Cell::slots_of(std::size_t hosts) const {
 void Cell::start_agent(HostId host) {
   const Duration delay = milliseconds(100 + host.value * 7919ull % 900);
   queue_.after(delay, [this, host] {
-    const auto agent = std::make_shared<StubHost>(
-        cluster_, [this, host](std::string_view bytes) { controller_.receive(host, bytes); });
-    agents_[host] = agent;
+    const auto line = std::make_shared<Line>(
+        queue_, [this, host](std::string_view bytes) { controller_.receive(host, bytes); });
+    line->connect(std::make_shared<StubHost>(cluster_, line->uplink()));
+    agents_[host] = line;
     controller_.agent_up(host);
-    agent->begin();
+    line->host().begin();
   });
 }
 
 void Cell::kill_agent(HostId host) {
-  if (const auto agent = agents_.find(host); agent != agents_.end()) agent->second->die();
+  if (const auto agent = agents_.find(host); agent != agents_.end()) agent->second->host().die();
   queue_.after(milliseconds(1), [this, host] { controller_.agent_gone(host, "was killed"); });
 }
 
@@ -128,10 +129,10 @@ std::size_t Cell::lose_worker() {
 // The agent is killed, so its guardian kills the workers and says so.
 std::size_t Cell::lose_host() {
   const HostId host(static_cast<HostId::rep>(hosts_count_ / 2));
-  const auto agent = agents_.at(host);
+  StubHost& agent = agents_.at(host)->host();
   std::vector<WorkerId> dead;
-  for (const auto& [id, worker] : agent->workers()) dead.push_back(id);
-  agent->die();
+  for (const auto& [id, worker] : agent.workers()) dead.push_back(id);
+  agent.die();
   training_.die(dead);
   queue_.after(milliseconds(5), [this, host] { controller_.agent_gone(host, "its agent died"); });
   return dead.size();
@@ -178,7 +179,7 @@ PhaseResult Cell::phase(const std::string& name) {
     else if (name == "end")
       until([this] { return controller_.finished(); });
     else if (lost > 0)
-      until([&] { return training_.settled(all - lost); });
+      until([&] { return training_.runs(all - lost); });
     else
       until([&] { return whole(name == "shrink" ? fewer : all); });
     // What follows from the last message belongs to it.

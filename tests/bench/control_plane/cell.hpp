@@ -9,7 +9,7 @@
 
 #include "tests/bench/control_plane/account.hpp"
 #include "tests/bench/control_plane/controller.hpp"
-#include "tests/bench/control_plane/host.hpp"
+#include "tests/bench/control_plane/line.hpp"
 #include "tests/bench/control_plane/training.hpp"
 
 namespace elasticrun::bench {
@@ -66,7 +66,7 @@ class Cell {
   Training training_;
   Cluster cluster_;
   Controller controller_;
-  std::map<HostId, std::shared_ptr<StubHost>> agents_;
+  std::map<HostId, std::shared_ptr<Line>> agents_;
 };
 
 }  // namespace elasticrun::bench

@@ -5,14 +5,14 @@
 
 #include "base/check.hpp"
 #include "wire/codec.hpp"
-#include "wire/limits.hpp"
+#include "wire/frame.hpp"
 
 namespace elasticrun::bench {
 namespace {
 
-constexpr Duration latency = std::chrono::microseconds(200);
 constexpr Duration fork_time = std::chrono::milliseconds(2);
 constexpr Duration dying_time = std::chrono::milliseconds(1);
+constexpr Duration good_bye_time = std::chrono::milliseconds(1);  // to be sent in
 
 }  // namespace
 
@@ -20,20 +20,12 @@ StubHost::StubHost(Cluster& cluster, Uplink uplink)
     : cluster_(cluster),
       uplink_(std::move(uplink)),
       began_(cluster.queue.now()),
-      core_(cluster.limits, began_),
-      reader_(wire::frame_bytes_max) {}
+      core_(cluster.limits, began_) {}
 
 void StubHost::later(Duration delay, std::function<void()> what) {
   cluster_.queue.after(delay, [self = shared_from_this(), what = std::move(what)] {
     if (self->alive_) what();
   });
-}
-
-// What is sent in one moment arrives together, as it does over TCP.
-void StubHost::send(WorkerId worker, std::string_view payload, bool passing) {
-  const bool first = outgoing_.empty();
-  wire::append_frame(outgoing_, worker, payload, passing);
-  if (first) later(latency, [this] { uplink_(std::exchange(outgoing_, {})); });
 }
 
 void StubHost::relay(WorkerId to, std::string_view letter) {
@@ -50,22 +42,11 @@ void StubHost::relay(WorkerId to, std::string_view letter) {
   }
 }
 
-void StubHost::receive(std::string_view bytes) {
-  reader_.feed(bytes);
-  while (alive_) {
-    const auto next = reader_.next();
-    ER_CHECK(next.has_value());
-    if (!*next) return;
-    const wire::Frame& frame = **next;
-    received_ += !frame.passing;
-    if (frame.worker != WorkerId{}) {
-      relay(frame.worker, frame.payload);
-      continue;
-    }
-    const auto order = wire::decode<wire::ToAgent>(frame.payload);
-    ER_CHECK(order.has_value(), "the controller sent what no agent can read");
-    std::visit([this](const auto& o) { take(o); }, *order);
-  }
+void StubHost::receive(WorkerId worker, std::string_view payload) {
+  if (worker != WorkerId{}) return relay(worker, payload);
+  const auto order = wire::decode<wire::ToAgent>(payload);
+  ER_CHECK(order.has_value(), "the controller sent what no agent can read");
+  std::visit([this](const auto& o) { take(o); }, *order);
 }
 
 void StubHost::feed(const launcher::AgentEvent& event) {
@@ -99,7 +80,7 @@ void StubHost::act(const launcher::Spawn& action) {
     const auto worker = std::make_shared<StubWorker>(
         cluster_.queue, cluster_.training, id, began_,
         StubWorker::Handlers{
-            [this, id](const wire::FromWorker& letter) { send(id, wire::encode(letter)); },
+            [this, id](const wire::FromWorker& letter) { uplink_.send(id, wire::encode(letter)); },
             exited});
     workers_[id] = cluster_.workers[id] = worker;
     worker->begin();
@@ -117,17 +98,15 @@ void StubHost::act(const launcher::Signal& action) { end_worker(action.worker, a
 void StubHost::act(const launcher::KillTree& action) { end_worker(action.worker, SIGKILL); }
 
 void StubHost::act(const launcher::Report& action) {
-  const auto* const beat = std::get_if<wire::Beat>(&action.message);
-  if (!beat) return send(WorkerId{}, wire::encode(action.message));
-  wire::Beat own = *beat;
-  own.received = received_;
-  send(WorkerId{}, wire::encode(wire::FromAgent(own)), true);
+  if (const auto* const beat = std::get_if<wire::Beat>(&action.message))
+    return uplink_.send_beat(*beat);
+  uplink_.send(WorkerId{}, wire::encode(action.message));
 }
 
 // Its driver says goodbye, as the last thing that is heard of it.
 void StubHost::act(const launcher::EndAgent& action) {
-  send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})), true);
-  later(2 * latency, [this] { die(); });
+  uplink_.send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})));
+  later(good_bye_time, [this] { die(); });
 }
 
 void StubHost::die() {

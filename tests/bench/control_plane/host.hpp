@@ -1,4 +1,4 @@
-// A simulated host: the real core of an agent, real frames, and stubs for its workers.
+// A simulated host: the real core of an agent, and stubs for its workers.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,6 @@
 #include "launcher/agent/agent_core.hpp"
 #include "tests/bench/control_plane/letters.hpp"
 #include "tests/bench/control_plane/worker.hpp"
-#include "wire/frame.hpp"
 
 namespace elasticrun::bench {
 
@@ -26,12 +25,15 @@ struct Cluster {
 // One run of an agent.
 class StubHost : public std::enable_shared_from_this<StubHost> {
  public:
-  using Uplink = std::function<void(std::string_view bytes)>;
+  struct Uplink {  // to the controller
+    std::function<void(WorkerId worker, std::string_view payload)> send;
+    std::function<void(wire::Beat beat)> send_beat;  // with how many frames have come, and passing
+  };
   StubHost(Cluster& cluster, Uplink uplink);
 
   void begin() { arm(); }
-  // From the controller.
-  void receive(std::string_view bytes);
+  // A frame from the controller.
+  void receive(WorkerId worker, std::string_view payload);
   // The agent and its workers are killed, and nothing more is heard of them.
   void die();
   bool alive() const { return alive_; }
@@ -40,7 +42,6 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
  private:
   void relay(WorkerId to, std::string_view letter);
   void later(Duration delay, std::function<void()> what);
-  void send(WorkerId worker, std::string_view payload, bool passing = false);
   void take(const wire::Beat& beat) { feed(beat); }
   void take(const wire::ParcelPart&) {}
   void take(const wire::HoldOutput&) {}
@@ -59,9 +60,6 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
   Uplink uplink_;
   const Time began_;
   launcher::AgentCore core_;
-  wire::FrameReader reader_;
-  std::uint64_t received_ = 0;  // counted frames
-  std::string outgoing_;        // sent in this moment
   std::map<WorkerId, std::shared_ptr<StubWorker>> workers_;
   bool alive_ = true;
   Time armed_ = never;

@@ -49,6 +49,11 @@ class Training {
   Generation generation_of(WorkerId worker) const;
   bool running() const { return running_.has_value(); }
   const std::vector<WorkerId>& members() const { return running_->members; }
+  // So many members have committed a step together, or step while another world is prepared.
+  bool runs(std::size_t size) const {
+    return running_ && running_->members.size() == size &&
+           (running_->committed || (running_->entered && next_));
+  }
   // So many members have committed a step together, and no other world is being prepared.
   bool settled(std::size_t size) const {
     return running_ && running_->committed && !next_ && running_->members.size() == size;
