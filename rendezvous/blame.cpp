@@ -87,9 +87,9 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
   // those who have not, somebody has to go when it fails for ever, and so has the one who says so
   // each time.
   if (blamed.empty() && !aborted.somebody_died) {
+    const std::set<WorkerId> came(aborted.newcomers.begin(), aborted.newcomers.end());
     for (const WorkerId worker : newcomers)
-      if (!members.empty() && std::ranges::count(aborted.newcomers, worker) > 0)
-        blamed.push_back({worker, abort_reason_});
+      if (!members.empty() && came.contains(worker)) blamed.push_back({worker, abort_reason_});
     if (members.empty() && failed_too_often(now) && !aborted.newcomers.empty())
       blamed.push_back({aborted.newcomers.back(), abort_reason_});
     if (aborted.newcomers.empty() && members.contains(aborted.messenger))

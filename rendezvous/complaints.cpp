@@ -66,12 +66,12 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
   if (open.empty()) open = waiting;
 
   std::vector<Blamed> blamed;
+  std::map<WorkerId, std::set<WorkerId>> troubled;  // each with whom it has trouble
+  for (const Edge& edge : open) {
+    troubled[edge.from].insert(edge.complaint.about);
+    troubled[edge.complaint.about].insert(edge.from);
+  }
   while (!open.empty()) {
-    std::map<WorkerId, std::set<WorkerId>> troubled;  // each with whom it has trouble
-    for (const Edge& edge : open) {
-      troubled[edge.from].insert(edge.complaint.about);
-      troubled[edge.complaint.about].insert(edge.from);
-    }
     const auto may_be_blamed = [&](WorkerId worker, const Edge& edge) {
       return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about ||
                                   troubled.at(worker).size() > 1);
@@ -98,6 +98,9 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
                      : fmt::format("worker {} has no connection to worker {}: {}", first.from.value,
                                    first.complaint.about.value, first.complaint.reason)});
     std::erase_if(open, touches);
+    for (const WorkerId other : troubled.at(guilty))
+      if (other != guilty) troubled.at(other).erase(guilty);
+    troubled.erase(guilty);
   }
   return blamed;
 }
