@@ -13,6 +13,13 @@ namespace elasticrun::rendezvous {
 template <class Who>
 class LastHeard {
  public:
+  LastHeard() = default;
+  // The places of a copy would be in the row of the other.
+  LastHeard(const LastHeard&) = delete;
+  LastHeard& operator=(const LastHeard&) = delete;
+  LastHeard(LastHeard&&) = default;
+  LastHeard& operator=(LastHeard&&) = default;
+
   // Not before anybody was heard last.
   void heard(Who who, Time now) {
     const auto [place, fresh] = places_.try_emplace(who);

@@ -22,7 +22,7 @@ void Liveness::host_gone(HostId host) {
 void Liveness::worker_sample(WorkerId id, const wire::Sample& sample, Time now) {
   worker_heard(id, now);
   Doing& doing = doing_[id];
-  forget(id, doing);
+  unnote(id, doing);
   doing.generation = sample.generation;
   doing.phase = sample.phase == "reduce"                               ? Phase::reducing
                 : sample.phase == "compute" || sample.phase == "apply" ? Phase::busy
@@ -38,7 +38,7 @@ void Liveness::note(WorkerId id, const Doing& doing, Time now) {
   if (is_late(doing, now)) (doing.busy() ? hung_ : stuck_).insert(id);
 }
 
-void Liveness::forget(WorkerId id, const Doing& doing) {
+void Liveness::unnote(WorkerId id, const Doing& doing) {
   if (doing.busy()) --busy_;
   hung_.erase(id);
   stuck_.erase(id);
@@ -48,7 +48,7 @@ void Liveness::worker_gone(WorkerId worker) {
   workers_.forget(worker);
   const auto found = doing_.find(worker);
   if (found == doing_.end()) return;
-  forget(worker, found->second);
+  unnote(worker, found->second);
   doing_.erase(found);
 }
 
@@ -86,7 +86,8 @@ std::vector<Verdict> Liveness::check(Time now) {
                                          to_text(now - workers_.oldest()))});
     worker_gone(worker);
   }
-  const bool waited_for = busy_ > 0;  // as they told it, whoever is blamed now
+  // They have waited for whoever is hung; if that does not free them, they say so once more.
+  if (!hung_.empty()) stuck_.clear();
   for (const WorkerId worker : std::set(hung_)) {
     const Phase phase = doing_.at(worker).phase;
     const bool in_epoch = phase == Phase::ending_epoch;
@@ -95,7 +96,7 @@ std::vector<Verdict> Liveness::check(Time now) {
                             in_epoch ? "epoch-timeout" : "hung", to_text(limit(phase)))});
     worker_gone(worker);
   }
-  if (!waited_for && !stuck_.empty()) check_stuck(now, verdicts);
+  if (busy_ == 0 && !stuck_.empty()) check_stuck(now, verdicts);
   return verdicts;
 }
 
@@ -131,7 +132,7 @@ void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
 Time Liveness::wake_at() const {
   // A worker that hangs goes on sending samples, and says in them for how long. Who is busy is
   // waited for by those in a reduction, and nobody else is to blame for that.
-  if (!hung_.empty() || (busy_ == 0 && !stuck_.empty())) return Time{};
+  if (!hung_.empty() || (busy_ == 0 && !stuck_.empty())) return at_once;
   Time at = never;
   if (!hosts_.empty())
     at = hosts_.oldest() + (everybody_ ? options_.worker_timeout : options_.agent_timeout);

@@ -84,7 +84,7 @@ class Liveness {
   };
 
   void note(WorkerId worker, const Doing& doing, Time now);
-  void forget(WorkerId worker, const Doing& doing);
+  void unnote(WorkerId worker, const Doing& doing);
   bool is_late(const Doing& doing, Time now) const;
   Duration limit(Phase phase) const;
   void check_hosts(Time now, std::vector<Verdict>& verdicts);

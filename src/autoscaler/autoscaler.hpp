@@ -71,7 +71,7 @@ class Autoscaler {
   // What decide() would have answered from outside; told once.
   std::optional<Question> question() { return policy_->question(); }
   // The first moment at which decide() may say something new; in the past when it may already.
-  Time wake_at() const { return dirty_ ? Time::min() : decision_.again; }
+  Time wake_at() const { return dirty_ ? at_once : decision_.again; }
   // For a world of this size, with the batch that the policy has chosen, if it does; the factor of
   // the learning rate is against the first world's batch where the rule names no base.
   BatchPlan plan(int size, std::vector<double> weights) const;

@@ -126,6 +126,7 @@ bool Shares::world_changed(Generation generation, std::vector<Member> members,
   if (!same) {
     last_.reset();
     not_before_ = Time::min();
+    look_at_ = Time::min();
   }
   wanted_.reset();
   news_ = false;

@@ -5,7 +5,7 @@ namespace elasticrun::exit_code {
 
 inline constexpr int ok = 0;
 inline constexpr int usage = 2;              // wrong usage, configuration or host file
-inline constexpr int stopped_saved = 75;     // stopped on request with the state saved
+inline constexpr int stopped_saved = 75;     // reserved: stopped on request, the state saved
 inline constexpr int internal = 120;         // a bug of ours
 inline constexpr int nothing_started = 121;  // no host or worker could be started
 inline constexpr int below_minimum = 122;    // too few workers past the deadline, or state lost

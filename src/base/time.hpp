@@ -14,6 +14,8 @@ using Duration = std::chrono::nanoseconds;
 using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 inline constexpr Time never = Time::max();
+// When something is due that is due already.
+inline constexpr Time at_once = Time::min();
 
 // "250ms", "5s", "2m", "1h", "0", "1.5s"; a bare number other than 0 is an error (unit missing).
 Result<Duration> parse_duration(std::string_view text);

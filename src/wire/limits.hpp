@@ -16,7 +16,7 @@ inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before t
 inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on one session
 inline constexpr std::size_t bulk_queue_high = 1u << 20;  // output waits in the worker's pipe above
 inline constexpr std::size_t line_bytes_max = 16u << 10;  // longer output lines are cut
-inline constexpr std::size_t text_bytes_max = 4096;       // reasons, names
+inline constexpr std::size_t address_bytes_max = 64u << 10;  // what a rank publishes for its group
 inline constexpr std::size_t world_size_max = 131'072;
 inline constexpr std::size_t list_max = 1u << 20;  // a command line can have so many arguments
 

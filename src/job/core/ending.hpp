@@ -42,7 +42,7 @@ inline constexpr std::array causes{
              "a worker of a plain program failed, or one before the first world, or after the end "
              "of training"},
     CauseRow{Cause::same_mistake, own_code, "all members ended by the same mistake"},
-    CauseRow{Cause::signalled, own_code, "INT, TERM or HUP"},
+    CauseRow{Cause::signalled, own_code, "INT (130), or TERM or HUP (both 143)"},
     CauseRow{Cause::nothing_started, exit_code::nothing_started, "no host could be used"},
     CauseRow{Cause::hosts_too_few, exit_code::usage,
              "the hosts that were named have fewer slots than the minimum"},

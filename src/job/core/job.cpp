@@ -58,21 +58,24 @@ Time Job::wake_at(Time now) const {
 
 // ---------------------------------------------------------------- what is due by time
 
-// An event makes something due at once, or later; nothing else is looked at. Who is given up comes
-// before what follows from it.
+// An event makes a look due at once, or later. Once over the table for each event: what a later
+// look makes due comes with the next Tick. A look moves its own time on, or there is no end of
+// Ticks.
 constexpr std::array<Job::Look, 7> Job::looks{{
-    {&Job::watch_at, &Job::watch_hosts},
+    {&Job::watch_at, &Job::watch_hosts},  // who is given up, before what follows from it
     {&Job::stragglers_at, &Job::check_stragglers},
-    {&Job::size_at, &Job::decide_size},
+    {&Job::size_at, &Job::decide_size},  // a round of samples, or what the policy waits for
     {&Job::membership_at, &Job::tick_membership},
-    {&Job::deadlines_at, &Job::act_on_deadlines},
-    {&Job::staff_at, &Job::look_at_staff},
+    {&Job::worker_deadlines_at, &Job::act_on_worker_deadlines},
+    {&Job::staff_at,
+     &Job::look_at_staff},  // what has concerned the staff; pauses of slots, changes
     {&Job::troubles_at, &Job::tell_troubles},
 }};
 
 void Job::look_at_staff(Time now) {
   if (staff_time_.due(now)) return staff(now);
-  if (staff_time_.take_round() && replan(now)) tell_unsettled(now);
+  if (staff_time_.take_round() && may_propose(now)) consider_plan(now);
+  tell_unsettled(now);
 }
 
 // ---------------------------------------------------------------- people

@@ -4,8 +4,8 @@
 // (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), which size is worth
 // having (sizing.hpp), planned changes (changes.hpp), what failures lead to (failures.hpp), how the
 // job ends (ending.hpp); how one world becomes the next is membership's affair, who is silent
-// liveness's. Each event names the machines that it concerns, and what is due by time stands in one
-// table (job.cpp); nothing looks at everybody.
+// liveness's. Each event names the machines that it concerns; what is due by time stands in one
+// table (looks, in job.cpp), but for the end of the job itself (wind_up), which follows from all.
 //
 // One driver (controller.cpp) gives it events and does what it says; the simulator and the
 // scenarios are others.
@@ -105,7 +105,7 @@ class Job {
   void hear(WorkerId, const wire::PrepareFailed&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time);
   void hear(WorkerId, const wire::Diverged&, Time now);
-  void hear(WorkerId, const auto&, Time) {}
+  void hear(WorkerId, const auto&, Time) {}  // the others concern membership alone
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
   void progress(Step step, Time now);
   void dismiss(WorkerId worker, Time now);
@@ -123,8 +123,8 @@ class Job {
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
-  Time deadlines_at() const { return workers_.wake_at(); }
-  void act_on_deadlines(Time now);
+  Time worker_deadlines_at() const { return workers_.wake_at(); }
+  void act_on_worker_deadlines(Time now);
 
   // ---- worlds: job_worlds.cpp
   Time membership_at() const { return membership_.wake_at(); }
@@ -164,7 +164,7 @@ class Job {
   void tell_wanted(const std::vector<SlotId>& slots, Time now);
   bool may_propose(Time now) const;
   void propose(const std::vector<SlotId>& wanted, Time now);
-  bool replan(Time now);
+  void consider_plan(Time now);
   void begin_change(rendezvous::Change change, Time now);
   std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
   std::size_t room_beside(std::size_t leavers) const;

@@ -28,7 +28,7 @@ bool Job::ended_by_mistake(const char* what, Time now) {
 
 Time Job::troubles_at() const {
   const Time at = watch_.troubles.wake_at();
-  return at != never && ending_.ending() ? Time{} : at;
+  return at != never && ending_.ending() ? at_once : at;
 }
 
 void Job::tell_troubles(Time now) {

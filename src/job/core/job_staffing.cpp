@@ -250,7 +250,7 @@ std::size_t Job::room_beside(std::size_t leavers) const {
 }
 
 bool Job::may_propose(Time now) const {
-  return first_.program() == Program::with_library && membership_.quiet() &&
+  return first_.program() == Program::with_library && !ending_.ending() && membership_.quiet() &&
          changes_.may_begin(now);
 }
 
@@ -258,10 +258,7 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
   if (!may_propose(now)) return;
   const auto change = difference(wanted, now);
   if (!change) return;
-  if (change->add.empty() && change->remove.empty()) {
-    if (!replan(now) && sizing_.settled()) changes_.because("");  // nothing came of it
-    return;
-  }
+  if (change->add.empty() && change->remove.empty()) return consider_plan(now);
   if (membership_.running()) {
     if (!membership_.first_is_training()) return;
   } else if (static_cast<int>(membership_.size() + change->add.size()) < spec_.limits.min) {
@@ -271,14 +268,15 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
   begin_change(*change, now);
 }
 
-// Where nobody comes or goes, the same members may want another plan. False: they do not.
-bool Job::replan(Time now) {
-  if (!may_propose(now)) return false;
-  const auto why = better_plan(now);
-  if (!why) return false;
-  changes_.because(*why);
-  begin_change({}, now);
-  return true;
+// Nobody comes or goes; the same members may want another plan.
+void Job::consider_plan(Time now) {
+  staff_time_.nobody_moves();
+  if (const auto why = better_plan(now)) {
+    changes_.because(*why);
+    begin_change({}, now);
+  } else if (sizing_.settled()) {
+    changes_.because("");  // nothing came of it
+  }
 }
 
 void Job::begin_change(rendezvous::Change change, Time now) {

@@ -14,6 +14,7 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
+  // Its first letter: it is no plain program, so all slots may be used.
   if (first_.program() == Program::plain) concerns_staff(now);
   first_.joined();
   std::visit([&](const auto& letter) { hear(from.worker, letter, now); }, from.letter);
@@ -59,6 +60,7 @@ void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time n
   for (const wire::Complaint& complaint : complaints)
     if (const Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);
+  // Before membership hears the letter: the host is to blame, and not who tells of it.
   watch_hosts(now);
 }
 
@@ -143,7 +145,7 @@ void Job::lose_worker(WorkerId id, const std::string& why, Time now) {
 }
 
 // Who has not become ready, has not ended by itself, or is killed and still there.
-void Job::act_on_deadlines(Time now) {
+void Job::act_on_worker_deadlines(Time now) {
   while (const auto due = workers_.due(now)) {
     const WorkerId id = *due;
     const Worker& worker = *workers_.find(id);

@@ -5,7 +5,7 @@
 namespace elasticrun::job {
 namespace {
 
-// 1 s, 2 s, 4 s, ... 5 m: after so many times before.
+// 1 s, 2 s, 4 s, ... 5 m: after so many pauses before this one.
 Duration pause_after(int times) {
   return std::min<Duration>(std::chrono::seconds(1 << std::min(times, 10)),
                             std::chrono::minutes(5));

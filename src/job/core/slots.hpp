@@ -23,7 +23,7 @@ class Slots {
   void drop(SlotId slot) { std::erase(slots_, slot); }
 
   // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
-  // minutes.
+  // minutes. A worker that is lost with its host, or did not get ready in time, counts twice.
   void failed(SlotId slot, Time now);
   // Its host has failed: there is a pause from the first time on.
   void host_failed(SlotId slot, Time now);

@@ -18,20 +18,27 @@ namespace elasticrun::job {
 class StaffTime {
  public:
   // Something has happened.
-  void concerns(Time now) { at_ = std::min(at_, std::max(now, not_before_)); }
+  void concerns(Time now) {
+    again(now);
+    at_rest_ = false;
+  }
   // Something will be different then.
-  void again(Time at) { at_ = std::min(at_, at); }
+  void again(Time at) { at_ = std::min(at_, std::max(at, not_before_)); }
+  // The look has found that nobody comes or goes.
+  void nobody_moves() { at_rest_ = true; }
   bool due(Time now) const { return now >= at_; }
-  // All members have reported: nobody comes or goes for that, but another plan may be better.
-  void round_is_whole() { round_ = true; }
+  // All members have reported: nobody comes or goes for that, but where they are at rest another
+  // plan for them may be better.
+  void round_is_whole() { round_ = at_rest_; }
   bool take_round() { return std::exchange(round_, false); }
   // The look begins that answers for all that has happened; so many slots there are.
   void looked(std::size_t slots, Time now) {
     at_ = never;
     round_ = false;
+    at_rest_ = false;
     not_before_ = now + distance(slots);
   }
-  Time wake_at() const { return round_ ? Time{} : at_; }
+  Time wake_at() const { return round_ ? at_once : at_; }
 
   // From one look to the next: nothing up to some hundred slots, a tenth of a second at ten
   // thousand, a second at a hundred thousand.
@@ -45,6 +52,7 @@ class StaffTime {
   Time at_ = never;
   Time not_before_{};
   bool round_ = false;
+  bool at_rest_ = false;
 };
 
 }  // namespace elasticrun::job

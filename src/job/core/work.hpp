@@ -3,7 +3,7 @@
 // Workers report steps, not samples, and of a step nobody says how large it was: the last one of an
 // epoch is smaller. But the batch of each world is known, and with it how steps use up epochs, so
 // the count is exact whatever the size was. Counting the samples of reports instead would drift:
-// reports are dropped when a pipe is full.
+// who dies has not reported its last ones.
 //
 // Only the present call of `train` is known. A program that calls it again asks for more.
 #pragma once
