@@ -100,7 +100,7 @@ MUTATIONS = [
              "  if (seats_.empty() || done_.size() < seats_.size()) return;\n",
              "  if (seats_.empty() || done_.empty()) return;\n"
              "  if (const auto any = done_.begin()->second; any > released_call_)\n"
-             "    for (const WorkerId w : seats_.order()) done_.emplace(w, any);\n"),
+             "    for (const WorkerId w : seats_.order()) done_.try_emplace(w, any);\n"),
     # ---- who pays for whose trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
              "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",
