@@ -20,7 +20,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
   training_.erase(gone.worker);
   peers_.erase(peer);
   seats_.vacate(gone.worker);
-  std::erase(leaving_, gone.worker);
+  leaving_.erase(gone.worker);
   const std::string reason = fmt::format("worker {} {}", gone.worker.value, gone.reason);
 
   if (aborting_) {
@@ -81,7 +81,7 @@ void Membership::on(const Stuck& stuck, Time now) {
 // Closes every group up to the newest generation and asks all who may hold state for their step.
 // maybe_finish_abort follows: it may be that nobody is there to ask.
 void Membership::start_abort(const std::string& reason, Time now) {
-  std::set<WorkerId> asked(leaving_.begin(), leaving_.end());
+  std::set<WorkerId> asked = leaving_;
   for (const WorkerId worker : seats_.order()) asked.insert(worker);
   if (forming_) {
     for (const WorkerId worker : participants()) asked.insert(worker);
@@ -175,8 +175,8 @@ Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& l
       seats.add(worker);
     }
   std::erase_if(order, [&](WorkerId worker) { return committed(worker) == newest; });
-  std::ranges::stable_partition(
-      order, [&](WorkerId worker) { return std::ranges::count(aborted.leavers, worker) == 0; });
+  const std::set<WorkerId> leavers(aborted.leavers.begin(), aborted.leavers.end());
+  std::ranges::stable_partition(order, [&](WorkerId worker) { return !leavers.contains(worker); });
   for (; !order.empty() && seats.size() > limit; order.pop_back()) seats.remove(order.back());
   for (const WorkerId worker : wanted_.reserves)
     if (is_training(worker) && !left_out.contains(worker) && !seats.contains(worker) &&

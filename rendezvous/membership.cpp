@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::rendezvous {
 namespace {
@@ -40,9 +41,7 @@ bool Membership::may_step(WorkerId worker) const {
   return forming_ && forming_->going ? rank_of(worker).has_value() : is_member(worker);
 }
 
-bool Membership::is_leaving(WorkerId worker) const {
-  return std::ranges::count(leaving_, worker) > 0;
-}
+bool Membership::is_leaving(WorkerId worker) const { return leaving_.contains(worker); }
 
 bool Membership::is_training(WorkerId worker) const {
   const auto peer = peers_.find(worker);
@@ -170,8 +169,14 @@ std::vector<WorkerId> Membership::participants() const {
   return workers;
 }
 
-void Membership::hear(WorkerId worker, const wire::Publish& publish, Time) {
+void Membership::hear(WorkerId worker, const wire::Publish& publish, Time now) {
   if (!forming_ || forming_->world.generation != publish.generation) return;
+  if (publish.value.size() > wire::address_bytes_max) {
+    const std::string why = fmt::format("its addresses take {} bytes, more than {}",
+                                        publish.value.size(), wire::address_bytes_max);
+    return hear(worker, wire::PrepareFailed{publish.generation, why, {{worker, false, false, why}}},
+                now);
+  }
   const auto rank = forming_->ranks.find(worker);
   if (rank == forming_->ranks.end()) return;
   for (Gathering& one : forming_->exchange.publish(rank->second, publish.value, publish.needs)) {
@@ -204,15 +209,21 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
 
 // Who has not published keeps its neighbours from connecting, and those keep theirs: when time is
 // up for the connections, these complain of each other.
-bool Membership::waits_for_silent(Generation generation, Time now) const {
-  if (!forming_ || forming_->world.generation != generation || forming_->going) return false;
+bool Membership::waits_for_silent(WorkerId worker, const wire::PrepareFailed& failed,
+                                  Time now) const {
+  if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return false;
+  const bool could_not_connect =
+      !failed.complaints.empty() && std::ranges::all_of(failed.complaints, [&](const auto& one) {
+        return one.about != worker && !one.hung_up;
+      });
+  if (!could_not_connect || !forming_->ranks.contains(worker)) return false;
   const auto for_the_rest =
       std::chrono::duration_cast<Duration>((1 - connect_share) * options_.prepare_timeout);
   return !forming_->exchange.complete() && now >= forming_->deadline - for_the_rest;
 }
 
 void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time now) {
-  if (waits_for_silent(failed.generation, now)) return preparation_overdue(now);
+  if (waits_for_silent(worker, failed, now)) return preparation_overdue(now);
   note(worker, failed.generation, failed.complaints);
   if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return;
   const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);
@@ -273,7 +284,7 @@ void Membership::world_entered() {
   incomplete_ = false;
   seats_ = done.seats;
   running_ = Running{done.world, false};
-  leaving_ = done.leavers;
+  leaving_ = {done.leavers.begin(), done.leavers.end()};
   done.report.world = std::move(done.world);
   const Step step = done.report.step;
   outbox_.push_back(std::move(done.report));
@@ -298,15 +309,15 @@ void Membership::first_commit(Step step) {
   for (const auto& member : running_->world.members)
     if (const auto peer = peers_.find(member.worker); peer != peers_.end())
       peer->second.settled = true;
-  outbox_.push_back(WorldCommitted{running_->world.generation, step, leaving_});
+  outbox_.push_back(
+      WorldCommitted{running_->world.generation, step, {leaving_.begin(), leaving_.end()}});
   dismiss_leavers("left the world by decision");
 }
 
 void Membership::dismiss_leavers(const std::string& why) {
-  for (const WorkerId worker : leaving_) {
-    peers_.at(worker).left = true;
-  }
-  send(std::exchange(leaving_, {}), wire::Dismiss{why});
+  for (const WorkerId worker : leaving_) peers_.at(worker).left = true;
+  send({leaving_.begin(), leaving_.end()}, wire::Dismiss{why});
+  leaving_.clear();
 }
 
 // ---------------------------------------------------------------- the program's own course
@@ -325,8 +336,8 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
   if (aborting_) return;  // said before it heard of the abort; it says so again in the next world
-  if (done.call <=
-      released_call_) {  // a newcomer that got the state of a call the world has finished
+  // Of a newcomer that got the state of a call which the world has finished.
+  if (done.call <= released_call_) {
     training_.erase(worker);
     return send({worker}, wire::Release{done.call});
   }

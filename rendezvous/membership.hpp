@@ -287,7 +287,7 @@ class Membership {
 
   void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
             std::string reason, Time now);
-  bool waits_for_silent(Generation generation, Time now) const;
+  bool waits_for_silent(WorkerId worker, const wire::PrepareFailed& failed, Time now) const;
   void preparation_overdue(Time now);
   void transfer_overdue(Time now);
   void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);
@@ -332,7 +332,7 @@ class Membership {
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::vector<WorkerId> leaving_;       // out of the running world, until it has committed once
+  std::set<WorkerId> leaving_;          // out of the running world, until it has committed once
   std::string abort_reason_;            // why the next forced world forms
   Generation last_;                     // newest allocated
   wire::World went_;                    // newest that was told to go

@@ -17,7 +17,7 @@ void Membership::on(const Tick&, Time now) {
           fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
 }
 
-// Without everybody's address nobody can connect, so who has not published hangs, and is given up.
+// Who has not published keeps others from connecting: it hangs, and is given up.
 // Who cannot be connected to is known to the others: they complain (connect_share), or say whom
 // they wait for when they are asked.
 void Membership::preparation_overdue(Time now) {
@@ -26,8 +26,8 @@ void Membership::preparation_overdue(Time now) {
   for (std::size_t rank = 0; rank < members.size(); ++rank)
     if (!forming_->exchange.has(Rank(static_cast<std::int32_t>(rank))))
       silent.push_back(members[rank].worker);
-  const std::string what =
-      fmt::format("was not prepared within {}", to_text(options_.prepare_timeout));
+  const Duration time = std::min<Duration>(now - forming_->since, options_.prepare_timeout);
+  const std::string what = fmt::format("was not prepared within {}", to_text(time));
   if (!forming_->at_once) {
     // The present world is well: only newcomers are given up or left out.
     const auto newcomers_end =
