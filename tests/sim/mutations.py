@@ -46,7 +46,7 @@ MUTATIONS = [
     Mutation("one rank each", "rendezvous/forced.cpp",
              " && !seats.contains(worker) &&\n", " &&\n"),
     Mutation("who is out stays out", "rendezvous/membership.cpp",
-             "    peers_.at(worker).left = true;\n", "", seeds=12_000),
+             "  for (const WorkerId worker : leaving_) peers_.at(worker).left = true;\n", "", seeds=12_000),
     Mutation("a world has a source of state", "rendezvous/membership.cpp",
              "is_member(worker) && seats.size() > 1", "is_member(worker)"),
     Mutation("never below the minimum", "rendezvous/forced.cpp",
