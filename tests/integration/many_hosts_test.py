@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A job of 64 workers on as many hosts: begins with 8, grows to 64, loses 8 hosts at once.
 
-In a full mesh they would need 4,032 neighbours of the kernel's 1,024; each has connections only to
-those that collectives and transfers need.
+In a full mesh their 4,032 pairs would be more neighbours (ARP) than the 1,024 that a kernel keeps;
+each worker has connections only to those that collectives and transfers need.
 """
 import signal
 import sys
@@ -26,6 +26,8 @@ class Many(unittest.TestCase):
                 job.set_lines(slots(1, *names))
                 job.wait_for("world_formed", size=64, seconds=PATIENCE)
                 self.assertEqual(job.survivors(first), first)
+                step = job.progress()
+                until("64 workers train", lambda: job.progress() > step + 10, PATIENCE)
                 all_of_them, after = job.workers(), job.now()
                 for name in names[20:28]:
                     bed[name].crash()
