@@ -54,22 +54,7 @@ Cell::Cell(const CellOptions& options)
                    slots_per_host),
       fewer_hosts_(hosts_count_ - std::max<std::size_t>(hosts_count_ / 10, 1)),
       account_(queue_, options.limit),
-      training_(queue_, {.entered =
-                             [this](WorkerId w, const auto& l) {
-                               if (workers_.contains(w)) workers_.at(w)->entered(l);
-                             },
-                         .committed =
-                             [this](WorkerId w, const auto& l) {
-                               if (workers_.contains(w)) workers_.at(w)->send(l);
-                             },
-                         .broken =
-                             [this](WorkerId w, const auto& l) {
-                               if (workers_.contains(w)) workers_.at(w)->broken(l);
-                             },
-                         .done =
-                             [this](WorkerId w, const auto& l) {
-                               if (workers_.contains(w)) workers_.at(w)->send(l);
-                             }}),
+      training_(queue_, handlers_of_training(workers_)),
       cluster_{queue_, training_, workers_, agent_limits(), {}},
       controller_(queue_, account_, job_spec(hosts(hosts_count_)),
                   {.start_agent = [this](HostId host) { start_agent(host); },

@@ -16,6 +16,30 @@ constexpr Duration good_bye_time = std::chrono::milliseconds(1);  // to be sent 
 
 }  // namespace
 
+Training::Handlers handlers_of_training(
+    const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers) {
+  const auto tell = [&workers](WorkerId id, const auto& what) {
+    const auto worker = workers.find(id);
+    if (worker != workers.end()) what(*worker->second);
+  };
+  return {.entered =
+              [tell](WorkerId id, const wire::Entered& letter) {
+                tell(id, [&](StubWorker& worker) { worker.entered(letter); });
+              },
+          .committed =
+              [tell](WorkerId id, const wire::Committed& letter) {
+                tell(id, [&](StubWorker& worker) { worker.send(letter); });
+              },
+          .broken =
+              [tell](WorkerId id, const wire::Broken& letter) {
+                tell(id, [&](StubWorker& worker) { worker.broken(letter); });
+              },
+          .done =
+              [tell](WorkerId id, const wire::Done& letter) {
+                tell(id, [&](StubWorker& worker) { worker.send(letter); });
+              }};
+}
+
 StubHost::StubHost(Cluster& cluster, Uplink uplink)
     : cluster_(cluster),
       uplink_(std::move(uplink)),

@@ -9,6 +9,7 @@
 
 #include "launcher/agent/agent_core.hpp"
 #include "tests/bench/control_plane/letters.hpp"
+#include "tests/bench/control_plane/training.hpp"
 #include "tests/bench/control_plane/worker.hpp"
 
 namespace elasticrun::bench {
@@ -21,6 +22,10 @@ struct Cluster {
   launcher::AgentLimits limits;
   LetterReader letters;
 };
+
+// What training makes of it reaches those that are alive.
+Training::Handlers handlers_of_training(
+    const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers);
 
 // One run of an agent.
 class StubHost : public std::enable_shared_from_this<StubHost> {
