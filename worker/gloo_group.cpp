@@ -251,10 +251,11 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
 
 // Partners differ by 1, then by 2, 4, ...: each adds the other's sum to its own, and has the sum
 // over twice as many ranks. Both have the same bits, for both add the higher one's to the lower
-// one's (a + b is b + a, but of two that are no numbers the first is kept), so all have in the end.
+// one's (a + b is b + a, but of two that are no numbers the first is kept); so all ranks have the
+// same bits in the end.
 // Ranks from the greatest power of two on give theirs to the rank that far below at first, and get
-// the result from it at last. Why not in halves, as a hypercube does: something this small costs by
-// the number of its messages.
+// the result from it at last. Why not in halves, as a hypercube does: what something this
+// small costs is the number of its messages.
 void GlooGroup::add_up_by_doubling(void* data, DataType type, std::size_t count) {
   const std::size_t bytes = count * size_of(type);
   if (theirs_.size() < bytes) theirs_.resize(bytes);

@@ -6,7 +6,7 @@
 // the transfer of the state uses its plan's. So n ranks have some n log n connections.
 //
 // Why not dial a peer when it is first needed: the world is prepared while the present one steps,
-// and a connection that cannot be made is then nobody's stop.
+// and a connection that cannot be made stops nobody then.
 #pragma once
 
 #include <vector>

@@ -3,8 +3,8 @@
 // Every message of a worker asks half a dozen tables about it; with ten thousand workers in
 // std::map, each question waits for memory at a dozen nodes. Here the values lie in pages by their
 // number, and a question costs one look at a page: at the first guess where numbers have no gaps,
-// by bisection else. Values stay where they are while others come and go. A hash table would ask as
-// fast, but neither keep the order, which makes a run the same everywhere, nor the places.
+// by bisection else. Values stay where they are while others come and go. A hash table would be as
+// fast, but would keep neither the order, which makes a run the same everywhere, nor the places.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //
 // The worker id is the envelope: 0 is the peer itself, the highest number several workers, named in
 // front of the letter (for_several); anything else is a letter for or from that worker. An agent
-// relays it without reading it. That is why it stands in the header and not in the JSON text. A
+// relays letters without reading them, so the id stands in the header and not in the JSON text. A
 // text protocol with line ends would be easier to watch, but then each payload had to be escaped or
 // scanned, and a limit could only be enforced after the bytes are here.
 #pragma once

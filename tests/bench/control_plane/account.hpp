@@ -17,9 +17,10 @@
 namespace elasticrun::bench {
 
 struct Cost {
-  Duration decode{};        // frames and messages that came
-  Duration core{};          // the controller core: step and wake_at
-  Duration encode{};        // messages and frames that go, queues, events as JSON
+  Duration decode{};  // frames and messages that came
+  Duration core{};    // the controller core: step and wake_at
+  Duration encode{};  // messages and frames that go, queues, events as JSON
+  // By the wall clock, as these three are: each may have met with another process of the machine.
   Duration longest_call{};  // of the core
   Duration longest_turn{};  // what one event keeps the controller's thread busy for, in all
   // From the arrival of an event to the end of its turn, if events wait for one thread as fast as
