@@ -72,6 +72,7 @@ class Run {
   Result<void> listen();
   Result<void> let_join(const launcher::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
+  void host_joined();
 
   void feed(const JobEvent& event);
   void step(const JobEvent& event, Time now);
@@ -127,7 +128,7 @@ class Run {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
   std::unique_ptr<Job> job_;
-  asio::steady_timer wake_{io_};
+  asio::steady_timer wake_{io_}, tell_joined_{io_};
   Pulse pulse_{io_, [this] { feed(Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
@@ -226,6 +227,17 @@ void Run::hosts_changed(const char* why, std::string source) {
   feed(changed);
 }
 
+// The core looks at all slots then; of hosts that join one after the other, at those of several.
+void Run::host_joined() {
+  const Duration distance = StaffTime::distance(job_->slots().all().size());
+  if (distance == Duration::zero()) return hosts_changed();
+  if (tell_joined_.expiry() > std::chrono::steady_clock::now()) return;  // it will be told
+  tell_joined_.expires_after(distance);
+  tell_joined_.async_wait([this](const auto& error) {
+    if (!error) hosts_changed();
+  });
+}
+
 // ---------------------------------------------------------------- the core
 
 void Run::feed(const JobEvent& event) {
@@ -312,9 +324,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
-  const bool fewer_slots = lost;
   feed(FromHost{host, std::move(*report)});
-  if (fewer_slots) hosts_changed("a GPU was lost");
+  if (lost) hosts_changed("a GPU was lost");
 }
 
 Result<rendezvous::KeyOwner> Run::admit(const wire::Hello& hello,
@@ -333,7 +344,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
   const Roster::News news = roster_.up(host, hello);
   if (news == Roster::News::slots) hosts_changed();  // first: the first workers start with it
   feed(HostUp{host});
-  if (news == Roster::News::joined) hosts_changed();
+  if (news == Roster::News::joined) host_joined();
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {

@@ -92,7 +92,7 @@ class Hosts {
   Cluster cluster_{queue_, training_, workers_, {}, {}};
   RealTime time_{io_, queue_, [this] { tell_world(); }};
   std::vector<Host> hosts_;
-  std::size_t next_ = 0, over_ = 0;
+  std::size_t next_ = 0, over_ = 0, lost_ = 0;
   std::size_t told_ = 0;  // size of the world
   asio::posix::stream_descriptor input_{io_, STDIN_FILENO};
   asio::streambuf line_;
@@ -118,7 +118,7 @@ void Hosts::join() {
                .away =
                    [this, &host] {
                      if (!host.stub->alive()) return gone(host);
-                     fmt::print(stderr, "a connection was lost\n");
+                     if (lost_++ == 0) fmt::print(stderr, "bench_hosts: a connection was lost\n");
                    },
                .back = [] {},
                .controller_gone = [this, &host](const std::string&) { gone(host); },
