@@ -46,10 +46,13 @@ class RealTime {
     queue_.at(now, [] {});
     while (queue_.next_at() <= now) queue_.run_next();
     moved_();
-    if (queue_.next_at() == never) return;
-    timer_.expires_at(began_ + (queue_.next_at() - begin_));
+    if (queue_.next_at() >= armed_) return;
+    armed_ = queue_.next_at();
+    timer_.expires_at(began_ + (armed_ - begin_));
     timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) catch_up();
+      if (error) return;
+      armed_ = never;
+      catch_up();
     });
   }
 
@@ -57,6 +60,7 @@ class RealTime {
   simulate::Queue& queue_;
   std::function<void()> moved_;
   asio::steady_timer timer_;
+  Time armed_ = never;
   const Time begin_ = queue_.now();
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
