@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <utility>
 
 #include "base/time.hpp"
 
@@ -20,25 +19,30 @@ class StaffTime {
   // Something has happened.
   void concerns(Time now) {
     again(now);
-    at_rest_ = false;
+    members_ = Members::may_move;
   }
   // Something will be different then.
   void again(Time at) { at_ = std::min(at_, std::max(at, not_before_)); }
   // The look has found that nobody comes or goes.
-  void nobody_moves() { at_rest_ = true; }
+  void nobody_moves() { members_ = Members::at_rest; }
   bool due(Time now) const { return now >= at_; }
   // All members have reported: nobody comes or goes for that, but where they are at rest another
   // plan for them may be better.
-  void round_is_whole() { round_ = at_rest_; }
-  bool take_round() { return std::exchange(round_, false); }
+  void round_is_whole() {
+    if (members_ == Members::at_rest) members_ = Members::reported;
+  }
+  bool take_round() {
+    if (members_ != Members::reported) return false;
+    members_ = Members::at_rest;
+    return true;
+  }
   // The look begins that answers for all that has happened; so many slots there are.
   void looked(std::size_t slots, Time now) {
     at_ = never;
-    round_ = false;
-    at_rest_ = false;
+    members_ = Members::may_move;
     not_before_ = now + distance(slots);
   }
-  Time wake_at() const { return round_ ? at_once : at_; }
+  Time wake_at() const { return members_ == Members::reported ? at_once : at_; }
 
   // From one look to the next: nothing up to some hundred slots, a tenth of a second at ten
   // thousand, a second at a hundred thousand.
@@ -49,10 +53,11 @@ class StaffTime {
   }
 
  private:
+  enum class Members { may_move, at_rest, reported };
+
   Time at_ = never;
   Time not_before_{};
-  bool round_ = false;
-  bool at_rest_ = false;
+  Members members_ = Members::may_move;  // as the last look has found them, and since
 };
 
 }  // namespace elasticrun::job

@@ -47,6 +47,10 @@ TEST_CASE("a whole round is worth a look at the plan only where nobody is about 
   time.concerns(now);
   time.round_is_whole();
   CHECK_FALSE(time.take_round());
+  time.nobody_moves();
+  time.round_is_whole();
+  time.concerns(now);  // something else has happened before anybody looked
+  CHECK_FALSE(time.take_round());
   time.looked(4, now);
   time.round_is_whole();
   CHECK_FALSE(time.take_round());
