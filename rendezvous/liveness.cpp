@@ -96,7 +96,7 @@ std::vector<Verdict> Liveness::check(Time now) {
                             in_epoch ? "epoch-timeout" : "hung", to_text(limit(phase)))});
     worker_gone(worker);
   }
-  if (busy_ == 0 && !stuck_.empty()) check_stuck(now, verdicts);
+  if (somebody_is_stuck()) check_stuck(now, verdicts);
   return verdicts;
 }
 
@@ -130,9 +130,8 @@ void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
 }
 
 Time Liveness::wake_at() const {
-  // A worker that hangs goes on sending samples, and says in them for how long. Who is busy is
-  // waited for by those in a reduction, and nobody else is to blame for that.
-  if (!hung_.empty() || (busy_ == 0 && !stuck_.empty())) return at_once;
+  // A worker that hangs goes on sending samples, and says in them for how long.
+  if (!hung_.empty() || somebody_is_stuck()) return at_once;
   Time at = never;
   if (!hosts_.empty())
     at = hosts_.oldest() + (everybody_ ? options_.worker_timeout : options_.agent_timeout);

@@ -86,6 +86,8 @@ class Liveness {
   void note(WorkerId worker, const Doing& doing, Time now);
   void unnote(WorkerId worker, const Doing& doing);
   bool is_late(const Doing& doing, Time now) const;
+  // Who is busy is waited for by those in a reduction, and nobody else is to blame for that.
+  bool somebody_is_stuck() const { return busy_ == 0 && !stuck_.empty(); }
   Duration limit(Phase phase) const;
   void check_hosts(Time now, std::vector<Verdict>& verdicts);
   void check_stuck(Time now, std::vector<Verdict>& verdicts);
