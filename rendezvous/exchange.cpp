@@ -1,9 +1,36 @@
 #include "rendezvous/exchange.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "wire/limits.hpp"
+
 namespace elasticrun::rendezvous {
+namespace {
+
+// As JSON, at most: what has to be escaped, then quotes and the number of its rank.
+std::size_t bytes_in_frame(const std::string& value) {
+  constexpr std::size_t beside = 16, escaped = 6;
+  std::size_t bytes = beside;
+  for (const char c : value)
+    bytes += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? escaped : 1;
+  return bytes;
+}
+
+}  // namespace
+
+Result<void> fits_a_frame(const Gathering& gathered) {
+  constexpr std::size_t envelope = 4096;
+  std::size_t bytes = envelope;
+  for (const std::string& value : gathered.values) bytes += bytes_in_frame(value);
+  if (bytes <= wire::frame_bytes_max) return {};
+  return Error{
+      fmt::format("the addresses of {} ranks take {} bytes, more than {}: a world is too "
+                  "large where each rank needs those of all",
+                  gathered.values.size(), bytes, wire::frame_bytes_max)};
+}
 
 std::vector<Gathering> Exchange::publish(Rank rank, std::string value,
                                          std::vector<std::int32_t> needs) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/result.hpp"
 
 namespace elasticrun::rendezvous {
 
@@ -20,6 +21,9 @@ struct Gathering {
   std::vector<std::int32_t> ranks;  // whose values these are, ascending; empty: of all, in order
   std::vector<std::string> values;
 };
+
+// Where all need the values of all, a world can be too large for that.
+Result<void> fits_a_frame(const Gathering& gathered);
 
 class Exchange {
  public:

@@ -171,15 +171,17 @@ std::vector<WorkerId> Membership::participants() const {
 
 void Membership::hear(WorkerId worker, const wire::Publish& publish, Time now) {
   if (!forming_ || forming_->world.generation != publish.generation) return;
+  const auto rank = forming_->ranks.find(worker);
+  if (rank == forming_->ranks.end()) return;
   if (publish.value.size() > wire::address_bytes_max) {
     const std::string why = fmt::format("its addresses take {} bytes, more than {}",
                                         publish.value.size(), wire::address_bytes_max);
     return hear(worker, wire::PrepareFailed{publish.generation, why, {{worker, false, false, why}}},
                 now);
   }
-  const auto rank = forming_->ranks.find(worker);
-  if (rank == forming_->ranks.end()) return;
   for (Gathering& one : forming_->exchange.publish(rank->second, publish.value, publish.needs)) {
+    if (const Result<void> fits = fits_a_frame(one); !fits)
+      return hear(worker, wire::PrepareFailed{publish.generation, fits.error().text, {}}, now);
     std::vector<WorkerId> to;
     for (const Rank member : one.to)
       to.push_back(forming_->world.members[static_cast<std::size_t>(member.value)].worker);

@@ -7,6 +7,7 @@
 
 #include "rendezvous/membership.hpp"
 #include "tests/scenarios/scene.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::scenarios {
 namespace {
@@ -66,6 +67,48 @@ TEST_CASE("who has not published is to blame when time is up for the connections
   const std::string said = scene.tell("39s 1 says prepare-failed g3 about 4: it did not dial");
   CHECK(has(said, "fence 5"));
   CHECK_FALSE(has(said, "leave out 4"));
+}
+
+// At the end of that time, too, a trouble of its own is its own, and who has not published has the
+// rest of --prepare-timeout.
+TEST_CASE("nobody is given up early for a trouble that is another one's") {
+  Scene scene = running();
+  scene.play("10s change 2 add 4 5: grow\n 1 2 3 say publish g2 a");
+  const std::string said = scene.tell("36s 4 says prepare-failed g2 about 4: no descriptors");
+  CHECK(has(said, "leave out 4"));
+  CHECK_FALSE(has(said, "fence 5"));
+}
+
+TEST_CASE("what a rank publishes has a limit, and who passes it is left out") {
+  Scene scene = running();
+  scene.play("10s change 2 add 4 5: grow");
+  const std::string long_one(wire::address_bytes_max + 1, 'a');
+  CHECK(scene.tell("11s 4 says publish g2 " + long_one.substr(1)) == "");
+  CHECK(has(scene.tell("11s 5 says publish g2 " + long_one), "leave out 5"));
+}
+
+TEST_CASE("a world whose addresses do not fit into a frame for all of them is refused in words") {
+  rendezvous::Membership membership({.prepare_timeout = std::chrono::seconds(20)});
+  rendezvous::Change change{ChangeId(1), {}, {}, "the first"};
+  constexpr std::uint32_t size = 50;
+  for (std::uint32_t id = 1; id <= size; ++id) {
+    membership.step(rendezvous::WorkerUp{WorkerId(id), HostId(), 0}, Time{});
+    membership.step(rendezvous::Letter{WorkerId(id), wire::Ready{{.call = 1}}}, Time{});
+    change.add.push_back(WorkerId(id));
+  }
+  membership.step(change, Time{});
+  membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{});
+  const std::string escaped_in_frames(wire::address_bytes_max, '\n');
+  std::string aborted;
+  for (std::uint32_t id = 1; id <= size; ++id)
+    for (const auto& action : membership.step(
+             rendezvous::Letter{WorkerId(id), wire::Publish{Generation(1), escaped_in_frames, {}}},
+             Time{}))
+      if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action)) {
+        CHECK_FALSE(std::holds_alternative<wire::Gathered>(letter->letter));
+        if (const auto* abort = std::get_if<wire::Abort>(&letter->letter)) aborted = abort->reason;
+      }
+  CHECK(has(aborted, "worker 50: the addresses of 50 ranks take"));
 }
 
 TEST_CASE("a world is formed when all have entered, and leavers go when it has stepped") {
