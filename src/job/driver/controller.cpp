@@ -72,7 +72,6 @@ class Run {
   Result<void> listen();
   Result<void> let_join(const launcher::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
-  void host_joined();
 
   void feed(const JobEvent& event);
   void step(const JobEvent& event, Time now);
@@ -128,7 +127,8 @@ class Run {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
   std::unique_ptr<Job> job_;
-  asio::steady_timer wake_{io_}, tell_joined_{io_};
+  asio::steady_timer wake_{io_};
+  StaffTime joined_;  // hosts have: when the core is told, which looks at all slots then
   Pulse pulse_{io_, [this] { feed(Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
@@ -224,18 +224,8 @@ void Run::hosts_changed(const char* why, std::string source) {
       changed.slots.push_back({slot.host, slot.slot});
       changed.prices.push_back(slot.price);
     }
+  joined_.looked(changed.slots.size(), boot_now());
   feed(changed);
-}
-
-// The core looks at all slots then; of hosts that join one after the other, at those of several.
-void Run::host_joined() {
-  const Duration distance = StaffTime::distance(job_->slots().all().size());
-  if (distance == Duration::zero()) return hosts_changed();
-  if (tell_joined_.expiry() > std::chrono::steady_clock::now()) return;  // it will be told
-  tell_joined_.expires_after(distance);
-  tell_joined_.async_wait([this](const auto& error) {
-    if (!error) hosts_changed();
-  });
 }
 
 // ---------------------------------------------------------------- the core
@@ -255,11 +245,12 @@ void Run::step(const JobEvent& event, Time now) {
 
 void Run::arm() {
   const Time now = boot_now();
-  const Time at = job_->wake_at(now);
+  const Time at = std::min(job_->wake_at(now), joined_.wake_at());
   if (finish_ || at == never) return;
   wake_.expires_after(std::max(at, now) - now);
   wake_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec) feed(Tick{});
+    if (ec) return;
+    joined_.due(boot_now()) ? hosts_changed() : feed(Tick{});
   });
 }
 
@@ -343,8 +334,8 @@ Result<rendezvous::KeyOwner> Run::admit(const wire::Hello& hello,
 void Run::agent_up(HostId host, const wire::Hello& hello) {
   const Roster::News news = roster_.up(host, hello);
   if (news == Roster::News::slots) hosts_changed();  // first: the first workers start with it
+  if (news == Roster::News::joined) joined_.concerns(boot_now());
   feed(HostUp{host});
-  if (news == Roster::News::joined) host_joined();
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {
