@@ -69,11 +69,12 @@ void Cluster::feed(const job::JobEvent& event) {
   if (!controller_alive_) return;
   if (stands_still_) return missed_.push_back(event);
   const bool ended = !job_->end_reason().empty();
+  const bool stopping = job_->phase() >= job::Phase::stopping;
   const auto actions = job_->step(event, queue_.now());
   if (!ended && job_->end_reason().find("state lost") != std::string::npos)
     invariants_.state_lost(untouched_holder());
   for (const auto& action : actions) {
-    invariants_.controller_says(action);
+    invariants_.controller_says(action, stopping);
     std::visit([this](const auto& a) { act(a); }, action);
   }
   if (!controller_alive_) return;

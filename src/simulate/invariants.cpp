@@ -132,12 +132,19 @@ void Invariants::started_fresh(WorkerId worker, Generation generation) {
                                 generation.value, lineage_.rbegin()->first));
 }
 
-void Invariants::controller_says(const job::JobAction& action) {
+void Invariants::controller_says(const job::JobAction& action, bool stopping) {
+  if (stopping && (std::holds_alternative<job::StartWorker>(action) ||
+                   std::holds_alternative<job::StartAgent>(action)))
+    throw Violation("a job that ends begins nothing", "a process is started");
   if (const auto* record = std::get_if<job::Record>(&action)) {
-    for (const auto& [key, value] : record->event.fields)
+    const bool begins = stopping && record->event.name == "change_started";
+    for (const auto& [key, value] : record->event.fields) {
+      if (begins && key == "planned" && value == job::Value(true))
+        throw Violation("a job that ends begins nothing", "a planned change");
       if (key == "reason" && std::holds_alternative<std::string>(value) &&
           std::get<std::string>(value).empty())
         throw Violation("every decision has a reason", record->event.name);
+    }
   }
   if (const auto* deliver = std::get_if<job::Deliver>(&action)) {
     if (std::holds_alternative<wire::Dismiss>(deliver->letter))

@@ -52,7 +52,8 @@ class Invariants {
   void received(WorkerId worker, Step before, Step after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
-  void controller_says(const job::JobAction& action);
+  // `stopping`: it told its workers to end before.
+  void controller_says(const job::JobAction& action, bool stopping);
   // The controller asked for so many ticks at one and the same time.
   void woken_again(int times);
   // One that nothing has befallen is killed, and there is one to which something has.
