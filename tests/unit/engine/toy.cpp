@@ -215,6 +215,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
       say("applied " + std::to_string(generation) + " " + std::to_string(step) + " " +
           std::to_string(size));
     } catch (const elasticrun::WorldChanged&) {
+      wait_for_gpu();  // the library's copy of the state reads it in the order of the stream
       if (options.at("--undo", "yes")) model.weights = before;
       say(changed(job, step));
     }
