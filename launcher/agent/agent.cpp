@@ -21,45 +21,45 @@
 
 #include "base/boot_clock.hpp"
 #include "launcher/agent/agent_core.hpp"
-#include "launcher/agent/controller_link.hpp"
-#include "launcher/agent/goodbye.hpp"
-#include "launcher/agent/gpu_watch.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/launcher_channel.hpp"
-#include "launcher/agent/parcels.hpp"
-#include "launcher/agent/private_directory.hpp"
-#include "launcher/agent/processes.hpp"
-#include "launcher/agent/program.hpp"
+#include "launcher/agent/link/controller_link.hpp"
+#include "launcher/agent/link/goodbye.hpp"
 #include "launcher/agent/say.hpp"
-#include "launcher/agent/worker_process.hpp"
-#include "launcher/agent/worker_socket.hpp"
-#include "launcher/descriptors.hpp"
-#include "launcher/environment.hpp"
-#include "launcher/machine.hpp"
-#include "launcher/network.hpp"
+#include "launcher/agent/workers/gpu_watch.hpp"
+#include "launcher/agent/workers/private_directory.hpp"
+#include "launcher/agent/workers/processes.hpp"
+#include "launcher/agent/workers/program.hpp"
+#include "launcher/agent/workers/worker_process.hpp"
+#include "launcher/agent/workers/worker_socket.hpp"
+#include "launcher/bundle/bundle_receiver.hpp"
+#include "launcher/machine/descriptors.hpp"
+#include "launcher/machine/environment.hpp"
+#include "launcher/machine/machine.hpp"
+#include "launcher/machine/network.hpp"
 #include "wire/codec.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 namespace {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-AgentLimits limits_of(const AgentStart& start) {
+AgentLimits limits_of(const executors::AgentStart& start) {
   using ms = std::chrono::milliseconds;
   return {start.term, ms(start.lease_ms), ms(start.beat_ms), ms(start.orphan_grace_ms)};
 }
 
 class Agent {
  public:
-  Agent(const AgentStart& start, const Guarded& guarded);
+  Agent(const executors::AgentStart& start, const Guarded& guarded);
   int run();
 
  private:
   void watch_signals();
-  WorkerSocket::Handlers handlers_of_socket();
-  ControllerLink::Handlers handlers_of_link();
-  void connected(const Result<Reached>& reached);
+  workers::WorkerSocket::Handlers handlers_of_socket();
+  link::ControllerLink::Handlers handlers_of_link();
+  void connected(const Result<link::Reached>& reached);
   void controller_gone(const std::string& reason);
   void resume_output();
   void frame(WorkerId worker, std::string_view payload);
@@ -80,7 +80,7 @@ class Agent {
   void wake();
   void act(const Spawn& action);
   void spawn(wire::StartWorker order, const std::string& program);
-  Parcels::Handlers handlers_of_parcels();
+  bundle::Parcels::Handlers handlers_of_parcels();
   void not_started(WorkerId id, std::int32_t code, const std::string& reason);
   void act(const Signal& action);
   void act(const KillTree& action);
@@ -93,11 +93,11 @@ class Agent {
 
   void log(std::string_view text) const { say(fmt::format("{}: {}", start_.name, text)); }
 
-  AgentStart start_;
+  executors::AgentStart start_;
   const bool joins_;  // by itself: nobody has started us, and a person may end us
   const std::string directory_;
   asio::io_context io_{1};
-  std::size_t descriptors_ = raise_descriptor_limit();  // or what was said to be too few
+  std::size_t descriptors_ = machine::raise_descriptor_limit();  // or what was said to be too few
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
   int ended_by_ = 0;  // the signal
   asio::posix::stream_descriptor guardian_;
@@ -105,21 +105,21 @@ class Agent {
   asio::steady_timer timer_{io_};
   Time armed_ = never;
   asio::steady_timer good_bye_{io_};
-  ControllerLink controller_{io_, handlers_of_link()};
-  std::string address_;                                         // of the data plane here
-  std::map<WorkerId, std::unique_ptr<WorkerProcess>> workers_;  // until their output has ended
-  WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
-  Parcels parcels_{io_, directory_, handlers_of_parcels()};
-  std::optional<AgentCore> core_;             // when we have reached the controller
-  const std::vector<Gpu> gpus_ = own_gpus();  // by slot, as they were when we came
-  std::optional<GpuWatch> gpu_watch_;         // when we have reached the controller
+  link::ControllerLink controller_{io_, handlers_of_link()};
+  std::string address_;                                                  // of the data plane here
+  std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until output ends
+  workers::WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
+  bundle::Parcels parcels_{io_, directory_, handlers_of_parcels()};
+  std::optional<AgentCore> core_;  // when we have reached the controller
+  const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, when we came
+  std::optional<workers::GpuWatch> gpu_watch_;  // when we have reached the controller
   int exit_code_ = 1;
   std::string end_reason_;
   bool ending_ = false;
   bool held_ = false;  // output waits: the reader of all of it is slow
 };
 
-Agent::Agent(const AgentStart& start, const Guarded& guarded)
+Agent::Agent(const executors::AgentStart& start, const Guarded& guarded)
     : start_(start),
       joins_(start.host == no_host),
       directory_(guarded.directory),
@@ -136,7 +136,7 @@ int Agent::run() {
     log(listening.error().text);
     return 1;
   }
-  auto for_others = addresses_for_others(own_addresses(), start_.network);
+  auto for_others = machine::addresses_for_others(machine::own_addresses(), start_.network);
   if (!for_others) {
     log("--network: " + for_others.error().text);
     return 1;
@@ -163,13 +163,13 @@ void Agent::watch_signals() {
 void Agent::sweep() {
   std::set<pid_t> keepers;
   for (const auto& [id, worker] : workers_) keepers.insert(worker->keeper());
-  end_strays(keepers);
+  workers::end_strays(keepers);
 }
 
 // ---------------------------------------------------------------- the controller
 
-ControllerLink::Handlers Agent::handlers_of_link() {
-  return {.reached = [this](const Result<Reached>& reached) { connected(reached); },
+link::ControllerLink::Handlers Agent::handlers_of_link() {
+  return {.reached = [this](const Result<link::Reached>& reached) { connected(reached); },
           .frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
           .away = [this] { step(ConnectionLost{}); },
           .back =
@@ -188,7 +188,7 @@ ControllerLink::Handlers Agent::handlers_of_link() {
           .bulk_drained = [this] { resume_output(); }};
 }
 
-void Agent::connected(const Result<Reached>& reached) {
+void Agent::connected(const Result<link::Reached>& reached) {
   if (!reached) {
     log(reached.error().text);
     return io_.stop();
@@ -200,7 +200,7 @@ void Agent::connected(const Result<Reached>& reached) {
     launcher_.watch([this] {
       if (!ending_) log("the channel of the launcher has closed; going on without it");
     });
-    tell_guardian(guardian_.native_handle(), start_, reached->controller);
+    link::tell_guardian(guardian_.native_handle(), start_, reached->controller);
   }
   core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
@@ -229,7 +229,7 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 
 // ---------------------------------------------------------------- the workers' libraries
 
-WorkerSocket::Handlers Agent::handlers_of_socket() {
+workers::WorkerSocket::Handlers Agent::handlers_of_socket() {
   return {.keeper_of =
               [this](WorkerId id) {
                 const auto worker = workers_.find(id);
@@ -253,9 +253,9 @@ void Agent::step(const AgentEvent& event) {
   for (const AgentAction& action : core_->step(event, boot_now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
-  const std::size_t needed = descriptors_for_workers(workers_.size());
+  const std::size_t needed = machine::descriptors_for_workers(workers_.size());
   if (needed > descriptors_)
-    log(too_few_descriptors("its workers", std::exchange(descriptors_, needed), needed));
+    log(machine::too_few_descriptors("its workers", std::exchange(descriptors_, needed), needed));
 }
 
 void Agent::wake() {
@@ -275,11 +275,12 @@ void Agent::wake() {
 void Agent::act(const Spawn& action) {
   if (const auto there = socket_.ensure(); !there)
     return not_started(action.order.worker, 121, there.error().text);
-  if (action.order.parcel.empty() || program_is_here(action.order)) return spawn(action.order, {});
+  if (action.order.parcel.empty() || workers::program_is_here(action.order))
+    return spawn(action.order, {});
   parcels_.start(action.order);
 }
 
-Parcels::Handlers Agent::handlers_of_parcels() {
+bundle::Parcels::Handlers Agent::handlers_of_parcels() {
   return {.ask = [this](const wire::ParcelWanted& wanted) { act(Report{wanted}); },
           .start = [this](const wire::StartWorker& order,
                           const std::string& program) { spawn(order, program); },
@@ -298,14 +299,13 @@ void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reaso
 
 void Agent::spawn(wire::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
-  const auto own = own_addresses();
-  const auto here = std::ranges::find(own, address_, &OwnAddress::address);
-  order.env = with_host(with_account(std::move(order.env), own_environment()),
-                        {.socket = socket_.path(),
-                         .worker = id,
-                         .address = address_,
-                         .interface = here == own.end() ? "" : here->interface});
-  auto worker = WorkerProcess::start(
+  const auto own = machine::own_addresses();
+  const auto here = std::ranges::find(own, address_, &machine::OwnAddress::address);
+  std::string interface = here == own.end() ? "" : here->interface;
+  order.env = machine::with_account(std::move(order.env), machine::own_environment());
+  order.env = machine::with_host(std::move(order.env),
+                                 {socket_.path(), id, address_, std::move(interface)});
+  auto worker = workers::WorkerProcess::start(
       io_, order, start_.name, program,
       {.on_started =
            [this, id](std::int32_t pid) {
@@ -390,11 +390,11 @@ void Agent::say_good_bye() {
 
 }  // namespace
 
-int run_agent(const AgentStart& start, const Guarded& guarded) {
+int run_agent(const executors::AgentStart& start, const Guarded& guarded) {
   const int code = Agent(start, guarded).run();
-  end_descendants(std::chrono::seconds(5));
-  remove_directory(guarded.directory);
+  workers::end_descendants(std::chrono::seconds(5));
+  workers::remove_directory(guarded.directory);
   return code;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

@@ -1,13 +1,13 @@
 // The agent proper: connects the decisions of AgentCore to sockets, processes and the clock.
 #pragma once
 
-#include "launcher/agent/guardian.hpp"
-#include "launcher/agent_start.hpp"
+#include "launcher/agent/watchdog.hpp"
+#include "launcher/executors/agent_start.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 // Dials the controller, obeys it, and returns the exit code when nothing is left to do. One line on
 // standard error says why when that is not what the controller wanted.
-int run_agent(const AgentStart& start, const Guarded& guarded);
+int run_agent(const executors::AgentStart& start, const Guarded& guarded);
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <utility>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 namespace {
 
 // Long after a SIGKILL nothing but a process stuck in the kernel can be left; waiting for it helps
@@ -205,4 +205,4 @@ void AgentCore::deadlines(Time now) {
   }
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

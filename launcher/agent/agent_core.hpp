@@ -22,7 +22,7 @@
 #include "base/time.hpp"
 #include "wire/messages.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 struct AgentLimits {
   Term term;
@@ -165,4 +165,4 @@ class AgentCore {
   std::vector<AgentAction> actions_;
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

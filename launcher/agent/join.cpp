@@ -11,12 +11,12 @@
 #include <boost/asio/ip/address.hpp>
 #include <cerrno>
 
-#include "launcher/hosts.hpp"
-#include "launcher/machine.hpp"
-#include "launcher/numbers.hpp"
+#include "base/numbers.hpp"
+#include "launcher/hosts/hosts.hpp"
+#include "launcher/machine/machine.hpp"
 #include "net/sockets.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 namespace {
 
 // "10.0.0.1:29400", "[fd00::1]:29400". No names: a static program cannot ask a name service.
@@ -66,9 +66,9 @@ Result<JoinOptions> parse_join(std::span<const char* const> arguments) {
     if (flag == "--name") options.name = value;
     if (flag != "--slots") continue;
     const auto slots = whole_number(value);
-    if (!slots || *slots < 1 || *slots > slots_per_host_max)
+    if (!slots || *slots < 1 || *slots > hosts::slots_per_host_max)
       return usage(fmt::format("--slots: '{}' is not a whole number from 1 to {}", value,
-                               slots_per_host_max));
+                               hosts::slots_per_host_max));
     options.slots = static_cast<int>(*slots);
   }
   if (options.port == 0) return usage("--join is missing");
@@ -86,22 +86,22 @@ Result<std::string> read_key_file(const std::string& path) {
         fmt::format("--key: others may read {}, and whoever knows the key can "
                     "join the job; chmod 600 it and use another key",
                     path)};
-  std::string line(agent_start_bytes_max, '\0');
+  std::string line(executors::agent_start_bytes_max, '\0');
   const ssize_t n = ::read(file.get(), line.data(), line.size());
   line.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   line.resize(std::min(line.find('\n'), line.size()));
   return {boost::system::in_place_value, std::move(line)};
 }
 
-Result<AgentStart> join_start(const JoinOptions& options, std::string_view key_line,
-                              std::string_view version) {
+Result<executors::AgentStart> join_start(const JoinOptions& options, std::string_view key_line,
+                                         std::string_view version) {
   const std::string where = options.key_file.empty() ? "standard input" : options.key_file;
-  const Result<JobKey> key = decode_job_key(key_line, where);
+  const Result<executors::JobKey> key = executors::decode_job_key(key_line, where);
   if (!key) return key.error();
   if (key->version != version)
     return Error{fmt::format("{}: this agent has version {}, elasticrun has {}; use one version",
                              where, version, key->version)};
-  AgentStart start;
+  executors::AgentStart start;
   start.job = key->job;
   start.identity = key->identity;
   start.key_hex = key->key_hex;
@@ -110,11 +110,11 @@ Result<AgentStart> join_start(const JoinOptions& options, std::string_view key_l
   start.addresses = {options.address};
   start.port = options.port;
   start.version = version;
-  start.slots = options.slots > 0 ? options.slots : std::max(this_machine().gpus, 1);
+  start.slots = options.slots > 0 ? options.slots : std::max(machine::this_machine().gpus, 1);
   return start;
 }
 
-void learn(AgentStart& start, const wire::Welcome& welcome) {
+void learn(executors::AgentStart& start, const wire::Welcome& welcome) {
   start.host = welcome.host;
   start.identity = welcome.identity;
   start.key_hex = welcome.key_hex;
@@ -125,4 +125,4 @@ void learn(AgentStart& start, const wire::Welcome& welcome) {
   start.orphan_grace_ms = welcome.orphan_grace_ms;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "launcher/agent_start.hpp"
+#include "launcher/executors/agent_start.hpp"
 #include "wire/messages.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 struct JoinOptions {
   std::string address;  // of elasticrun, numeric
@@ -29,10 +29,10 @@ Result<JoinOptions> parse_join(std::span<const char* const> arguments);
 Result<std::string> read_key_file(const std::string& path);
 
 // What elasticrun would tell an agent of this host, as far as it is known before the greeting.
-Result<AgentStart> join_start(const JoinOptions& options, std::string_view key_line,
-                              std::string_view version);
+Result<executors::AgentStart> join_start(const JoinOptions& options, std::string_view key_line,
+                                         std::string_view version);
 
 // Who was started by elasticrun knows its number and the deadlines; who joins learns them here.
-void learn(AgentStart& start, const wire::Welcome& welcome);
+void learn(executors::AgentStart& start, const wire::Welcome& welcome);
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

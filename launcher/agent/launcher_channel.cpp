@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
@@ -27,4 +27,4 @@ void LauncherChannel::wait() {
   });
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

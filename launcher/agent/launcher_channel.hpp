@@ -6,7 +6,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 class LauncherChannel {
  public:
@@ -22,4 +22,4 @@ class LauncherChannel {
   std::function<void()> closed_;
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

@@ -43,39 +43,40 @@ Result<std::string> read_line(int guardian) {
       line.resize(end);
       return {boost::system::in_place_value, std::move(line)};
     }
-    if (line.size() > launcher::agent_start_bytes_max)
+    if (line.size() > launcher::executors::agent_start_bytes_max)
       return Error{"the line on standard input is too long"};
   }
 }
 
 int fail(std::string_view text) {
-  launcher::say(text);
+  launcher::agent::say(text);
   return exit_code::usage;
 }
 
-int agent(const launcher::Guarded& guarded) {
+int agent(const launcher::agent::Guarded& guarded) {
   const Result<std::string> line = read_line(guarded.guardian_socket);
   if (!line) return fail(line.error().text);
-  const Result<launcher::AgentStart> start = launcher::decode_agent_start(*line);
+  const Result<launcher::executors::AgentStart> start =
+      launcher::executors::decode_agent_start(*line);
   if (!start) return fail(start.error().text);
   if (start->version != ELASTICRUN_VERSION)
     return fail(
         fmt::format("{}: this agent has version {}, elasticrun has {}; install the same on both",
                     start->name, ELASTICRUN_VERSION, start->version));
-  return launcher::run_agent(*start, guarded);
+  return launcher::agent::run_agent(*start, guarded);
 }
 
 // Standard input is let go: it is the terminal of a person.
-int join(const launcher::JoinOptions& options, const launcher::Guarded& guarded) {
+int join(const launcher::agent::JoinOptions& options, const launcher::agent::Guarded& guarded) {
   const Result<std::string> line = options.key_file.empty()
                                        ? read_line(guarded.guardian_socket)
-                                       : launcher::read_key_file(options.key_file);
+                                       : launcher::agent::read_key_file(options.key_file);
   if (!line) return fail(line.error().text);
   const net::Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(null.get(), STDIN_FILENO);
-  const auto start = launcher::join_start(options, *line, ELASTICRUN_VERSION);
+  const auto start = launcher::agent::join_start(options, *line, ELASTICRUN_VERSION);
   if (!start) return fail(start.error().text);
-  return launcher::run_agent(*start, guarded);
+  return launcher::agent::run_agent(*start, guarded);
 }
 
 }  // namespace
@@ -88,16 +89,16 @@ int main(int argc, char** argv) {
   net::use_tls_alone();
   // Who started us by ssh waits for this line (bootstrap.hpp): it says whether the file is whole.
   if (argc == 3 && std::string_view(argv[1]) == "--ready") {
-    const bool damaged = launcher::own_file_is_damaged();
+    const bool damaged = launcher::agent::own_file_is_damaged();
     fmt::print("\n{} {} 0 {}\n", argv[2], damaged ? "damaged" : "ready", ::getpid());
     std::fflush(stdout);
     if (damaged) return exit_code::not_executable;
     argc = 1;
   }
-  if (argc == 1) return launcher::run_guarded(false, agent);
+  if (argc == 1) return launcher::agent::run_guarded(false, agent);
   const auto options =
-      launcher::parse_join(std::span<const char* const>(argv, argv + argc).subspan(1));
+      launcher::agent::parse_join(std::span<const char* const>(argv, argv + argc).subspan(1));
   if (!options) return fail(options.error().text);
-  return launcher::run_guarded(
-      true, [&](const launcher::Guarded& guarded) { return join(*options, guarded); });
+  return launcher::agent::run_guarded(
+      true, [&](const launcher::agent::Guarded& guarded) { return join(*options, guarded); });
 }

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "launcher/content_hash.hpp"
+#include "launcher/bundle/content_hash.hpp"
 #include "net/sockets.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 namespace {
 
 constexpr const char* own_file = "/proc/self/exe";
@@ -24,9 +24,10 @@ constexpr std::size_t piece = 256u << 10;
 bool own_file_is_damaged() {
   std::error_code error;
   const std::string name = std::filesystem::read_symlink(own_file, error).filename().string();
-  if (!name.starts_with(prefix) || !is_content_hash(name.substr(prefix.size()))) return false;
+  if (!name.starts_with(prefix) || !bundle::is_content_hash(name.substr(prefix.size())))
+    return false;
   const net::Fd file(::open(own_file, O_RDONLY | O_CLOEXEC));
-  ContentHash hash;
+  bundle::ContentHash hash;
   std::vector<char> bytes(piece);
   for (;;) {
     const ssize_t n = ::read(file.get(), bytes.data(), bytes.size());
@@ -37,4 +38,4 @@ bool own_file_is_damaged() {
   }
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

@@ -6,9 +6,9 @@
 // much as to read the file here; and an agent that is too damaged to do so does not answer at all.
 #pragma once
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 // False also where the name has no hash in it.
 bool own_file_is_damaged();
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

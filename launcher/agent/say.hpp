@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::agent {
 
 inline void say(std::string_view text) {
   const std::string line = "elasticrun-agent: " + std::string(text) + '\n';
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::agent

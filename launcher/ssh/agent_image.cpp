@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "launcher/content_hash.hpp"
+#include "launcher/bundle/content_hash.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 // e_machine of an ELF header, in the file's own byte order (little on all of these).
@@ -40,9 +40,9 @@ Result<AgentImage> agent_image(std::string bytes, const std::string& path) {
         fmt::format("{}: not a program that can be copied to other hosts; install "
                     "elasticrun again",
                     path)};
-  ContentHash hash;
+  bundle::ContentHash hash;
   hash.add(bytes);
   return AgentImage{std::move(bytes), hash.text(), fmt::format("Linux {}", machine)};
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 struct AgentImage {
   std::string bytes;
@@ -20,4 +20,4 @@ struct AgentImage {
 // `path` is for errors: a file that is no program for Linux, or for a machine we do not know.
 Result<AgentImage> agent_image(std::string bytes, const std::string& path);
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "launcher/file_thread.hpp"
+#include "launcher/executors/file_thread.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 // So many calls behind one that hangs; who comes later waits for its own deadline alone.
 inline constexpr std::size_t awaited_max = 1000;
@@ -24,7 +24,8 @@ inline constexpr std::size_t awaited_max = 1000;
 // because g++ 12 destroys a closure that is a temporary of a co_await twice.
 template <class Call>
 boost::asio::awaitable<std::invoke_result_t<Call>> await_files(boost::asio::io_context& io,
-                                                               FileThread& files, Call& call) {
+                                                               executors::FileThread& files,
+                                                               Call& call) {
   using Value = std::invoke_result_t<Call>;
   struct Wait {
     explicit Wait(boost::asio::io_context& context)
@@ -34,20 +35,21 @@ boost::asio::awaitable<std::invoke_result_t<Call>> await_files(boost::asio::io_c
   };
   const auto wait = std::make_shared<Wait>(io);
   if (files.awaited() < awaited_max)
-    files.run([call = std::move(call), weak = std::weak_ptr(wait)]() -> FileThread::Answer {
-      if (weak.expired()) return [] {};  // nobody waits any more
-      const auto value = std::make_shared<Value>(call());
-      return [value, weak] {
-        const auto waiting = weak.lock();
-        if (!waiting) return;
-        waiting->value = std::move(*value);
-        waiting->over.cancel();
-      };
-    });
+    files.run(
+        [call = std::move(call), weak = std::weak_ptr(wait)]() -> executors::FileThread::Answer {
+          if (weak.expired()) return [] {};  // nobody waits any more
+          const auto value = std::make_shared<Value>(call());
+          return [value, weak] {
+            const auto waiting = weak.lock();
+            if (!waiting) return;
+            waiting->value = std::move(*value);
+            waiting->over.cancel();
+          };
+        });
   boost::system::error_code ignored;
   co_await wait->over.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
   if (!wait->value) throw boost::system::system_error(boost::asio::error::operation_aborted);
   co_return std::move(*wait->value);
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -7,10 +7,10 @@
 #include <array>
 #include <utility>
 
-#include "launcher/numbers.hpp"
-#include "launcher/wrap.hpp"
+#include "base/numbers.hpp"
+#include "launcher/executors/wrap.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 // Lines are joined before they travel: csh takes no newline in quotes. Sets d to the directory of
@@ -116,7 +116,8 @@ std::string copy_agent_command(const Bootstrap& bootstrap, int place) {
 }
 
 std::string end_agent_command(const Bootstrap& bootstrap, int pid) {
-  return fmt::format("exec sh -c '{}'", end_guardian_script(pid, !bootstrap.wrap.empty()));
+  return fmt::format("exec sh -c '{}'",
+                     executors::end_guardian_script(pid, !bootstrap.wrap.empty()));
 }
 
 std::optional<Answer> find_answer(std::string_view printed, const std::string& mark,
@@ -133,4 +134,4 @@ std::optional<Answer> find_answer(std::string_view printed, const std::string& m
   return std::nullopt;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

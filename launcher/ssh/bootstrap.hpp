@@ -21,7 +21,7 @@
 
 #include "launcher/ssh/agent_image.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 // Where the agent may be kept, tried in this order: 1 the user's cache, 2 XDG_RUNTIME_DIR, 3
 // TMPDIR, 4 /tmp. In 3 and 4 only a directory that belongs to the user is trusted.
@@ -62,4 +62,4 @@ struct Answer {
 std::optional<Answer> find_answer(std::string_view printed, const std::string& mark,
                                   std::string_view& rest);
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

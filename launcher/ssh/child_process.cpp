@@ -21,9 +21,9 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/start_process.hpp"
+#include "launcher/executors/start_process.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 namespace asio = boost::asio;
@@ -62,8 +62,8 @@ asio::awaitable<Result<CommandResult>> run_command(asio::io_context& io, const s
                                                    const std::vector<std::string>& args) {
   asio::readable_pipe out(io), err(io);
   ErrorCode error;
-  process::process child =
-      start_process(io, error, path, args, process::process_stdio{nullptr, out, err}, OwnSession{});
+  process::process child = executors::start_process(
+      io, error, path, args, process::process_stdio{nullptr, out, err}, executors::OwnSession{});
   if (error) co_return Error{fmt::format("{}: {}", path, error.message())};
   CommandResult result;
   co_await read_all(out, result.out);
@@ -122,9 +122,9 @@ Result<std::unique_ptr<Proxy>> Proxy::start(asio::io_context& io, const std::str
   // Their end waits in read and write as programs expect.
   ::fcntl(theirs.get(), F_SETFL, 0);
   ErrorCode error;
-  state->process = start_process(io, error, "/bin/sh", {"-c", "exec " + command},
-                                 process::process_stdio{theirs.get(), theirs.get(), state->errors},
-                                 OwnSession{});
+  state->process = executors::start_process(
+      io, error, "/bin/sh", {"-c", "exec " + command},
+      process::process_stdio{theirs.get(), theirs.get(), state->errors}, executors::OwnSession{});
   if (error) return Error{fmt::format("the proxy cannot be started: {}", error.message())};
   read_words(state);
   return std::unique_ptr<Proxy>(new Proxy(std::move(state)));
@@ -141,4 +141,4 @@ asio::awaitable<std::string> Proxy::last_words() {
   co_return state->words;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "net/sockets.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 struct CommandResult {
   int exit_code = 0;  // 128 + the number of a signal
@@ -43,4 +43,4 @@ class Proxy {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 namespace asio = boost::asio;
@@ -136,4 +136,4 @@ asio::awaitable<void> ControlStream::wait() {
   w.happened = false;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

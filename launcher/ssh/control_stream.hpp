@@ -13,11 +13,11 @@
 #include <memory>
 #include <string>
 
-#include "launcher/ssh/ssh_session.hpp"
-#include "launcher/stream_blocks.hpp"
+#include "launcher/executors/stream_blocks.hpp"
+#include "launcher/ssh/session.hpp"
 #include "net/sockets.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 class ControlStream {
  public:
@@ -41,7 +41,7 @@ class ControlStream {
   boost::asio::io_context& io_;
   SshSession& session_;
   const std::shared_ptr<Waits> waits_;
-  StreamBlocks blocks_;
+  executors::StreamBlocks blocks_;
   std::string raw_;            // what has come for it, in blocks
   std::string incoming_;       // for the socket
   std::string outgoing_;       // for the command
@@ -51,4 +51,4 @@ class ControlStream {
   bool told_end_ = false;  // the command will, and the socket knows
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

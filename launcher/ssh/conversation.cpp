@@ -15,7 +15,7 @@
 #include "launcher/ssh/name_lookup.hpp"
 #include "wire/limits.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 namespace asio = boost::asio;
@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 // Of what a login shell prints before it obeys; the end is what counts.
 constexpr std::size_t chatter_max = 64u << 10;
 
-SshOverrides overrides_for(const Host& host, SshOverrides overrides) {
+SshOverrides overrides_for(const hosts::Host& host, SshOverrides overrides) {
   if (!host.user.empty()) overrides.user = host.user;
   if (!host.identity.empty()) overrides.identity = host.identity;
   if (host.port != 0) overrides.port = host.port;
@@ -59,7 +59,7 @@ Symptom foreign(const std::string& theirs, const std::string& ours) {
 }  // namespace
 
 Conversation::Conversation(asio::io_context& io, std::shared_ptr<ConversationFacts> facts,
-                           Host host, std::string mark, const AgentStart& start,
+                           hosts::Host host, std::string mark, const executors::AgentStart& start,
                            ConversationHandlers handlers)
     : io_(io),
       facts_(std::move(facts)),
@@ -311,4 +311,4 @@ void Conversation::pass_on() {
   }
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -13,26 +13,26 @@
 #include <string>
 #include <variant>
 
-#include "launcher/agent_start.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/lines.hpp"
+#include "launcher/executors/agent_start.hpp"
+#include "launcher/executors/line_splitter.hpp"
+#include "launcher/hosts/hosts.hpp"
 #include "launcher/ssh/agent_image.hpp"
+#include "launcher/ssh/answers.hpp"
 #include "launcher/ssh/bootstrap.hpp"
 #include "launcher/ssh/child_process.hpp"
+#include "launcher/ssh/config.hpp"
 #include "launcher/ssh/control_stream.hpp"
-#include "launcher/ssh/ssh_answers.hpp"
-#include "launcher/ssh/ssh_config.hpp"
-#include "launcher/ssh/ssh_session.hpp"
-#include "launcher/ssh/ssh_trouble.hpp"
+#include "launcher/ssh/session.hpp"
+#include "launcher/ssh/trouble.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 // What is the same for all hosts of a job.
 struct ConversationFacts {
   explicit ConversationFacts(boost::asio::io_context& io) : files(io) {}
 
   SshOverrides overrides;
-  FileThread files;
+  executors::FileThread files;
   std::unique_ptr<SshAnswers> answers;
   AgentImage image;
   Duration connect_time{};
@@ -60,8 +60,9 @@ using ConversationEnd = std::variant<Symptom, AgentEnded, ConnectionLost>;
 class Conversation {
  public:
   // `mark`: of this conversation alone; see bootstrap.hpp.
-  Conversation(boost::asio::io_context& io, std::shared_ptr<ConversationFacts> facts, Host host,
-               std::string mark, const AgentStart& start, ConversationHandlers handlers);
+  Conversation(boost::asio::io_context& io, std::shared_ptr<ConversationFacts> facts,
+               hosts::Host host, std::string mark, const executors::AgentStart& start,
+               ConversationHandlers handlers);
 
   // Once. This object must live until it has ended.
   boost::asio::awaitable<ConversationEnd> run();
@@ -91,7 +92,7 @@ class Conversation {
 
   boost::asio::io_context& io_;
   const std::shared_ptr<ConversationFacts> facts_;
-  const Host host_;
+  const hosts::Host host_;
   const std::string start_line_;
   const std::string our_address_;  // of the rendezvous, as it is dialled from here
   const std::uint16_t our_port_;
@@ -101,12 +102,12 @@ class Conversation {
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<SshSession> session_;
   std::unique_ptr<ControlStream> stream_;  // when the agent cannot dial
-  LineSplitter out_lines_;
-  LineSplitter err_lines_;
+  executors::LineSplitter out_lines_;
+  executors::LineSplitter err_lines_;
   std::string printed_;    // by the present command, and not yet used
   std::string complaint_;  // its standard error, while it is looked for an answer
   int pid_ = 0;            // of the agent
   bool end_wanted_ = false;
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 constexpr int depth_max = 16;  // of Includes, as in OpenSSH
@@ -173,4 +173,4 @@ std::optional<HostBlocks::Standing> HostBlocks::of(const std::string& host) cons
   return standing;
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

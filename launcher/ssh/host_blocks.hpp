@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 struct ConfigFile {
   std::string path;
@@ -65,4 +65,4 @@ class HostBlocks {
   bool understood_ = true;
 };
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

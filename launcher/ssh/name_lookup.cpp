@@ -17,7 +17,7 @@
 
 #include "net/sockets.hpp"
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 namespace {
 
 namespace asio = boost::asio;
@@ -89,4 +89,4 @@ asio::awaitable<Addresses> look_up(asio::io_context& io, const std::string& name
   co_return addresses_of(lookup->list);
 }
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

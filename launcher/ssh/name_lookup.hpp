@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace elasticrun::launcher {
+namespace elasticrun::launcher::ssh {
 
 struct Addresses {
   int error = 0;                   // EAI_*
@@ -19,4 +19,4 @@ struct Addresses {
 boost::asio::awaitable<Addresses> look_up(boost::asio::io_context& io, const std::string& name,
                                           const std::string& family);
 
-}  // namespace elasticrun::launcher
+}  // namespace elasticrun::launcher::ssh

@@ -23,7 +23,8 @@ enum class LrRule { none, linear, sqrt, adascale };
 Result<LrRule> parse_lr_rule(std::string_view name);
 std::string_view to_text(LrRule rule);
 
-// Beyond it workers refuse to split a step (worker/shares.hpp), and sums of samples could overflow.
+// Beyond it workers refuse to split a step (worker/core/shares.hpp), and sums of samples could
+// overflow.
 inline constexpr std::int64_t most_global_batch = std::int64_t{1} << 40;
 
 // All batches in samples; 0 is "not said".

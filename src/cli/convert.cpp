@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "autoscaler/autoscaler.hpp"
+#include "base/numbers.hpp"
 #include "cli/flags.hpp"
 #include "cli/host_flags.hpp"
-#include "launcher/host_line.hpp"
-#include "launcher/numbers.hpp"
-#include "launcher/wrap.hpp"
+#include "launcher/executors/wrap.hpp"
+#include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::cli {
 namespace {
@@ -29,7 +29,7 @@ struct Span {
 
 class Converter {
  public:
-  Converter(const Settings& settings, const launcher::Machine& machine)
+  Converter(const Settings& settings, const launcher::machine::Machine& machine)
       : settings_(settings), machine_(machine) {}
 
   Result<job::JobSpec> run() {
@@ -68,7 +68,7 @@ class Converter {
   std::int64_t number(std::string_view name, std::int64_t least, std::int64_t most,
                       std::int64_t standard) {
     if (!find(name)) return standard;
-    const auto value = launcher::whole_number(text(name));
+    const auto value = whole_number(text(name));
     if (value && *value >= least && *value <= most) return *value;
     fail(name, fmt::format("'{}' is not a whole number from {} to {}", text(name), least, most));
     return standard;
@@ -91,8 +91,8 @@ class Converter {
   Span span(std::string_view name) {
     const std::string_view value = text(name);
     const auto colon = value.find(':');
-    const auto low = launcher::whole_number(value.substr(0, colon));
-    const auto high = colon == value.npos ? low : launcher::whole_number(value.substr(colon + 1));
+    const auto low = whole_number(value.substr(0, colon));
+    const auto high = colon == value.npos ? low : whole_number(value.substr(colon + 1));
     if (!low || !high || *low < 1 || *high > workers_max) {
       fail(name, fmt::format("'{}' is neither a number nor MIN:MAX, as in 1:8", value));
     } else if (*low > *high) {
@@ -115,9 +115,9 @@ class Converter {
     spec_.default_slots = std::max(machine_.gpus, 1);
     spec_.slots_are_gpus = !find("slots") || text("slots") == "auto";
     if (!spec_.slots_are_gpus)
-      spec_.default_slots =
-          static_cast<int>(number("slots", 1, launcher::slots_per_host_max, spec_.default_slots));
-    launcher::Limits& limits = spec_.limits;
+      spec_.default_slots = static_cast<int>(
+          number("slots", 1, launcher::hosts::slots_per_host_max, spec_.default_slots));
+    launcher::hosts::Limits& limits = spec_.limits;
     const bool bounded = find("min-np") || find("max-np");
     if (find("np")) {
       const Span np = span("np");
@@ -162,7 +162,7 @@ class Converter {
 
   double money(std::string_view name, double standard) {
     if (!find(name)) return standard;
-    const auto value = launcher::amount(text(name));
+    const auto value = amount(text(name));
     if (value && *value > 0) return *value;
     fail(name, fmt::format("'{}' is no amount of money above 0, as in 2.5", text(name)));
     return standard;
@@ -231,7 +231,7 @@ class Converter {
     read_port();
     spec_.ssh.user = text("user");
     if (find("user"))
-      if (const auto why = launcher::user_mistake(spec_.ssh.user)) fail("user", *why);
+      if (const auto why = launcher::hosts::user_mistake(spec_.ssh.user)) fail("user", *why);
     spec_.ssh.identity = text("identity");
     spec_.ssh.config_file = text("ssh-config");
     spec_.ssh.known_hosts = text("known-hosts");
@@ -243,7 +243,8 @@ class Converter {
     read_verify_state();
     spec_.wrap = text("wrap");
     if (find("wrap"))
-      if (const auto why = launcher::wrap_mistake(spec_.wrap); !why.empty()) fail("wrap", why);
+      if (const auto why = launcher::executors::wrap_mistake(spec_.wrap); !why.empty())
+        fail("wrap", why);
     spec_.log_dir = text("log-dir");
     spec_.events_file = text("events");
     if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")
@@ -259,7 +260,7 @@ class Converter {
     if (!find("verify-state")) return;
     constexpr std::int64_t most = 1'000'000'000;
     const std::string_view value = text("verify-state");
-    const auto steps = launcher::whole_number(value);
+    const auto steps = whole_number(value);
     if (value == "off")
       spec_.verify_state = 0;
     else if (steps && *steps >= 1 && *steps <= most)
@@ -280,8 +281,8 @@ class Converter {
     if (!find("port")) return;
     const std::string_view value = text("port");
     const auto dash = value.find('-');
-    const auto first = launcher::whole_number(value.substr(0, dash));
-    const auto last = dash == value.npos ? first : launcher::whole_number(value.substr(dash + 1));
+    const auto first = whole_number(value.substr(0, dash));
+    const auto last = dash == value.npos ? first : whole_number(value.substr(dash + 1));
     const bool any = first == 0 && last == 0;
     if (!first || !last || (!any && *first < 1) || *last > 65535 || *first > *last)
       return fail("port", fmt::format("'{}' is no port; write 29400 or 29400-29500", value));
@@ -296,33 +297,33 @@ class Converter {
     if (!mistake_.empty()) return;
     if (const auto done = find_hosts(settings_, spec_); !done) return note(done.error());
     if (spec_.hosts.empty()) {
-      launcher::Host here;
+      launcher::hosts::Host here;
       here.name = "localhost";
       here.slots = spec_.default_slots;
       if (!find("slots"))
         here.slots = std::max({here.slots, spec_.limits.min, spec_.limits.max, spec_.start});
-      if (here.slots > launcher::slots_per_host_max)
+      if (here.slots > launcher::hosts::slots_per_host_max)
         fail("np", fmt::format("{} workers are more than the {} that one host can take; give hosts",
-                               here.slots, launcher::slots_per_host_max));
+                               here.slots, launcher::hosts::slots_per_host_max));
       spec_.hosts.push_back(std::move(here));
     }
-    const auto used = std::ranges::count(spec_.hosts, false, &launcher::Host::spare);
+    const auto used = std::ranges::count(spec_.hosts, false, &launcher::hosts::Host::spare);
     if (used == 0)
       fail(!spec_.host_discovery.empty() ? "host-discovery"
            : spec_.hosts_file.empty()    ? "host-list"
                                          : "hosts",
            "every host is a spare");
-    spec_.unit = used == 1 ? launcher::Unit::slot : launcher::Unit::host;
+    spec_.unit = used == 1 ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
     if (!find("unit")) return;
     if (text("unit") != "host" && text("unit") != "slot")
       fail("unit", fmt::format("'{}' is not known; use host or slot", text("unit")));
-    spec_.unit = text("unit") == "slot" ? launcher::Unit::slot : launcher::Unit::host;
+    spec_.unit = text("unit") == "slot" ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
   }
 
   // Which have as many slots as GPUs, and those are counted there.
   bool some_slots_are_unknown() const {
     return spec_.slots_are_gpus && std::ranges::any_of(spec_.hosts, [&](const auto& host) {
-             return host.slots == 0 && !launcher::is_this_machine(host, machine_.own);
+             return host.slots == 0 && !launcher::hosts::is_this_machine(host, machine_.own);
            });
   }
 
@@ -330,10 +331,11 @@ class Converter {
     // Hosts that are discovered come with time; the job waits for as many as it needs. Others have
     // to be up before all their slots are known.
     if (!mistake_.empty() || !spec_.host_discovery.empty()) return;
-    launcher::HostBook book;
-    const auto slots = launcher::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
+    launcher::hosts::HostBook book;
+    const auto slots =
+        launcher::hosts::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
     const int total = std::accumulate(slots.begin(), slots.end(), 0);
-    const launcher::Limits& limits = spec_.limits;
+    const launcher::hosts::Limits& limits = spec_.limits;
     const std::string there = fmt::format("the hosts have {} slot{}", total, total == 1 ? "" : "s");
     if (limits.min_hosts > static_cast<int>(slots.size()))
       return fail("nnodes",
@@ -348,7 +350,7 @@ class Converter {
       return fail(find("start") ? "start" : "np",
                   fmt::format("cannot begin with {} workers; from {} to {} are possible ({})",
                               spec_.start, limits.min, most, there));
-    if (launcher::reachable_sizes(slots, spec_.unit, limits, spec_.start).empty())
+    if (launcher::hosts::reachable_sizes(slots, spec_.unit, limits, spec_.start).empty())
       fail("nnodes", fmt::format("no size is possible within the limits ({})", there));
   }
 
@@ -368,7 +370,7 @@ class Converter {
 
   // A range or a batch to reach says that the size may change; one number says that it may not.
   void settle_policy() {
-    const launcher::Limits& limits = spec_.limits;
+    const launcher::hosts::Limits& limits = spec_.limits;
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
     const bool host_range = limits.min_hosts != limits.max_hosts;
     spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "fit" : "fixed";
@@ -383,14 +385,14 @@ class Converter {
   }
 
   const Settings& settings_;
-  const launcher::Machine& machine_;
+  const launcher::machine::Machine& machine_;
   job::JobSpec spec_;
   std::string mistake_;  // the first
 };
 
 }  // namespace
 
-Result<job::JobSpec> to_spec(const Settings& settings, const launcher::Machine& machine) {
+Result<job::JobSpec> to_spec(const Settings& settings, const launcher::machine::Machine& machine) {
   return Converter(settings, machine).run();
 }
 

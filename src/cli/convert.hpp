@@ -4,11 +4,11 @@
 #include "base/result.hpp"
 #include "cli/settings.hpp"
 #include "job/spec.hpp"
-#include "launcher/machine.hpp"
+#include "launcher/machine/machine.hpp"
 
 namespace elasticrun::cli {
 
 // Reads the host file, if one is named. Program and environment of the spec are left to the caller.
-Result<job::JobSpec> to_spec(const Settings& settings, const launcher::Machine& machine);
+Result<job::JobSpec> to_spec(const Settings& settings, const launcher::machine::Machine& machine);
 
 }  // namespace elasticrun::cli

@@ -13,10 +13,10 @@
 #include "base/error.hpp"
 #include "cli/ctl_options.hpp"
 #include "job/deadlines.hpp"
+#include "job/driver/hook_process.hpp"
 #include "job/report/advice.hpp"
 #include "job/report/event_log.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/leashed_program.hpp"
+#include "launcher/hosts/hosts.hpp"
 #include "simulate/curve.hpp"
 
 namespace elasticrun::cli {
@@ -36,9 +36,9 @@ Result<std::string> read(const std::string& path, const std::string& hint) {
 }
 
 simulate::Advisor advisor_of(std::string program) {
-  launcher::Leash leash{std::move(program), job::Deadlines{}.policy_timeout};
+  job::Leash leash{std::move(program), job::Deadlines{}.policy_timeout};
   return [leash = std::move(leash)](const autoscaler::Question& question) {
-    return job::read_advice(launcher::run_leashed(leash, job::question_text(question)).output);
+    return job::read_advice(job::run_leashed(leash, job::question_text(question)).output);
   };
 }
 
@@ -57,11 +57,11 @@ Result<Report> run(const PlanCommand& command) {
   if (!text) return text.error();
   const auto events = job::read_events(*text, command.events);
   if (!events) return events.error();
-  std::vector<launcher::Host> hosts;
+  std::vector<launcher::hosts::Host> hosts;
   if (!command.hosts.empty()) {
     const auto file = read(command.hosts, "it is a host file, see elasticrun-hosts(5)");
     if (!file) return file.error();
-    auto parsed = launcher::parse_hosts(*file, command.hosts);
+    auto parsed = launcher::hosts::parse_hosts(*file, command.hosts);
     if (!parsed) return parsed.error();
     hosts = std::move(*parsed);
   }

@@ -10,7 +10,7 @@
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
 #include "job/driver/host_source.hpp"
-#include "launcher/host_filter.hpp"
+#include "launcher/hosts/host_filter.hpp"
 
 namespace elasticrun::cli {
 namespace {
@@ -36,7 +36,7 @@ Result<const Setting*> only_source(const Settings& settings) {
   return best;
 }
 
-std::string near_name(const std::string& name, const std::vector<launcher::Host>& hosts) {
+std::string near_name(const std::string& name, const std::vector<launcher::hosts::Host>& hosts) {
   std::vector<std::string_view> names;
   names.reserve(hosts.size());
   for (const auto& host : hosts) names.emplace_back(host.name);
@@ -45,9 +45,9 @@ std::string near_name(const std::string& name, const std::vector<launcher::Host>
 }
 
 Result<void> discover(const Setting& program, job::JobSpec& spec) {
-  auto found = launcher::run_leashed(job::discovery_leash(spec));
+  auto found = job::run_leashed(job::discovery_leash(spec));
   if (!found.output) return job::discovery_trouble(spec, program.place, found.output.error());
-  auto hosts = launcher::parse_hosts(*found.output, program.place);
+  auto hosts = launcher::hosts::parse_hosts(*found.output, program.place);
   if (!hosts) return hosts.error();
   spec.hosts = std::move(*hosts);
   spec.discovery_words = std::move(found.words);
@@ -60,16 +60,16 @@ Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
   const auto source = only_source(settings);
   if (!source) return source.error();
   const Setting* const given = *source;
-  Result<std::vector<launcher::Host>> hosts(boost::system::in_place_value);
+  Result<std::vector<launcher::hosts::Host>> hosts(boost::system::in_place_value);
   if (given && given == find(settings, "host-discovery")) {
     spec.host_discovery = given->values.back();
   } else if (given && given == find(settings, "host-list")) {
-    hosts = launcher::parse_host_list(given->values.back(), given->place);
+    hosts = launcher::hosts::parse_host_list(given->values.back(), given->place);
   } else if (given) {
     spec.hosts_file = given->values.back();
     const auto content = read_text(spec.hosts_file, given->place);
     if (!content) return content.error();
-    hosts = launcher::parse_hosts(*content, spec.hosts_file);
+    hosts = launcher::hosts::parse_hosts(*content, spec.hosts_file);
   }
   if (!hosts) return hosts.error();
   spec.hosts = std::move(*hosts);
@@ -81,8 +81,8 @@ Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
           fmt::format("{}: there are no hosts to choose from; give --hosts, -H or "
                       "--host-discovery",
                       list->place)};
-    auto names = include ? launcher::parse_include(list->values.back(), list->place)
-                         : launcher::parse_exclude(list->values.back(), list->place);
+    auto names = include ? launcher::hosts::parse_include(list->values.back(), list->place)
+                         : launcher::hosts::parse_exclude(list->values.back(), list->place);
     if (!names) return names.error();
     (include ? spec.host_filter.include : spec.host_filter.exclude) = std::move(*names);
   }
@@ -93,18 +93,19 @@ Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
   if (!spec.host_discovery.empty()) {
     if (auto done = discover(*find(settings, "host-discovery"), spec); !done) return done;
   }
-  const launcher::HostFilter& filter = spec.host_filter;
+  const launcher::hosts::HostFilter& filter = spec.host_filter;
   if (filter.include.empty() && filter.exclude.empty()) return {};
   for (const char* name : {"include", "exclude"}) {
     // Hosts that are discovered come and go; one that is not there yet is no mistake.
     if (!spec.host_discovery.empty()) break;
     const auto& list = name == std::string_view("include") ? filter.include : filter.exclude;
-    const launcher::Host* const unknown = launcher::first_unknown(list, spec.hosts);
+    const launcher::hosts::Host* const unknown = launcher::hosts::first_unknown(list, spec.hosts);
     if (unknown)
       return Error{fmt::format("{}: {} is not among the hosts{}", find(settings, name)->place,
-                               launcher::key_of(*unknown), near_name(unknown->name, spec.hosts))};
+                               launcher::hosts::key_of(*unknown),
+                               near_name(unknown->name, spec.hosts))};
   }
-  spec.hosts = launcher::chosen(std::move(spec.hosts), filter);
+  spec.hosts = launcher::hosts::chosen(std::move(spec.hosts), filter);
   if (!spec.hosts.empty()) return {};
   const Setting* const last = find(settings, filter.exclude.empty() ? "include" : "exclude");
   return Error{fmt::format("{}: no host is left", last->place)};

@@ -139,7 +139,7 @@ Result<Settings> merged(const Settings& given, const std::vector<std::string>& e
 
 Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
                               std::vector<std::string> environment,
-                              const launcher::Machine& machine) {
+                              const launcher::machine::Machine& machine) {
   auto line = read_command_line(arguments);
   if (!line) return line.error();
   // These two must work whatever else is wrong.
@@ -154,7 +154,7 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   spec->argv = std::move(line->program);
   spec->caller_environment = std::move(environment);
   const auto passed =
-      launcher::passed_environment(spec->caller_environment, spec->environment, true);
+      launcher::machine::passed_environment(spec->caller_environment, spec->environment, true);
   if (!passed) return passed.error();
   return Parsed(std::move(*spec));
 }
@@ -196,7 +196,7 @@ Result<Settings> settings_from_file(const std::string& text, const std::string& 
 }
 
 Parsed parse(int argc, const char* const* argv, const char* const* env,
-             const launcher::Machine& machine) {
+             const launcher::machine::Machine& machine) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   std::vector<std::string> environment;
   for (; env && *env; ++env) environment.emplace_back(*env);

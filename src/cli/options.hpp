@@ -11,7 +11,7 @@
 
 #include "cli/settings.hpp"
 #include "job/spec.hpp"
-#include "launcher/machine.hpp"
+#include "launcher/machine/machine.hpp"
 
 namespace elasticrun::cli {
 
@@ -26,7 +26,7 @@ using Parsed = std::variant<job::JobSpec, PrintAndExit>;
 // `env` as main gets it: NAME=VALUE, null at the end. Reads the host file and the configuration
 // file.
 Parsed parse(int argc, const char* const* argv, const char* const* env,
-             const launcher::Machine& machine);
+             const launcher::machine::Machine& machine);
 
 // The settings of a configuration file; `path` is what errors call it.
 Result<Settings> settings_from_file(const std::string& text, const std::string& path);

@@ -12,7 +12,7 @@
 #include "autoscaler/telling.hpp"
 #include "cli/plan_run.hpp"
 #include "job/core/prices.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/hosts/plan.hpp"
 #include "simulate/history.hpp"
 #include "simulate/one_size.hpp"
 
@@ -35,16 +35,17 @@ struct Places {
   std::vector<int> sizes;  // that end with a host
 };
 
-Places places_of(const std::vector<launcher::Host>& hosts, const History& history) {
-  launcher::HostBook book;
+Places places_of(const std::vector<launcher::hosts::Host>& hosts, const History& history) {
+  launcher::hosts::HostBook book;
   const int usual = std::max(history.slots_per_host, 1);
-  const launcher::Plan plan = launcher::make_plan(hosts, usual, book);
+  const launcher::hosts::Plan plan = launcher::hosts::make_plan(hosts, usual, book);
   Places places;
-  for (const launcher::Slot& slot : plan.slots) {
+  for (const launcher::hosts::Slot& slot : plan.slots) {
     places.slots.push_back({slot.host, slot.slot});
     places.prices.push_back(slot.price);
   }
-  places.sizes = launcher::reachable_sizes(plan.slots_by_host, launcher::Unit::host, {}, 0);
+  places.sizes =
+      launcher::hosts::reachable_sizes(plan.slots_by_host, launcher::hosts::Unit::host, {}, 0);
   return places;
 }
 
@@ -60,7 +61,7 @@ Places alike(int slots, const History& history) {
 }
 
 Result<std::vector<Offer>> offers_of(const PlanCommand& command, const History& history,
-                                     const std::vector<launcher::Host>& hosts) {
+                                     const std::vector<launcher::hosts::Host>& hosts) {
   const int largest = history.curve.back().size;
   const int asked = command.sizes.empty() ? 0 : std::ranges::max(command.sizes);
   const int most = std::max({largest, asked, history.slots});
@@ -174,7 +175,7 @@ std::string lines(const ChosenRun& run, const Told& told) {
 }  // namespace
 
 Result<Report> plan_command(const PlanCommand& command, const std::vector<job::Event>& events,
-                            const std::vector<launcher::Host>& hosts) {
+                            const std::vector<launcher::hosts::Host>& hosts) {
   const auto run = choose_run(events, command.job, command.events);
   if (!run) return run.error();
   const History& history = run->history;

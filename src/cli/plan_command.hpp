@@ -7,7 +7,7 @@
 #include "autoscaler/objective.hpp"
 #include "cli/simulate_command.hpp"
 #include "job/report/event.hpp"
-#include "launcher/hosts.hpp"
+#include "launcher/hosts/hosts.hpp"
 
 namespace elasticrun::cli {
 
@@ -25,6 +25,6 @@ struct PlanCommand {
 };
 
 Result<Report> plan_command(const PlanCommand& command, const std::vector<job::Event>& events,
-                            const std::vector<launcher::Host>& hosts);
+                            const std::vector<launcher::hosts::Host>& hosts);
 
 }  // namespace elasticrun::cli

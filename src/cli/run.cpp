@@ -12,7 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "job/driver/controller.hpp"
-#include "launcher/descriptors.hpp"
+#include "launcher/machine/descriptors.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::cli {
@@ -31,7 +31,7 @@ void take_hang_up_for_term() {
 }
 
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {
-  const launcher::Machine machine = launcher::this_machine();
+  const launcher::machine::Machine machine = launcher::machine::this_machine();
   auto parsed = parse(argc, argv, env, machine);
   if (const auto* print = std::get_if<PrintAndExit>(&parsed)) {
     std::fputs(print->text.c_str(), print->code == exit_code::ok ? stdout : stderr);
@@ -47,13 +47,13 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     std::fprintf(stderr, "elasticrun: %s\n", terminal.error().text.c_str());
     return exit_code::usage;
   }
-  const std::size_t limit = launcher::raise_descriptor_limit();
-  const std::size_t needed = launcher::descriptors_for_hosts(spec.hosts.size()) +
+  const std::size_t limit = launcher::machine::raise_descriptor_limit();
+  const std::size_t needed = launcher::machine::descriptors_for_hosts(spec.hosts.size()) +
                              (spec.log_dir.empty() ? 0 : open_files_max);
   if (limit < needed)
-    (*terminal)->say(
-        job::Tone::error,
-        launcher::too_few_descriptors(fmt::format("{} hosts", spec.hosts.size()), needed, limit));
+    (*terminal)->say(job::Tone::error,
+                     launcher::machine::too_few_descriptors(
+                         fmt::format("{} hosts", spec.hosts.size()), needed, limit));
   const int code = job::Controller::run(spec, machine, **terminal);
   (*terminal)->finish(code, !was_interrupted(code));
   return code;

@@ -11,11 +11,11 @@
 #include "autoscaler/batch_plan.hpp"
 #include "autoscaler/objective.hpp"
 #include "job/deadlines.hpp"
-#include "launcher/environment.hpp"
-#include "launcher/host_filter.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/plan.hpp"
-#include "launcher/ssh/ssh_config.hpp"
+#include "launcher/hosts/host_filter.hpp"
+#include "launcher/hosts/hosts.hpp"
+#include "launcher/hosts/plan.hpp"
+#include "launcher/machine/environment.hpp"
+#include "launcher/ssh/config.hpp"
 
 namespace elasticrun::job {
 
@@ -27,18 +27,18 @@ struct JobSpec {
   bool ship = false;              // the program is copied to hosts that lack it
   std::string cwd;
 
-  std::vector<launcher::Host> hosts;  // chosen ones; at least one that is no spare
-  std::string hosts_file;             // read again when it changes; empty: hosts came another way
-  std::string host_discovery;         // a program that is asked again and again; empty: likewise
-  std::string discovery_words;        // what it wrote to standard error when it was asked first
-  launcher::HostFilter host_filter;   // chooses among hosts that are read again
-  std::string join_key;               // file that lets hosts join by themselves; empty: none may
-  int default_slots = 1;              // of a host that does not say
-  bool slots_are_gpus = false;        // such a host has as many as GPUs, if it has any
-  bool one_gpu_visible = false;       // to a worker; else all of the job's on its host
-  launcher::Limits limits;            // min <= slots, unless they are discovered; max 0: all
-  int start = 0;                      // size to begin with; 0: all that the limits allow
-  launcher::Unit unit = launcher::Unit::host;
+  std::vector<launcher::hosts::Host> hosts;  // chosen ones; at least one that is no spare
+  std::string hosts_file;       // read again when it changes; empty: hosts came another way
+  std::string host_discovery;   // a program that is asked again and again; empty: likewise
+  std::string discovery_words;  // what it wrote to standard error when it was asked first
+  launcher::hosts::HostFilter host_filter;  // chooses among hosts that are read again
+  std::string join_key;            // file that lets hosts join by themselves; empty: none may
+  int default_slots = 1;           // of a host that does not say
+  bool slots_are_gpus = false;     // such a host has as many as GPUs, if it has any
+  bool one_gpu_visible = false;    // to a worker; else all of the job's on its host
+  launcher::hosts::Limits limits;  // min <= slots, unless they are discovered; max 0: all
+  int start = 0;                   // size to begin with; 0: all that the limits allow
+  launcher::hosts::Unit unit = launcher::hosts::Unit::host;
 
   autoscaler::BatchRule batch;  // what the command line says of it; the program adds the rest
   std::string policy = "fixed";
@@ -50,9 +50,9 @@ struct JobSpec {
   std::optional<int> max_restarts;  // not said: 0 for plain programs, 10 for those with the library
 
   Deadlines deadlines;
-  launcher::EnvironmentRules environment;
+  launcher::machine::EnvironmentRules environment;
   std::vector<std::string> caller_environment;  // NAME=VALUE
-  launcher::SshOverrides ssh;                   // of the command line
+  launcher::ssh::SshOverrides ssh;              // of the command line
   std::string bind;                             // where we listen; empty: where hosts can dial
   std::string network;                          // of the data plane; empty: likewise
   std::int64_t verify_state = 5000;             // steps to compare all of it in; 0: not

@@ -152,7 +152,7 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
 void Cluster::act(const job::KillAgent& action) {
   auto& runs = agents_[action.host];
   if (runs.empty()) return;
-  runs.back()->close(launcher::GivenUp{"its host was given up"});
+  runs.back()->close(launcher::agent::GivenUp{"its host was given up"});
   runs.back()->kill();
   queue_.after(stage_.between_us(100, 5000), [this, host = action.host] {
     joined_host_is_gone(host);
@@ -201,7 +201,7 @@ void Cluster::act(const job::Finish& action) {
                        finished_models());
   controller_alive_ = false;
   for (const auto& [host, runs] : agents_)
-    for (const auto& agent : runs) agent->close(launcher::ControllerLost{"the job is over"});
+    for (const auto& agent : runs) agent->close(launcher::agent::ControllerLost{"the job is over"});
   watch_for_the_end();
   queue_.after(stage_.between_us(1, 1000),
                [this] { invariants_.after_finish(job_->step(job::Tick{}, queue_.now()).size()); });

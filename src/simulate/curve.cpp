@@ -198,12 +198,12 @@ class CurveReader {
     std::string text;
     for (int line = 1; line <= hosts_.rbegin()->first; ++line)
       text += fmt::format("{}\n", hosts_.contains(line) ? hosts_.at(line) : "");
-    auto parsed = launcher::parse_hosts(text, file_);
+    auto parsed = launcher::hosts::parse_hosts(text, file_);
     if (!parsed) {
       mistake_ = parsed.error().text;
       return;
     }
-    for (launcher::Host& host : *parsed) host.slots = std::max(host.slots, 1);
+    for (launcher::hosts::Host& host : *parsed) host.slots = std::max(host.slots, 1);
     curve_.hosts_ = std::move(*parsed);
     curve_.described_ = true;
   }
@@ -220,7 +220,7 @@ class CurveReader {
 void Curve::add_hosts(int slots) {
   if (described_) return;
   for (int have = this->slots(); have < slots; have += slots_per_host_) {
-    launcher::Host host;
+    launcher::hosts::Host host;
     host.name = fmt::format("host{}", hosts_.size() + 1);
     host.slots = slots_per_host_;
     hosts_.push_back(std::move(host));
@@ -229,7 +229,7 @@ void Curve::add_hosts(int slots) {
 
 int Curve::slots() const {
   int slots = 0;
-  for (const launcher::Host& host : hosts_) slots += host.slots;
+  for (const launcher::hosts::Host& host : hosts_) slots += host.slots;
   return slots;
 }
 

@@ -50,7 +50,7 @@
 
 #include "autoscaler/batch_plan.hpp"
 #include "base/result.hpp"
-#include "launcher/hosts.hpp"
+#include "launcher/hosts/hosts.hpp"
 
 namespace elasticrun::simulate {
 
@@ -73,7 +73,7 @@ class Curve {
   const std::string& title() const { return title_; }
   double samples() const { return samples_; }
   // Those described, or as many of `slots-per-host` as the largest size takes.
-  const std::vector<launcher::Host>& hosts() const { return hosts_; }
+  const std::vector<launcher::hosts::Host>& hosts() const { return hosts_; }
   int slots() const;
   int hosts_of(int size) const;  // that a size reaches over
   // More of `slots-per-host`, until there are so many slots; nothing where hosts are described.
@@ -102,7 +102,7 @@ class Curve {
   std::optional<std::array<double, 6>> law_;
   std::map<int, Row> rows_;
   std::vector<int> sizes_;
-  std::vector<launcher::Host> hosts_;
+  std::vector<launcher::hosts::Host> hosts_;
   bool described_ = false;  // by `hosts:` lines
 };
 

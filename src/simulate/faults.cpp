@@ -139,7 +139,8 @@ void Cluster::heal_all() {
     told("the controller is killed");
     controller_alive_ = false;
     for (const auto& [host, runs] : agents_)
-      for (const auto& agent : runs) agent->close(launcher::ControllerLost{"its port is closed"});
+      for (const auto& agent : runs)
+        agent->close(launcher::agent::ControllerLost{"its port is closed"});
     return watch_for_the_end();
   }
   file_slots_ = all_slots_;

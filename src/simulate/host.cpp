@@ -68,7 +68,7 @@ void Agent::deliver(WorkerId worker, wire::ToWorker letter) {
   });
 }
 
-void Agent::close(launcher::AgentEvent why) {
+void Agent::close(launcher::agent::AgentEvent why) {
   if (std::exchange(closed_, why) || away_) return;
   down_.send([this, self = shared_from_this(), why] { now_or_thawed([this, why] { feed(why); }); });
 }
@@ -85,11 +85,11 @@ void Agent::arm() {
   stage_.queue.at(at, [this, self = shared_from_this(), at] {
     if (armed_ != at) return;
     armed_ = never;
-    now_or_thawed([this] { feed(launcher::Tick{}); });
+    now_or_thawed([this] { feed(launcher::agent::Tick{}); });
   });
 }
 
-void Agent::feed(const launcher::AgentEvent& event) {
+void Agent::feed(const launcher::agent::AgentEvent& event) {
   if (!alive_) return;
   for (const auto& action : core_.step(event, stage_.queue.now())) act(action);
   if (alive_) arm();
@@ -101,17 +101,17 @@ void Agent::take(const wire::Beat& beat) {
   for (const auto& [id, worker] : workers_) worker->receive(lease);
 }
 
-void Agent::act(const launcher::AgentAction& action) {
-  if (const auto* spawning = std::get_if<launcher::Spawn>(&action)) {
+void Agent::act(const launcher::agent::AgentAction& action) {
+  if (const auto* spawning = std::get_if<launcher::agent::Spawn>(&action)) {
     spawn(spawning->order);
-  } else if (const auto* signal = std::get_if<launcher::Signal>(&action)) {
+  } else if (const auto* signal = std::get_if<launcher::agent::Signal>(&action)) {
     const auto worker = workers_.find(signal->worker);
     if (worker != workers_.end()) worker->second->signal(signal->signal);
-  } else if (const auto* kill = std::get_if<launcher::KillTree>(&action)) {
+  } else if (const auto* kill = std::get_if<launcher::agent::KillTree>(&action)) {
     kill_worker(kill->worker);
-  } else if (const auto* report = std::get_if<launcher::Report>(&action)) {
+  } else if (const auto* report = std::get_if<launcher::agent::Report>(&action)) {
     up([this, message = report->message] { handlers_.report(message); });
-  } else if (const auto* end = std::get_if<launcher::EndAgent>(&action)) {
+  } else if (const auto* end = std::get_if<launcher::agent::EndAgent>(&action)) {
     ended(end->reason);
   }
 }
@@ -121,24 +121,26 @@ void Agent::spawn(const wire::StartWorker& order) {
   stage_.queue.after(stage_.between_us(200, 3000), [this, self = shared_from_this(), id] {
     now_or_thawed([this, id] {
       if (stage_.rng.chance(0.005))
-        return feed(launcher::ProcessFailed{id, 121, "fork: no memory"});
+        return feed(launcher::agent::ProcessFailed{id, 121, "fork: no memory"});
       auto& process = workers_[id];
       process = std::make_shared<Process>(
           stage_, id,
-          Process::Handlers{
-              [this, id](wire::FromWorker letter) {
-                now_or_thawed([this, id, letter = std::move(letter)] {
-                  up([this, id, letter] { handlers_.letter(id, letter); });
-                });
-              },
-              [this, id](int code, int signal) {
-                stage_.queue.after(
-                    stage_.between_us(10, 3000), [=, this, self = shared_from_this()] {
-                      now_or_thawed([=, this] { feed(launcher::ProcessExited{id, code, signal}); });
-                    });
-              }});
+          Process::Handlers{[this, id](wire::FromWorker letter) {
+                              now_or_thawed([this, id, letter = std::move(letter)] {
+                                up([this, id, letter] { handlers_.letter(id, letter); });
+                              });
+                            },
+                            [this, id](int code, int signal) {
+                              stage_.queue.after(
+                                  stage_.between_us(10, 3000),
+                                  [=, this, self = shared_from_this()] {
+                                    now_or_thawed([=, this] {
+                                      feed(launcher::agent::ProcessExited{id, code, signal});
+                                    });
+                                  });
+                            }});
       process->begin();
-      feed(launcher::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
+      feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
     });
   });
 }
@@ -177,7 +179,7 @@ void Agent::reset(Duration time) {
   up_.cut();
   down_.cut();
   handlers_.away();
-  now_or_thawed([this] { feed(launcher::ConnectionLost{}); });
+  now_or_thawed([this] { feed(launcher::agent::ConnectionLost{}); });
   stage_.queue.after(time, [self = shared_from_this()] { self->dial(); });
 }
 
@@ -190,7 +192,7 @@ void Agent::dial() {
   away_ = false;
   handlers_.back();
   heal();
-  feed(launcher::Reconnected{});
+  feed(launcher::agent::Reconnected{});
 }
 
 void Agent::freeze(bool workers, Duration time) {

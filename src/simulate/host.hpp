@@ -51,7 +51,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void order(wire::ToAgent order);
   void deliver(WorkerId worker, wire::ToWorker letter);
   // It hears no more of this agent: it has given the host up, or is gone itself.
-  void close(launcher::AgentEvent why);
+  void close(launcher::agent::AgentEvent why);
   void kill();  // the executor's kill, where it can be reached
   // ---- what happens to it
   void cut();
@@ -75,8 +75,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void take(const wire::Beat& beat);
   void take(const auto& order) { feed(order); }
   void dial();
-  void feed(const launcher::AgentEvent& event);
-  void act(const launcher::AgentAction& action);
+  void feed(const launcher::agent::AgentEvent& event);
+  void act(const launcher::agent::AgentAction& action);
   void spawn(const wire::StartWorker& order);
   void kill_worker(WorkerId worker);
   void arm();
@@ -86,11 +86,12 @@ class Agent : public std::enable_shared_from_this<Agent> {
 
   Stage& stage_;
   Handlers handlers_;
-  launcher::AgentCore core_;
+  launcher::agent::AgentCore core_;
   Link up_, down_;
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
   bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
-  std::optional<launcher::AgentEvent> closed_;  // why, when the controller hears no more of it
+  std::optional<launcher::agent::AgentEvent>
+      closed_;  // why, when the controller hears no more of it
   Time armed_ = never;
   std::vector<std::function<void()>> deferred_;
 };

@@ -10,7 +10,8 @@
 
 namespace elasticrun::simulate {
 
-std::uint64_t updated(std::uint64_t digest, const worker::Progress& before, worker::Range range) {
+std::uint64_t updated(std::uint64_t digest, const worker::core::Progress& before,
+                      worker::core::Range range) {
   for (const std::int64_t part : {before.train_call, before.epoch, range.first, range.last})
     digest = mix(digest ^ (static_cast<std::uint64_t>(part) + 0x9e3779b97f4a7c15ULL));
   return digest;
@@ -62,8 +63,9 @@ void Invariants::applies(Generation generation) {
                                 generation.value, newest_reduced_.value));
 }
 
-void Invariants::committed(WorkerId worker, Generation generation, const worker::Progress& before,
-                           worker::Range range, std::uint64_t digest) {
+void Invariants::committed(WorkerId worker, Generation generation,
+                           const worker::core::Progress& before, worker::core::Range range,
+                           std::uint64_t digest) {
   const auto answered = answered_.find(worker);
   if (answered != answered_.end() && generation <= answered->second)
     throw Violation("nothing commits after the answer",
@@ -167,7 +169,7 @@ void Invariants::state_lost(std::optional<WorkerId> holder) {
 
 void Invariants::check_lineage(const Model& final) const {
   std::uint64_t digest = 1;
-  worker::Progress at;
+  worker::core::Progress at;
   for (std::int64_t step = 1; step <= final.progress.step; ++step) {
     const auto found = lineage_.find(step);
     if (found == lineage_.end())

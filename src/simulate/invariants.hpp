@@ -13,9 +13,9 @@
 
 #include "base/ids.hpp"
 #include "job/core/events.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/hosts/plan.hpp"
 #include "wire/messages.hpp"
-#include "worker/progress.hpp"
+#include "worker/core/progress.hpp"
 
 namespace elasticrun::simulate {
 
@@ -27,15 +27,16 @@ struct Violation : std::runtime_error {
 
 // The model of a simulated program: where training stands, and a digest of every update made.
 struct Model {
-  worker::Progress progress;
+  worker::core::Progress progress;
   std::uint64_t digest = 1;
 };
-std::uint64_t updated(std::uint64_t digest, const worker::Progress& before, worker::Range range);
+std::uint64_t updated(std::uint64_t digest, const worker::core::Progress& before,
+                      worker::core::Range range);
 
 class Invariants {
  public:
   Invariants(std::int64_t samples, std::int64_t epochs, int train_calls,
-             const launcher::Limits& limits)
+             const launcher::hosts::Limits& limits)
       : samples_(samples), epochs_(epochs), train_calls_(train_calls), limits_(limits) {}
 
   // ---- what happens
@@ -43,8 +44,8 @@ class Invariants {
   void reduction_complete(Generation generation);
   // Somebody does: one that was frozen may complete it after its lease, and must not apply it.
   void applies(Generation generation);
-  void committed(WorkerId worker, Generation generation, const worker::Progress& before,
-                 worker::Range range, std::uint64_t digest);
+  void committed(WorkerId worker, Generation generation, const worker::core::Progress& before,
+                 worker::core::Range range, std::uint64_t digest);
   // on_epoch is over on rank 0 of that world, after that step.
   void epoch_ended(Generation generation, std::int64_t step);
   void answered(WorkerId worker, Generation up_to, Step committed);
@@ -73,15 +74,15 @@ class Invariants {
  private:
   struct Committed {
     Generation generation;
-    worker::Progress before;
-    worker::Range range;
+    worker::core::Progress before;
+    worker::core::Range range;
     std::uint64_t digest = 0;
   };
   void check_lineage(const Model& final) const;
 
   std::int64_t samples_, epochs_;
   int train_calls_;
-  launcher::Limits limits_;
+  launcher::hosts::Limits limits_;
   Generation newest_prepared_;
   Generation newest_reduced_;
   std::set<Generation> late_;                  // completed a reduction after a newer world had

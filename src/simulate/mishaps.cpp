@@ -78,7 +78,7 @@ std::vector<autoscaler::Member> Course::typed_members() const {
   std::vector<autoscaler::Member> typed;
   for (const WorkerId member : site_.members()) {
     const auto host = static_cast<std::size_t>(site_.slot(member).host.value);
-    const launcher::Host& described = curve_.hosts()[host];
+    const launcher::hosts::Host& described = curve_.hosts()[host];
     typed.push_back({member, described.type.empty() ? described.name : described.type});
   }
   return typed;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "worker/transfer_plan.hpp"
+#include "worker/core/transfer_plan.hpp"
 
 namespace elasticrun::simulate {
 namespace {
@@ -123,7 +123,7 @@ void Plane::deliver(Generation generation, WorkerId worker, int index) {
 }
 
 void Plane::fail(Generation generation, WorkerId worker, int index,
-                 std::vector<worker::PeerTrouble> why) {
+                 std::vector<worker::collective::PeerTrouble> why) {
   End& end = groups_[generation].ends[worker];
   if (end.index != index || !end.pending) return;
   // What was lost is known better than who has hung up because of it.
@@ -138,7 +138,7 @@ void Plane::out_of_time(Generation generation, WorkerId worker) {
   const Group& group = groups_[generation];
   const End& end = group.ends.at(worker);
   if (end.index != connecting || !end.pending) return;
-  std::vector<worker::PeerTrouble> troubles;
+  std::vector<worker::collective::PeerTrouble> troubles;
   for (const int peer :
        unconnected(group, group.calls.at(connecting), rank_of(group.world, worker)).waits_for)
     troubles.push_back({peer, false, "did not answer or dial"});
@@ -147,8 +147,8 @@ void Plane::out_of_time(Generation generation, WorkerId worker) {
 
 // ---------------------------------------------------------------- those who go
 
-std::vector<worker::PeerTrouble> Plane::hung_up(const Group& group) const {
-  std::vector<worker::PeerTrouble> troubles;
+std::vector<worker::collective::PeerTrouble> Plane::hung_up(const Group& group) const {
+  std::vector<worker::collective::PeerTrouble> troubles;
   for (const auto& [worker, end] : group.ends)
     if (end.gone) troubles.push_back({rank_of(group.world, worker), true, "closed by peer"});
   return troubles;
@@ -169,7 +169,7 @@ void Plane::leave(Generation generation, Group& group, WorkerId worker, bool ali
       continue;
     const bool dials = other.index != connecting || rank_of(group.world, peer) > rank;
     if (!dials || !rng_.chance(0.5)) continue;
-    std::vector<worker::PeerTrouble> why{{rank, true, "closed by peer"}};
+    std::vector<worker::collective::PeerTrouble> why{{rank, true, "closed by peer"}};
     queue_.after(soon(5000),
                  [=, this, index = other.index] { fail(generation, peer, index, why); });
   }
@@ -231,7 +231,7 @@ Plane::Obstacle Plane::in_transfer(const Group& group, int rank) const {
   if (found.blocked) return found;
   std::vector<bool> holds;
   for (const auto& member : world.members) holds.push_back(member.holds_state);
-  for (const auto& part : worker::plan_transfer(holds, state_bytes)) {
+  for (const auto& part : worker::core::plan_transfer(holds, state_bytes)) {
     const auto& route = part.route;
     const auto place = std::ranges::find(route, rank) - route.begin();
     const auto passes = [&](std::ptrdiff_t hop) {
@@ -267,15 +267,15 @@ Plane::Obstacle Plane::in_ring(const Group& group, int rank) const {
   return found;
 }
 
-std::vector<worker::HeldUp> Plane::held_up(WorkerId worker) const {
-  std::vector<worker::HeldUp> all;
+std::vector<worker::collective::HeldUp> Plane::held_up(WorkerId worker) const {
+  std::vector<worker::collective::HeldUp> all;
   for (const auto& [generation, group] : groups_) {
     const auto end = group.ends.find(worker);
     if (end == group.ends.end() || end->second.gone || !end->second.pending) continue;
     const Call& call = group.calls.at(end->second.index);
     if (call.served.contains(worker)) continue;
     const Obstacle found = obstacle(group, call, rank_of(group.world, worker), end->second.index);
-    worker::HeldUp one{generation, found.waits_for, {}};
+    worker::collective::HeldUp one{generation, found.waits_for, {}};
     const bool known = queue_.now() - end->second.since >= loss_found_after;
     if (known && end->second.index != connecting)
       for (const int peer : found.lost) one.lost_links.push_back({peer, false, lost_words});

@@ -14,7 +14,7 @@
 #include "simulate/links.hpp"
 #include "simulate/queue.hpp"
 #include "wire/messages.hpp"
-#include "worker/group.hpp"
+#include "worker/collective/group.hpp"
 
 namespace elasticrun::simulate {
 
@@ -23,7 +23,7 @@ class Plane {
   // A call ends with the sum of what all put in, or broken: no sum, and whom it is put down to.
   struct Ended {
     std::optional<double> sum;
-    std::vector<worker::PeerTrouble> troubles;
+    std::vector<worker::collective::PeerTrouble> troubles;
   };
   using Done = std::function<void(const Ended&)>;
   // Runs at the moment at which the last member has arrived and nothing holds the call up.
@@ -45,7 +45,7 @@ class Plane {
   void died(WorkerId worker);
 
   // What the groups of this worker are held up by at present.
-  std::vector<worker::HeldUp> held_up(WorkerId worker) const;
+  std::vector<worker::collective::HeldUp> held_up(WorkerId worker) const;
   bool has_lost_link(WorkerId worker) const;
 
   const Links& links() const { return links_; }
@@ -87,13 +87,13 @@ class Plane {
   void serve(Generation generation, Call& call, WorkerId worker, int index);
   void deliver(Generation generation, WorkerId worker, int index);
   void fail(Generation generation, WorkerId worker, int index,
-            std::vector<worker::PeerTrouble> why);
+            std::vector<worker::collective::PeerTrouble> why);
   void out_of_time(Generation generation, WorkerId worker);
   Obstacle obstacle(const Group& group, const Call& call, int rank, int index) const;
   Obstacle unconnected(const Group& group, const Call& call, int rank) const;
   Obstacle in_transfer(const Group& group, int rank) const;
   Obstacle in_ring(const Group& group, int rank) const;
-  std::vector<worker::PeerTrouble> hung_up(const Group& group) const;
+  std::vector<worker::collective::PeerTrouble> hung_up(const Group& group) const;
   bool somebody_gone(const Group& group) const;
   Duration soon(int most_us);
 

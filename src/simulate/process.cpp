@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "worker/shares.hpp"
+#include "worker/core/shares.hpp"
 
 namespace elasticrun::simulate {
 
@@ -74,23 +74,23 @@ void Process::receive(const wire::ToWorker& letter) {
 
 void Process::do_outbox() {
   for (auto& action : member_.take_outbox()) {
-    if (auto* send = std::get_if<worker::Send>(&action)) {
+    if (auto* send = std::get_if<worker::core::Send>(&action)) {
       if (const auto* answer = std::get_if<wire::Answer>(&send->letter))
         stage_.invariants.answered(id_, answer->generation, answer->committed);
       handlers_.send(std::move(send->letter));
-    } else if (const auto* form = std::get_if<worker::FormGroup>(&action)) {
+    } else if (const auto* form = std::get_if<worker::core::FormGroup>(&action)) {
       this->form(form->spec);
-    } else if (const auto* connect = std::get_if<worker::ConnectGroup>(&action)) {
+    } else if (const auto* connect = std::get_if<worker::core::ConnectGroup>(&action)) {
       this->connect(connect->generation);
-    } else if (const auto* abort = std::get_if<worker::AbortGroups>(&action)) {
+    } else if (const auto* abort = std::get_if<worker::core::AbortGroups>(&action)) {
       stage_.plane.abort(id_, abort->up_to);
-    } else if (const auto* drop = std::get_if<worker::DropGroup>(&action)) {
+    } else if (const auto* drop = std::get_if<worker::core::DropGroup>(&action)) {
       stage_.plane.drop(id_, drop->generation);
     }
   }
 }
 
-void Process::form(const worker::GroupSpec& spec) {
+void Process::form(const worker::collective::GroupSpec& spec) {
   const Generation g = spec.generation;
   stage_.plane.create(worlds_.at(g), id_, spec.size);
   connect_limits_[g] = spec.connect_limit;
@@ -108,7 +108,7 @@ void Process::connect(Generation g) {
       if (ended.sum)
         member_.formed(g, "simulated");
       else
-        member_.form_failed(g, worker::GroupBroken("a peer went away", ended.troubles));
+        member_.form_failed(g, worker::collective::GroupBroken("a peer went away", ended.troubles));
       do_outbox();
     });
   };
@@ -165,16 +165,16 @@ void Process::train() {
 void Process::pump() {
   if (!alive_ || busy_ || !in_train_) return;
   switch (member_.task()) {
-    case worker::Task::wait:
+    case worker::core::Task::wait:
       return phase("idle");
-    case worker::Task::evicted:
+    case worker::core::Task::evicted:
       in_train_ = false;
       return later(stage_.between_us(10, 20'000), [this] { die(0, 0); });
-    case worker::Task::released:
+    case worker::core::Task::released:
       return end_call();
-    case worker::Task::enter:
+    case worker::core::Task::enter:
       return enter();
-    case worker::Task::step:
+    case worker::core::Task::step:
       return step();
   }
 }
@@ -220,10 +220,11 @@ void Process::discard() {
   pump();
 }
 
-void Process::broken(const char* what, const std::vector<worker::PeerTrouble>& troubles) {
+void Process::broken(const char* what,
+                     const std::vector<worker::collective::PeerTrouble>& troubles) {
   busy_ = false;
   phase("idle");
-  member_.broken(worker::GroupBroken(what, troubles));
+  member_.broken(worker::collective::GroupBroken(what, troubles));
   do_outbox();
   pump();
 }
@@ -248,8 +249,8 @@ bool Process::transfer_fails() {
   const auto source = std::ranges::find(members, true, &wire::Member::holds_state);
   const auto peer = victim->worker == id_ ? source : victim;
   const bool messenger = !member_.holds_state() && victim->worker != id_;
-  const worker::PeerTrouble trouble{static_cast<int>(peer - members.begin()), messenger,
-                                    messenger ? "closed by peer" : "timed out"};
+  const worker::collective::PeerTrouble trouble{static_cast<int>(peer - members.begin()), messenger,
+                                                messenger ? "closed by peer" : "timed out"};
   later(stage_.between_us(10, 100'000),
         [this, trouble] { broken("the transfer broke", {trouble}); });
   return true;
@@ -260,7 +261,7 @@ void Process::entered(const Model& received) {
     busy_ = false;
     phase("idle");
     // At the end of an epoch a world is formed by force, and nobody knows how far rank 0 had come.
-    const worker::Progress& at = model_.progress;
+    const worker::core::Progress& at = model_.progress;
     if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
     report.step = Step(model_.progress.step);
@@ -283,7 +284,7 @@ void Process::entered(const Model& received) {
 }
 
 void Process::step() {
-  worker::Progress& progress = model_.progress;
+  worker::core::Progress& progress = model_.progress;
   if (progress.train_call > call_)
     return end_call();  // a newcomer: the world has finished this call
   if (progress.train_call < call_) {
@@ -303,9 +304,10 @@ void Process::step() {
   if (caught(Point::compute)) return;
   const Generation g = member_.world().generation;
   const wire::World& world = member_.world();
-  const auto range = worker::step_range(progress, world.plan.global_batch, stage_.scene.samples);
-  const auto shares =
-      worker::split(range.count(), static_cast<int>(world.members.size()), world.plan.weights);
+  const auto range =
+      worker::core::step_range(progress, world.plan.global_batch, stage_.scene.samples);
+  const auto shares = worker::core::split(range.count(), static_cast<int>(world.members.size()),
+                                          world.plan.weights);
   share_ = shares[static_cast<std::size_t>(member_.rank().value)];
   // The scene's time is that of an equal share, or of one sample where not everybody has one.
   const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
@@ -316,7 +318,7 @@ void Process::step() {
 
 bool Process::ends_epoch() const {
   const auto& batch = member_.world().plan.global_batch;
-  return worker::step_range(model_.progress, batch, stage_.scene.samples).last ==
+  return worker::core::step_range(model_.progress, batch, stage_.scene.samples).last ==
          stage_.scene.samples;
 }
 
@@ -365,9 +367,9 @@ void Process::reduced(Generation generation, const Plane::Ended& ended) {
 }
 
 void Process::applied(Generation generation) {
-  const worker::Progress before = model_.progress;
+  const worker::core::Progress before = model_.progress;
   const auto range =
-      worker::step_range(before, member_.world().plan.global_batch, stage_.scene.samples);
+      worker::core::step_range(before, member_.world().plan.global_batch, stage_.scene.samples);
   model_.digest = updated(model_.digest, before, range);
   model_.progress = before.next(range.count(), stage_.scene.samples);
   stage_.invariants.committed(id_, generation, before, range, model_.digest);

@@ -14,7 +14,7 @@
 #include "simulate/queue.hpp"
 #include "simulate/scene.hpp"
 #include "simulate/stepping.hpp"
-#include "worker/member.hpp"
+#include "worker/core/member.hpp"
 
 namespace elasticrun::simulate {
 
@@ -66,7 +66,7 @@ class Process : public std::enable_shared_from_this<Process> {
   bool in_train() const { return in_train_; }
   bool finished() const { return finished_; }
   WorkerId id() const { return id_; }
-  const worker::Member& member() const { return member_; }
+  const worker::core::Member& member() const { return member_; }
   const Model& model() const { return model_; }
 
  private:
@@ -78,7 +78,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void enter();
   void entered(const Model& received);
   void discard();
-  void broken(const char* what, const std::vector<worker::PeerTrouble>& troubles);
+  void broken(const char* what, const std::vector<worker::collective::PeerTrouble>& troubles);
   bool transfer_fails();
   void step();
   bool ends_epoch() const;
@@ -91,13 +91,13 @@ class Process : public std::enable_shared_from_this<Process> {
   void phase(const char* name);
   // True: it is struck there, and the caller does nothing more.
   bool caught(Point in);
-  void form(const worker::GroupSpec& spec);
+  void form(const worker::collective::GroupSpec& spec);
   void connect(Generation generation);
 
   Stage& stage_;
   WorkerId id_;
   Handlers handlers_;
-  worker::Member member_;
+  worker::core::Member member_;
   Model model_;
   struct Strike {
     Point in;

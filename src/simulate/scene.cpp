@@ -8,7 +8,7 @@ job::JobSpec plain_spec() {
   job::JobSpec spec;
   spec.argv = {"train"};
   spec.hosts_file = "hosts.txt";  // which a person edits
-  spec.unit = launcher::Unit::slot;
+  spec.unit = launcher::hosts::Unit::slot;
   job::Deadlines& d = spec.deadlines;
   d.beat = milliseconds(20);
   d.agent_timeout = milliseconds(120);

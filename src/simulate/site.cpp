@@ -8,8 +8,8 @@
 
 namespace elasticrun::simulate {
 
-Site::Site(const std::vector<launcher::Host>& hosts, double price) : price_(price) {
-  for (const launcher::Host& host : hosts) {
+Site::Site(const std::vector<launcher::hosts::Host>& hosts, double price) : price_(price) {
+  for (const launcher::hosts::Host& host : hosts) {
     const int slots = std::max(host.slots, 1);
     hosts_.push_back({.slots = slots, .price = host.price > 0 ? host.price / slots : price});
   }

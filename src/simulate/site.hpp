@@ -13,7 +13,7 @@
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/core/staffing.hpp"
-#include "launcher/hosts.hpp"
+#include "launcher/hosts/hosts.hpp"
 
 namespace elasticrun::simulate {
 
@@ -26,7 +26,7 @@ struct Payroll {
 class Site {
  public:
   // `price` is of a worker and hour, where a host does not say its own.
-  Site(const std::vector<launcher::Host>& hosts, double price);
+  Site(const std::vector<launcher::hosts::Host>& hosts, double price);
 
   // What these sizes cost and how many hosts they take: always the first slots, as all are there.
   std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes) const;

@@ -23,7 +23,7 @@ namespace elasticrun::wire {
 
 // ---------------------------------------------------------------- what several messages carry
 
-// How a world splits its global batch. Shares follow by arithmetic (worker/shares.hpp).
+// How a world splits its global batch. Shares follow by arithmetic (worker/core/shares.hpp).
 struct BatchPlan {
   std::int64_t global_batch = 0;  // samples per step over all workers; 0: the program decides
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
@@ -165,7 +165,7 @@ struct Broken {
   std::string reason;
   std::vector<Complaint> complaints = {};
 };
-// How noisy the gradients are (worker/noise_scale.hpp).
+// How noisy the gradients are (worker/core/noise_scale.hpp).
 struct Noise {
   double square = 0;       // |G|^2
   double variance = 0;     // of the gradient of one sample

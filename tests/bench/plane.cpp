@@ -9,11 +9,14 @@
 #include <chrono>
 #include <cstring>
 
-#include "tests/unit/plane/ranks.hpp"
-#include "worker/reduction.hpp"
-#include "worker/state_transfer.hpp"
+#include "tests/unit/worker/ranks.hpp"
+#include "worker/state/state_transfer.hpp"
+#include "worker/training/gradient_reduction.hpp"
 
-using namespace elasticrun::worker;
+using namespace elasticrun::worker::core;
+using namespace elasticrun::worker::collective;
+using namespace elasticrun::worker::state;
+using namespace elasticrun::worker::training;
 using namespace elasticrun::worker::testing;
 using Clock = std::chrono::steady_clock;
 

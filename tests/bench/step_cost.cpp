@@ -11,11 +11,15 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/unit/plane/ranks.hpp"
-#include "worker/trainer.hpp"
+#include "tests/unit/worker/ranks.hpp"
+#include "worker/training/train_loop.hpp"
 
+using namespace elasticrun::worker::state;
+using namespace elasticrun::worker::control;
 using namespace elasticrun;
-using namespace elasticrun::worker;
+using namespace elasticrun::worker::core;
+using namespace elasticrun::worker::collective;
+using namespace elasticrun::worker::training;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -178,6 +182,6 @@ int main(int count, char** arguments) {
                    Case{4, 1 << 20, 256, 200}})
       for (const bool noise : {false, true}) {
         c.steps = std::min(c.steps, most);
-        testing::run_ranks(size, [&](Group& group) { run(group, c, noise); });
+        worker::testing::run_ranks(size, [&](Group& group) { run(group, c, noise); });
       }
 }

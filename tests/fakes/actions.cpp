@@ -78,21 +78,21 @@ struct MembershipWriter {
 };
 
 struct MemberWriter {
-  std::string operator()(const worker::Send& a) const { return "send " + to_text(a.letter); }
-  std::string operator()(const worker::FormGroup& a) const {
+  std::string operator()(const worker::core::Send& a) const { return "send " + to_text(a.letter); }
+  std::string operator()(const worker::core::FormGroup& a) const {
     return fmt::format("form g{} rank {} of {}", a.spec.generation.value, a.spec.rank, a.spec.size);
   }
-  std::string operator()(const worker::ConnectGroup& a) const {
+  std::string operator()(const worker::core::ConnectGroup& a) const {
     return fmt::format("connect g{} {}", a.generation.value, fmt::join(a.addresses, " "));
   }
-  std::string operator()(const worker::AbortGroups& a) const {
+  std::string operator()(const worker::core::AbortGroups& a) const {
     if (a.up_to == Generation(~0ULL)) return "abort all groups";
     return fmt::format("abort groups to g{}", a.up_to.value);
   }
-  std::string operator()(const worker::DropGroup& a) const {
+  std::string operator()(const worker::core::DropGroup& a) const {
     return fmt::format("drop g{}", a.generation.value);
   }
-  std::string operator()(const worker::CloseGroups& a) const {
+  std::string operator()(const worker::core::CloseGroups& a) const {
     return fmt::format("close groups below g{}", a.below.value);
   }
 };
@@ -141,7 +141,7 @@ struct JobWriter {
 Lines to_lines(const rendezvous::Action& action) {
   return std::visit([](const auto& a) { return lines_of(MembershipWriter{}(a)); }, action);
 }
-std::string to_text(const worker::MemberAction& action) {
+std::string to_text(const worker::core::MemberAction& action) {
   return std::visit(MemberWriter{}, action);
 }
 Lines to_lines(const job::JobAction& action) {

@@ -1,5 +1,5 @@
 // The driver's modules and launches: a kernel is a function of ours that has the name of the real
-// one (worker/gpu_kernels.cu) and does the same. See fake_gpu.hpp.
+// one (worker/gpu/gpu_kernels.cu) and does the same. See fake_gpu.hpp.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

@@ -12,14 +12,14 @@
 #include "rendezvous/membership.hpp"
 #include "tests/fakes/words.hpp"
 #include "wire/messages.hpp"
-#include "worker/member.hpp"
+#include "worker/core/member.hpp"
 
 namespace elasticrun::fakes {
 
 std::string to_text(const wire::ToWorker& letter);
 std::string to_text(const wire::FromWorker& letter);
 std::string to_text(const wire::ToAgent& order);
-std::string to_text(const worker::MemberAction& action);
+std::string to_text(const worker::core::MemberAction& action);
 // A letter for several has a line for each, all else has one.
 std::vector<std::string> to_lines(const rendezvous::Action& action);
 std::vector<std::string> to_lines(const job::JobAction& action);

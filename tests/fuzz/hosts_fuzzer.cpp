@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "base/check.hpp"
-#include "launcher/host_filter.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/hosts/host_filter.hpp"
+#include "launcher/hosts/hosts.hpp"
+#include "launcher/hosts/plan.hpp"
 
 namespace {
 
-using namespace elasticrun::launcher;
+using namespace elasticrun::launcher::hosts;
 
 void promises(const elasticrun::Result<std::vector<Host>>& hosts) {
   if (!hosts) {

@@ -15,14 +15,16 @@
 #include <thread>
 
 #include "tests/gpu/rank_processes.hpp"
-#include "worker/nccl_group.hpp"
-#include "worker/nccl_shelf.hpp"
-#include "worker/state_transfer.hpp"
+#include "worker/gpu/communicator_cache.hpp"
+#include "worker/gpu/nccl_group.hpp"
+#include "worker/state/state_transfer.hpp"
 
 namespace {
 
+using namespace elasticrun::worker::collective;
 using namespace elasticrun;
-using namespace elasticrun::worker;
+using namespace elasticrun::worker::gpu;
+using namespace elasticrun::worker::state;
 using namespace elasticrun::worker::testing;
 using Clock = std::chrono::steady_clock;
 

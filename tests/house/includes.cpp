@@ -11,31 +11,44 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// A folder may include itself and what stands here. launcher, rendezvous, autoscaler and worker
-// never include each other: each must be testable, and replaceable, without the others.
+// A room is a folder; it may include itself and what stands here: rooms, folders with all rooms in
+// them, or single headers. launcher, rendezvous, autoscaler and worker never include each other:
+// each must be testable, and replaceable, without the others.
 const std::map<std::string_view, Names>& folders() {
   static const std::map<std::string_view, Names> table = {
       {"base", {}},
       {"wire", {"base"}},
       {"net", {"base", "wire"}},
       {"autoscaler", {"base"}},
-      {"launcher", {"base", "wire", "net"}},
+      {"launcher/hosts", {"base"}},
+      {"launcher/machine", {"base", "launcher/hosts"}},
+      {"launcher/executors", {"base", "wire", "net", "launcher/hosts"}},
+      {"launcher/bundle", {"base", "wire", "net", "launcher/hosts", "launcher/machine"}},
+      {"launcher/ssh",
+       {"base", "wire", "net", "launcher/hosts", "launcher/executors", "launcher/bundle"}},
+      {"launcher/agent/link", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
+      {"launcher/agent/workers", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
+      {"launcher/agent", {"base", "wire", "net", "launcher"}},
       {"rendezvous", {"base", "wire", "net"}},
-      {"worker", {"base", "wire", "net"}},
+      {"worker/core", {"base", "wire", "worker/collective"}},
+      {"worker/collective", {"base", "net"}},
+      {"worker/gpu", {"base", "worker/collective"}},
+      {"worker/state", {"base", "wire", "worker/core", "worker/gpu", "worker/collective"}},
+      {"worker/control",
+       {"base", "wire", "net", "worker/core", "worker/state", "worker/gpu", "worker/collective"}},
+      {"worker/training",
+       {"base", "wire", "net", "worker/control", "worker/core", "worker/state", "worker/gpu",
+        "worker/collective"}},
+      {"worker/api", {"base", "wire", "net", "worker"}},
       {"job", {"base", "wire", "launcher", "rendezvous", "autoscaler"}},
-      {"simulate", {"base", "wire", "net", "launcher", "rendezvous", "autoscaler", "job"}},
+      // The simulator runs the worker's decisions, and those only.
+      {"simulate",
+       {"base", "wire", "net", "launcher", "rendezvous", "autoscaler", "job", "worker/core",
+        "worker/collective/group.hpp"}},
       {"cli", {"base", "wire", "net", "launcher", "rendezvous", "autoscaler", "job", "simulate"}},
       {"main", {"cli"}},
   };
   return table;
-}
-
-// The simulator runs the worker's decisions too, and those only.
-const Names& pure_worker_headers() {
-  static const Names names = {"worker/member.hpp",   "worker/group.hpp",
-                              "worker/shares.hpp",   "worker/sampler.hpp",
-                              "worker/progress.hpp", "worker/transfer_plan.hpp"};
-  return names;
 }
 
 struct ThirdParty {
@@ -48,11 +61,11 @@ const std::vector<ThirdParty>& third_party() {
   static const std::vector<ThirdParty> table = {
       {"boost/asio", drivers(), "Asio stays in drivers: decisions must run without a network"},
       {"boost/process",
-       {"launcher/*executor.cpp", "launcher/start_process.hpp", "launcher/leashed_program.cpp",
-        "launcher/ssh/child_process.cpp", "launcher/agent/"},
-       "processes are started by executors, leashed programs and the agent only"},
+       {"launcher/executors/", "launcher/ssh/child_process.cpp", "launcher/agent/",
+        "src/job/driver/hook_process.cpp"},
+       "processes are started by executors and the agent, and for hooks"},
       {"boost/json",
-       {"src/wire/*.cpp", "launcher/agent_start.cpp", "src/job/report/advice.cpp",
+       {"src/wire/*.cpp", "launcher/executors/agent_start.cpp", "src/job/report/advice.cpp",
         "src/job/report/event_log.cpp"},
        "messages go through the codec; only what precedes it, or comes from others, has its own"},
       {"boost/system/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
@@ -64,13 +77,13 @@ const std::vector<ThirdParty>& third_party() {
       {"CLI/",
        {"src/cli/options.cpp", "src/cli/ctl_options.cpp", "worker/examples/"},
        "flags are declared in one place for each program"},
-      {"gloo/", {"worker/gloo_*"}, "each data plane lives in its own file"},
-      {"nccl", {"worker/nccl_*"}, "each data plane lives in its own file"},
-      {"cuda", {"worker/nccl_*"}, "each data plane lives in its own file"},
-      {"libssh", {"launcher/ssh/ssh_session_state.hpp"}, "ssh is one executor among others"},
-      {"sodium", {"worker/peer_greeting.cpp"}, "what proves a peer stands in one file"},
+      {"gloo/", {"worker/collective/gloo_*"}, "each data plane lives in its own file"},
+      {"nccl", {"worker/gpu/"}, "each data plane lives in its own file"},
+      {"cuda", {"worker/gpu/"}, "each data plane lives in its own file"},
+      {"libssh", {"launcher/ssh/session_state.hpp"}, "ssh is one executor among others"},
+      {"sodium", {"worker/collective/peer_greeting.cpp"}, "what proves a peer stands in one file"},
       {"xxhash",
-       {"worker/", "launcher/content_hash.cpp"},
+       {"worker/state/", "worker/gpu/", "launcher/bundle/content_hash.cpp"},
        "hashes of state, and of what is copied to hosts"},
       {"zlib", {"worker/examples/"}, "only examples read compressed data"},
       {"cblas", {"worker/examples/"}, "we write no arithmetic but in examples"},
@@ -97,12 +110,24 @@ const std::set<std::string_view>& impure_headers() {
   return names;
 }
 
-// The row of the table a file belongs to; none: outside of it (tests, examples, public headers).
-std::optional<std::string> folder_of(std::string_view path) {
-  if (is_test(path) || is_example(path) || is_public_header(path)) return std::nullopt;
-  if (path == "src/main.cpp" || path == "src/ctl.cpp") return "main";
-  if (path.starts_with("src/")) path.remove_prefix(4);
-  return std::string(path.substr(0, path.find('/')));
+bool is_in(std::string_view room, std::string_view folder) {
+  return room == folder || (room.starts_with(folder) && room[folder.size()] == '/');
+}
+
+// The innermost room of the table that holds this file; none: no room does.
+std::optional<std::string> room_of(const std::string& path) {
+  std::string folder = path;
+  while (folder.find('/') != folder.npos) {
+    folder.resize(folder.rfind('/'));
+    if (folders().contains(folder)) return folder;
+  }
+  return std::nullopt;
+}
+
+// As headers are named: without src/.
+std::string as_included(const std::string& path) {
+  if (path == "src/main.cpp" || path == "src/ctl.cpp") return "main/" + path.substr(4);
+  return path.starts_with("src/") ? path.substr(4) : path;
 }
 
 std::optional<std::string> check_ours(const Source& source, const std::string& header) {
@@ -116,19 +141,19 @@ std::optional<std::string> check_ours(const Source& source, const std::string& h
     if (is_public) return std::nullopt;
     return "a public header includes only public ones: users do not have the others";
   }
-  const std::string from = *folder_of(source.path);
+  const auto here = room_of(as_included(source.path));
+  if (!here) return "its folder is not in the table of rooms";
+  const std::string& from = *here;
   if (is_public) {
-    if (from == "worker") return std::nullopt;
+    if (is_in(from, "worker")) return std::nullopt;
     return "the public headers are for workers; " + from + " talks to them through wire messages";
   }
   if (header.find('/') == std::string::npos) return "name the folder, as in \"base/ids.hpp\"";
-  const std::string to = header.substr(0, header.find('/'));
-  if (!folders().contains(from)) return from + " is not in the table of folders";
-  if (!folders().contains(to)) return to + " is not a folder of ours; other headers go in <>";
+  const auto to = room_of(header);
+  if (!to) return "it is in no room of ours; other headers go in <>";
   const Names& below = folders().at(from);
-  if (to == from || std::count(below.begin(), below.end(), to)) return std::nullopt;
-  const Names& pure = pure_worker_headers();
-  if (from == "simulate" && std::count(pure.begin(), pure.end(), header)) return std::nullopt;
+  if (*to == from || std::ranges::any_of(below, [&](auto name) { return is_in(header, name); }))
+    return std::nullopt;
   std::string allowed;
   for (const std::string_view name : below)
     allowed += (allowed.empty() ? "" : ", ") + std::string(name);
@@ -198,7 +223,7 @@ Violations unused_headers(const std::vector<Source>& tree) {
   for (const Source& source : tree) {
     if (!is_header(source.path) || is_public_header(source.path)) continue;
     // Included by Gloo's own headers.
-    if (source.path.starts_with("worker/gloo_compat/")) continue;
+    if (source.path.starts_with("worker/collective/compat/")) continue;
     const bool in_src = source.path.starts_with("src/");
     if (names.contains(source.path) || (in_src && names.contains(source.path.substr(4)))) continue;
     found.push_back(source.path + ": no file includes this header; use it or remove it");

@@ -15,7 +15,7 @@ bool is_cmake(const std::string& path) {
   return path == "CMakeLists.txt" || path.ends_with("/CMakeLists.txt") || path.ends_with(".cmake");
 }
 
-// As a whole word: naming my_lines.cpp does not name lines.cpp.
+// As a whole word: naming my_lines.cpp does not name line_splitter.cpp.
 bool names(const std::string& text, const std::string& file) {
   for (std::size_t at = text.find(file); at != std::string::npos; at = text.find(file, at + 1)) {
     const auto part = [](char c) {

@@ -15,15 +15,17 @@ TEST_CASE("the layout rules on examples") {
   CHECK(folder_violations({{"src/util/a.cpp", ""}}).size() == 1);
   CHECK(folder_violations({{"src/helper.cpp", ""}}).size() == 1);
 
-  const Source lines{"launcher/lines.cpp", ""};
+  const Source lines{"launcher/line_splitter.cpp", ""};
   CHECK(unbuilt_sources({lines}).size() == 1);
-  CHECK(unbuilt_sources({lines, {"launcher/CMakeLists.txt", "add_library(x lines.cpp)"}}).empty());
-  CHECK(unbuilt_sources({lines, {"launcher/parts.cmake", "add_library(x lines.cpp)"}}).empty());
+  CHECK(unbuilt_sources({lines, {"launcher/CMakeLists.txt", "add_library(x line_splitter.cpp)"}})
+            .empty());
+  CHECK(unbuilt_sources({lines, {"launcher/parts.cmake", "add_library(x line_splitter.cpp)"}})
+            .empty());
   CHECK(
       unbuilt_sources({lines, {"launcher/CMakeLists.txt", "add_library(x my_lines.cpp)"}}).size() ==
       1);
-  CHECK(unbuilt_sources({lines, {"worker/CMakeLists.txt", "add_library(x lines.cpp)"}}).size() ==
-        1);
+  CHECK(unbuilt_sources({lines, {"worker/CMakeLists.txt", "add_library(x line_splitter.cpp)"}})
+            .size() == 1);
   CHECK(unbuilt_sources({{"launcher/agent/main.cpp", ""},
                          {"launcher/CMakeLists.txt", "add_executable(x agent/main.cpp)"}})
             .empty());

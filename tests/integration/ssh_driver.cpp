@@ -25,7 +25,7 @@
 #include <sstream>
 #include <utility>
 
-#include "launcher/ssh/ssh_executor.hpp"
+#include "launcher/ssh/executor.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
 
@@ -52,8 +52,8 @@ T value_of(Result<T>&& result) {
   return std::move(*result);
 }
 
-launcher::SshOptions options_of(int argc, char** argv) {
-  launcher::SshOptions options;
+launcher::ssh::SshOptions options_of(int argc, char** argv) {
+  launcher::ssh::SshOptions options;
   options.agent = argv[1];
   options.overrides.config_file = argv[2];
   for (int i = 3; i < argc; ++i) {
@@ -82,7 +82,7 @@ launcher::SshOptions options_of(int argc, char** argv) {
 
 class Driver {
  public:
-  explicit Driver(launcher::SshOptions options);
+  explicit Driver(launcher::ssh::SshOptions options);
   void run() { io_.run(); }
 
  private:
@@ -95,15 +95,15 @@ class Driver {
   asio::posix::stream_descriptor input_{io_, ::dup(STDIN_FILENO)};
   asio::streambuf commands_;
   const rendezvous::HostKeys keys_{"test", net::random_secret()};
-  std::map<HostId, launcher::Host> hosts_;
+  std::map<HostId, launcher::hosts::Host> hosts_;
   std::map<HostId, std::uint32_t> runs_;
   std::unique_ptr<rendezvous::Server> server_;
-  std::unique_ptr<launcher::SshExecutor> executor_;
+  std::unique_ptr<launcher::ssh::SshExecutor> executor_;
   std::optional<std::uint64_t> written_;  // at the last turn, while turns are watched
   std::uint64_t most_between_turns_ = 0;
 };
 
-Driver::Driver(launcher::SshOptions options) {
+Driver::Driver(launcher::ssh::SshOptions options) {
   rendezvous::ServerOptions server;
   server.address = "127.0.0.1";
   server.welcome = {.protocol = wire::protocol, .version = ELASTICRUN_VERSION, .term = Term(1)};
@@ -128,7 +128,7 @@ Driver::Driver(launcher::SshOptions options) {
   handlers.agent_dead = [](HostId, const std::string&) {};
   handlers.stranger = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
   server_ = value_of(rendezvous::Server::listen(io_, server, handlers));
-  executor_ = value_of(launcher::SshExecutor::make(
+  executor_ = value_of(launcher::ssh::SshExecutor::make(
       io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
       {.on_exit =
            [](HostId host, const std::string& reason) {
@@ -179,9 +179,9 @@ void Driver::turn() {
 }
 
 void Driver::start(HostId host, const std::string& item) {
-  const auto hosts = value_of(launcher::parse_hosts(item + "\n", "stdin"));
+  const auto hosts = value_of(launcher::hosts::parse_hosts(item + "\n", "stdin"));
   hosts_[host] = hosts.front();
-  launcher::AgentStart start;
+  launcher::executors::AgentStart start;
   start.job = "test";
   const rendezvous::HostKey key = keys_.of_agent(host, ++runs_[host]);
   start.identity = key.identity;

@@ -154,7 +154,7 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
   job::JobSpec spec;
   spec.argv = {"./train"};
   spec.batch.batch = 8;
-  spec.unit = launcher::Unit::slot;
+  spec.unit = launcher::hosts::Unit::slot;
   const auto number = [&] { return static_cast<int>(setting.number()); };
   while (!setting.empty()) {
     const std::string name = setting.word();

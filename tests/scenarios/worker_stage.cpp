@@ -21,21 +21,21 @@ class WorkerStage final : public Stage {
   }
 
  private:
-  static std::string name(worker::Task task) {
+  static std::string name(worker::core::Task task) {
     constexpr const char* names[] = {"wait", "enter", "step", "released", "evicted"};
     return names[static_cast<int>(task)];
   }
   static Lines answer(bool yes) { return {yes ? "yes" : "no"}; }
 
   // "by rank 2 hung-up: connection reset"; without a rank nobody is named.
-  static worker::GroupBroken broken(Words& words) {
-    std::vector<worker::PeerTrouble> troubles;
+  static worker::collective::GroupBroken broken(Words& words) {
+    std::vector<worker::collective::PeerTrouble> troubles;
     while (words.accept("by")) {
       words.expect("rank");
       const int rank = static_cast<int>(words.number());
       troubles.push_back({rank, words.accept("hung-up"), "its address"});
     }
-    return worker::GroupBroken(words.reason(), troubles);
+    return worker::collective::GroupBroken(words.reason(), troubles);
   }
 
   Lines act(Words& words) {
@@ -100,8 +100,8 @@ class WorkerStage final : public Stage {
     return answer(member_.may_apply(static_cast<double>(words.number()), now_));
   }
 
-  worker::Member member_;
-  std::vector<worker::HeldUp> held_up_;  // what its groups say at the next Abort
+  worker::core::Member member_;
+  std::vector<worker::collective::HeldUp> held_up_;  // what its groups say at the next Abort
   std::string task_ = "wait";
   Time now_{};
 };

@@ -62,21 +62,21 @@ MUTATIONS = [
     # The gate of its workers keeps the lease, too: they step no more, and are there.
     Mutation("nothing is left behind", "launcher/agent/agent_core.cpp",
              "    kill_all(now);\n    lease_ends_ = never;\n", "    lease_ends_ = never;\n"),
-    Mutation("never two worlds", "worker/member.cpp",
+    Mutation("never two worlds", "worker/core/member.cpp",
              "  lease_over_ = now >= lease_ends_;\n",
              "  lease_over_ = now >= lease_ends_ + std::chrono::hours(1);\n"),
     # ---- the gate
-    Mutation("nothing commits after the answer", "worker/member.cpp",
+    Mutation("nothing commits after the answer", "worker/core/member.cpp",
              "  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();\n",
              "  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();\n"
              "  else send(wire::Answer{aborted_, committed_});\n"),
-    Mutation("an answer is true", "worker/member.cpp",
+    Mutation("an answer is true", "worker/core/member.cpp",
              "send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});",
              "send(wire::Answer{aborted_, Step(committed_.value / 2)});"),
     Mutation("one world, one update", "rendezvous/membership.cpp",
              "peers_.at(member.worker).committed == newest;",
              "peers_.at(member.worker).committed != no_state;"),
-    Mutation("members are at most one step apart", "worker/member.cpp",
+    Mutation("members are at most one step apart", "worker/core/member.cpp",
              ".size = static_cast<int>(world.members.size()),", ".size = 1,"),
     # ---- the state
     Mutation("holders hold the same", "rendezvous/forced.cpp",
@@ -91,7 +91,7 @@ MUTATIONS = [
     Mutation("state is lost only with its last holder", "rendezvous/forced.cpp",
              "return !held && state_born_ &&", "return (!held || peers_.size() < 3) && state_born_ &&"),
     # ---- the answer
-    Mutation("each sample exactly once", "worker/progress.cpp",
+    Mutation("each sample exactly once", "worker/core/progress.cpp",
              "after.cursor = step_range(*this, global_batch, samples).last;",
              "after.cursor = step_range(*this, global_batch, samples).last;\n"
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),

@@ -66,14 +66,14 @@ void Stage::check_target(int target) const {
   std::set<int> ends;
   for (const Host& host : hosts_)
     if (host.listed) ends.insert(slots += host.slots);
-  const launcher::Limits& limits = setting_.limits;
+  const launcher::hosts::Limits& limits = setting_.limits;
   const int most = limits.max > 0 ? std::min(limits.max, slots) : slots;
   const auto said = fmt::format("{} is decided on; {} slots, workers {}:{}", target, slots,
                                 limits.min, limits.max);
   require(target >= limits.min && target <= most, "sizes are lawful", said);
   require(std::ranges::count(sizes_, target) == 1, "sizes are lawful",
           fmt::format("{}, sizes {}", said, fmt::join(sizes_, " ")));
-  if (setting_.unit == launcher::Unit::host)
+  if (setting_.unit == launcher::hosts::Unit::host)
     require(ends.contains(target) || target == most || target == setting_.start, "sizes are lawful",
             said + ", whole hosts only");
 }

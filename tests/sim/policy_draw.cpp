@@ -62,7 +62,7 @@ Setting draw_setting(Rng& rng) {
   if (rng.chance(0.4)) setting.limits.max = setting.limits.min + up_to(rng, 20);
   if (rng.chance(0.1)) setting.limits.min_hosts = 1 + up_to(rng, 2);
   if (rng.chance(0.1)) setting.limits.max_hosts = 3 + up_to(rng, 5);
-  if (rng.chance(0.4)) setting.unit = launcher::Unit::host;
+  if (rng.chance(0.4)) setting.unit = launcher::hosts::Unit::host;
   autoscaler::Limits& limits = setting.options.limits;
   limits.min = setting.limits.min;
   limits.max = setting.limits.max > 0 ? setting.limits.max : 65536;
@@ -93,7 +93,7 @@ std::string describe(const Setting& setting) {
       "batch {} max {} base {}, a report every {}, step {:.3g} s and {:.3g} s for each worker, "
       "noise {:.2f}, utility {}, budget {:.3g}, deadline {}",
       setting.options.policy, limits.min, limits.max, setting.limits.min_hosts,
-      setting.limits.max_hosts, setting.unit == launcher::Unit::host, setting.start,
+      setting.limits.max_hosts, setting.unit == launcher::hosts::Unit::host, setting.start,
       to_text(limits.settle), limits.min_gain, batch.batch, batch.max_batch, batch.base_batch,
       to_text(setting.report), setting.step_s, setting.sync_s, setting.noise,
       setting.options.aims.utility.front().money, setting.options.aims.budget,

@@ -70,10 +70,11 @@ void Stage::slots_changed() {
     prices.resize(slots.size(), host.price / host.slots);
   }
   slots_.set(slots);
-  sizes_ = launcher::reachable_sizes(by_host, setting_.unit, setting_.limits, setting_.start);
+  sizes_ =
+      launcher::hosts::reachable_sizes(by_host, setting_.unit, setting_.limits, setting_.start);
   scaler_.offers_changed(job::offers(sizes_, slots, prices, 1), now_);
   say("sizes that can be had: {}", fmt::join(sizes_, " "));
-  const int within = launcher::slots_within(by_host, setting_.limits.max_hosts);
+  const int within = launcher::hosts::slots_within(by_host, setting_.limits.max_hosts);
   const int most = setting_.limits.max > 0 ? std::min(setting_.limits.max, within) : within;
   if (members_.empty()) target_ = setting_.start > 0 ? std::min(setting_.start, most) : most;
 }

@@ -17,7 +17,7 @@
 #include "autoscaler/stragglers.hpp"
 #include "base/rng.hpp"
 #include "job/core/staffing.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/hosts/plan.hpp"
 #include "policy_cases.hpp"
 
 namespace elasticrun::sim {
@@ -25,8 +25,8 @@ namespace elasticrun::sim {
 // What does not change during a case.
 struct Setting {
   autoscaler::Options options;
-  launcher::Limits limits;
-  launcher::Unit unit = launcher::Unit::slot;
+  launcher::hosts::Limits limits;
+  launcher::hosts::Unit unit = launcher::hosts::Unit::slot;
   int start = 0;  // 0: as many as there are slots
   int turns = 0;
   Duration report{};  // between two of a worker

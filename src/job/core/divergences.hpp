@@ -1,5 +1,5 @@
-// What follows from members whose registered state differs (worker/divergence.hpp): words for a
-// person, once a world, and the end of the job where nobody knows which state is right. Pure.
+// What follows from members whose registered state differs (worker/training/divergence.hpp): words
+// for a person, once a world, and the end of the job where nobody knows which state is right. Pure.
 #pragma once
 
 #include <fmt/format.h>

@@ -13,7 +13,7 @@
 #include "job/core/source_notes.hpp"
 #include "job/report/event.hpp"
 #include "job/report/sink.hpp"
-#include "launcher/place.hpp"
+#include "launcher/hosts/place.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job {
@@ -103,7 +103,7 @@ struct KillAgent {
 struct StartWorker {
   WorkerId worker;
   SlotId slot;
-  launcher::Place place;
+  launcher::hosts::Place place;
   Generation generation;  // the newest there is
 };
 struct Order {

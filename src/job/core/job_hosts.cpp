@@ -13,10 +13,10 @@ namespace elasticrun::job {
 void Job::on(const SlotsChanged& changed, Time now) {
   slots_.set(changed.slots);
   concerns_staff(now);
-  const auto sizes =
-      launcher::reachable_sizes(changed.slots_by_host, spec_.unit, spec_.limits, spec_.start);
+  const auto sizes = launcher::hosts::reachable_sizes(changed.slots_by_host, spec_.unit,
+                                                      spec_.limits, spec_.start);
   sizing_.offers_changed(offers(sizes, changed.slots, changed.prices, spec_.price), now);
-  const int within = launcher::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
+  const int within = launcher::hosts::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
   // While hosts for the first workers are gathered, gather() says how they are too few; where slots

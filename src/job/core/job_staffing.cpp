@@ -8,20 +8,20 @@
 #include <map>
 #include <set>
 
+#include "base/name_ranges.hpp"
 #include "job/core/job.hpp"
 #include "job/core/staffing.hpp"
-#include "launcher/name_ranges.hpp"
 
 namespace elasticrun::job {
 namespace {
 
 // In a world of these slots, in rank order.
-std::map<SlotId, launcher::Place> places_in(const std::vector<SlotId>& order) {
-  std::vector<launcher::Slot> world;
+std::map<SlotId, launcher::hosts::Place> places_in(const std::vector<SlotId>& order) {
+  std::vector<launcher::hosts::Slot> world;
   for (const SlotId slot : order) world.push_back({slot.host, {}, slot.index});
-  std::map<SlotId, launcher::Place> places;
+  std::map<SlotId, launcher::hosts::Place> places;
   if (world.empty()) return places;
-  for (launcher::Place& place : launcher::places_of(world)) {
+  for (launcher::hosts::Place& place : launcher::hosts::places_of(world)) {
     const SlotId slot = order[static_cast<std::size_t>(place.rank.value)];
     places.emplace(slot, std::move(place));
   }
@@ -64,7 +64,7 @@ void Job::fill(Time now) {
 std::string Job::too_few(const std::vector<SlotId>& slots) const {
   std::set<HostId> hosts;
   for (const SlotId slot : slots) hosts.insert(slot.host);
-  const launcher::Limits& limits = spec_.limits;
+  const launcher::hosts::Limits& limits = spec_.limits;
   if (static_cast<int>(hosts.size()) < limits.min_hosts)
     return fmt::format("{} of at least {} hosts", hosts.size(), limits.min_hosts);
   if (static_cast<int>(slots.size()) < std::max(limits.min, 1))
@@ -119,7 +119,7 @@ void Job::tell_missing(const std::set<HostId>& missing, Time now) {
   std::vector<std::string> names;
   for (const HostId host : missing) names.push_back(name_of(host));
   out_.say(Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
-                                   names.size() == 1 ? "" : "s", launcher::fold_names(names)));
+                                   names.size() == 1 ? "" : "s", fold_names(names)));
 }
 
 void Job::begin(const std::vector<SlotId>& here, Time now) {
@@ -150,14 +150,14 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
     if (!workers_.in(slot) && startable(slot) && hosts_.up(slot.host)) missing.push_back(slot);
   if (missing.empty()) return;
   // Hosts come up in any order; the ranks of the first workers follow the host file's.
-  std::map<SlotId, launcher::Place> places = places_in(wanted);
+  std::map<SlotId, launcher::hosts::Place> places = places_in(wanted);
   if (!first_.all_started())
     for (auto& [slot, place] : places_in(first_.order()))
       if (first_.awaits(slot)) places[slot] = place;
   for (const SlotId slot : missing) {
     const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
     first_.started(slot);
-    const launcher::Place& place = places.at(slot);
+    const launcher::hosts::Place& place = places.at(slot);
     out_.add(StartWorker{id, slot, place, membership_.generation()});
     if (!membership_.ever_formed()) {
       workers_.set_rank(id, place.rank.value);

@@ -6,17 +6,18 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/host_line.hpp"
+#include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::job {
 
-void Roster::give(const std::vector<launcher::Host>& hosts) {
+void Roster::give(const std::vector<launcher::hosts::Host>& hosts) {
   given_ = hosts;
-  for (const launcher::Host& host : hosts) meet(book_.meet(host), host);
+  for (const launcher::hosts::Host& host : hosts) meet(book_.meet(host), host);
 }
 
-bool Roster::is_given(const launcher::Host& host) const {
-  return std::ranges::find(given_, launcher::key_of(host), launcher::key_of) != given_.end();
+bool Roster::is_given(const launcher::hosts::Host& host) const {
+  return std::ranges::find(given_, launcher::hosts::key_of(host), launcher::hosts::key_of) !=
+         given_.end();
 }
 
 namespace {
@@ -26,14 +27,15 @@ std::optional<std::string> mistake_in(const wire::Hello& hello) {
   const std::string& address = hello.address;
   const bool v6 = address.find(':') != std::string::npos;
   if (!address.empty())
-    if (auto mistake = v6 ? launcher::ipv6_mistake(address) : launcher::name_mistake(address))
+    if (auto mistake =
+            v6 ? launcher::hosts::ipv6_mistake(address) : launcher::hosts::name_mistake(address))
       return mistake;
   // "GPU-3f...", "MIG-GPU-3f.../1/0", or a number.
   constexpr auto in_gpu = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/";
-  if (hello.gpus.size() > launcher::slots_per_host_max) return "it names too many GPUs";
+  if (hello.gpus.size() > launcher::hosts::slots_per_host_max) return "it names too many GPUs";
   for (const std::string& gpu : hello.gpus)
     if (gpu.find_first_not_of(in_gpu) != gpu.npos)
-      return fmt::format("'{}' is no name of a GPU", launcher::shown(gpu));
+      return fmt::format("'{}' is no name of a GPU", launcher::hosts::shown(gpu));
   return std::nullopt;
 }
 
@@ -50,12 +52,12 @@ bool Roster::had_run(HostId host, std::uint32_t run) const {
 }
 
 Result<HostId> Roster::number_for_newcomer(const wire::Hello& hello) {
-  launcher::Host host;
+  launcher::hosts::Host host;
   host.name = hello.name;
   host.slots = hello.slots;
-  if (const auto mistake = launcher::name_mistake(hello.name)) return Error{*mistake};
-  if (host.slots < 1 || host.slots > launcher::slots_per_host_max)
-    return Error{fmt::format("a host has 1 to {} slots", launcher::slots_per_host_max)};
+  if (const auto mistake = launcher::hosts::name_mistake(hello.name)) return Error{*mistake};
+  if (host.slots < 1 || host.slots > launcher::hosts::slots_per_host_max)
+    return Error{fmt::format("a host has 1 to {} slots", launcher::hosts::slots_per_host_max)};
   if (is_given(host))
     return Error{fmt::format("{} is a host of this job already; choose another --name", host.name)};
   const HostId id = book_.meet(host);
@@ -97,12 +99,12 @@ Roster::News Roster::down(HostId host) {
   return some_lost ? News::slots : News::none;
 }
 
-int Roster::slots_of(HostId id, const launcher::Host& host) const {
-  if (!slots_are_gpus_) return launcher::slots_of(host, default_slots_);
+int Roster::slots_of(HostId id, const launcher::hosts::Host& host) const {
+  if (!slots_are_gpus_) return launcher::hosts::slots_of(host, default_slots_);
   const auto heard = gpus_.find(id);
-  if (heard == gpus_.end()) return launcher::slots_of(host, guess_);
+  if (heard == gpus_.end()) return launcher::hosts::slots_of(host, guess_);
   const auto count = static_cast<int>(heard->second.size());
-  return launcher::slots_of(host, std::clamp(count, 1, launcher::slots_per_host_max));
+  return launcher::hosts::slots_of(host, std::clamp(count, 1, launcher::hosts::slots_per_host_max));
 }
 
 bool Roster::guesses() const {
@@ -134,14 +136,17 @@ bool Roster::is_lost(HostId host, std::int32_t slot) const {
   return found != lost_.end() && found->second.contains(slot);
 }
 
-launcher::Plan Roster::plan() {
-  std::vector<launcher::Host> hosts = given_;
+launcher::hosts::Plan Roster::plan() {
+  std::vector<launcher::hosts::Host> hosts = given_;
   for (const auto& [id, host] : joined_)
     if (!is_given(host)) hosts.push_back(host);
-  for (launcher::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
-  launcher::Plan plan = launcher::make_plan(hosts, default_slots_, book_);
-  const auto lost = [&](const launcher::Slot& slot) { return is_lost(slot.host, slot.slot); };
-  if (std::erase_if(plan.slots, lost) > 0) plan.slots_by_host = launcher::count_by_host(plan.slots);
+  for (launcher::hosts::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
+  launcher::hosts::Plan plan = launcher::hosts::make_plan(hosts, default_slots_, book_);
+  const auto lost = [&](const launcher::hosts::Slot& slot) {
+    return is_lost(slot.host, slot.slot);
+  };
+  if (std::erase_if(plan.slots, lost) > 0)
+    plan.slots_by_host = launcher::hosts::count_by_host(plan.slots);
   std::erase_if(plan.spares, lost);
   return plan;
 }
@@ -151,7 +156,7 @@ std::string Roster::name(HostId host) const {
   return found == met_.end() ? fmt::format("host {}", host.value) : found->second.name;
 }
 
-void Roster::meet(HostId id, const launcher::Host& host) {
+void Roster::meet(HostId id, const launcher::hosts::Host& host) {
   met_[id] = host;
   untold_.hosts.push_back({id, host.name, host.type});
 }

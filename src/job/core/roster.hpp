@@ -14,8 +14,8 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "job/core/events.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/plan.hpp"
+#include "launcher/hosts/hosts.hpp"
+#include "launcher/hosts/plan.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job {
@@ -28,7 +28,7 @@ class Roster {
       : default_slots_(default_slots), slots_are_gpus_(slots_are_gpus) {}
 
   // Instead of those that were given before.
-  void give(const std::vector<launcher::Host>& hosts);
+  void give(const std::vector<launcher::hosts::Host>& hosts);
   // The number of the host whose agent greets, a new one where it joins by itself. An error when
   // there is a given one of that name, or what it says of itself makes no sense.
   Result<HostId> admit(const wire::Hello& hello);
@@ -47,14 +47,14 @@ class Roster {
   bool lose(HostId host, std::int32_t slot);
 
   // Those there are, in rank order: who joined comes last.
-  launcher::Plan plan();
+  launcher::hosts::Plan plan();
   // The slots of some are guessed until their agents are there.
   bool guesses() const;
   // What the host's slots 0, 1, ... stand for, as CUDA names it; empty: it is lost. Fewer than
   // slots: the others are no GPUs.
   std::vector<std::string> gpus(HostId host) const;
   bool contains(HostId host) const { return met_.contains(host); }
-  const launcher::Host& at(HostId host) const { return met_.at(host); }
+  const launcher::hosts::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
   // Those that are new, or were given again, since it was asked last.
   HostsMet take_met();
@@ -68,20 +68,20 @@ class Roster {
   Meeting meeting_on(HostId host, bool alone) const;
 
  private:
-  void meet(HostId id, const launcher::Host& host);
+  void meet(HostId id, const launcher::hosts::Host& host);
   Result<HostId> number_for_newcomer(const wire::Hello& hello);
-  bool is_given(const launcher::Host& host) const;
-  int slots_of(HostId id, const launcher::Host& host) const;
+  bool is_given(const launcher::hosts::Host& host) const;
+  int slots_of(HostId id, const launcher::hosts::Host& host) const;
   void heard(HostId host, const wire::Hello& hello);
   bool is_lost(HostId host, std::int32_t slot) const;
 
   const int default_slots_;
   const bool slots_are_gpus_;
-  launcher::HostBook book_;
-  std::vector<launcher::Host> given_;
-  std::map<HostId, launcher::Host> expected_;  // numbered, and not up yet
-  std::map<HostId, launcher::Host> joined_;
-  std::map<HostId, launcher::Host> met_;
+  launcher::hosts::HostBook book_;
+  std::vector<launcher::hosts::Host> given_;
+  std::map<HostId, launcher::hosts::Host> expected_;  // numbered, and not up yet
+  std::map<HostId, launcher::hosts::Host> joined_;
+  std::map<HostId, launcher::hosts::Host> met_;
   HostsMet untold_;
   std::map<HostId, std::uint32_t> runs_;  // agents that were started there so far
   std::map<HostId, Meeting> meetings_;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "launcher/name_ranges.hpp"
+#include "base/name_ranges.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -41,10 +41,10 @@ std::vector<std::string> Troubles::tell(Time now, bool all) {
   std::erase_if(groups_, [&](const Group& group) {
     if (!all && now < group.due) return false;
     const std::string& first = group.hosts.front();
-    lines.push_back(group.hosts.size() == 1 ? fmt::format("{}: {}", first, group.text)
-                                            : fmt::format("{} ({} hosts), {} for one: {}",
-                                                          launcher::fold_names(group.hosts),
-                                                          group.hosts.size(), first, group.text));
+    lines.push_back(group.hosts.size() == 1
+                        ? fmt::format("{}: {}", first, group.text)
+                        : fmt::format("{} ({} hosts), {} for one: {}", fold_names(group.hosts),
+                                      group.hosts.size(), first, group.text));
     return true;
   });
   return lines;

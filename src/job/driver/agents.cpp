@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 
-#include "launcher/local_executor.hpp"
-#include "launcher/network.hpp"
-#include "launcher/ssh/ssh_executor.hpp"
+#include "launcher/executors/local_executor.hpp"
+#include "launcher/machine/network.hpp"
+#include "launcher/ssh/executor.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -17,7 +17,7 @@ constexpr const char* loopback = "127.0.0.1";
 }  // namespace
 
 Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
-               const launcher::Machine& machine, const rendezvous::HostKeys& keys,
+               const launcher::machine::Machine& machine, const rendezvous::HostKeys& keys,
                Handlers handlers)
     : io_(io),
       spec_(spec),
@@ -28,14 +28,14 @@ Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
 
 Agents::~Agents() = default;
 
-launcher::ExecutorHandlers Agents::handlers_for_executor() {
+launcher::executors::ExecutorHandlers Agents::handlers_for_executor() {
   return {.on_exit = [this](HostId host, const std::string& reason) { ended(host, reason); },
           .on_line = handlers_.line,
           .on_note = handlers_.note};
 }
 
-launcher::AgentStart Agents::start_of(const std::string& job) const {
-  launcher::AgentStart start;
+launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
+  launcher::executors::AgentStart start;
   start.job = job;
   start.term = Term(1);
   start.network = spec_.network;
@@ -50,35 +50,35 @@ launcher::AgentStart Agents::start_of(const std::string& job) const {
 // A job on this machine alone is heard on its loopback alone. A host file may name other machines
 // any time later.
 Result<void> Agents::prepare(const std::string& job) {
-  auto agent = launcher::find_agent();
+  auto agent = launcher::executors::find_agent();
   if (!agent) return agent.error();
-  local_ =
-      std::make_unique<launcher::LocalExecutor>(io_, *agent, handlers_for_executor(), spec_.wrap);
+  local_ = std::make_unique<launcher::executors::LocalExecutor>(
+      io_, *agent, handlers_for_executor(), spec_.wrap);
 
-  const auto own = launcher::own_addresses();
-  auto for_others = launcher::addresses_for_others(own, spec_.bind);
+  const auto own = launcher::machine::own_addresses();
+  auto for_others = launcher::machine::addresses_for_others(own, spec_.bind);
   if (!for_others) return Error{"--bind: " + for_others.error().text};
   for_others_ = std::move(*for_others);
-  if (auto network = launcher::addresses_for_others(own, spec_.network); !network)
+  if (auto network = launcher::machine::addresses_for_others(own, spec_.network); !network)
     return Error{"--network: " + network.error().text};
 
   const bool here_alone = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
                           spec_.join_key.empty() &&
-                          std::ranges::all_of(spec_.hosts, [&](const launcher::Host& host) {
-                            return launcher::is_this_machine(host, machine_.own);
+                          std::ranges::all_of(spec_.hosts, [&](const launcher::hosts::Host& host) {
+                            return launcher::hosts::is_this_machine(host, machine_.own);
                           });
   if (here_alone) {
     listen_address_ = loopback;
     return {};
   }
 
-  launcher::SshOptions options;
+  launcher::ssh::SshOptions options;
   options.agent = *agent;
   options.wrap = spec_.wrap;
   options.overrides = spec_.ssh;
   // Two jobs at once must not give their files on a host the same names.
   options.seed = std::hash<std::string>{}(job);
-  auto ssh = launcher::SshExecutor::make(
+  auto ssh = launcher::ssh::SshExecutor::make(
       io_, std::move(options), [this](HostId host) { return roster_.at(host); },
       handlers_for_executor());
   if (!ssh) return ssh.error();
@@ -90,10 +90,13 @@ Result<void> Agents::prepare(const std::string& job) {
 }
 
 bool Agents::is_here(HostId host) const {
-  return !roster_.contains(host) || launcher::is_this_machine(roster_.at(host), machine_.own);
+  return !roster_.contains(host) ||
+         launcher::hosts::is_this_machine(roster_.at(host), machine_.own);
 }
 
-launcher::Executor& Agents::executor_of(HostId host) { return is_here(host) ? *local_ : *ssh_; }
+launcher::executors::Executor& Agents::executor_of(HostId host) {
+  return is_here(host) ? *local_ : *ssh_;
+}
 
 void Agents::start(HostId host) {
   if (!running_.contains(host)) return start_now(host);
@@ -103,7 +106,7 @@ void Agents::start(HostId host) {
 }
 
 void Agents::start_now(HostId host) {
-  launcher::AgentStart start = common_;
+  launcher::executors::AgentStart start = common_;
   start.host = host;
   rendezvous::HostKey key = keys_.of_agent(host, roster_.next_run(host));
   start.identity = std::move(key.identity);

@@ -12,8 +12,8 @@
 #include "base/result.hpp"
 #include "job/core/roster.hpp"
 #include "job/spec.hpp"
-#include "launcher/executor.hpp"
-#include "launcher/machine.hpp"
+#include "launcher/executors/executor.hpp"
+#include "launcher/machine/machine.hpp"
 #include "rendezvous/host_keys.hpp"
 
 namespace boost::asio {
@@ -31,11 +31,12 @@ class Agents {
     std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
   };
   Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
-         const launcher::Machine& machine, const rendezvous::HostKeys& keys, Handlers handlers);
+         const launcher::machine::Machine& machine, const rendezvous::HostKeys& keys,
+         Handlers handlers);
   ~Agents();
 
   // What all agents of this job are told alike, but for the port.
-  launcher::AgentStart start_of(const std::string& job) const;
+  launcher::executors::AgentStart start_of(const std::string& job) const;
   // An error when --bind or --network names nothing here, or the agent's program is missing.
   // Chance comes from the job's id.
   Result<void> prepare(const std::string& job);
@@ -43,7 +44,7 @@ class Agents {
   const std::string& listen_address() const { return listen_address_; }
   const std::vector<std::string>& addresses_for_others() const { return for_others_; }
   // What all agents are told alike.
-  void told(launcher::AgentStart common) { common_ = std::move(common); }
+  void told(launcher::executors::AgentStart common) { common_ = std::move(common); }
 
   bool is_here(HostId host) const;
 
@@ -56,22 +57,22 @@ class Agents {
   bool none() const { return running_.empty(); }
 
  private:
-  launcher::Executor& executor_of(HostId host);
-  launcher::ExecutorHandlers handlers_for_executor();
+  launcher::executors::Executor& executor_of(HostId host);
+  launcher::executors::ExecutorHandlers handlers_for_executor();
   void start_now(HostId host);
   void ended(HostId host, const std::string& reason);
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;
   Roster& roster_;
-  const launcher::Machine& machine_;
+  const launcher::machine::Machine& machine_;
   const rendezvous::HostKeys& keys_;
   Handlers handlers_;
-  launcher::AgentStart common_;
+  launcher::executors::AgentStart common_;
   std::string listen_address_;
   std::vector<std::string> for_others_;  // our addresses that other hosts can dial
-  std::unique_ptr<launcher::Executor> local_;
-  std::unique_ptr<launcher::Executor> ssh_;
+  std::unique_ptr<launcher::executors::Executor> local_;
+  std::unique_ptr<launcher::executors::Executor> ssh_;
   std::set<HostId> running_;
   std::set<HostId> waiting_;  // for theirs to end before the next one starts
 };

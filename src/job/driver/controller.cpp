@@ -16,6 +16,7 @@
 #include "job/core/job.hpp"
 #include "job/core/roster.hpp"
 #include "job/driver/agents.hpp"
+#include "job/driver/hook_process.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/parcel_post.hpp"
@@ -24,8 +25,7 @@
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "job/report/speakers.hpp"
-#include "launcher/join_key.hpp"
-#include "launcher/leashed_program.hpp"
+#include "launcher/executors/join_key.hpp"
 #include "rendezvous/server.hpp"
 #include "wire/codec.hpp"
 
@@ -36,14 +36,14 @@ namespace {
 
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-launcher::Leash advice_leash(const JobSpec& spec) {
+Leash advice_leash(const JobSpec& spec) {
   const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
   return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
 }
 
 class Run {
  public:
-  Run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink)
+  Run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink)
       : spec_(spec),
         sink_(sink),
         agents_(io_, spec_, roster_, machine, keys_,
@@ -70,7 +70,7 @@ class Run {
  private:
   Result<void> prepare();
   Result<void> listen();
-  Result<void> let_join(const launcher::AgentStart& told);
+  Result<void> let_join(const launcher::executors::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
 
   void feed(const JobEvent& event);
@@ -101,7 +101,7 @@ class Run {
   void act(Ranked& action) { speakers_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
     advisor_->run(std::move(action.question),
-                  [this](launcher::Heard heard) { feed(Advised{std::move(heard.output)}); });
+                  [this](Heard heard) { feed(Advised{std::move(heard.output)}); });
   }
   void act(Finish& action);
 
@@ -120,9 +120,9 @@ class Run {
   Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
-  std::optional<launcher::LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
+  std::optional<LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
   std::unique_ptr<rendezvous::Server> server_;
-  std::unique_ptr<launcher::JoinKey> join_key_;
+  std::unique_ptr<launcher::executors::JoinKey> join_key_;
   ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
@@ -159,7 +159,7 @@ Result<void> Run::listen() {
   if (auto ready = agents_.prepare(job_id_); !ready) return ready.error();
   rendezvous::ServerOptions options;
   options.address = agents_.listen_address();
-  launcher::AgentStart told = agents_.start_of(job_id_);
+  launcher::executors::AgentStart told = agents_.start_of(job_id_);
   options.welcome = {.protocol = wire::protocol,
                      .version = told.version,
                      .term = told.term,
@@ -201,22 +201,22 @@ Result<void> Run::listen() {
 }
 
 // Hosts may come by themselves when a person has asked for the key that lets them.
-Result<void> Run::let_join(const launcher::AgentStart& told) {
+Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
   if (spec_.join_key.empty()) return {};
   const rendezvous::HostKey key = keys_.to_join();
-  auto written =
-      launcher::JoinKey::write(spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
+  auto written = launcher::executors::JoinKey::write(
+      spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
   if (!written) return written.error();
   join_key_ = std::move(*written);
   sink_.say(Tone::info,
-            "hosts may join: " +
-                launcher::join_command(spec_.join_key, agents_.addresses_for_others(), told.port));
+            "hosts may join: " + launcher::executors::join_command(
+                                     spec_.join_key, agents_.addresses_for_others(), told.port));
   return {};
 }
 
 void Run::hosts_changed(const char* why, std::string source) {
   if (finish_) return;
-  const launcher::Plan plan = roster_.plan();
+  const launcher::hosts::Plan plan = roster_.plan();
   SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
   // Those of spare hosts count for no size: they take the places of others.
   for (const auto* slots : {&plan.slots, &plan.spares})
@@ -384,7 +384,7 @@ int Run::run() {
 
 }  // namespace
 
-int Controller::run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink) {
+int Controller::run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink) {
   return Run(spec, machine, sink).run();
 }
 

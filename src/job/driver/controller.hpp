@@ -6,7 +6,7 @@
 
 #include "job/report/sink.hpp"
 #include "job/spec.hpp"
-#include "launcher/machine.hpp"
+#include "launcher/machine/machine.hpp"
 
 namespace elasticrun::job {
 
@@ -14,7 +14,7 @@ class Controller {
  public:
   // Runs the job to its end, says why it ended as the last thing, and returns the exit code. Every
   // process of the job is gone when it returns.
-  static int run(const JobSpec& spec, const launcher::Machine& machine, Sink& sink);
+  static int run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink);
 };
 
 }  // namespace elasticrun::job

@@ -18,8 +18,8 @@
 #include <tuple>
 
 #include "base/boot_clock.hpp"
-#include "launcher/file_thread.hpp"
-#include "launcher/host_line.hpp"
+#include "launcher/executors/file_thread.hpp"
+#include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -44,12 +44,13 @@ Result<std::string> text_of(const std::string& path, off_t size) {
 
 }  // namespace
 
-launcher::Leash discovery_leash(const JobSpec& spec) {
+Leash discovery_leash(const JobSpec& spec) {
   return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
 }
 
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble) {
-  return {fmt::format("{}: '{}' {}", place, launcher::shown(spec.host_discovery), trouble.text)};
+  return {
+      fmt::format("{}: '{}' {}", place, launcher::hosts::shown(spec.host_discovery), trouble.text)};
 }
 
 std::string source_name(const JobSpec& spec) {
@@ -70,12 +71,12 @@ struct HostSource::State {
   static Look look_at(const std::string& path, const std::optional<Stamp>& seen);
 
   boost::asio::steady_timer timer;
-  std::optional<launcher::FileThread> files;
+  std::optional<launcher::executors::FileThread> files;
   bool silent = false;  // it was said that the file does not answer
-  std::optional<launcher::LeashedProgram> discovery;
-  std::vector<launcher::Host> hosts;  // as last told
-  std::optional<Stamp> seen;          // of the file that was read last
-  std::string words;                  // of the program, as last told
+  std::optional<LeashedProgram> discovery;
+  std::vector<launcher::hosts::Host> hosts;  // as last told
+  std::optional<Stamp> seen;                 // of the file that was read last
+  std::string words;                         // of the program, as last told
   SourceNotes notes;
   bool stopped = false;
 };
@@ -161,10 +162,10 @@ void HostSource::take_look(const Look& look) {
   if (!look.away.empty()) return note(state_->notes.away(look.away, boot_now()));
   note(state_->notes.back());
   if (!look.stamp) return;
-  if (look.text && !launcher::is_complete(*look.text)) return;  // its time will change again
+  if (look.text && !launcher::hosts::is_complete(*look.text)) return;  // its time will change again
   state_->seen = look.stamp;
   if (look.text)
-    take(launcher::parse_hosts(*look.text, spec_.hosts_file));
+    take(launcher::hosts::parse_hosts(*look.text, spec_.hosts_file));
   else
     take(look.text.error());
 }
@@ -175,10 +176,10 @@ void HostSource::discover_later() {
   state_->timer.expires_after(spec_.deadlines.discovery_interval);
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
     if (ec || state_->stopped) return;
-    state_->discovery->run({}, [this](launcher::Heard found) {
+    state_->discovery->run({}, [this](Heard found) {
       say_words(found.words);
       if (found.output)
-        take(launcher::parse_hosts(*found.output, "--host-discovery"));
+        take(launcher::hosts::parse_hosts(*found.output, "--host-discovery"));
       else
         take(discovery_trouble(spec_, "--host-discovery", found.output.error()));
       if (!state_->stopped) discover_later();
@@ -198,10 +199,10 @@ void HostSource::say_words(const std::string& words) {
 
 // ---------------------------------------------------------------- both
 
-void HostSource::take(Result<std::vector<launcher::Host>> hosts) {
+void HostSource::take(Result<std::vector<launcher::hosts::Host>> hosts) {
   if (hosts) {
-    *hosts = launcher::chosen(std::move(*hosts), spec_.host_filter);
-    if (std::ranges::count(*hosts, false, &launcher::Host::spare) == 0)
+    *hosts = launcher::hosts::chosen(std::move(*hosts), spec_.host_filter);
+    if (std::ranges::count(*hosts, false, &launcher::hosts::Host::spare) == 0)
       hosts = Error{fmt::format(
           "{}: {}", source_name(spec_),
           hosts->empty() ? "--include and --exclude leave no host" : "every host is a spare")};

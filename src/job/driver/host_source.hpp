@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "job/core/source_notes.hpp"
+#include "job/driver/hook_process.hpp"
 #include "job/spec.hpp"
-#include "launcher/leashed_program.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -22,7 +22,7 @@ class io_context;
 namespace elasticrun::job {
 
 // How --host-discovery is run, and what a person is told when it went wrong.
-launcher::Leash discovery_leash(const JobSpec& spec);
+Leash discovery_leash(const JobSpec& spec);
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
 // What a person calls the place where the hosts come from: a file, or the flag of a program.
@@ -32,7 +32,7 @@ class HostSource {
  public:
   struct Handlers {
     // They have changed. Never inside a call of ours.
-    std::function<void(const std::vector<launcher::Host>&)> hosts;
+    std::function<void(const std::vector<launcher::hosts::Host>&)> hosts;
     std::function<void(const std::string& line)> line;  // to be said to a person
     std::function<void(const HostsNoted&)> note;        // to be said and recorded
   };
@@ -53,7 +53,7 @@ class HostSource {
   void take_look(const Look& look);
   void discover_later();
   void say_words(const std::string& words);
-  void take(Result<std::vector<launcher::Host>> hosts);
+  void take(Result<std::vector<launcher::hosts::Host>> hosts);
   void note(const std::optional<HostsNoted>& note);
 
   const JobSpec& spec_;

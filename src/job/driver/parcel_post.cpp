@@ -6,25 +6,28 @@
 #include <variant>
 
 #include "base/error.hpp"
-#include "launcher/parcel_hash.hpp"
+#include "launcher/bundle/bundle_digest.hpp"
 
 namespace elasticrun::job {
 namespace {
 
 constexpr std::size_t hosts_at_once = 32;
-constexpr std::int64_t window_min = 2 * launcher::parcel_ask_bytes;
+constexpr std::int64_t window_min = 2 * launcher::bundle::parcel_ask_bytes;
 constexpr std::int64_t window_max = std::int64_t{2} << 20;  // 20 MB/s at a round trip of 100 ms
 constexpr Duration window_time = std::chrono::milliseconds(500);
 
 }  // namespace
 
-std::optional<launcher::ParcelTrouble> ParcelPost::gather() {
-  program_is_here_ = launcher::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+std::optional<launcher::bundle::ParcelTrouble> ParcelPost::gather() {
+  program_is_here_ =
+      launcher::bundle::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd);
   if (!spec_.ship) return std::nullopt;
-  auto gathered = launcher::gather_parcel(spec_.argv[0], spec_.caller_environment, spec_.cwd);
-  if (auto* trouble = std::get_if<launcher::ParcelTrouble>(&gathered)) return std::move(*trouble);
-  parcel_ =
-      std::make_shared<const launcher::Parcel>(std::move(std::get<launcher::Parcel>(gathered)));
+  auto gathered =
+      launcher::bundle::gather_parcel(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+  if (auto* trouble = std::get_if<launcher::bundle::ParcelTrouble>(&gathered))
+    return std::move(*trouble);
+  parcel_ = std::make_shared<const launcher::bundle::Parcel>(
+      std::move(std::get<launcher::bundle::Parcel>(gathered)));
   files_.emplace(io_);
   return std::nullopt;
 }
@@ -94,10 +97,11 @@ void ParcelPost::read(HostId host) {
   delivery.reading = true;
   files_->run([this, host, parcel = parcel_, index = delivery.file, offset = delivery.offset,
                number = delivery.number] {
-    const launcher::ParcelFile& file = parcel->files[index];
-    const auto size = std::min<std::int64_t>(file.bytes - offset, launcher::parcel_part_bytes);
+    const launcher::bundle::ParcelFile& file = parcel->files[index];
+    const auto size =
+        std::min<std::int64_t>(file.bytes - offset, launcher::bundle::parcel_part_bytes);
     return [this, host, number,
-            bytes = launcher::read_part(file, offset, static_cast<std::size_t>(size))] {
+            bytes = launcher::bundle::read_part(file, offset, static_cast<std::size_t>(size))] {
       const auto found = deliveries_.find(host);
       if (found != deliveries_.end() && found->second.number == number) send(host, bytes);
     };
@@ -106,7 +110,7 @@ void ParcelPost::read(HostId host) {
 
 void ParcelPost::send(HostId host, Result<std::string> bytes) {
   Delivery& delivery = deliveries_.at(host);
-  const launcher::ParcelFile& file = parcel_->files[delivery.file];
+  const launcher::bundle::ParcelFile& file = parcel_->files[delivery.file];
   wire::ParcelPart part{.parcel = parcel_->hash, .file = file.name, .executable = file.executable};
   delivery.reading = false;
   if (bytes && bytes->empty() && delivery.offset < file.bytes)

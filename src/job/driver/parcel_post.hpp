@@ -18,8 +18,8 @@
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "job/spec.hpp"
-#include "launcher/file_thread.hpp"
-#include "launcher/parcel.hpp"
+#include "launcher/bundle/bundle.hpp"
+#include "launcher/executors/file_thread.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job {
@@ -31,7 +31,7 @@ class ParcelPost {
       : io_(io), spec_(spec), send_(std::move(send)) {}
 
   // Before anything is started, because it reads all of the program. Else why not.
-  std::optional<launcher::ParcelTrouble> gather();
+  std::optional<launcher::bundle::ParcelTrouble> gather();
   // So that the agent knows what to ask for.
   void announce(wire::StartWorker& order) const;
   void asked(HostId host, const wire::ParcelWanted& wanted, Time now);
@@ -65,8 +65,9 @@ class ParcelPost {
   const Send send_;
   bool program_is_here_ = false;
   // Without a hash there is none.
-  std::shared_ptr<const launcher::Parcel> parcel_ = std::make_shared<launcher::Parcel>();
-  std::optional<launcher::FileThread> files_;
+  std::shared_ptr<const launcher::bundle::Parcel> parcel_ =
+      std::make_shared<launcher::bundle::Parcel>();
+  std::optional<launcher::executors::FileThread> files_;
   std::map<HostId, Delivery> deliveries_;
   std::uint64_t deliveries_begun_ = 0;
   struct Request {

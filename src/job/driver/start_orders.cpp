@@ -4,14 +4,15 @@
 
 #include <utility>
 
-#include "launcher/environment.hpp"
+#include "launcher/machine/environment.hpp"
 
 namespace elasticrun::job {
 
 Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   StartOrders orders(spec, std::move(job_id));
   for (const bool here : {true, false}) {
-    auto passed = launcher::passed_environment(spec.caller_environment, spec.environment, here);
+    auto passed =
+        launcher::machine::passed_environment(spec.caller_environment, spec.environment, here);
     if (!passed) return passed.error();
     passed->push_back(fmt::format("ELASTICRUN_SAMPLE_MS={}",
                                   static_cast<long>(milliseconds(spec.deadlines.sample_interval))));
@@ -25,7 +26,7 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
 wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& roster,
                                      bool here) const {
   const HostId host = start.slot.host;
-  launcher::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};
+  launcher::machine::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};
   const auto [address, port] = roster.meeting_on(start.place.first_host, start.place.groups == 1);
   facts.master_address = address;
   facts.master_port = port;
@@ -36,7 +37,8 @@ wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& ros
   if (!names(spec_->environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster.gpus(host);
   facts.one_gpu_visible = spec_->one_gpu_visible;
   return {start.worker, start.slot.index, spec_->argv,
-          launcher::worker_environment(start.place, facts, here ? passed_here_ : passed_elsewhere_),
+          launcher::machine::worker_environment(start.place, facts,
+                                                here ? passed_here_ : passed_elsewhere_),
           spec_->cwd};
 }
 

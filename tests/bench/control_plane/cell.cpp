@@ -24,7 +24,7 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-job::JobSpec job_spec(std::vector<launcher::Host> hosts) {
+job::JobSpec job_spec(std::vector<launcher::hosts::Host> hosts) {
   job::JobSpec spec;
   spec.argv = {"./train", "--data", "/data/set", "--epochs", "90"};
   spec.cwd = "/home/person/project";
@@ -34,7 +34,7 @@ job::JobSpec job_spec(std::vector<launcher::Host> hosts) {
   return spec;
 }
 
-launcher::AgentLimits agent_limits() {
+launcher::agent::AgentLimits agent_limits() {
   const job::Deadlines deadlines;
   return {Term(1), deadlines.lease, deadlines.beat, deadlines.orphan_grace};
 }
@@ -69,10 +69,10 @@ Cell::Cell(const CellOptions& options)
 
 // ---------------------------------------------------------------- hosts
 
-std::vector<launcher::Host> Cell::hosts(std::size_t count) const {
-  std::vector<launcher::Host> list;
+std::vector<launcher::hosts::Host> Cell::hosts(std::size_t count) const {
+  std::vector<launcher::hosts::Host> list;
   for (std::size_t i = 0; i < count; ++i) {
-    launcher::Host host;
+    launcher::hosts::Host host;
     host.name = fmt::format("node{:05}", i);
     const std::size_t left = static_cast<std::size_t>(options_.workers) - i * slots_per_host;
     host.slots = static_cast<int>(std::min<std::size_t>(left, slots_per_host));

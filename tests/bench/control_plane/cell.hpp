@@ -52,7 +52,7 @@ class Cell {
 
   void start_agent(HostId host);
   void kill_agent(HostId host);
-  std::vector<launcher::Host> hosts(std::size_t count) const;
+  std::vector<launcher::hosts::Host> hosts(std::size_t count) const;
   std::size_t slots_of(std::size_t hosts) const;
   // How many workers have died.
   std::size_t lose_worker();

@@ -41,18 +41,18 @@ Controller::Controller(simulate::Queue& queue, Account& account, const job::JobS
 // ---------------------------------------------------------------- what happens
 
 job::SlotsChanged Controller::slots() {
-  const launcher::Plan plan = roster_.plan();
+  const launcher::hosts::Plan plan = roster_.plan();
   job::SlotsChanged changed;
   changed.slots_by_host = plan.slots_by_host;
   changed.source = "hosts.txt";
-  for (const launcher::Slot& slot : plan.slots) {
+  for (const launcher::hosts::Slot& slot : plan.slots) {
     changed.slots.push_back({slot.host, slot.slot});
     changed.prices.push_back(slot.price);
   }
   return changed;
 }
 
-void Controller::give(const std::vector<launcher::Host>& hosts) {
+void Controller::give(const std::vector<launcher::hosts::Host>& hosts) {
   account_.now_in(Part::core);
   roster_.give(hosts);
   turn(roster_.take_met());

@@ -32,7 +32,7 @@ class Controller {
   };
   Controller(simulate::Queue& queue, Account& account, const job::JobSpec& spec, Handlers handlers);
 
-  void give(const std::vector<launcher::Host>& hosts);
+  void give(const std::vector<launcher::hosts::Host>& hosts);
   void agent_up(HostId host);
   void agent_gone(HostId host, const std::string& reason);
   void receive(HostId host, std::string_view bytes);

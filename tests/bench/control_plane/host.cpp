@@ -73,7 +73,7 @@ void StubHost::receive(WorkerId worker, std::string_view payload) {
   std::visit([this](const auto& o) { take(o); }, *order);
 }
 
-void StubHost::feed(const launcher::AgentEvent& event) {
+void StubHost::feed(const launcher::agent::AgentEvent& event) {
   for (const auto& action : core_.step(event, cluster_.queue.now()))
     std::visit([this](const auto& a) { act(a); }, action);
   if (alive_) arm();
@@ -87,18 +87,18 @@ void StubHost::arm() {
   cluster_.queue.at(at, [self = shared_from_this(), at] {
     if (!self->alive_ || self->armed_ != at) return;
     self->armed_ = never;
-    self->feed(launcher::Tick{});
+    self->feed(launcher::agent::Tick{});
   });
 }
 
-void StubHost::act(const launcher::Spawn& action) {
+void StubHost::act(const launcher::agent::Spawn& action) {
   const WorkerId id = action.order.worker;
   later(fork_time, [this, id] {
     const auto exited = [this, id](int code, int signal) {
       cluster_.workers.erase(id);
       later(dying_time, [this, id, code, signal] {
         workers_.erase(id);
-        feed(launcher::ProcessExited{id, code, signal});
+        feed(launcher::agent::ProcessExited{id, code, signal});
       });
     };
     const auto worker = std::make_shared<StubWorker>(
@@ -108,7 +108,7 @@ void StubHost::act(const launcher::Spawn& action) {
             exited});
     workers_[id] = cluster_.workers[id] = worker;
     worker->begin();
-    feed(launcher::ProcessStarted{id, static_cast<std::int32_t>(100'000 + id.value)});
+    feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(100'000 + id.value)});
   });
 }
 
@@ -118,17 +118,19 @@ void StubHost::end_worker(WorkerId worker, int signal) {
   later(dying_time, [process = found->second, signal] { process->die(0, signal); });
 }
 
-void StubHost::act(const launcher::Signal& action) { end_worker(action.worker, action.signal); }
-void StubHost::act(const launcher::KillTree& action) { end_worker(action.worker, SIGKILL); }
+void StubHost::act(const launcher::agent::Signal& action) {
+  end_worker(action.worker, action.signal);
+}
+void StubHost::act(const launcher::agent::KillTree& action) { end_worker(action.worker, SIGKILL); }
 
-void StubHost::act(const launcher::Report& action) {
+void StubHost::act(const launcher::agent::Report& action) {
   if (const auto* const beat = std::get_if<wire::Beat>(&action.message))
     return uplink_.send_beat(*beat);
   uplink_.send(WorkerId{}, wire::encode(action.message));
 }
 
 // Its driver says goodbye, as the last thing that is heard of it.
-void StubHost::act(const launcher::EndAgent& action) {
+void StubHost::act(const launcher::agent::EndAgent& action) {
   uplink_.send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})));
   later(good_bye_time, [this] { die(); });
 }

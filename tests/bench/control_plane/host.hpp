@@ -19,7 +19,7 @@ struct Cluster {
   simulate::Queue& queue;
   Training& training;
   std::map<WorkerId, std::shared_ptr<StubWorker>>& workers;  // that are alive
-  launcher::AgentLimits limits;
+  launcher::agent::AgentLimits limits;
   LetterReader letters;
 };
 
@@ -51,20 +51,20 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
   void take(const wire::ParcelPart&) {}
   void take(const wire::HoldOutput&) {}
   void take(const auto& order) { feed(order); }
-  void feed(const launcher::AgentEvent& event);
-  void act(const launcher::Spawn& action);
-  void act(const launcher::Signal& action);
-  void act(const launcher::KillTree& action);
-  void act(const launcher::CallOff&) {}
-  void act(const launcher::Report& action);
-  void act(const launcher::EndAgent& action);
+  void feed(const launcher::agent::AgentEvent& event);
+  void act(const launcher::agent::Spawn& action);
+  void act(const launcher::agent::Signal& action);
+  void act(const launcher::agent::KillTree& action);
+  void act(const launcher::agent::CallOff&) {}
+  void act(const launcher::agent::Report& action);
+  void act(const launcher::agent::EndAgent& action);
   void end_worker(WorkerId worker, int signal);
   void arm();
 
   Cluster& cluster_;
   Uplink uplink_;
   const Time began_;
-  launcher::AgentCore core_;
+  launcher::agent::AgentCore core_;
   std::map<WorkerId, std::shared_ptr<StubWorker>> workers_;
   bool alive_ = true;
   Time armed_ = never;

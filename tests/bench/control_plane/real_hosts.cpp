@@ -20,9 +20,9 @@
 #include <cstdlib>
 #include <istream>
 
-#include "launcher/agent/controller_link.hpp"
 #include "launcher/agent/join.hpp"
-#include "launcher/descriptors.hpp"
+#include "launcher/agent/link/controller_link.hpp"
+#include "launcher/machine/descriptors.hpp"
 #include "net/tls.hpp"
 #include "tests/bench/control_plane/host.hpp"
 #include "tests/bench/control_plane/training.hpp"
@@ -67,7 +67,7 @@ class RealTime {
 
 class Hosts {
  public:
-  Hosts(const launcher::AgentStart& start, int hosts)
+  Hosts(const launcher::executors::AgentStart& start, int hosts)
       : start_(start), name_(start.name), hosts_(static_cast<std::size_t>(hosts)) {
     for (int i = 0; i < std::min(hosts, dialling_max); ++i) join();
     read_command();
@@ -76,18 +76,19 @@ class Hosts {
 
  private:
   struct Host {
-    std::unique_ptr<launcher::ControllerLink> link;
+    std::unique_ptr<launcher::agent::link::ControllerLink> link;
     std::shared_ptr<StubHost> stub;  // from the greeting on
   };
 
   void join();
-  void joined(Host& host, const Result<launcher::Reached>& reached, launcher::AgentStart start);
+  void joined(Host& host, const Result<launcher::agent::link::Reached>& reached,
+              launcher::executors::AgentStart start);
   void gone(Host& host);
   void tell_world();
   void read_command();
   void lose_host();
 
-  launcher::AgentStart start_;
+  launcher::executors::AgentStart start_;
   const std::string name_;
   asio::io_context io_{1};
   simulate::Queue queue_;
@@ -105,12 +106,12 @@ class Hosts {
 void Hosts::join() {
   if (next_ == hosts_.size()) return;
   Host& host = hosts_[next_++];
-  launcher::AgentStart start = start_;
+  launcher::executors::AgentStart start = start_;
   start.name = fmt::format("{}{:05}", name_, next_);
-  host.link = std::make_unique<launcher::ControllerLink>(
-      io_, launcher::ControllerLink::Handlers{
+  host.link = std::make_unique<launcher::agent::link::ControllerLink>(
+      io_, launcher::agent::link::ControllerLink::Handlers{
                .reached =
-                   [this, &host, start](const Result<launcher::Reached>& reached) {
+                   [this, &host, start](const Result<launcher::agent::link::Reached>& reached) {
                      joined(host, reached, start);
                    },
                .frame =
@@ -131,13 +132,13 @@ void Hosts::join() {
   host.link->begin(start, {"127.0.0.1"}, {});
 }
 
-void Hosts::joined(Host& host, const Result<launcher::Reached>& reached,
-                   launcher::AgentStart start) {
+void Hosts::joined(Host& host, const Result<launcher::agent::link::Reached>& reached,
+                   launcher::executors::AgentStart start) {
   if (!reached) {
     fmt::print(stderr, "bench_hosts: {}\n", reached.error().text);
     std::exit(1);
   }
-  launcher::learn(start, reached->greeted.welcome);
+  launcher::agent::learn(start, reached->greeted.welcome);
   host.link->learned(start);
   using ms = std::chrono::milliseconds;
   cluster_.limits = {start.term, ms(start.lease_ms), ms(start.beat_ms), ms(start.orphan_grace_ms)};
@@ -195,12 +196,12 @@ int bench_hosts(int argc, char** argv) {
     return 2;
   }
   net::use_tls_alone();
-  launcher::raise_descriptor_limit();
+  launcher::machine::raise_descriptor_limit();
   const std::array<const char*, 6> join{"--join", argv[1], "--key", argv[2], "--slots", argv[4]};
-  const auto options = launcher::parse_join(join);
-  const auto key = options ? launcher::read_key_file(options->key_file) : options.error();
-  const auto start = key ? launcher::join_start(*options, *key, ELASTICRUN_VERSION)
-                         : Result<launcher::AgentStart>(key.error());
+  const auto options = launcher::agent::parse_join(join);
+  const auto key = options ? launcher::agent::read_key_file(options->key_file) : options.error();
+  const auto start = key ? launcher::agent::join_start(*options, *key, ELASTICRUN_VERSION)
+                         : Result<launcher::executors::AgentStart>(key.error());
   if (!start) {
     fmt::print(stderr, "bench_hosts: {}\n", start.error().text);
     return 2;

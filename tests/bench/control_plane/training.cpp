@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "worker/member.hpp"
-#include "worker/neighbours.hpp"
+#include "worker/core/member.hpp"
+#include "worker/core/neighbours.hpp"
 
 namespace elasticrun::bench {
 namespace {
@@ -38,7 +38,7 @@ void Training::prepare(const wire::World& world) {
     next_->ranks.emplace(member.worker, static_cast<int>(next_->members.size()));
     next_->members.push_back(member.worker);
   }
-  next_->transfer = worker::sides_of_transfer(worker::holders(world));
+  next_->transfer = worker::core::sides_of_transfer(worker::core::holders(world));
   if (running_)
     next_->leavers = static_cast<std::size_t>(std::ranges::count_if(
         running_->members, [&](WorkerId w) { return !next_->ranks.contains(w); }));
@@ -46,8 +46,8 @@ void Training::prepare(const wire::World& world) {
 
 std::vector<std::int32_t> Training::needs_in_next(WorkerId worker) const {
   const int size = static_cast<int>(next_->members.size());
-  if (worker::is_full_mesh(size)) return {};
-  return worker::neighbours(next_->ranks.at(worker), size, next_->transfer);
+  if (worker::core::is_full_mesh(size)) return {};
+  return worker::core::neighbours(next_->ranks.at(worker), size, next_->transfer);
 }
 
 // A planned change: members vote from their Go on, so the step after the last one's is the switch.

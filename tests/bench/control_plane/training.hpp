@@ -13,7 +13,7 @@
 
 #include "simulate/queue.hpp"
 #include "wire/messages.hpp"
-#include "worker/transfer_plan.hpp"
+#include "worker/core/transfer_plan.hpp"
 
 namespace elasticrun::bench {
 
@@ -64,7 +64,7 @@ class Training {
     Generation generation;
     std::vector<WorkerId> members;
     std::map<WorkerId, int> ranks;  // of the members
-    worker::TransferSides transfer;
+    worker::core::TransferSides transfer;
     std::size_t leavers = 0, told = 0;
     bool entered = false, committed = false;
   };

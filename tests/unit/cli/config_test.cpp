@@ -14,7 +14,7 @@ using namespace elasticrun::cli;
 
 namespace {
 
-const launcher::Machine laptop{{{"laptop"}, "bob"}, 0, "/home/bob"};
+const launcher::machine::Machine laptop{{{"laptop"}, "bob"}, 0, "/home/bob"};
 
 Parsed parse_words(std::vector<const char*> words, std::vector<const char*> env) {
   words.insert(words.begin(), "elasticrun");
@@ -190,7 +190,7 @@ TEST_CASE("the samples that we ship") {
   }
   const std::string config = std::string(SAMPLES) + "/elasticrun.toml";
   const auto spec = spec_of(parse_words({"--config", config.c_str(), "./t"}, {}));
-  CHECK(spec.limits == launcher::Limits{.min = 1, .max = 4});
+  CHECK(spec.limits == launcher::hosts::Limits{.min = 1, .max = 4});
   CHECK(spec.batch.max_batch == 256);
   CHECK(spec.explain);
   CHECK(spec.environment.extra ==

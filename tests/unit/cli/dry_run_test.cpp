@@ -7,8 +7,8 @@ using namespace elasticrun;
 
 namespace {
 
-launcher::Host host(const char* name, int slots, bool spare = false) {
-  launcher::Host made;
+launcher::hosts::Host host(const char* name, int slots, bool spare = false) {
+  launcher::hosts::Host made;
   made.name = name;
   made.slots = slots;
   made.spare = spare;

@@ -153,7 +153,7 @@ TEST_CASE("variables") {
 
 TEST_CASE("keys of a host file") {
   const std::string keys =
-      *found(text_of("launcher/host_line.cpp"), "known_keys = \"([a-z ]+)\"").begin();
+      *found(text_of("launcher/hosts/host_line.cpp"), "known_keys = \"([a-z ]+)\"").begin();
   same(marked(section(text_of("man/elasticrun-hosts.5"), "KEYS"), "Cm"), found(keys, "(\\w+)"));
 }
 

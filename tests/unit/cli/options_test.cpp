@@ -14,10 +14,10 @@ using namespace elasticrun::cli;
 
 namespace {
 
-const launcher::Machine laptop{{{"laptop"}, "bob"}, 0, "/home/bob"};
+const launcher::machine::Machine laptop{{{"laptop"}, "bob"}, 0, "/home/bob"};
 
 Parsed parse_line(const std::string& line, const std::vector<const char*>& env = {},
-                  const launcher::Machine& machine = laptop) {
+                  const launcher::machine::Machine& machine = laptop) {
   std::vector<std::string> words{"elasticrun"};
   for (std::size_t at = 0; at < line.size();) {
     const auto end = std::min(line.find(' ', at), line.size());
@@ -40,8 +40,9 @@ std::string text_of(const job::JobSpec& spec) {
   std::string text = fmt::format("{} np {}:{}{}", hosts.substr(1), limits.min, limits.max,
                                  spec.start ? fmt::format(" start {}", spec.start) : "");
   if (limits.max_hosts) text += fmt::format(" nodes {}:{}", limits.min_hosts, limits.max_hosts);
-  return text + fmt::format(" {} {} | {}", spec.unit == launcher::Unit::host ? "host" : "slot",
-                            spec.policy, fmt::join(spec.argv, " "));
+  return text + fmt::format(" {} {} | {}",
+                            spec.unit == launcher::hosts::Unit::host ? "host" : "slot", spec.policy,
+                            fmt::join(spec.argv, " "));
 }
 
 std::string text_of(const Parsed& parsed) {
@@ -112,7 +113,7 @@ TEST_CASE("which workers, where, and what may change") {
 }
 
 TEST_CASE("slots of this machine are its GPUs") {
-  const launcher::Machine box{{{"box"}, "bob"}, 8, "/"};
+  const launcher::machine::Machine box{{{"box"}, "bob"}, 8, "/"};
   CHECK(text_of(parse_line("./t", {}, box)) == "localhost:8 np 1:0 slot fixed | ./t");
   CHECK(text_of(parse_line("--slots 2 ./t", {}, box)) == "localhost:2 np 1:0 slot fixed | ./t");
   CHECK(text_of(parse_line("--np 2 ./t", {}, box)) == "localhost:8 np 2:2 slot fixed | ./t");
@@ -306,7 +307,7 @@ TEST_CASE("hosts that a program prints") {
     std::vector<const char*> line{"elasticrun", "--host-discovery", program};
     line.insert(line.end(), more.begin(), more.end());
     line.push_back("./t");
-    const launcher::Machine here{{{"box"}, "bob"}, 0, "/"};
+    const launcher::machine::Machine here{{{"box"}, "bob"}, 0, "/"};
     return text_of(parse(static_cast<int>(line.size()), line.data(), nullptr, here));
   };
   CHECK(discovered("echo a:4; echo b:2") == "a:4 b:2 np 1:0 host fixed | ./t");

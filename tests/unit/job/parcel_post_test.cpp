@@ -10,7 +10,7 @@
 #include <limits>
 #include <set>
 
-#include "launcher/parcel_hash.hpp"
+#include "launcher/bundle/bundle_digest.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::job;
@@ -79,7 +79,7 @@ struct Depot {
   std::set<HostId> ended;
   ParcelPost post{io, spec, [this](HostId host, const wire::ParcelPart& part) {
                     CHECK(part.parcel == hash);
-                    CHECK(part.bytes.size() <= launcher::parcel_part_bytes);
+                    CHECK(part.bytes.size() <= launcher::bundle::parcel_part_bytes);
                     CHECK_FALSE(ended.contains(host));
                     came[host] += part.bytes;
                     trouble += part.trouble;
@@ -87,8 +87,8 @@ struct Depot {
                   }};
 };
 
-constexpr std::int64_t first_window = 2 * launcher::parcel_ask_bytes;
-constexpr auto part_bytes = static_cast<std::int64_t>(launcher::parcel_part_bytes);
+constexpr std::int64_t first_window = 2 * launcher::bundle::parcel_ask_bytes;
+constexpr auto part_bytes = static_cast<std::int64_t>(launcher::bundle::parcel_part_bytes);
 
 }  // namespace
 
@@ -121,8 +121,9 @@ TEST_CASE("a host whose connection was lost gets the rest, and nothing twice") {
 }
 
 TEST_CASE("an empty program, a small one, one that fills its parts exactly") {
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, launcher::parcel_part_bytes,
-                                  launcher::parcel_part_bytes * 3}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, launcher::bundle::parcel_part_bytes,
+        launcher::bundle::parcel_part_bytes * 3}) {
     Depot depot(bytes);
     depot.gather();
     depot.ask(1);

@@ -9,8 +9,8 @@ using job::Roster;
 
 namespace {
 
-launcher::Host host(const char* name, int slots) {
-  launcher::Host host;
+launcher::hosts::Host host(const char* name, int slots) {
+  launcher::hosts::Host host;
   host.name = name;
   host.slots = slots;
   return host;
@@ -55,7 +55,7 @@ TEST_CASE("names and types are told once, and again when they are given again") 
     return text;
   };
   Roster roster;
-  launcher::Host fast = host("a", 1);
+  launcher::hosts::Host fast = host("a", 1);
   fast.type = "fast";
   roster.give({fast, host("b", 1)});
   CHECK(told(roster) == "0 a fast;1 b ;");
@@ -102,7 +102,7 @@ TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own ho
   CHECK(roster.meeting_on(HostId(0), true).address == "127.0.0.1");
   CHECK(roster.meeting_on(HostId(0), false).address == "10.0.0.7");
   CHECK(roster.meeting_on(HostId(0), false).port == 4711);
-  launcher::Host named = host("a", 1);
+  launcher::hosts::Host named = host("a", 1);
   named.address = "10.9.9.9";
   roster.give({named, host("b", 1)});
   CHECK(roster.meeting_on(HostId(0), false).address == "10.9.9.9");
@@ -144,7 +144,7 @@ TEST_CASE("a host that does not say has a slot for each of its GPUs") {
 
 TEST_CASE("of a host whose GPUs are counted the job may take some alone") {
   Roster roster(1, true);
-  launcher::Host a = host("a", 0);
+  launcher::hosts::Host a = host("a", 0);
   a.slots_max = 2;
   roster.give({a});
   CHECK(sizes(roster) == std::vector<int>{1});

@@ -30,7 +30,7 @@ TEST_CASE("an agent that was frozen alone beyond its lease kills its workers whe
   agent->order(wire::StartWorker{WorkerId(1), 0, {"train"}, {}, {}});
   run_until(lease / 2);
   agent->cut();
-  agent->close(launcher::GivenUp{"given up"});
+  agent->close(launcher::agent::GivenUp{"given up"});
   queue.at(begin + lease - 15ms, [&] {
     agent->heal();
     agent->freeze(false, 200ms);  // before it hears that

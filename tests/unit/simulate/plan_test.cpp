@@ -48,8 +48,8 @@ std::vector<job::Event> run(bool whole = true) {
 }
 
 std::string plan(const PlanCommand& command, const std::string& hosts = "") {
-  std::vector<launcher::Host> parsed;
-  if (!hosts.empty()) parsed = launcher::parse_hosts(hosts, "hosts").value();
+  std::vector<launcher::hosts::Host> parsed;
+  if (!hosts.empty()) parsed = launcher::hosts::parse_hosts(hosts, "hosts").value();
   const auto report = plan_command(command, run(), parsed);
   return report ? report->text : report.error().text;
 }

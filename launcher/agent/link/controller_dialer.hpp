@@ -1,0 +1,74 @@
+// How an agent reaches its controller: by one of the addresses that it was given, or through the
+// ssh connection by which it was started, which needs no port on either side. In which order is
+// decided in dial_order; here it is done.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launcher/agent/link/dial_order.hpp"
+#include "launcher/agent/link/relay.hpp"
+#include "launcher/executors/agent_start.hpp"
+#include "launcher/machine/gpus.hpp"
+#include "net/dial.hpp"
+#include "net/tls.hpp"
+
+namespace elasticrun::launcher::agent::link {
+
+struct Reached {
+  net::Greeted greeted;
+  std::string controller;    // the address that was dialled; empty: through ssh
+  std::string address;       // where workers of other hosts reach those here
+  bool through_ssh = false;  // standard input and output are taken then
+};
+
+class Reach {
+ public:
+  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot;
+  // `resumes`: as in wire::Hello; `dial_time`: for each address.
+  Reach(boost::asio::io_context& io, const executors::AgentStart& start,
+        std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
+        std::int64_t resumes = -1, Duration dial_time = std::chrono::seconds(5));
+  Reach(const Reach&) = delete;
+  Reach& operator=(const Reach&) = delete;
+
+  // `done` is called once, never inside the call. This object must live as long as the session that
+  // it gives. An error has a number where all ways failed alike, as net::DialDone says.
+  void begin(std::function<void(Result<Reached>)> done);
+  // Nothing is tried any more, and `done` is not called.
+  void stop();
+
+ private:
+  void step(const DialEvent& event);
+  void act(const DialAddress& action);
+  void act(const DialThroughSsh& action);
+  void act(const GiveUpDialling& action);
+  void dial(std::size_t way, Result<int> socket, const std::string& where,
+            const std::string& towards, Duration patience);
+  void answered(std::size_t way, const std::string& address, Result<net::Greeted> result);
+  wire::Hello hello_from(const std::string& address) const;
+  std::string address_towards(const std::string& controller) const;
+  Error what_went_wrong() const;
+  std::string what_was_tried() const;
+
+  boost::asio::io_context& io_;
+  const executors::AgentStart start_;
+  const std::vector<std::string> for_others_;
+  const Duration dial_time_;
+  const std::vector<machine::Gpu> gpus_;
+  const std::int64_t resumes_;
+  const net::TlsKey key_;
+  std::function<void(Result<Reached>)> done_;  // empty once called, or stopped
+  DialOrder order_;
+  boost::asio::steady_timer timer_;
+  std::vector<net::Operation> dialling_;  // by way, as all of these are
+  std::vector<Error> errors_;
+  std::unique_ptr<Relay> relay_;
+};
+
+}  // namespace elasticrun::launcher::agent::link

@@ -1,0 +1,112 @@
+// See controller_link.hpp.
+#include "launcher/agent/link/controller_link.hpp"
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "base/boot_clock.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::launcher::agent::link {
+
+ControllerLink::ControllerLink(boost::asio::io_context& io, Handlers handlers)
+    : io_(io),
+      handlers_(std::move(handlers)),
+      link_({.on_frame = handlers_.frame,
+             .on_lost = [this](const std::string& reason) { lost(reason); },
+             .on_bulk_drained = handlers_.bulk_drained}),
+      timer_(io) {}
+
+void ControllerLink::begin(const executors::AgentStart& start, std::vector<std::string> for_others,
+                           std::vector<machine::Gpu> gpus) {
+  start_ = start;
+  for_others_ = std::move(for_others);
+  gpus_ = std::move(gpus);
+  reach_ = std::make_unique<Reach>(io_, start_, for_others_, gpus_);
+  reach_->begin([this](Result<Reached> result) { reached(std::move(result)); });
+}
+
+void ControllerLink::learned(const executors::AgentStart& start) {
+  start_.host = start.host;
+  start_.identity = start.identity;
+  start_.key_hex = start.key_hex;
+}
+
+void ControllerLink::reached(Result<Reached> result) {
+  if (!result) return handlers_.reached(std::move(result));
+  start_.stream.clear();  // standard output is for the first connection alone
+  if (!result->controller.empty()) start_.addresses = {result->controller};
+  auto session = std::move(result->greeted.session);
+  handlers_.reached(std::move(result));
+  link_.attach(std::move(session), 0);
+}
+
+void ControllerLink::lost(const std::string&) {
+  if (closed_) return closed_();
+  if (over_) return;
+  redial_.lost(boot_now());
+  handlers_.away();
+  arm();
+}
+
+void ControllerLink::arm() {
+  const Time at = redial_.dial_at();
+  if (over_ || at == never) return;
+  timer_.expires_after(at - boot_now());
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) dial();
+  });
+}
+
+void ControllerLink::dial() {
+  if (over_) return;
+  redial_.dialled();
+  reach_ =
+      std::make_unique<Reach>(io_, start_, for_others_, gpus_,
+                              static_cast<std::int64_t>(link_.received()), redial_.attempt_time());
+  reach_->begin([this](Result<Reached> result) { resumed(std::move(result)); });
+}
+
+void ControllerLink::resumed(Result<Reached> result) {
+  if (over_) return;
+  if (!result) {
+    const Error& error = result.error();
+    if (error.number == EACCES) return handlers_.given_up(error.text);
+    redial_.failed(error.number == ECONNREFUSED, boot_now());
+    return redial_.controller_gone() ? handlers_.controller_gone(error.text) : arm();
+  }
+  const auto received = static_cast<std::uint64_t>(result->greeted.welcome.received);
+  if (!link_.attach(std::move(result->greeted.session), received))
+    return handlers_.given_up("too much was sent while the connection was away");
+  redial_.connected();
+  handlers_.back();
+}
+
+void ControllerLink::send(WorkerId worker, std::string_view payload) {
+  if (!over_) link_.send(worker, payload);
+}
+
+void ControllerLink::send_beat(wire::Beat beat) {
+  beat.received = link_.received();
+  if (!over_) link_.send_passing(WorkerId{}, wire::encode(wire::FromAgent(beat)));
+}
+
+void ControllerLink::send_bulk(std::string_view payload) {
+  if (!over_) link_.send_bulk(WorkerId{}, payload);
+}
+
+void ControllerLink::close(Duration flush_time, std::function<void()> closed) {
+  if (!link_.attached()) return closed();
+  closed_ = std::move(closed);
+  link_.close(flush_time);
+}
+
+void ControllerLink::end() {
+  over_ = true;
+  timer_.cancel();
+  if (reach_) reach_->stop();
+  link_.hang_up();
+}
+
+}  // namespace elasticrun::launcher::agent::link

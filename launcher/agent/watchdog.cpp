@@ -1,0 +1,107 @@
+// See watchdog.hpp.
+#include "launcher/agent/watchdog.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "launcher/agent/link/goodbye.hpp"
+#include "launcher/agent/say.hpp"
+#include "launcher/agent/workers/private_directory.hpp"
+#include "launcher/agent/workers/processes.hpp"
+#include "launcher/bundle/bundle_cache.hpp"
+#include "net/sockets.hpp"
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+constexpr Duration cleaning_time = std::chrono::seconds(5);
+
+void ignore(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(signal, &action, nullptr);
+}
+
+// These signals are blocked here and taken one by one: no handler, no race, nothing to poll.
+// SIGUSR1 is the launcher's "at once": an agent proper that is stuck cannot obey anything else.
+sigset_t guarded_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
+// How it has ended, as waitpid says it.
+int wait_for(pid_t agent, const sigset_t& signals) {
+  for (;;) {
+    const int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal == SIGTERM || signal == SIGINT) ::kill(agent, signal);
+    if (signal == SIGUSR1) ::kill(agent, SIGKILL);
+    int status = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
+      if (pid == agent) return status;
+  }
+}
+
+}  // namespace
+
+int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
+  net::take_standard_descriptors();
+  // A session of its own: what is typed at the controller's terminal is the controller's business.
+  // Refused to a group leader, which then ignores the terminal's signals all the same.
+  if (!by_hand) ::setsid();
+  for (const int signal : {SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
+  if (!by_hand) ignore(SIGINT);
+  workers::become_subreaper();
+  // Before there is anything that a signal could leave behind.
+  const sigset_t signals = guarded_signals();
+  sigset_t before;
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
+  const workers::PrivateDirectory directory = workers::make_private_directory();
+  int sockets[2];
+  if (directory.path.empty() ||
+      ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    say(fmt::format("no private directory can be made in TMPDIR or /tmp: {}",
+                    std::strerror(errno)));
+    return 121;
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(sockets[0]);
+    ::setsid();
+    workers::become_subreaper();
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigdelset(&before, signal);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return agent(Guarded{sockets[1], directory.path});
+  }
+  ::close(sockets[1]);
+  int code = 121;
+  if (child > 0) {
+    ::prctl(PR_SET_NAME, "er-guardian");
+    const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);  // its end belongs to the agent proper
+    ::close(null);
+    const int status = wait_for(child, signals);
+    code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    for (const pid_t left : workers::children_of(::getpid())) workers::kill_tree(left);
+    if (WIFSIGNALED(status))
+      link::say_goodbye(sockets[0],
+                        fmt::format("its agent was killed by signal {}", WTERMSIG(status)));
+    workers::end_descendants(cleaning_time);
+  } else {
+    say(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  }
+  bundle::remove_unfinished_parcels(directory.path);
+  workers::remove_directory(directory.path);
+  return code;
+}
+
+}  // namespace elasticrun::launcher::agent

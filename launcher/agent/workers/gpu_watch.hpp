@@ -1,0 +1,42 @@
+// Notices that a GPU of this host is of no use any more (a driver).
+//
+// A worker whose GPU has gone may die, and often hangs in the kernel instead; its exit code tells
+// nothing. So the GPUs are looked at, once a second and when a worker has ended: the driver's file
+// of it, whether the bus still answers for it, and what the kernel's log says. Why not ask NVML or
+// nvidia-smi: they hang where a GPU does.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <vector>
+
+#include "launcher/machine/machine.hpp"
+#include "launcher/machine/xid.hpp"
+#include "net/sockets.hpp"
+#include "wire/messages.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace elasticrun::launcher::agent::workers {
+
+class GpuWatch {
+ public:
+  // `lost` is called once for each GPU, inside of look() or later. Without GPUs nothing is done.
+  GpuWatch(boost::asio::io_context& io, std::vector<machine::Gpu> gpus,
+           std::function<void(const wire::GpuLost&)> lost);
+  void look();
+
+ private:
+  void look_again_later();
+  std::vector<machine::Xid> news_of_the_log();
+  void lose(std::size_t slot, std::int32_t xid, const std::string& reason);
+
+  boost::asio::steady_timer timer_;
+  std::vector<machine::Gpu> gpus_;  // by slot; one that was told of is no more than an empty name
+  std::function<void(const wire::GpuLost&)> lost_;
+  net::Fd log_;  // of the kernel; none where we may not read it
+};
+
+}  // namespace elasticrun::launcher::agent::workers

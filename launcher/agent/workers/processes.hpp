@@ -1,0 +1,38 @@
+// Finding and ending every process below this one.
+//
+// A process can leave its group, its session and its parent, but not its nearest subreaper
+// (prctl(2)): when its parent dies it becomes that one's child. So "everything below me" is a tree
+// that can be walked in /proc, whatever a program did to become a daemon. Process groups alone miss
+// who did setsid, a mark in the environment misses who cleaned it, and control groups need rights
+// that users do not have.
+#pragma once
+
+#include <sys/types.h>
+
+#include <set>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+
+// Makes this process the one to whom orphans below it go.
+void become_subreaper();
+
+std::vector<pid_t> children_of(pid_t pid);
+// SIGKILL to a child of this process and everything below it. Only to those: a number that was
+// given to another process meanwhile is noticed.
+void kill_tree(pid_t child);
+// The same without the child itself.
+void kill_below(pid_t child);
+// The signal to the child and everything below it, but only to those that have a handler: for whom
+// USR1 means nothing it would be the end.
+void signal_who_catches(pid_t child, int signal);
+// Ends and reaps children that are none of these keepers. Orphans become children of the agent only
+// when a keeper was killed; nobody else will end them.
+void end_strays(const std::set<pid_t>& keepers);
+// SIGKILL to everything below this process, again whenever one of them has gone, until there is
+// none; reaps them. False: some are still there after `limit` (stuck in the kernel).
+bool end_descendants(Duration limit);
+
+}  // namespace elasticrun::launcher::agent::workers

@@ -1,0 +1,108 @@
+// See program.hpp. The search is execvp's, but along the PATH of the worker and not of the agent:
+// the agent of a remote host has what sshd gave it.
+#include "launcher/agent/workers/program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "launcher/machine/program_search.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+namespace {
+
+// The caller's directory where it exists here; a missing one is no reason not to run, but is said.
+void enter_directory(const wire::StartWorker& order, const std::string& host) {
+  if (order.cwd.empty() || ::chdir(order.cwd.c_str()) == 0) return;
+  const int error = errno;
+  std::string home(machine::value_of("HOME", order.env));
+  if (home.empty() || ::chdir(home.c_str()) != 0) {
+    home.assign(1, '/');
+    if (::chdir(home.c_str()) != 0) return;
+  }
+  const std::string line = fmt::format("elasticrun: {}: directory '{}': {}; running in '{}'\n",
+                                       host, order.cwd, std::strerror(error), home);
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+// Ignored signals and the mask survive an exec: a worker must not inherit ours.
+void reset_signals() {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+bool look_further(int error) {
+  return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||
+         error == ENAMETOOLONG || error == ESTALE || error == ENODEV || error == ETIMEDOUT;
+}
+
+// After a failed exec. "No such file" for a file that is there means the interpreter in its first
+// line; in a search, a directory that we may not enter is not the place of the program.
+bool is_there(const std::string& file, int error, bool searched) {
+  if (error == ENOTDIR) return false;
+  return (error != ENOENT && !searched) || ::access(file.c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+// A path is taken as it is: what lies there and cannot be run is somebody's mistake to be told of.
+// Relative to another directory than the caller's it would be some other program.
+bool program_is_here(const wire::StartWorker& order) {
+  if (order.argv.empty() || order.argv[0].empty()) return true;  // nothing could be copied
+  const bool searched = machine::is_searched(order.argv[0]);
+  for (const std::string& file :
+       machine::program_candidates(order.argv[0], machine::value_of("PATH", order.env))) {
+    const std::string path = file.starts_with('/') ? file : fmt::format("{}/{}", order.cwd, file);
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0) continue;
+    if (!searched || (S_ISREG(about.st_mode) && ::access(path.c_str(), X_OK) == 0)) return true;
+  }
+  return false;
+}
+
+ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
+                         const std::string& program) {
+  if (order.argv.empty() || order.argv[0].empty())
+    return {127, fmt::format("{}: no program was given", host)};
+  enter_directory(order, host);
+  reset_signals();
+  ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+  const std::vector<char*> argv = pointers(order.argv);
+  const std::vector<char*> env = pointers(order.env);
+  const std::string& name = program.empty() ? order.argv[0] : program;
+  const bool searched = machine::is_searched(name);
+  std::string refused;  // a file that is there but could not be run beats "not found"
+  int error = ENOENT;
+  for (const std::string& file :
+       machine::program_candidates(name, machine::value_of("PATH", order.env))) {
+    ::execve(file.c_str(), argv.data(), env.data());
+    const int why = errno;
+    if (is_there(file, why, searched)) {
+      refused = file;
+      error = why;
+    }
+    if (!look_further(why)) break;
+  }
+  if (refused.empty()) return {127, fmt::format("{}: program '{}' not found", host, name)};
+  const char* text = error == ENOENT ? "its interpreter is missing" : std::strerror(error);
+  return {126, fmt::format("{}: program '{}' cannot be run: {}", host, refused, text)};
+}
+
+}  // namespace elasticrun::launcher::agent::workers

@@ -1,0 +1,131 @@
+// See worker_process.hpp.
+#include "launcher/agent/workers/worker_process.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <boost/asio/buffer.hpp>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "launcher/agent/workers/processes.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+namespace {
+
+// For its report, after which nothing of the worker is left.
+constexpr auto keeper_patience = keeper_cleaning_time + std::chrono::milliseconds(500);
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
+                                                            const wire::StartWorker& order,
+                                                            const std::string& host,
+                                                            const std::string& program,
+                                                            Handlers handlers) {
+  Result<Kept> kept = start_keeper(order, host, program);
+  if (!kept) return kept.error();
+  return std::unique_ptr<WorkerProcess>(
+      new WorkerProcess(io, std::move(*kept), host, std::move(handlers)));
+}
+
+WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host,
+                             Handlers handlers)
+    : keeper_(kept.keeper),
+      host_(host),
+      handlers_(std::move(handlers)),
+      channel_(io, kept.channel.release()),
+      patience_(io),
+      out_(io, std::move(kept.out),
+           {handlers_.output_full, [this](std::string text) { handlers_.on_output(1, text); },
+            [this] { --open_pipes_, finish_if_done(); }}),
+      err_(io, std::move(kept.err),
+           {handlers_.output_full, [this](std::string text) { handlers_.on_output(2, text); },
+            [this] { --open_pipes_, finish_if_done(); }}) {
+  receive();
+}
+
+WorkerProcess::~WorkerProcess() { *alive_ = false; }
+
+void WorkerProcess::resume_output() {
+  out_.resume();
+  err_.resume();
+}
+
+void WorkerProcess::order(unsigned char byte) {
+  (void)!::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// A keeper that is stopped takes the order and never obeys. The worker must not step any more when
+// this returns: on that the controller builds the next world.
+void WorkerProcess::kill() {
+  order(kill_everything);
+  if (over_) return;
+  kill_below(keeper_);
+  unless_over_soon([this] { end_keeper(); });
+}
+
+void WorkerProcess::call_off() {
+  if (started_ || over_ || std::exchange(called_off_, true)) return;
+  unless_over_soon([this] {
+    if (!started_) end_keeper();
+  });
+}
+
+void WorkerProcess::unless_over_soon(std::function<void()> what) {
+  patience_.expires_after(keeper_patience);
+  patience_.async_wait(
+      [this, alive = alive_, what = std::move(what)](const boost::system::error_code& error) {
+        if (!error && *alive && !over_) what();
+      });
+}
+
+// What is born below it meanwhile becomes a child of the agent, which ends strays.
+void WorkerProcess::end_keeper() {
+  killed_ = true;
+  kill_tree(keeper_);
+}
+
+void WorkerProcess::receive() {
+  channel_.async_read_some(
+      boost::asio::buffer(&report_, sizeof report_),
+      [this, alive = alive_](const boost::system::error_code& error, std::size_t bytes) {
+        if (!*alive) return;
+        if (error || bytes != sizeof report_) return channel_ended();
+        take(report_);
+        if (*alive) receive();
+      });
+}
+
+void WorkerProcess::take(const KeeperReport& report) {
+  if (report.kind == KeeperReport::started) {
+    started_ = true;
+    return handlers_.on_started(report.value);
+  }
+  if (std::exchange(over_, true)) return;
+  if (report.kind == KeeperReport::failed)
+    handlers_.on_failed(report.value, report.text);
+  else
+    handlers_.on_exited(report.value, report.signal);
+}
+
+void WorkerProcess::channel_ended() {
+  boost::system::error_code ignored;
+  channel_.close(ignored);
+  if (!std::exchange(over_, true)) {
+    if (started_ || killed_)
+      handlers_.on_exited(0, SIGKILL);
+    else
+      handlers_.on_failed(121, fmt::format("{}: was killed before the program ran", host_));
+  }
+  out_.expect_end();
+  err_.expect_end();
+  finish_if_done();
+}
+
+void WorkerProcess::finish_if_done() {
+  if (over_ && open_pipes_ == 0 && !channel_.is_open()) handlers_.on_done();
+}
+
+}  // namespace elasticrun::launcher::agent::workers

@@ -1,0 +1,80 @@
+// One worker as the agent sees it: its keeper's channel and its two pipes.
+//
+// The exit is told as soon as it is known, the output follows until the pipes have ended: a death
+// must not wait behind megabytes of text.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "launcher/agent/workers/output_pipe.hpp"
+#include "launcher/agent/workers/shim.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+
+class WorkerProcess {
+ public:
+  // None is called inside a call of start, and none after the destruction.
+  struct Handlers {
+    std::function<void(std::int32_t pid)> on_started;
+    std::function<void(std::int32_t code, std::string reason)> on_failed;
+    std::function<void(std::int32_t code, std::int32_t signal)> on_exited;
+    std::function<bool()> output_full;
+    std::function<void(std::int32_t stream, std::string lines)> on_output;
+    std::function<void()> on_done;  // failed or exited, and all its output handed over
+  };
+
+  static Result<std::unique_ptr<WorkerProcess>> start(boost::asio::io_context& io,
+                                                      const wire::StartWorker& order,
+                                                      const std::string& host,
+                                                      const std::string& program,
+                                                      Handlers handlers);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  pid_t keeper() const { return keeper_; }
+  void signal(std::int32_t signal) { order(static_cast<unsigned char>(signal)); }
+  // With all that it has started: at once, also when its keeper is stopped or waits. The report
+  // comes from the keeper, or when that has had its time.
+  void kill();
+  // It is to end. That is for the orders that follow its start; but one that does not even start
+  // now, because a file server does not answer, is killed.
+  void call_off();
+  void resume_output();
+
+ private:
+  WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host, Handlers handlers);
+  void order(unsigned char byte);
+  void unless_over_soon(std::function<void()> what);
+  void end_keeper();
+  void receive();
+  void take(const KeeperReport& report);
+  void channel_ended();
+  void finish_if_done();
+
+  const pid_t keeper_;
+  const std::string host_;
+  Handlers handlers_;
+  boost::asio::posix::stream_descriptor channel_;
+  KeeperReport report_;
+  bool started_ = false;
+  bool over_ = false;    // failed or exited, and told
+  bool killed_ = false;  // with its keeper
+  bool called_off_ = false;
+  boost::asio::steady_timer patience_;
+  int open_pipes_ = 2;
+  OutputPipe out_;
+  OutputPipe err_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers under way
+};
+
+}  // namespace elasticrun::launcher::agent::workers

@@ -1,0 +1,136 @@
+// See bundle.hpp.
+#include "launcher/bundle/bundle.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "launcher/bundle/bundle_digest.hpp"
+#include "launcher/bundle/libraries.hpp"
+#include "launcher/machine/program_search.hpp"
+
+namespace elasticrun::launcher::bundle {
+namespace {
+
+constexpr std::size_t read_bytes = 1u << 20;
+
+struct Found {
+  std::string path;  // empty: not there
+  int error = 0;     // not 0: it is there, and cannot be run
+};
+
+// A file that is there but cannot be run does not end the search, and beats "not found".
+Found find_program(const std::string& program, const std::vector<std::string>& env,
+                   const std::string& cwd) {
+  Found found;
+  for (const std::string& file :
+       machine::program_candidates(program, machine::value_of("PATH", env))) {
+    const std::string path = file.starts_with('/') ? file : fmt::format("{}/{}", cwd, file);
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0) continue;
+    const int error = !S_ISREG(about.st_mode)             ? EISDIR
+                      : ::access(path.c_str(), X_OK) != 0 ? errno
+                                                          : 0;
+    if (error != 0 && machine::is_searched(program) && S_ISDIR(about.st_mode)) continue;
+    if (error == 0) return {path, 0};
+    if (found.path.empty()) found = {path, error};
+  }
+  return found;
+}
+
+Result<ParcelFile> open_file(std::string name, std::string path, bool executable) {
+  ParcelFile file{std::move(name), std::move(path), executable, 0,
+                  net::Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC))};
+  struct stat about {};
+  if (file.fd.get() < 0 || ::fstat(file.fd.get(), &about) != 0)
+    return Error{fmt::format("'{}' cannot be read: {}", file.path, std::strerror(errno))};
+  file.bytes = about.st_size;
+  return {boost::system::in_place_value, std::move(file)};
+}
+
+Result<void> add_to(ParcelHash& hash, const ParcelFile& file) {
+  for (std::int64_t offset = 0; offset < file.bytes;) {
+    const auto bytes = read_part(file, offset, read_bytes);
+    if (!bytes) return bytes.error();
+    if (bytes->empty())
+      return Error{fmt::format("'{}' became shorter while it was read", file.path)};
+    hash.add(*bytes);
+    offset += static_cast<std::int64_t>(bytes->size());
+  }
+  hash.end_file(file.name, file.executable);
+  return {};
+}
+
+Result<void> seal(Parcel& parcel) {
+  for (const ParcelFile& file : parcel.files) parcel.bytes += file.bytes;
+  if (parcel.bytes > parcel_bytes_max || parcel.files.size() > parcel_files_max)
+    return Error{
+        fmt::format("'{}' and its libraries are {} MiB in {} files, more than --ship copies "
+                    "({} MiB, {} files); put them on each host",
+                    parcel.files.back().path, parcel.bytes >> 20, parcel.files.size(),
+                    parcel_bytes_max >> 20, parcel_files_max)};
+  ParcelHash hash;
+  for (const ParcelFile& file : parcel.files)
+    if (const auto read = add_to(hash, file); !read) return read.error();
+  parcel.hash = hash.text();
+  return {};
+}
+
+}  // namespace
+
+std::variant<Parcel, ParcelTrouble> gather_parcel(const std::string& program,
+                                                  const std::vector<std::string>& env,
+                                                  const std::string& cwd) {
+  const auto trouble = [&](int code, const std::string& what) {
+    return ParcelTrouble{code, fmt::format("--ship: program '{}' {}", program, what)};
+  };
+  const Found found = find_program(program, env, cwd);
+  if (found.path.empty()) return trouble(exit_code::not_found, "not found on this machine");
+  if (found.error != 0)
+    return trouble(exit_code::not_executable,
+                   fmt::format("cannot be run: {}", std::strerror(found.error)));
+  Parcel parcel;
+  auto itself = open_file(parcel_file_of(program), found.path, true);
+  if (!itself) return ParcelTrouble{exit_code::not_executable, "--ship: " + itself.error().text};
+  if (const std::string loader = loader_of(itself->fd.get()); !loader.empty()) {
+    const auto libraries = libraries_of(loader, found.path, env, cwd);
+    if (!libraries)
+      return trouble(exit_code::not_found, "cannot be run: " + libraries.error().text);
+    for (const Library& library : *libraries) {
+      if (!is_parcel_file(library.name) || library.name == itself->name) continue;
+      auto file = open_file(library.name, library.path, false);
+      if (!file) return ParcelTrouble{exit_code::not_executable, "--ship: " + file.error().text};
+      parcel.files.push_back(std::move(*file));
+    }
+  }
+  parcel.files.push_back(std::move(*itself));
+  if (const auto sealed = seal(parcel); !sealed)
+    return ParcelTrouble{exit_code::not_executable, "--ship: " + sealed.error().text};
+  return parcel;
+}
+
+bool program_is_there(const std::string& program, const std::vector<std::string>& env,
+                      const std::string& cwd) {
+  const Found found = find_program(program, env, cwd);
+  return !found.path.empty() && found.error == 0;
+}
+
+Result<std::string> read_part(const ParcelFile& file, std::int64_t offset, std::size_t most) {
+  std::string bytes(most, '\0');
+  ssize_t n = 0;
+  while ((n = ::pread(file.fd.get(), bytes.data(), most, offset)) < 0 && errno == EINTR) {
+  }
+  if (n < 0) return Error{fmt::format("'{}' cannot be read: {}", file.path, std::strerror(errno))};
+  bytes.resize(static_cast<std::size_t>(n));
+  return {boost::system::in_place_value, std::move(bytes)};
+}
+
+}  // namespace elasticrun::launcher::bundle

@@ -1,0 +1,270 @@
+// See bundle_cache.hpp.
+#include "launcher/bundle/bundle_cache.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace elasticrun::launcher::bundle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "parcel-";
+constexpr auto unused_time = std::chrono::hours(1);
+constexpr std::size_t read_bytes = 256u << 10;
+constexpr std::size_t kept = 3;  // old ones, beside those in use
+
+// The private directory's name is the agent's own on its host.
+std::string mark_of(const std::string& private_directory) {
+  return private_directory.substr(private_directory.rfind('-') + 1);
+}
+
+std::string folder_of(const std::string& place, const std::string& hash) {
+  return fmt::format("{}/{}{}", place, prefix, hash);
+}
+
+std::optional<std::vector<fs::directory_entry>> files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> files;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    files.push_back(*at);
+  return error ? std::nullopt : std::optional(std::move(files));
+}
+
+// Bytes of all files in it; -1: it is not there.
+std::int64_t size_of(const std::string& folder) {
+  const auto files = files_in(folder);
+  if (!files) return -1;
+  std::int64_t bytes = 0;
+  for (const fs::directory_entry& file : *files) {
+    std::error_code error;
+    const std::uintmax_t size = file.file_size(error);
+    if (error) return -1;
+    bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+bool add_file(ParcelHash& hash, const fs::directory_entry& file) {
+  const net::Fd fd(::open(file.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  std::vector<char> bytes(read_bytes);
+  for (ssize_t n; (n = ::read(fd.get(), bytes.data(), bytes.size())) != 0;) {
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    hash.add({bytes.data(), static_cast<std::size_t>(n)});
+  }
+  hash.end_file(file.path().filename().string(), (about.st_mode & S_IXUSR) != 0);
+  return true;
+}
+
+// After a loss of power files may be there without their bytes, or with others; the name of a
+// parcel is a promise that a disk does not keep.
+bool is_whole(const std::string& folder, const std::string& hash, std::int64_t bytes) {
+  if (size_of(folder) != bytes) return false;
+  const auto files = files_in(folder);
+  ParcelHash found;
+  return files &&
+         std::ranges::all_of(*files, [&](const auto& file) { return add_file(found, file); }) &&
+         found.text() == hash;
+}
+
+void discard(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+std::vector<fs::path> parcels_in(const fs::path& place) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename().string().starts_with(prefix)) found.push_back(at->path());
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> parcel_places(const std::string& private_directory) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  return parcel_places(private_directory, self, runtime ? runtime : "");
+}
+
+std::vector<std::string> parcel_places(const std::string& private_directory, const fs::path& self,
+                                       std::string_view runtime) {
+  // So an agent is called where the ssh executor keeps it; others lie where packages do.
+  if (!self.filename().string().starts_with("agent-")) return {private_directory};
+  const std::string beside = self.parent_path().string();
+  if (!runtime.empty() && beside.starts_with(fmt::format("{}/", runtime)))
+    return {private_directory, beside};
+  return {beside, private_directory};
+}
+
+std::optional<std::string> find_parcel(const std::vector<std::string>& places,
+                                       const std::string& hash, std::int64_t bytes) {
+  for (const std::string& place : places) {
+    const std::string folder = folder_of(place, hash);
+    if (!is_whole(folder, hash, bytes)) continue;
+    touch_parcel(folder);
+    return folder;
+  }
+  return std::nullopt;
+}
+
+bool has_size(const std::string& folder, std::int64_t bytes) { return size_of(folder) == bytes; }
+
+Result<std::string> place_for_parcel(const std::vector<std::string>& places, std::int64_t bytes) {
+  std::string why;
+  for (const std::string& place : places) {
+    struct statvfs about {};
+    std::string not_here;
+    if (::access(place.c_str(), W_OK) != 0 || ::statvfs(place.c_str(), &about) != 0)
+      not_here = std::strerror(errno);
+    else if ((about.f_flag & ST_NOEXEC) != 0)
+      not_here = "mounted noexec";
+    else if (static_cast<double>(about.f_bavail) * static_cast<double>(about.f_frsize) <
+             static_cast<double>(bytes))
+      not_here = "not enough room";
+    else
+      return {boost::system::in_place_value, place};
+    why += fmt::format("{}{}: {}", why.empty() ? "" : ", ", place, not_here);
+  }
+  return Error{
+      fmt::format("no place for {} MiB ({}); make room there, or put the program on the "
+                  "host",
+                  (bytes >> 20) + 1, why)};
+}
+
+bool has_libraries(const std::string& folder) {
+  std::error_code error;
+  return std::distance(fs::directory_iterator(folder, error), fs::directory_iterator()) > 1;
+}
+
+void touch_parcel(const std::string& folder) { ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0); }
+
+net::Fd hold_parcel(const std::string& folder) {
+  net::Fd held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (held.get() >= 0) (void)::flock(held.get(), LOCK_SH | LOCK_NB);
+  return held;
+}
+
+// Ages against the time of the one just stored: the clock is the file server's, not ours.
+void forget_old_parcels(const std::string& folder) {
+  std::error_code error;
+  const auto now = fs::last_write_time(folder, error);
+  if (error) return;
+  std::vector<std::pair<fs::file_time_type, fs::path>> unused;
+  for (const fs::path& one : parcels_in(fs::path(folder).parent_path())) {
+    const auto used = fs::last_write_time(one, error);
+    if (!error && used < now - unused_time) unused.emplace_back(used, one);
+  }
+  std::ranges::sort(unused, std::greater<>());
+  for (std::size_t i = kept; i < unused.size(); ++i) discard(unused[i].second);
+}
+
+void remove_unfinished_parcels(const std::string& private_directory) {
+  const std::string end = "." + mark_of(private_directory);
+  for (const std::string& place : parcel_places(private_directory))
+    for (const fs::path& one : parcels_in(place))
+      if (one.extension() == end) discard(one);
+}
+
+// ---------------------------------------------------------------- writing one
+
+Result<std::unique_ptr<UnfinishedParcel>> UnfinishedParcel::begin(
+    const std::string& place, const std::string& hash, std::int64_t bytes,
+    const std::string& private_directory) {
+  const std::string folder =
+      fmt::format("{}.{}", folder_of(place, hash), mark_of(private_directory));
+  if (::mkdir(folder.c_str(), 0700) != 0)
+    return Error{fmt::format("{}: {}", folder, std::strerror(errno))};
+  return std::unique_ptr<UnfinishedParcel>(new UnfinishedParcel(place, hash, bytes, folder));
+}
+
+UnfinishedParcel::UnfinishedParcel(std::string place, std::string hash, std::int64_t bytes,
+                                   std::string folder)
+    : place_(std::move(place)), hash_(std::move(hash)), bytes_(bytes), folder_(std::move(folder)) {}
+
+UnfinishedParcel::~UnfinishedParcel() { discard(folder_); }
+
+Error UnfinishedParcel::failure(const std::string& what) const {
+  return Error{fmt::format("{}: {}", place_, what)};
+}
+
+Result<void> UnfinishedParcel::take(const wire::ParcelPart& part) {
+  if (part.file != file_)
+    if (const auto next = next_file(part); !next) return next.error();
+  taken_ += static_cast<std::int64_t>(part.bytes.size());
+  if (taken_ > std::min(bytes_, parcel_bytes_max))
+    return failure("more bytes came than were announced");
+  for (std::string_view left = part.bytes; !left.empty();) {
+    const ssize_t n = ::write(fd_.get(), left.data(), left.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return failure(std::strerror(errno));
+    left.remove_prefix(static_cast<std::size_t>(n));
+  }
+  seen_.add(part.bytes);
+  return {};
+}
+
+Result<void> UnfinishedParcel::next_file(const wire::ParcelPart& part) {
+  if (const auto ended = end_file(); !ended) return ended;
+  if (!is_parcel_file(part.file) || ++files_ > parcel_files_max)
+    return failure("what came is no parcel");
+  const std::string path = fmt::format("{}/{}", folder_, part.file);
+  fd_ = net::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       part.executable ? 0700 : 0600));
+  if (fd_.get() < 0) return failure(std::strerror(errno));
+  file_ = part.file;
+  executable_ = part.executable;
+  return {};
+}
+
+// Some file systems say only here that there was no room.
+Result<void> UnfinishedParcel::end_file() {
+  if (file_.empty()) return {};
+  seen_.end_file(file_, executable_);
+  if (::close(fd_.release()) != 0) return failure(std::strerror(errno));
+  return {};
+}
+
+Result<void> UnfinishedParcel::finish() {
+  if (const auto ended = end_file(); !ended) return ended;
+  if (taken_ != bytes_ || seen_.text() != hash_)
+    return Error{
+        "it is not what was announced; was the program built anew while the job ran? Start "
+        "the job again"};
+  const std::string folder = stored_in();
+  if (::rename(folder_.c_str(), folder.c_str()) == 0) return {};
+  const int error = errno;
+  if (is_whole(folder, hash_, bytes_)) return {};  // another agent was faster
+  if (error != ENOTEMPTY && error != EEXIST) return failure(std::strerror(error));
+  // What is in the way is a wreck. Removed at its place it could meet a reader half removed.
+  const std::string aside = folder_ + "-";
+  if (::rename(folder.c_str(), aside.c_str()) != 0 && errno != ENOENT)
+    return failure(std::strerror(errno));
+  const int again = ::rename(folder_.c_str(), folder.c_str()) == 0 ? 0 : errno;
+  discard(aside);
+  if (again != 0 && !is_whole(folder, hash_, bytes_)) return failure(std::strerror(again));
+  return {};
+}
+
+std::string UnfinishedParcel::stored_in() const { return folder_of(place_, hash_); }
+
+}  // namespace elasticrun::launcher::bundle

@@ -1,0 +1,41 @@
+// See wrap.hpp.
+#include "launcher/executors/wrap.hpp"
+
+#include <fmt/format.h>
+
+namespace elasticrun::launcher::executors {
+namespace {
+
+// One that is stopped would not obey. From the leaves up, so that nothing is asked for its children
+// after its end.
+constexpr std::string_view search_guardian =
+    "k() {{ for p in $(cat /proc/$1/task/*/children 2>/dev/null); do k $p; done; "
+    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-guardian ]; then kill -CONT $1; kill -USR1 $1; "
+    "fi; }}; k {}";
+
+}  // namespace
+
+std::string wrap_mistake(std::string_view wrap) {
+  if (wrap.find_first_not_of(" \t") == wrap.npos)
+    return "the command is empty; give one, as in 'numactl -N 0'";
+  if (wrap.find_first_of("'\\!\n\r") != wrap.npos)
+    return fmt::format(
+        "'{}' has a quote ('), backslash, exclamation mark or newline in it; put the command "
+        "into a script, which ends with exec ... \"$@\", and give that",
+        wrap.substr(0, wrap.find_first_of("\n\r")));
+  return {};
+}
+
+std::string wrap_failure(std::string_view wrap, int exit_code) {
+  return fmt::format("--wrap: '{}' {}; is it installed there, and does it see the agent's file?",
+                     wrap,
+                     exit_code == 127 ? "was not found, or did not find the agent (exit code 127)"
+                                      : "cannot be run (exit code 126)");
+}
+
+std::string end_guardian_script(int pid, bool wrapped) {
+  if (!wrapped) return fmt::format("kill -CONT {0}; kill -USR1 {0}", pid);
+  return fmt::format(fmt::runtime(search_guardian), pid);
+}
+
+}  // namespace elasticrun::launcher::executors

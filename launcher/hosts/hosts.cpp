@@ -1,0 +1,108 @@
+// Host files and lists: cuts the text into entries, names the place of each mistake, finds
+// duplicates.
+//
+// The first mistake ends the parse: a file with one mistake has no meaning to start a job from, and
+// one line is what a person reads.
+#include "launcher/hosts/hosts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "launcher/hosts/host_line.hpp"
+
+namespace elasticrun::launcher::hosts {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+// Gathers entries and finds the duplicates among them. `word` is what an entry's number counts:
+// "line" or "item".
+class Gatherer {
+ public:
+  explicit Gatherer(std::string_view word) : word_(word) {}
+
+  // Empty, or what is wrong with the entry.
+  std::string add(std::string_view entry, int number) {
+    auto parsed = parse_host_line(entry);
+    if (!parsed) return parsed.error().text;
+    for (Host& host : *parsed) {
+      host.line = number;
+      std::string key = key_of(host);
+      std::ranges::transform(key, key.begin(), lower);
+      const auto [place, fresh] = first_.emplace(std::move(key), number);
+      if (!fresh)
+        return fmt::format("{} is given twice; it was first given in {} {}", key_of(host), word_,
+                           place->second);
+      if (hosts_.size() == hosts_max) return fmt::format("more than {} hosts", hosts_max);
+      hosts_.push_back(std::move(host));
+    }
+    return {};
+  }
+
+  std::vector<Host> take() { return std::move(hosts_); }
+  bool empty() const { return hosts_.empty(); }
+
+ private:
+  std::string_view word_;
+  std::vector<Host> hosts_;
+  std::map<std::string, int> first_;  // by key in lower case: the number of the entry
+};
+
+}  // namespace
+
+Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view file) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // some editors put a mark in front
+  Gatherer gatherer("line");
+  for (int number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string mistake = gatherer.add(text.substr(0, end), number);
+    if (!mistake.empty()) return Error{fmt::format("{}:{}: {}", file, number, mistake)};
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (gatherer.empty())
+    return Error{fmt::format("{}: no host in it; write one a line, as in 'node1 slots=4'", file)};
+  return gatherer.take();
+}
+
+Result<std::vector<Host>> parse_host_list(std::string_view text, std::string_view where) {
+  Gatherer gatherer("item");
+  int number = 0;
+  while (true) {
+    const std::size_t end = end_of_item(text);
+    const std::string_view item = text.substr(0, end);
+    ++number;
+    if (item.find_first_not_of(" \t") == item.npos)
+      return Error{fmt::format("{}: item {} is empty; write a list as in a:4,b:4", where, number)};
+    const std::string mistake = gatherer.add(item, number);
+    if (!mistake.empty()) return Error{fmt::format("{}: {}", where, mistake)};
+    if (end == text.size()) break;
+    text.remove_prefix(end + 1);
+  }
+  if (gatherer.empty()) return Error{fmt::format("{}: no host in it", where)};
+  return gatherer.take();
+}
+
+bool is_complete(std::string_view text) { return text.empty() || text.back() == '\n'; }
+
+std::string key_of(const Host& host) {
+  if (host.port == 0) return host.name;
+  return fmt::format("{} port={}", host.name, host.port);
+}
+
+bool is_this_machine(const Host& host, const OwnNames& own) {
+  if (host.port != 0 || !host.identity.empty()) return false;
+  if (!host.user.empty() && host.user != own.user) return false;
+  const std::string_view name = host.name;
+  if (same_name(name, "localhost") || name == "::1") return true;
+  const bool numeric = name.find_first_not_of("0123456789.") == name.npos;
+  if (numeric && name.starts_with("127.")) return true;
+  return std::ranges::any_of(own.names, [&](const auto& mine) { return same_name(name, mine); });
+}
+
+}  // namespace elasticrun::launcher::hosts

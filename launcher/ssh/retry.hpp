@@ -1,0 +1,96 @@
+// Which host is tried when: so many at once, and again after a pause when that may help.
+//
+// A thousand handshakes at once would make each of them late and a jump host refuse most of them;
+// one after the other would take minutes. Pauses double and are drawn at random around their
+// length: hosts that one server has refused together must not come back together. Pure: the driver
+// makes the attempts.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/rng.hpp"
+#include "base/time.hpp"
+#include "launcher/ssh/trouble.hpp"
+
+namespace elasticrun::launcher::ssh {
+
+struct RetryLimits {
+  int in_flight = 64;  // hosts between their first packet and their running agent
+  // Attempts in all. A host that is down is not waited for; one that is crowded is.
+  int brief_attempts = 3;
+  int crowded_attempts = 12;
+  Duration first_pause = std::chrono::milliseconds(100);
+  Duration longest_pause = std::chrono::seconds(3);
+};
+
+// How long each stage may take.
+struct StageLimits {
+  Duration connect = std::chrono::seconds(10);  // also greeting, host key
+  Duration login = std::chrono::seconds(20);    // keys may be checked against a slow directory
+  Duration shell = std::chrono::seconds(20);    // start-up files of a login shell
+  Duration copy = std::chrono::seconds(20);     // without progress
+};
+Duration deadline_of(Stage stage, const StageLimits& limits);
+
+struct Wanted {
+  HostId host;
+};
+struct Started {  // its agent runs
+  HostId host;
+};
+struct Failed {
+  HostId host;
+  Trouble trouble;
+};
+struct Unwanted {
+  HostId host;
+};
+struct PauseOver {};
+using RetryEvent = std::variant<Wanted, Started, Failed, Unwanted, PauseOver>;
+
+struct Attempt {
+  HostId host;
+};
+struct GiveUp {
+  HostId host;
+  std::string reason;
+};
+using RetryAction = std::variant<Attempt, GiveUp>;
+
+class Attempts {
+ public:
+  Attempts(const RetryLimits& limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}
+
+  std::vector<RetryAction> step(const RetryEvent& event, Time now);
+  // When PauseOver is due; never: no pause is on.
+  Time wake_at() const;
+
+ private:
+  enum class Phase { waiting, trying, pausing };
+  struct Entry {
+    Phase phase = Phase::waiting;
+    int attempts = 0;
+    Time due = never;  // end of its pause
+  };
+
+  void on(const Wanted& event, Time now, std::vector<RetryAction>& actions);
+  void on(const Started& event, Time now, std::vector<RetryAction>& actions);
+  void on(const Failed& event, Time now, std::vector<RetryAction>& actions);
+  void on(const Unwanted& event, Time now, std::vector<RetryAction>& actions);
+  void on(const PauseOver& event, Time now, std::vector<RetryAction>& actions);
+  void forget(HostId host);
+  Duration pause(int attempts);
+
+  RetryLimits limits_;
+  Rng rng_;
+  std::map<HostId, Entry> hosts_;  // neither started nor given up
+  std::deque<HostId> queue_;       // those that wait, in order
+  int in_flight_ = 0;
+};
+
+}  // namespace elasticrun::launcher::ssh

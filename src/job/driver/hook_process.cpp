@@ -1,0 +1,239 @@
+// See hook_process.hpp. The end of the first process ends the run; it is seen before it is
+// reaped, because until then its process group's number is certainly its own and may be killed.
+#include "job/driver/hook_process.hpp"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect_pipe.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/writable_pipe.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/process/v2/process.hpp>
+#include <boost/process/v2/stdio.hpp>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "base/check.hpp"
+#include "launcher/executors/start_process.hpp"
+#include "launcher/hosts/host_line.hpp"
+
+namespace elasticrun::job {
+namespace {
+
+namespace asio = boost::asio;
+namespace process = boost::process::v2;
+using ErrorCode = boost::system::error_code;
+
+constexpr std::size_t output_max = 1u << 20;
+constexpr std::size_t words_max = 4096;
+// A daemon that the program has started in a session of its own may hold the pipes for good.
+constexpr auto last_bytes_time = std::chrono::milliseconds(200);
+
+// $1: the command, $2: how many bytes of input come first on the leash; $3: they. From a
+// here-document the program may read as much or as little of it as it likes. The leash is waited
+// for, so that no zombie is left to a parent that does not reap.
+constexpr const char* leashed = R"sh(exec 3<&0 </dev/null
+[ "$2" -eq 0 ] || set -- "$1" "$2" "$(head -c "$2" <&3)"
+(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+leash=$!
+exec 3<&-
+if [ "$2" -eq 0 ]; then
+  sh -c "$1"
+else
+  sh -c "$1" <<END
+$3
+END
+fi
+code=$?
+exec 2>/dev/null
+kill -KILL $leash
+wait $leash
+exit $code
+)sh";
+
+std::string last_line(std::string_view words) {
+  const auto end = words.find_last_not_of("\r\n \t");
+  if (end == words.npos) return {};
+  words = words.substr(0, end + 1);
+  const auto begin = words.rfind('\n');
+  return fmt::format(": {}",
+                     launcher::hosts::shown(begin == words.npos ? words : words.substr(begin + 1)));
+}
+
+}  // namespace
+
+struct LeashedProgram::Run {
+  explicit Run(asio::io_context& io)
+      : leash(io), output(io), errors(io), process(io), end(io), timer(io) {}
+
+  void kill() {
+    if (!ended) ::kill(-process.id(), SIGKILL);
+  }
+  void give_up(std::string why) {
+    if (trouble.empty()) trouble = std::move(why);
+    kill();
+  }
+
+  std::function<void(Heard)> done;             // empty: nobody waits any more
+  asio::local::stream_protocol::socket leash;  // its end says that we are gone
+  std::string input;
+  asio::readable_pipe output;
+  asio::readable_pipe errors;
+  process::process process;
+  asio::posix::stream_descriptor end;  // readable when the first process has ended
+  asio::steady_timer timer;
+  std::array<char, 16384> output_buffer;
+  std::array<char, 4096> errors_buffer;
+  std::string text, words, trouble;
+  bool ended = false, output_ended = false, errors_ended = false;
+};
+
+LeashedProgram::LeashedProgram(asio::io_context& io, Leash leash)
+    : io_(io), leash_(std::move(leash)) {}
+
+LeashedProgram::~LeashedProgram() {
+  if (!run_) return;
+  run_->done = nullptr;
+  ErrorCode ignored;
+  run_->kill();
+  if (!run_->ended) run_->process.wait(ignored);
+  run_->leash.close(ignored);
+  run_->output.close(ignored);
+  run_->errors.close(ignored);
+  run_->end.close(ignored);
+  run_->timer.cancel();
+}
+
+void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
+  ER_CHECK(!run_);
+  auto run = std::make_shared<Run>(io_);
+  run->done = std::move(done);
+  run->input = std::move(input);
+  ErrorCode error;
+  asio::local::stream_protocol::socket collar(io_);
+  asio::writable_pipe output(io_), errors(io_);
+  asio::local::connect_pair(run->leash, collar, error);
+  if (!error) asio::connect_pipe(run->output, output, error);
+  if (!error) asio::connect_pipe(run->errors, errors, error);
+  if (!error) {
+    run->process = launcher::executors::start_process(
+        io_, error, "/bin/sh",
+        {"-c", leashed, "sh", leash_.command, fmt::to_string(run->input.size())},
+        process::process_stdio{collar.native_handle(), output, errors},
+        launcher::executors::OwnSession{});
+  }
+  run_ = run;
+  // glibc 2.36 declares pidfd_open for C only.
+  const int end = error ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, run->process.id(), 0));
+  if (end < 0) {
+    run->trouble = "cannot be started: " + (error ? error.message() : std::string("no descriptor"));
+    run->ended = run->output_ended = run->errors_ended = true;
+    return asio::post(io_, [this, run] { finish_if_over(run); });
+  }
+  run->end.assign(end);
+  give_input(run);
+  read_output(run);
+  read_words(run);
+  watch(run);
+}
+
+// A socket, unlike a pipe, sends no signal where the reader is gone.
+void LeashedProgram::give_input(const std::shared_ptr<Run>& run) {
+  asio::async_write(run->leash, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
+}
+
+void LeashedProgram::read_output(const std::shared_ptr<Run>& run) {
+  run->output.async_read_some(asio::buffer(run->output_buffer),
+                              [this, run](const ErrorCode& error, std::size_t bytes) {
+                                if (!run->done) return;
+                                run->text.append(run->output_buffer.data(), bytes);
+                                if (run->text.size() > output_max) {
+                                  run->text.clear();
+                                  run->give_up("printed more than 1 MiB");
+                                }
+                                if (!error) return read_output(run);
+                                run->output_ended = true;
+                                finish_if_over(run);
+                              });
+}
+
+void LeashedProgram::read_words(const std::shared_ptr<Run>& run) {
+  run->errors.async_read_some(asio::buffer(run->errors_buffer), [this, run](const ErrorCode& error,
+                                                                            std::size_t bytes) {
+    if (!run->done) return;
+    run->words.append(run->errors_buffer.data(), std::min(bytes, words_max - run->words.size()));
+    if (!error) return read_words(run);
+    run->errors_ended = true;
+    finish_if_over(run);
+  });
+}
+
+void LeashedProgram::watch(const std::shared_ptr<Run>& run) {
+  run->timer.expires_after(leash_.length);
+  run->timer.async_wait([this, run](const ErrorCode& error) {
+    if (error) return;
+    run->give_up(fmt::format("took longer than {}{}", to_text(leash_.length),
+                             leash_.flag.empty() ? "" : fmt::format(" ({})", leash_.flag)));
+  });
+  run->end.async_wait(asio::posix::stream_descriptor::wait_read, [this, run](const ErrorCode& ec) {
+    if (ec || !run->done) return;
+    run->kill();
+    ErrorCode ignored;
+    run->process.wait(ignored);
+    run->ended = true;
+    run->timer.expires_after(last_bytes_time);
+    run->timer.async_wait([this, run](const ErrorCode& error) {
+      if (error) return;
+      run->output_ended = run->errors_ended = true;
+      finish_if_over(run);
+    });
+    finish_if_over(run);
+  });
+}
+
+void LeashedProgram::finish_if_over(const std::shared_ptr<Run>& run) {
+  if (!run->done || !run->ended || !run->output_ended || !run->errors_ended) return;
+  const auto done = std::exchange(run->done, nullptr);
+  ErrorCode ignored;
+  run->leash.close(ignored);
+  run->output.close(ignored);
+  run->errors.close(ignored);
+  run->timer.cancel();
+  run_ = nullptr;
+  std::string trouble = std::move(run->trouble);
+  if (trouble.empty()) {
+    const int status = run->process.native_exit_code();
+    if (WIFSIGNALED(status))
+      trouble = fmt::format("was killed by signal {}", WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+      trouble = fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  }
+  if (trouble.empty())
+    return done({{boost::system::in_place_value, std::move(run->text)}, std::move(run->words)});
+  Error error{trouble + last_line(run->words)};
+  done({std::move(error), std::move(run->words)});
+}
+
+Heard run_leashed(Leash leash, std::string input) {
+  asio::io_context io(1);
+  LeashedProgram program(io, std::move(leash));
+  Heard result{Error{"nothing was heard of it"}, {}};
+  program.run(std::move(input), [&](Heard heard) { result = std::move(heard); });
+  io.run();
+  return result;
+}
+
+}  // namespace elasticrun::job

@@ -1,0 +1,392 @@
+// Each rule of the agent, one case each: what goes in at which second, what must come out.
+#include "launcher/agent/agent_core.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text(const wire::WorkerStarted& m) { return fmt::format("started {}", m.worker.value); }
+std::string text(const wire::StartFailed& m) {
+  return fmt::format("failed {} {}", m.worker.value, m.code);
+}
+std::string text(const wire::WorkerExited& m) {
+  return fmt::format("exited {} {}/{}", m.worker.value, m.code, m.signal);
+}
+std::string text(const wire::Output&) { return "output"; }
+std::string text(const wire::ParcelWanted&) { return "wanted"; }
+std::string text(const wire::GpuLost&) { return "lost"; }
+std::string text(const wire::Goodbye&) { return "goodbye"; }
+std::string text(const wire::Beat& m) { return fmt::format("beat {}", m.term.value); }
+std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
+std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }
+std::string text(const KillTree& a) { return fmt::format("kill {}", a.worker.value); }
+std::string text(const CallOff& a) { return fmt::format("call off {}", a.worker.value); }
+std::string text(const Report& a) {
+  return std::visit([](const auto& m) { return text(m); }, a.message);
+}
+std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit_code); }
+
+// An agent with a lease of 10 s, a beat of 100 s (out of the way) and 4 s of orphan grace.
+struct Host {
+  explicit Host(Duration beat = 100s) : core({Term{5}, 10s, beat, 4s}, Time{}) {}
+
+  std::string at(Duration t, const AgentEvent& event) {
+    std::string out;
+    for (const AgentAction& action : core.step(event, Time{} + t))
+      out += (out.empty() ? "" : ", ") + std::visit([](const auto& a) { return text(a); }, action);
+    return out;
+  }
+  Duration wake() const { return core.wake_at() - Time{}; }
+  // A worker that runs since second 0.
+  void runs(std::uint32_t id) {
+    CHECK(at(0s, start(id)) == fmt::format("spawn {}", id));
+    CHECK(at(0s, ProcessStarted{WorkerId{id}, 100}) == fmt::format("started {}", id));
+  }
+  static wire::StartWorker start(std::uint32_t id) {
+    return {WorkerId{id}, 0, {"./train"}, {}, ""};
+  }
+  static wire::StopWorker stop(std::uint32_t id, Duration grace, int signal = 15) {
+    return {WorkerId{id}, signal, grace.count()};
+  }
+
+  AgentCore core;
+};
+
+TEST_CASE("a worker's life: start, run, exit") {
+  Host host;
+  CHECK(host.at(1s, Host::start(1)) == "spawn 1");
+  CHECK(host.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1");
+  CHECK(host.at(3s, ProcessExited{WorkerId{1}, 7, 0}) == "exited 1 7/0");
+  CHECK(host.at(3s, Host::start(2)) == "spawn 2");
+  CHECK(host.at(3s, ProcessFailed{WorkerId{2}, 127, "not found"}) == "failed 2 127");
+}
+
+TEST_CASE("repeated and unknown orders are harmless") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, Host::start(1)) == "");
+  CHECK(host.at(1s, ProcessStarted{WorkerId{1}, 42}) == "");
+  CHECK(host.at(1s, Host::stop(9, 1s)) == "");
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{9}, 10}) == "");
+  CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
+  CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "");
+  CHECK(host.at(2s, Host::start(1)) == "");  // finished: an id is never used twice
+  CHECK(host.at(2s, Host::stop(1, 1s)) == "");
+}
+
+TEST_CASE("stop: the signal, and after the grace time the kill") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, Host::stop(1, 3s, 2)) == "signal 1 2");
+  CHECK(host.wake() == 4s);
+  CHECK(host.at(3s, Tick{}) == "");
+  CHECK(host.at(4s, Tick{}) == "kill 1");
+  CHECK(host.at(5s, Tick{}) == "");
+  CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9");
+}
+
+TEST_CASE("a second stop shortens the grace time and never prolongs it") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, Host::stop(1, 5s)) == "signal 1 15");
+  CHECK(host.at(1s, Host::stop(1, 8s)) == "");
+  CHECK(host.wake() == 6s);
+  CHECK(host.at(2s, Host::stop(1, 1s)) == "");
+  CHECK(host.wake() == 3s);
+  CHECK(host.at(2s, Host::stop(1, 1s, 10)) == "signal 1 10");
+  CHECK(host.at(2s, Host::stop(1, 0s)) == "kill 1");
+}
+
+TEST_CASE("stop by kill, without grace, or with a grace time beyond all clocks") {
+  for (const auto& stop : {Host::stop(1, 5s, 9), Host::stop(1, 0s), Host::stop(1, -1s)}) {
+    Host host;
+    host.runs(1);
+    CHECK(host.at(1s, stop) == "kill 1");
+  }
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, Host::stop(1, Duration::max())) == "signal 1 15");
+  CHECK(host.at(2s, Tick{}) == "");
+  CHECK(host.at(2s, Host::stop(1, Duration::max(), 99)) == "");  // no such signal: TERM
+}
+
+TEST_CASE("a stop or signal during the start takes effect after it") {
+  Host host;
+  CHECK(host.at(0s, Host::start(1)) == "spawn 1");
+  CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
+  CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
+  CHECK(host.at(0s, Host::stop(1, 1s)) == "call off 1");
+  CHECK(host.wake() == 10s);  // nothing to kill yet, so no reason to wake
+  CHECK(host.at(0s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 10, signal 1 15");
+  CHECK(host.at(1s, Tick{}) == "kill 1");
+
+  CHECK(host.at(1s, Host::start(2)) == "spawn 2");
+  CHECK(host.at(1s, Host::stop(2, 0s)) == "call off 2");
+  CHECK(host.at(3s, ProcessStarted{WorkerId{2}, 43}) == "started 2, kill 2");
+}
+
+TEST_CASE("signals go to running workers only, and only real ones") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 0}) == "");
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 255}) == "");
+  CHECK(host.at(1s, Host::stop(1, 0s)) == "kill 1");
+  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "");
+}
+
+TEST_CASE("silence of the controller for a lease kills everything, then the agent ends") {
+  Host host;
+  host.runs(1);
+  host.runs(2);
+  CHECK(host.wake() == 10s);
+  CHECK(host.at(9999ms, Tick{}) == "");
+  CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
+  CHECK(host.at(10s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9");
+  CHECK(host.at(11s, ProcessExited{WorkerId{2}, 0, 9}) == "exited 2 0/9, end 1");
+  CHECK(host.core.wake_at() == never);
+  CHECK(host.at(12s, Tick{}) == "");
+}
+
+TEST_CASE("the lease runs from the newest of our beats that has come back") {
+  struct Case {
+    Duration heard, clock;
+    std::uint64_t term;
+    Duration ends;
+  };
+  const Case cases[] = {
+      {4s, 3s, 5, 13s},   // not from when it was heard: it may have been under way for long
+      {4s, 4s, 5, 14s},   //
+      {4s, 0s, 5, 10s},   // an old one never shortens
+      {4s, -9s, 5, 10s},  // nor does nonsense,
+      {4s, 9s, 5, 14s},   // which does not prolong either
+      {4s, 3s, 6, 13s},   // a new controller
+      {4s, 3s, 4, 10s},   // one that is over
+  };
+  for (const Case& c : cases) {
+    Host host;
+    CAPTURE(c.clock.count());
+    CHECK(host.at(c.heard, wire::Beat{Term{c.term}, c.clock.count()}) == "");
+    CHECK(host.wake() == c.ends);
+  }
+  Host host;
+  host.at(3s, wire::Beat{Term{6}, Duration(3s).count()});
+  host.at(5s, wire::Beat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
+  host.at(6s, wire::Beat{Term{6}, Duration(2s).count()});  // overtaken
+  CHECK(host.wake() == 13s);
+}
+
+TEST_CASE("no other order renews the lease") {
+  const AgentEvent orders[] = {Host::start(1), Host::stop(9, 1s),
+                               wire::SignalWorker{WorkerId{9}, 1},
+                               wire::SignalWorker{WorkerId{1}, 10}};
+  Host host;
+  for (const AgentEvent& order : orders) {
+    host.at(3s, order);
+    CHECK(host.wake() == 10s);
+  }
+}
+
+TEST_CASE("a lease that has ended does not come back") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(10s, Tick{}) == "kill 1");
+  CHECK(host.at(10s, wire::Beat{Term{6}, Duration(10s).count()}) == "");
+  CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
+}
+
+TEST_CASE("events of this host do not renew the lease") {
+  Host host;
+  host.at(1s, Host::start(1));
+  host.at(3s, ProcessStarted{WorkerId{1}, 42});
+  host.at(4s, Tick{});
+  CHECK(host.wake() == 10s);
+}
+
+TEST_CASE("no worker: the lease ends the agent at once") {
+  Host host;
+  CHECK(host.at(10s, Tick{}) == "end 1");
+}
+
+TEST_CASE("controller lost: TERM, the orphan grace, kill, end; nothing is reported any more") {
+  Host host(1s);
+  host.runs(1);
+  CHECK(host.at(500ms, ControllerLost{"closed"}) == "signal 1 15");
+  CHECK(host.at(1s, Tick{}) == "");  // no beat
+  CHECK(host.wake() == 4500ms);
+  CHECK(host.at(2s, Host::start(2)) == "");
+  CHECK(host.at(4500ms, Tick{}) == "kill 1");
+  CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
+}
+
+TEST_CASE("a lost connection stops nothing but the beats, and the lease runs on") {
+  Host host(1s);
+  host.runs(1);
+  CHECK(host.at(500ms, ConnectionLost{}) == "");
+  CHECK(host.at(1s, Tick{}) == "");  // no beat
+  CHECK(host.at(2s, Host::start(2)) == "spawn 2");
+  CHECK(host.at(2s, ProcessStarted{WorkerId{2}, 43}) == "started 2");  // waits for the next one
+  CHECK(host.at(3s, Reconnected{}) == "beat 5");
+  CHECK(host.at(3s, ConnectionLost{}) == "");
+  CHECK(host.wake() == 10s);
+  CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
+}
+
+TEST_CASE("an agent that was given up kills at once") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, ConnectionLost{}) == "");
+  CHECK(host.at(2s, GivenUp{"too late"}) == "kill 1");
+  CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
+  CHECK(Host().at(1s, GivenUp{"too late"}) == "end 1");
+}
+
+TEST_CASE("the lease caps the orphan grace") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(8s, ControllerLost{"closed"}) == "signal 1 15");
+  CHECK(host.at(10s, Tick{}) == "kill 1");
+}
+
+TEST_CASE("shutdown: TERM to all, their grace, then the end with 0; no new start") {
+  Host host;
+  host.runs(1);
+  host.runs(2);
+  CHECK(host.at(1s, wire::Shutdown{Duration(2s).count()}) == "signal 1 15, signal 2 15");
+  CHECK(host.at(1s, wire::Shutdown{Duration(2s).count()}) == "");
+  CHECK(host.at(1s, Host::start(3)) == "failed 3 121");
+  CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
+  CHECK(host.at(3s, Tick{}) == "kill 2");
+  CHECK(host.at(3s, ProcessExited{WorkerId{2}, 0, 9}) == "exited 2 0/9, end 0");
+  CHECK(Host().at(1s, wire::Shutdown{0}) == "end 0");
+}
+
+TEST_CASE("shutdown reaches a worker that is just starting") {
+  Host host;
+  CHECK(host.at(0s, Host::start(1)) == "spawn 1");
+  CHECK(host.at(0s, wire::Shutdown{Duration(2s).count()}) == "call off 1");
+  CHECK(host.at(1s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 15");
+  CHECK(host.at(2s, Tick{}) == "kill 1");
+}
+
+TEST_CASE("a signal to the agent is a shutdown with the orphan grace") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, Terminated{}) == "signal 1 15");
+  CHECK(host.at(5s, Tick{}) == "kill 1");
+  CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 0");
+}
+
+TEST_CASE("without its guardian the agent kills at once and ends") {
+  Host host;
+  host.runs(1);
+  CHECK(host.at(1s, GuardianLost{}) == "kill 1");
+  CHECK(host.at(1s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
+}
+
+TEST_CASE("whatever ends an agent, the first reason gives the code and the shortest time holds") {
+  const wire::Shutdown shutdown{Duration(2s).count()};
+  struct Case {
+    AgentEvent first, second;
+    Duration kill;    // 1 s and 2 s are the events' times
+    const char* end;  // after the exit
+  };
+  const Case cases[] = {
+      {shutdown, ControllerLost{"closed"}, 3s, "end 0"},
+      {shutdown, Terminated{}, 3s, "exited 1 0/9, end 0"},
+      {ControllerLost{"closed"}, Terminated{}, 5s, "end 1"},
+      {Terminated{}, ControllerLost{"closed"}, 5s, "end 0"},
+      {Terminated{}, shutdown, 4s, "exited 1 0/9, end 0"},
+  };
+  for (const Case& c : cases) {
+    Host host;
+    host.runs(1);
+    CHECK(host.at(1s, c.first) == "signal 1 15");
+    CHECK(host.at(2s, c.second) == "");
+    CHECK(host.wake() == c.kill);
+    CHECK(host.at(c.kill, Tick{}) == "kill 1");
+    CHECK(host.at(6s, ProcessExited{WorkerId{1}, 0, 9}) == c.end);
+  }
+}
+
+TEST_CASE("the loss of the guardian kills at once in whatever state the agent is") {
+  struct Case {
+    AgentEvent before;
+    const char* end;
+  };
+  const Case cases[] = {
+      {Tick{}, "exited 1 0/9, end 1"},
+      {wire::Shutdown{Duration(9s).count()}, "exited 1 0/9, end 0"},
+      {ControllerLost{"closed"}, "end 1"},
+      {Terminated{}, "exited 1 0/9, end 0"},
+      {Host::stop(1, 9s), "exited 1 0/9, end 1"},
+  };
+  for (const Case& c : cases) {
+    Host host;
+    host.runs(1);
+    host.at(1s, c.before);
+    CHECK(host.at(2s, GuardianLost{}) == "kill 1");
+    CHECK(host.at(2s, GuardianLost{}) == "");
+    CHECK(host.at(3s, ProcessExited{WorkerId{1}, 0, 9}) == c.end);
+  }
+  Host starting;
+  starting.at(0s, Host::start(1));
+  CHECK(starting.at(1s, GuardianLost{}) == "call off 1");
+  CHECK(starting.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1, kill 1");
+}
+
+TEST_CASE("without a worker each of them ends the agent at once") {
+  CHECK(Host().at(1s, ControllerLost{"closed"}) == "end 1");
+  CHECK(Host().at(1s, Terminated{}) == "end 0");
+  CHECK(Host().at(1s, GuardianLost{}) == "end 1");
+}
+
+TEST_CASE("a process that cannot be killed, or started, does not keep the agent for ever") {
+  Host killed;
+  killed.runs(1);
+  CHECK(killed.at(1s, wire::Shutdown{0}) == "kill 1");
+  CHECK(killed.wake() == 6s);
+  CHECK(killed.at(6s, Tick{}) == "end 0");
+
+  Host starting;
+  CHECK(starting.at(0s, Host::start(1)) == "spawn 1");
+  CHECK(starting.at(1s, wire::Shutdown{0}) == "call off 1");
+  CHECK(starting.wake() == 6s);
+  CHECK(starting.at(6s, Tick{}) == "end 0");
+}
+
+TEST_CASE("beats come in time, with the newest term") {
+  Host host(1s);
+  CHECK(host.wake() == 1s);
+  CHECK(host.at(999ms, Tick{}) == "");
+  CHECK(host.at(1s, Tick{}) == "beat 5");
+  CHECK(host.wake() == 2s);
+  CHECK(host.at(1500ms, wire::Beat{Term{8}}) == "");
+  CHECK(host.at(2s, Tick{}) == "beat 8");
+}
+
+TEST_CASE("it always wakes later than now while something is left to do") {
+  Host host(1s);
+  host.runs(1);
+  host.at(0s, Host::start(2));
+  host.at(1s, Host::stop(1, 1s));
+  host.at(1s, wire::Shutdown{0});
+  for (int i = 0; i < 20; ++i) {
+    const Duration now = host.wake();
+    if (host.core.wake_at() == never) break;
+    host.at(now, Tick{});
+    CHECK(host.wake() > now);
+  }
+  CHECK(host.core.wake_at() == never);
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::agent

@@ -1,0 +1,245 @@
+// Whoever dies, nothing is left behind: each test kills one of the processes and looks for the
+// others.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "controller.hpp"
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+// A worker that has left its group, its session, its parent and its environment behind. Prints its
+// number.
+constexpr const char* daemon_script =
+    "(env -i setsid sh -c '(echo $$; trap \"\" TERM HUP INT; while :; do sleep 1000; done)' &);"
+    "trap '' TERM; while :; do sleep 1000; done";
+
+bool ended(const net::Fd& process) {
+  pollfd waiting{process.get(), POLLIN, 0};
+  return ::poll(&waiting, 1, 0) == 1;
+}
+
+TEST_CASE("the end of a worker is the end of all it started, and of nobody else") {
+  Controller c;
+  c.shell(1, daemon_script);
+  c.shell(2, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const net::Fd other = c.process_named_by(2);
+  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(daemon));
+  c.shell(3, "exit 0");
+  c.finished(3);
+  CHECK(!c.workers[2].exited);
+
+  ::kill(c.workers[2].pid, SIGKILL);  // from outside: only its main process
+  CHECK(c.finished(2).signal == SIGKILL);
+  CHECK(gone(other));
+}
+
+TEST_CASE("the agent is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
+}
+
+TEST_CASE("the guardian is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(parent_of(c.agent_pid), SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent was killed by signal 9");
+  CHECK(c.workers[1].signal == SIGKILL);
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
+}
+
+TEST_CASE("agent and guardian are killed at once: the keepers clean up, only the directory stays") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGSTOP);
+  ::kill(parent_of(c.agent_pid), SIGKILL);
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(gone(daemon));
+  c.remove_what_is_left();
+}
+
+TEST_CASE("an agent that is stuck is killed by the launcher, and its guardian cleans up") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(c.agent_pid, SIGSTOP);
+  c.executor->kill(HostId{});
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
+  CHECK(gone(daemon));
+  CHECK(c.directory_is_empty());
+}
+
+TEST_CASE("the launcher's channel breaks: the job goes on") {
+  Controller c;
+  c.shell(1, "echo $$; exec sleep 1000");
+  const net::Fd worker = c.process_named_by(1);
+  const net::Fd agent = c.process(c.agent_pid);
+  c.executor.reset();
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  c.send(wire::Shutdown{Duration(10s).count()});
+  CHECK(c.until([&] { return c.agent == nullptr; }));
+  CHECK(c.workers[1].signal == SIGTERM);
+  CHECK(gone(agent));
+}
+
+TEST_CASE("the keeper of a worker is killed") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  ::kill(parent_of(c.workers[1].pid), SIGKILL);
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(daemon));
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+}
+
+TEST_CASE("the keeper of a worker is stopped: the worker is killed all the same") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const net::Fd worker = c.process(c.workers[1].pid);
+  const net::Fd keeper = c.process(parent_of(c.workers[1].pid));
+  ::kill(parent_of(c.workers[1].pid), SIGSTOP);
+  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  // Both are gone before the keeper's time is over: a world may form at once.
+  REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
+  WARN(!ended(keeper));
+  CHECK(c.finished(1).signal == SIGKILL);
+  CHECK(gone(keeper));
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+}
+
+// A file that is leased for writing is not opened by others before its owner has agreed: as on a
+// file server that does not answer.
+struct UnansweredFile {
+  UnansweredFile() {
+    std::ofstream(path) << "#!/bin/sh\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    ::signal(SIGIO, SIG_IGN);
+    fd = net::Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::fcntl(fd.get(), F_SETLEASE, F_WRLCK) == 0);
+  }
+  ~UnansweredFile() { std::filesystem::remove(path); }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("leased-{}", ::getpid());
+  net::Fd fd;
+};
+
+TEST_CASE("a program that cannot even be opened is killed when it is to end") {
+  const UnansweredFile file;
+  Controller c;
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const auto worker = static_cast<std::uint32_t>(signal);
+    c.start(worker, {file.path.string()});
+    c.send(wire::StopWorker{WorkerId{worker}, signal, Duration(1000s).count()});
+    CHECK(c.finished(worker).signal == SIGKILL);
+    CHECK(c.workers[worker].pid == 0);
+  }
+  c.start(1, {file.path.string()});
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  CHECK(!c.workers[1].exited);  // nobody wants its end
+}
+
+TEST_CASE("the controller's connection breaks: it is dialled again, and no worker notices") {
+  Controller c;
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  for (int i = 1; i <= 20; ++i) {
+    c.agent->abort();
+    REQUIRE(c.until([&] { return c.resumed == i && c.agent && c.beats > 0; }));
+  }
+  c.shell(2, "exit 5");
+  CHECK(c.finished(2).code == 5);
+  CHECK_FALSE(c.workers[1].exited);
+}
+
+TEST_CASE("the controller does not want the agent back") {
+  Controller c([](executors::AgentStart& s) { s.lease_ms = 60'000; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.refuse = "host 0 was given up";
+  c.agent->abort();
+  CHECK(c.agent_ended());
+  CHECK(c.agent_lines.find("the controller gave this host up") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("the controller is gone: its port is closed") {
+  Controller c([](executors::AgentStart& s) {
+    s.orphan_grace_ms = 100;
+    s.lease_ms = 60'000;
+  });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.stop_listening();
+  c.agent->abort();
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent ended with exit code 1");
+  CHECK(c.agent_lines.find("lost the controller") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("the controller falls silent for a lease") {
+  Controller c([](executors::AgentStart& s) { s.lease_ms = 300; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  c.beating = false;
+  CHECK(c.agent_ended());
+  CHECK(c.agent_lines.find("nothing heard of the controller") != std::string::npos);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("signals of the terminal do nothing, TERM ends it with the orphan grace") {
+  Controller c([](executors::AgentStart& s) { s.orphan_grace_ms = 100; });
+  c.shell(1, daemon_script);
+  const net::Fd daemon = c.process_named_by(1);
+  const int guardian = parent_of(c.agent_pid);
+  for (const int pid : {guardian, c.agent_pid})
+    for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::kill(pid, signal);
+  c.shell(2, "exit 4");
+  CHECK(c.finished(2).code == 4);
+  ::kill(guardian, SIGTERM);
+  CHECK(c.agent_ended());
+  CHECK(c.exit_reason == "elasticrun-agent has ended");
+  CHECK(c.workers[1].exited);
+  CHECK(gone(daemon));
+}
+
+TEST_CASE("many workers at once, started and killed in a row") {
+  Controller c;
+  for (std::uint32_t i = 1; i <= 64; ++i) c.shell(i, i % 2 ? "exit 1" : "exec sleep 1000");
+  for (std::uint32_t i = 2; i <= 64; i += 2)
+    c.send(wire::StopWorker{WorkerId{i}, SIGTERM, Duration(10s).count()});
+  for (std::uint32_t i = 1; i <= 64; ++i) {
+    CHECK(c.finished(i).code == (i % 2 ? 1 : 0));
+    CHECK(c.finished(i).signal == (i % 2 ? 0 : SIGTERM));
+  }
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::agent

@@ -1,0 +1,86 @@
+// Where an agent keeps its socket, and what becomes of it when others clean up there.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "controller.hpp"
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A worker starts and reaches the controller.
+void check_library(Controller& c, std::uint32_t worker) {
+  c.start(worker, {LIBRARY});
+  CHECK(c.until([&] { return !c.workers[worker].out.empty(); }));
+  CHECK(c.workers[worker].out == "connected\n");
+  REQUIRE(c.until([&] { return !c.letters.empty(); }));
+  CHECK(c.letters.back() == fmt::format("{}: up", worker));
+}
+
+TEST_CASE("what the login keeps is gone, and workers start") {
+  Controller c;  // removes it when the agent is up
+  check_library(c, 1);
+}
+
+TEST_CASE("cleaners by age see that the directory is in use, until the agent has ended") {
+  fs::path directory;
+  {
+    Controller c;
+    directory = c.agents_directory();
+    CHECK(is_locked(directory));
+    ::kill(c.agent_pid, SIGSTOP);  // its guardian and nobody else holds it then
+    CHECK(is_locked(directory));
+  }
+  CHECK(!fs::exists(directory));
+}
+
+TEST_CASE("nobody holds it when agent and guardian were killed at once") {
+  Controller c;
+  c.shell(1, "echo $$; exec sleep 1000");
+  const net::Fd worker = c.process_named_by(1);
+  const fs::path directory = c.agents_directory();
+  ::kill(c.agent_pid, SIGSTOP);
+  ::kill(parent_of(c.agent_pid), SIGKILL);
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(gone(worker));
+  CHECK(!is_locked(directory));
+  c.remove_what_is_left();
+}
+
+TEST_CASE("the socket was removed, or all of the directory: the next worker finds it again") {
+  Controller c;
+  const fs::path directory = c.agents_directory();
+  fs::remove(directory / "agent.sock");
+  check_library(c, 1);
+  fs::remove_all(directory);
+  c.letters.clear();
+  check_library(c, 2);
+  CHECK(is_locked(directory));
+  CHECK((fs::status(directory).permissions() & fs::perms::all) == fs::perms::owner_all);
+  CHECK(c.until([&] { return c.agent_lines.find("it is there again") != std::string::npos; }));
+  c.agent->send(WorkerId{1}, "down");  // who was connected before still is
+  CHECK(c.until([&] { return c.workers[1].out == "connected\ndown\n"; }));
+}
+
+TEST_CASE("a socket that cannot be made again is said, and the job goes on") {
+  Controller c;
+  c.shell(1, "echo $$; exec sleep 1000");
+  c.process_named_by(1);
+  const fs::path directory = c.agents_directory();
+  fs::remove_all(directory);
+  std::ofstream(directory) << "of somebody else";
+  c.start(2, {LIBRARY});
+  CHECK(c.finished(2).code == 121);
+  CHECK(c.workers[2].reason.starts_with("n1: somebody removed the socket of this agent ("));
+  CHECK(c.workers[2].reason.find("is not the agent's any more") != std::string::npos);
+  CHECK(!c.workers[1].exited);
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::agent

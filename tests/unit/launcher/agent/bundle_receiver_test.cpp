@@ -1,0 +1,171 @@
+// A real agent whose worker's program is not there: it asks for it, takes it, runs it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "controller.hpp"
+#include "launcher/bundle/bundle_digest.hpp"
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+const std::string script =
+    "#!/bin/sh\necho \"$0 $1 $COLOUR $LD_LIBRARY_PATH\"; cat \"${0%/*}/libx.so\" 2>/dev/null; "
+    "true\n";
+const std::string library = "library\n";
+
+// What a controller would send of this script, and of the library when there is one.
+struct Box {
+  explicit Box(bool with_library) : has_library(with_library) {
+    bundle::ParcelHash seen;
+    if (has_library) {
+      seen.add(library);
+      seen.end_file("libx.so", false);
+    }
+    seen.add(script);
+    seen.end_file("train", true);
+    hash = seen.text();
+  }
+  wire::StartWorker order(std::uint32_t worker) const {
+    const auto bytes = script.size() + (has_library ? library.size() : 0);
+    return {.worker = WorkerId{worker},
+            .argv = {"./none/train", "word"},
+            .env = {"PATH=/usr/bin:/bin", "COLOUR=blue", "LD_LIBRARY_PATH=/mine"},
+            .cwd = "/",
+            .parcel = hash,
+            .parcel_bytes = static_cast<std::int64_t>(bytes)};
+  }
+  void send(Controller& c, const std::string& text = script) const {
+    if (has_library) c.send(wire::ParcelPart{.parcel = hash, .file = "libx.so", .bytes = library});
+    for (std::size_t i = 0; i < text.size(); i += 10)
+      c.send(wire::ParcelPart{.parcel = hash,
+                              .file = "train",
+                              .executable = true,
+                              .last = i + 10 >= text.size(),
+                              .bytes = text.substr(i, 10)});
+  }
+  bool has_library;
+  std::string hash;
+};
+
+TEST_CASE("workers wait for one copy and run it, with what they were to get") {
+  Controller c;
+  const Box box(true);
+  for (const std::uint32_t worker : {1u, 2u}) c.send(box.order(worker));
+  REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+  CHECK(c.wanted[0].parcel == box.hash);
+  CHECK(c.wanted[0].taken == 0);
+  box.send(c);
+  for (const std::uint32_t worker : {1u, 2u}) {
+    const std::string& out = c.finished(worker, library).out;
+    const std::string folder = out.substr(0, out.find("/train "));
+    CHECK(folder.ends_with("/parcel-" + box.hash));
+    CHECK(out == fmt::format("{0}/train word blue {0}:/mine\nlibrary\n", folder));
+    CHECK(is_locked(folder));  // against cleaners: a worker may load more of it
+  }
+  CHECK(c.wanted.size() == 1);
+  c.send(box.order(3));  // it is there by now
+  CHECK(c.finished(3, library).code == 0);
+  CHECK(c.wanted.size() == 1);
+}
+
+TEST_CASE("without libraries the library path stays as it is") {
+  Controller c;
+  const Box box(false);
+  c.send(box.order(1));
+  REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+  box.send(c);
+  CHECK(c.finished(1, " blue /mine\n").code == 0);
+}
+
+TEST_CASE("a program that is there is not copied") {
+  Controller c;
+  const Box box(false);
+  wire::StartWorker order = box.order(1);
+  for (const std::string program : {"echo", "/bin/echo", "bin/echo"}) {
+    order.argv[0] = program;
+    c.send(order);
+    CHECK(c.finished(order.worker.value, "word\n").code == 0);
+    ++order.worker.value;
+  }
+  order.argv[0] = "/etc/passwd";  // there, and no program
+  c.send(order);
+  CHECK(c.finished(order.worker.value).code == 126);
+  CHECK(c.wanted.empty());
+}
+
+TEST_CASE("a path relative to a directory that is not there is no program of another one") {
+  Controller c;
+  wire::StartWorker order = Box(false).order(1);
+  order.argv[0] = "bin/echo";
+  order.cwd = "/no/such/directory";
+  c.send(order);  // it would run in /, where there is a bin/echo
+  CHECK(c.until([&] { return c.wanted.size() == 1; }));
+}
+
+TEST_CASE("who waits for a copy can be stopped, killed, and does not keep the agent") {
+  const Box box(false);
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    Controller c;
+    c.send(box.order(1));
+    REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+    c.send(wire::StopWorker{WorkerId{1}, signal, Duration(1000s).count()});
+    CHECK(c.finished(1).signal == SIGTERM);
+    CHECK(c.workers[1].pid == 0);
+    box.send(c);  // what is under way does no harm
+    c.send(box.order(2));
+    CHECK(c.finished(2, "word").code == 0);
+    CHECK(c.wanted.size() == 1);
+  }
+  Controller c;
+  c.send(box.order(1));
+  REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+  c.send(wire::Shutdown{Duration(1000s).count()});
+  CHECK(c.agent_ended());
+  CHECK(c.finished(1).signal == SIGTERM);
+}
+
+TEST_CASE("a copy that fails is said, and another worker asks again") {
+  Controller c;
+  const Box box(true);
+  c.send(box.order(1));
+  REQUIRE(c.until([&] { return c.wanted.size() == 1; }));
+  c.send(wire::ParcelPart{.parcel = box.hash, .trouble = "'train' cannot be read: it burns"});
+  CHECK(c.finished(1).code == 126);
+  CHECK(c.workers[1].reason == "n1: copy of the program: 'train' cannot be read: it burns");
+  c.send(box.order(2));
+  REQUIRE(c.until([&] { return c.wanted.size() == 2; }));
+  std::string other = script;
+  other.back() = ' ';
+  box.send(c, other);
+  CHECK(c.finished(2).code == 126);
+  CHECK(c.workers[2].reason.find("is not what was announced") != std::string::npos);
+  c.send(box.order(3));
+  REQUIRE(c.until([&] { return c.wanted.size() == 3; }));
+  c.send(wire::ParcelPart{.parcel = box.hash, .file = "../train", .bytes = "x"});
+  CHECK(c.finished(3).code == 126);
+  wire::StartWorker huge = box.order(4);
+  huge.parcel_bytes = std::int64_t{1} << 60;
+  c.send(huge);
+  CHECK(c.finished(4).code == 126);
+  CHECK(c.workers[4].reason.find("not enough room") != std::string::npos);
+  wire::StartWorker odd = box.order(5);
+  odd.parcel = "../../etc";
+  c.send(odd);
+  CHECK(c.finished(5).code == 126);
+}
+
+TEST_CASE("an agent that is killed leaves no half of a copy") {
+  Controller c;
+  const Box box(true);
+  c.send(box.order(1));
+  REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+  c.send(wire::ParcelPart{.parcel = box.hash, .file = "libx.so", .bytes = library});
+  ::kill(c.agent_pid, SIGKILL);
+  CHECK(c.agent_ended());
+  CHECK(c.until([&] { return c.directory_is_empty(); }));
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::agent

@@ -1,0 +1,97 @@
+// A controller of the simplest kind, to be the other end of a real agent in tests: it starts one on
+// this machine, sends what the test says, and keeps what comes back.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "launcher/executors/local_executor.hpp"
+#include "net/listener.hpp"
+#include "net/session.hpp"
+#include "net/sockets.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::launcher::agent {
+
+using namespace std::chrono_literals;
+
+struct WorkerView {
+  int pid = 0;  // 0: has not started
+  bool failed = false;
+  bool exited = false;
+  int code = 0;
+  int signal = 0;
+  std::string reason;  // of a failure
+  std::string out;
+  std::string err;
+};
+
+class Controller {
+ public:
+  // Starts the agent and waits until it has greeted (unless `up` is false).
+  explicit Controller(
+      const std::function<void(executors::AgentStart&)>& change = [](executors::AgentStart&) {},
+      bool up = true);
+  ~Controller();
+
+  // Runs until the condition holds; false when it still does not after 20 s.
+  bool until(const std::function<bool()>& condition);
+  void send(const wire::ToAgent& order);
+  void start(std::uint32_t worker, std::vector<std::string> argv, std::string cwd = "/");
+  // sh -c script
+  void shell(std::uint32_t worker, const std::string& script);
+  // Waits until the worker has exited or failed, and has put out this text.
+  WorkerView& finished(std::uint32_t worker, const std::string& text = {});
+  // The first line of its output, as a number, and the process with it.
+  net::Fd process_named_by(std::uint32_t worker);
+  static net::Fd process(int pid);
+  bool agent_ended() {
+    return until([this] { return !exit_reason.empty(); });
+  }
+  // Where the agent has its socket.
+  std::filesystem::path agents_directory() const;
+  // Nothing of an agent is left in the directory where it keeps its socket.
+  bool directory_is_empty() const;
+  void remove_what_is_left();
+  void stop_listening() { listener_.reset(); }
+
+  boost::asio::io_context io{1};
+  std::map<std::uint32_t, WorkerView> workers;
+  std::vector<std::string> letters;  // "worker: text"
+  std::vector<wire::ParcelWanted> wanted;
+  std::string exit_reason;     // of the agent, empty while it runs
+  std::string agent_lines;     // its standard error
+  int agent_pid = 0;           // of the agent proper
+  Duration up_after{};         // from the start of the program to the greeting
+  Duration longest_silence{};  // between two beats
+  bool beating = true;         // whether we send beats
+  int beats = 0;               // heard over the present connection
+  int resumed = 0;             // how often the agent has dialled again
+  std::string refuse;          // what it is told then, if it is not wanted back
+  std::unique_ptr<net::Session> agent;
+  std::unique_ptr<executors::LocalExecutor> executor;
+
+ private:
+  void frame(WorkerId worker, std::string_view payload);
+  void take(const wire::FromAgent& message);
+  void hung_up();
+
+  std::string directory_;
+  std::unique_ptr<net::Listener> listener_;
+  std::uint64_t received_ = 0;  // counted frames, over earlier connections
+  Time last_beat_{};
+};
+
+int parent_of(int pid);
+// Somebody holds it against cleaners.
+bool is_locked(const std::filesystem::path& directory);
+// The process has ended, or does so within 10 s.
+bool gone(const net::Fd& process);
+
+}  // namespace elasticrun::launcher::agent

@@ -1,4 +1,0 @@
-// A program that needs such a library and does not say where it lies (parcel_test.cpp).
-int brought();
-
-int main() { return brought(); }

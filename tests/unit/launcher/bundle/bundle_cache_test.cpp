@@ -1,0 +1,282 @@
+// Parcels on a real disk: none is ever half there, whoever else writes the same, whatever comes.
+#include "launcher/bundle/bundle_cache.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+namespace elasticrun::launcher::bundle {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+struct File {
+  std::string name;
+  std::string bytes;
+  bool executable = false;
+};
+const std::vector<File> files = {{"libx.so", "library"}, {"train", "#!/bin/sh\n", true}};
+
+std::string hash_of(const std::vector<File>& all) {
+  ParcelHash hash;
+  for (const File& file : all) {
+    hash.add(file.bytes);
+    hash.end_file(file.name, file.executable);
+  }
+  return hash.text();
+}
+
+std::int64_t bytes_of(const std::vector<File>& all) {
+  std::int64_t bytes = 0;
+  for (const File& file : all) bytes += static_cast<std::int64_t>(file.bytes.size());
+  return bytes;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Place {
+  Place() {
+    std::string name = fs::temp_directory_path() / "place-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()));
+    path = name;
+  }
+  ~Place() { fs::remove_all(path); }
+  std::unique_ptr<UnfinishedParcel> begin(const std::string& mark = "one",
+                                          const std::string& hash = hash_of(files),
+                                          std::int64_t bytes = bytes_of(files)) const {
+    auto begun = UnfinishedParcel::begin(path, hash, bytes, "/tmp/elasticrun-" + mark);
+    REQUIRE_MESSAGE(begun.has_value(), begun.error().text);
+    return std::move(*begun);
+  }
+  // The parts of these files, one byte each and the last one empty; empty: all went well.
+  static std::string fill(UnfinishedParcel& parcel, const std::vector<File>& all = files) {
+    for (const File& file : all) {
+      for (std::size_t i = 0; i <= file.bytes.size(); ++i) {
+        const wire::ParcelPart part{
+            .file = file.name, .executable = file.executable, .bytes = file.bytes.substr(i, 1)};
+        if (const auto taken = parcel.take(part); !taken) return taken.error().text;
+      }
+    }
+    const auto finished = parcel.finish();
+    return finished ? "" : finished.error().text;
+  }
+  Names there() const {
+    Names names;
+    for (const auto& entry : fs::directory_iterator(path)) names.push_back(entry.path().filename());
+    return names;
+  }
+  std::optional<std::string> find() const {
+    return find_parcel({"/no/such/place", path}, hash_of(files), bytes_of(files));
+  }
+  fs::path path;
+};
+
+TEST_CASE("a whole parcel is there under its own name, and found") {
+  const Place place;
+  CHECK_FALSE(place.find());
+  auto parcel = place.begin();
+  CHECK_FALSE(place.find());
+  CHECK(Place::fill(*parcel) == "");
+  const std::string folder = parcel->stored_in();
+  parcel.reset();
+  CHECK(place.there() == Names{"parcel-" + hash_of(files)});
+  CHECK(place.find() == folder);
+  CHECK(text_of(folder + "/train") == "#!/bin/sh\n");
+  struct stat about {};
+  CHECK(::stat((folder + "/train").c_str(), &about) == 0);
+  CHECK((about.st_mode & 07777) == 0700);
+  CHECK(::stat((folder + "/libx.so").c_str(), &about) == 0);
+  CHECK((about.st_mode & 07777) == 0600);
+  CHECK(has_libraries(folder));
+  fs::remove(folder + "/libx.so");
+  CHECK_FALSE(has_libraries(folder));
+  CHECK_FALSE(place.find());  // it lacks bytes
+}
+
+TEST_CASE("half a parcel leaves nothing") {
+  const Place place;
+  auto parcel = place.begin();
+  CHECK(parcel->take({.file = "train", .executable = true, .bytes = "#!/"}).has_value());
+  CHECK(place.there() == Names{"parcel-" + hash_of(files) + ".one"});
+  parcel.reset();
+  CHECK(place.there() == Names{});
+}
+
+TEST_CASE("what is not as announced is not kept") {
+  const std::vector<File> changed = {{"libx.so", "library"}, {"train", "#!/bin/ls\n", true}};
+  const std::vector<File> kind = {{"libx.so", "library"}, {"train", "#!/bin/sh\n", false}};
+  const std::vector<File> shorter = {{"libx.so", "library"}};
+  const std::vector<File> longer = {{"libx.so", "library"}, {"train", "#!/bin/sh\n\n", true}};
+  for (const auto& came : {changed, kind, shorter}) {
+    const Place place;
+    CHECK(Place::fill(*place.begin(), came).find("is not what was announced") != std::string::npos);
+    CHECK(place.there() == Names{});
+  }
+  const Place place;
+  CHECK(Place::fill(*place.begin(), longer).find("more bytes") != std::string::npos);
+  CHECK(place.there() == Names{});
+}
+
+TEST_CASE("names from the wire stay in the folder") {
+  for (const std::string name : {"", ".", "..", "../train", "/tmp/train", "a/b"}) {
+    const Place place;
+    const auto parcel = place.begin();
+    CAPTURE(name);
+    CHECK(parcel->take({.file = "libx.so", .bytes = "a"}).has_value());
+    CHECK_FALSE(parcel->take({.file = name, .bytes = "b"}).has_value());
+    CHECK(place.there().size() == 1);
+  }
+}
+
+TEST_CASE("a file does not come twice") {
+  const Place place;
+  const auto parcel = place.begin();
+  CHECK(parcel->take({.file = "train", .bytes = "a"}).has_value());
+  CHECK(parcel->take({.file = "libx.so", .bytes = "b"}).has_value());
+  CHECK_FALSE(parcel->take({.file = "train", .bytes = "c"}).has_value());
+}
+
+TEST_CASE("whoever comes second finds the first one's") {
+  const Place place;
+  auto one = place.begin("one"), two = place.begin("two");
+  CHECK(Place::fill(*one) == "");
+  struct stat first {
+  }, second{};
+  CHECK(::stat(one->stored_in().c_str(), &first) == 0);
+  CHECK(Place::fill(*two) == "");
+  CHECK(::stat(two->stored_in().c_str(), &second) == 0);
+  CHECK(first.st_ino == second.st_ino);
+  one.reset();
+  two.reset();
+  CHECK(place.there().size() == 1);
+}
+
+TEST_CASE("what a loss of power has left is replaced") {
+  const Place place;
+  const fs::path folder = place.path / ("parcel-" + hash_of(files));
+  fs::create_directory(folder);
+  std::ofstream(folder / "train");  // without its bytes
+  CHECK_FALSE(place.find());
+  auto parcel = place.begin();
+  CHECK(Place::fill(*parcel) == "");
+  parcel.reset();
+  CHECK(place.there().size() == 1);
+  CHECK(place.find());
+}
+
+TEST_CASE("one whose content is not what its name says is not found, and replaced") {
+  const auto change = [](const fs::path& file, const std::string& text) {
+    std::ofstream(file) << text;
+  };
+  const std::function<void(const fs::path&)> changes[] = {
+      [&](const fs::path& folder) { change(folder / "train", "#!/bin/ls\n"); },
+      [&](const fs::path& folder) { change(folder / "libx.so", std::string(7, '\0')); },
+      [](const fs::path& folder) { fs::permissions(folder / "train", fs::perms::owner_read); },
+      [](const fs::path& folder) { fs::rename(folder / "libx.so", folder / "liby.so"); },
+      [](const fs::path& folder) { std::ofstream(folder / "more"); },
+      [](const fs::path& folder) {
+        fs::rename(folder / "libx.so", folder.parent_path() / "libx.so");
+        fs::create_symlink("../libx.so", folder / "libx.so");
+      }};
+  for (const auto& damage : changes) {
+    const Place place;
+    auto parcel = place.begin();
+    CHECK(Place::fill(*parcel) == "");
+    const std::string folder = parcel->stored_in();
+    CHECK(place.find() == folder);
+    damage(folder);
+    CHECK_FALSE(place.find());
+    auto again = place.begin("two");
+    CHECK(Place::fill(*again) == "");
+    CHECK(place.find() == folder);
+    CHECK(text_of(folder + "/train") == "#!/bin/sh\n");
+  }
+}
+
+TEST_CASE("a place must have room and let us write") {
+  const Place place;
+  CHECK(place_for_parcel({"/no/such/place", place.path}, 1000).value() == place.path.string());
+  const auto none =
+      place_for_parcel({"/no/such/place", place.path, "/proc"}, std::int64_t{1} << 60);
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().text.find("/no/such/place: No such file or directory, " + place.path.string() +
+                               ": not enough room") != std::string::npos);
+}
+
+TEST_CASE("old parcels go, but not those in use and not the newest") {
+  const Place place;
+  const auto make = [&](const std::string& name, int hours) {
+    const fs::path folder = place.path / name;
+    fs::create_directory(folder);
+    std::ofstream(folder / "train") << name;
+    fs::last_write_time(folder, fs::last_write_time(folder) - std::chrono::hours(hours));
+    return folder;
+  };
+  for (const int hours : {2, 3, 4, 5, 6}) make(fmt::format("parcel-{}", hours), hours);
+  make("parcel-in-use", 0);
+  make("parcel-dead.mark", 9);
+  make("agent-x", 99);
+  forget_old_parcels(make("parcel-new", 0));
+  Names left = place.there();
+  std::ranges::sort(left);
+  CHECK(left ==
+        Names{"agent-x", "parcel-2", "parcel-3", "parcel-4", "parcel-in-use", "parcel-new"});
+}
+
+TEST_CASE("one that is used again is as good as new") {
+  const Place place;
+  auto parcel = place.begin();
+  CHECK(Place::fill(*parcel) == "");
+  const fs::path folder = parcel->stored_in();
+  const auto before = fs::last_write_time(folder) - std::chrono::hours(5);
+  fs::last_write_time(folder, before);
+  CHECK(place.find());
+  CHECK(fs::last_write_time(folder) > before + std::chrono::hours(4));
+}
+
+TEST_CASE("a guardian removes what its agent was writing, and nothing else") {
+  const Place place;
+  const std::string own = (place.path / "elasticrun-Ab12Cd").string();
+  fs::create_directory(own);
+  for (const char* name : {"parcel-1.Ab12Cd", "parcel-1.Other", "parcel-1"})
+    fs::create_directory(fs::path(own) / name);
+  remove_unfinished_parcels(own);
+  CHECK_FALSE(fs::exists(own + "/parcel-1.Ab12Cd"));
+  CHECK(fs::exists(own + "/parcel-1.Other"));
+  CHECK(fs::exists(own + "/parcel-1"));
+}
+
+TEST_CASE("beside an agent that was copied here, unless that goes with the last login") {
+  struct Case {
+    const char* self;
+    const char* runtime;
+    Names places;
+  };
+  const Case cases[] = {
+      {"/home/ann/.cache/elasticrun/agent-12", "", {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/home/ann/.cache/elasticrun/agent-12",
+       "/run/user/7",
+       {"/home/ann/.cache/elasticrun", "/tmp/own"}},
+      {"/run/user/7/elasticrun/agent-12", "/run/user/7", {"/tmp/own", "/run/user/7/elasticrun"}},
+      {"/run/user/77/elasticrun/agent-12", "/run/user/7", {"/run/user/77/elasticrun", "/tmp/own"}},
+      {"/usr/bin/elasticrun-agent", "/run/user/7", {"/tmp/own"}},
+      {"", "", {"/tmp/own"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.self);
+    CHECK(parcel_places("/tmp/own", c.self, c.runtime) == c.places);
+  }
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::bundle

@@ -1,0 +1,188 @@
+// What is copied to hosts that lack the program: real files, a real program with a library that
+// lies where no host has it.
+#include "launcher/bundle/bundle.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/bundle/bundle_digest.hpp"
+#include "launcher/bundle/libraries.hpp"
+
+namespace elasticrun::launcher::bundle {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+struct Folder {
+  Folder() {
+    std::string name = fs::temp_directory_path() / "parcel-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()));
+    path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string write(const std::string& name, const std::string& text, int mode = 0755) const {
+    std::ofstream(path / name, std::ios::binary) << text;
+    fs::permissions(path / name, static_cast<fs::perms>(mode));
+    return path / name;
+  }
+  std::variant<Parcel, ParcelTrouble> gather(const std::string& program,
+                                             const Names& env = {}) const {
+    return gather_parcel(program, env, path);
+  }
+  Parcel parcel(const std::string& program, const Names& env = {}) const {
+    auto gathered = gather(program, env);
+    if (const auto* trouble = std::get_if<ParcelTrouble>(&gathered)) FAIL(trouble->text);
+    return std::move(std::get<Parcel>(gathered));
+  }
+  std::string trouble(int code, const std::string& program, const Names& env = {}) const {
+    const auto gathered = gather(program, env);
+    const auto* trouble = std::get_if<ParcelTrouble>(&gathered);
+    REQUIRE(trouble);
+    CHECK(trouble->code == code);
+    return trouble->text;
+  }
+  fs::path path;
+};
+
+Names names_of(const Parcel& parcel) {
+  Names names;
+  for (const ParcelFile& file : parcel.files) names.push_back(file.name);
+  return names;
+}
+
+TEST_CASE("a script is alone in its parcel, and found as a shell finds it") {
+  const Folder folder;
+  folder.write("train", "#!/bin/sh\n");
+  const Parcel parcel = folder.parcel("./train");
+  CHECK(names_of(parcel) == Names{"train"});
+  CHECK(parcel.bytes == 10);
+  CHECK(parcel.files[0].executable);
+  CHECK(is_content_hash(parcel.hash));
+  CHECK(folder.parcel((folder.path / "train").string()).hash == parcel.hash);
+  CHECK(folder.parcel("train", {"PATH=/nowhere:" + folder.path.string()}).hash == parcel.hash);
+  CHECK(folder.parcel("train", {"PATH=/nowhere:"}).hash == parcel.hash);  // empty: the directory
+}
+
+TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
+  const auto hash = [](const std::vector<std::tuple<std::string, bool, std::string>>& files) {
+    ParcelHash seen;
+    for (const auto& [name, executable, bytes] : files) {
+      for (const char byte : bytes) seen.add({&byte, 1});  // however they come
+      seen.end_file(name, executable);
+    }
+    return seen.text();
+  };
+  const std::string one = hash({{"a", true, "xy"}});
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) == hash({{"b", false, "y"}, {"a", true, "x"}}));
+  CHECK(hash({{"a", true, "x"}, {"b", false, "y"}}) != hash({{"a", true, "y"}, {"b", false, "x"}}));
+  CHECK(one == hash({{"a", true, "xy"}}));
+  for (const auto& other :
+       {hash({{"b", true, "xy"}}), hash({{"a", false, "xy"}}), hash({{"a", true, "xz"}}),
+        hash({{"a", true, "xy"}, {"b", true, ""}}), hash({{"a", true, "x"}, {"", true, "y"}})})
+    CHECK(other != one);
+}
+
+TEST_CASE("what is missing or cannot be run is said in one line") {
+  const Folder folder;
+  folder.write("text", "hello", 0644);
+  fs::create_directory(folder.path / "train");
+  CHECK(folder.trouble(127, "./none") == "--ship: program './none' not found on this machine");
+  CHECK(folder.trouble(127, "none", {"PATH=/nowhere"}) ==
+        "--ship: program 'none' not found on this machine");
+  CHECK(folder.trouble(127, "train", {"PATH=" + folder.path.string()}).find("not found") !=
+        std::string::npos);
+  CHECK(folder.trouble(126, "./text") ==
+        "--ship: program './text' cannot be run: Permission denied");
+  CHECK(folder.trouble(126, "./train") ==
+        "--ship: program './train' cannot be run: Is a directory");
+}
+
+TEST_CASE("more than 2 GiB are refused before they are read") {
+  const Folder folder;
+  fs::resize_file(folder.write("large", ""), std::uintmax_t{3} << 30);
+  const std::string text = folder.trouble(126, "./large");
+  CHECK_MESSAGE(text.find("3072 MiB") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("more than --ship copies (2048 MiB") != std::string::npos, text);
+}
+
+TEST_CASE("a library outside of the system's folders comes along") {
+  const Folder folder;
+  const fs::path library = BROUGHT_LIBRARY;
+  const std::string found = "LD_LIBRARY_PATH=" + library.parent_path().string();
+  const Parcel parcel = folder.parcel(BRINGER, {found});
+  CHECK(names_of(parcel) ==
+        Names{library.filename().string(), fs::path(BRINGER).filename().string()});
+  CHECK_FALSE(parcel.files[0].executable);
+  CHECK(parcel.bytes == static_cast<std::int64_t>(fs::file_size(library) + fs::file_size(BRINGER)));
+  const std::string missing = folder.trouble(127, BRINGER);
+  CHECK_MESSAGE(missing.find(library.filename().string() + ": cannot open") != std::string::npos,
+                missing);
+}
+
+TEST_CASE("the loader's list") {
+  const auto found = brought_along(
+      "\tlinux-vdso.so.1 (0x00007fe63281f000)\n"
+      "\tlibmine.so.1 => /opt/mine/lib/../lib/libmine.so.1 (0x00007fe63280d000)\n"
+      "\tlibblank.so => /home/a b/libblank.so (0x00007fe63280d000)\n"
+      "\tlibgone.so => not found\n"
+      "\t/opt/fixed/libfixed.so => /opt/fixed/libfixed.so (0x00007fe632821000)\n"
+      "\tliblocal.so => /usr/local/lib/liblocal.so (0x00007fe632821000)\n"
+      "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007fe63261c000)\n"
+      "\tlibm.so.6 => /usr/lib64/libm.so.6 (0x00007fe63261c000)\n"
+      "\t/lib64/ld-linux-x86-64.so.2 (0x00007fe632821000)\n");
+  std::string text;
+  for (const Library& library : found) text += library.name + "=" + library.path + "\n";
+  CHECK(text ==
+        "libmine.so.1=/opt/mine/lib/libmine.so.1\n"
+        "libblank.so=/home/a b/libblank.so\n"
+        "liblocal.so=/usr/local/lib/liblocal.so\n");
+}
+
+TEST_CASE("only an ELF program has a loader") {
+  const Folder folder;
+  const auto loader = [](const std::string& path) {
+    const net::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return loader_of(fd.get());
+  };
+  CHECK(fs::exists(loader(BRINGER)));
+  CHECK(loader(BROUGHT_LIBRARY).empty());
+  CHECK(loader(folder.write("script", "#!/bin/sh\n")).empty());
+  CHECK(loader(folder.write("empty", "")).empty());
+  std::ifstream program(BRINGER, std::ios::binary);
+  std::string head(100, '\0');
+  program.read(head.data(), 100);
+  CHECK(loader(folder.write("cut", head)).empty());
+}
+
+TEST_CASE("a program that changes under our hands") {
+  const Folder folder;
+  const std::string path = folder.write("train", "#!/bin/sh\n");
+  const Parcel parcel = folder.parcel("./train");
+  fs::remove(path);
+  folder.write("train", "something else");
+  CHECK(read_part(parcel.files[0], 2, 100).value() == "/bin/sh\n");  // the one that was meant
+  CHECK(read_part(parcel.files[0], 10, 100).value().empty());
+}
+
+TEST_CASE("names that stay in their folder") {
+  for (const std::string name : {"a", "libx.so.1", "...", "a b", "\xff", "-rf"})
+    CHECK(is_parcel_file(name));
+  for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_parcel_file(name));
+  CHECK_FALSE(is_parcel_file(std::string("a\0b", 3)));
+  CHECK_FALSE(is_parcel_file(std::string(256, 'a')));
+  CHECK(is_content_hash("00112233445566778899aabbccddeeff"));
+  for (const char* text :
+       {"", "../../../../../../../../../etc/a", "00112233445566778899AABBCCDDEEFF"})
+    CHECK(!is_content_hash(text));
+  CHECK(parcel_file_of("/a/b/train") == "train");
+  CHECK(parcel_file_of("train") == "train");
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::bundle

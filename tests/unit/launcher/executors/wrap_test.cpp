@@ -1,0 +1,34 @@
+// What an agent may be started inside of, and what is said of it.
+#include "launcher/executors/wrap.hpp"
+
+#include <doctest/doctest.h>
+
+namespace elasticrun::launcher::executors {
+namespace {
+
+TEST_CASE("commands that every login shell reads alike, and others") {
+  for (const char* good : {"numactl -N 0", "nsys profile -o /tmp/a", "docker exec -i \"my box\"",
+                           "env A=$HOME", "nice"})
+    CHECK_MESSAGE(wrap_mistake(good).empty(), good);
+  for (const char* bad : {"", " \t", "echo 'a'", "a\\ b", "a!", "a\nb", "a\r"})
+    CHECK_MESSAGE(!wrap_mistake(bad).empty(), bad);
+  const std::string mistake = wrap_mistake("a\nb'c");
+  CHECK(mistake.starts_with("'a' has a quote"));
+  CHECK(mistake.find('\n') == mistake.npos);
+  CHECK(mistake.find("script") != mistake.npos);
+}
+
+TEST_CASE("how a failing one is told") {
+  CHECK(wrap_failure("numactl -N 0", 127).starts_with("--wrap: 'numactl -N 0' was not found"));
+  CHECK(wrap_failure("./x", 126).starts_with("--wrap: './x' cannot be run"));
+}
+
+TEST_CASE("the guardian is told, wherever it is below the command") {
+  CHECK(end_guardian_script(77, false) == "kill -CONT 77; kill -USR1 77");
+  const std::string search = end_guardian_script(77, true);
+  CHECK(search.ends_with("k 77"));
+  CHECK(search.find_first_of("'\\!\n") == search.npos);
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::executors

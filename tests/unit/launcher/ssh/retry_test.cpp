@@ -1,0 +1,121 @@
+// Which host is tried when: limits, pauses, giving up.
+#include "launcher/ssh/retry.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace elasticrun::launcher::ssh {
+namespace {
+
+using namespace std::chrono_literals;
+
+// "try 1, try 2, over 3 reason"
+std::string text(const std::vector<RetryAction>& actions) {
+  std::string result;
+  for (const RetryAction& action : actions) {
+    if (!result.empty()) result += ", ";
+    if (const auto* attempt = std::get_if<Attempt>(&action))
+      result += fmt::format("try {}", attempt->host.value);
+    if (const auto* over = std::get_if<GiveUp>(&action))
+      result += fmt::format("over {} {}", over->host.value, over->reason);
+  }
+  return result;
+}
+
+struct Bench {
+  Attempts attempts;
+  Time now{};
+
+  explicit Bench(const RetryLimits& limits = {}, std::uint64_t seed = 1) : attempts(limits, seed) {}
+  std::string wanted(unsigned host) { return text(attempts.step(Wanted{HostId(host)}, now)); }
+  std::string started(unsigned host) { return text(attempts.step(Started{HostId(host)}, now)); }
+  std::string unwanted(unsigned host) { return text(attempts.step(Unwanted{HostId(host)}, now)); }
+  std::string failed(unsigned host, Retry retry) {
+    return text(attempts.step(Failed{HostId(host), {"bad", retry}}, now));
+  }
+  std::string wait() {
+    REQUIRE(attempts.wake_at() != never);
+    now = attempts.wake_at();
+    return text(attempts.step(PauseOver{}, now));
+  }
+};
+
+TEST_CASE("no more hosts at once than the limit, in order") {
+  Bench bench({.in_flight = 2});
+  CHECK(bench.wanted(1) == "try 1");
+  CHECK(bench.wanted(2) == "try 2");
+  CHECK(bench.wanted(3).empty());
+  CHECK(bench.wanted(4).empty());
+  CHECK(bench.wanted(5).empty());
+  CHECK(bench.started(2) == "try 3");
+  CHECK(bench.unwanted(4).empty());  // it was waiting
+  CHECK(bench.unwanted(1) == "try 5");
+  CHECK(bench.failed(3, Retry::never) == "over 3 bad");
+  CHECK(bench.attempts.wake_at() == never);
+}
+
+TEST_CASE("a trouble that stays is told at once") {
+  Bench bench;
+  CHECK(bench.wanted(1) == "try 1");
+  CHECK(bench.failed(1, Retry::never) == "over 1 bad");
+  CHECK(bench.wanted(1) == "try 1");  // and may be wanted again
+}
+
+TEST_CASE("a trouble that may pass is tried again, and told with the number of attempts") {
+  Bench bench({.brief_attempts = 3});
+  bench.wanted(1);
+  CHECK(bench.failed(1, Retry::briefly).empty());
+  CHECK(bench.wait() == "try 1");
+  CHECK(bench.failed(1, Retry::briefly).empty());
+  CHECK(bench.wait() == "try 1");
+  CHECK(bench.failed(1, Retry::briefly) == "over 1 bad (3 attempts)");
+}
+
+TEST_CASE("a host in a pause takes no place, and can be unwanted") {
+  Bench bench({.in_flight = 1});
+  bench.wanted(1);
+  CHECK(bench.wanted(2).empty());
+  CHECK(bench.failed(1, Retry::crowded) == "try 2");
+  CHECK(bench.wait().empty());  // 1 waits for 2 now
+  CHECK(bench.started(2) == "try 1");
+  CHECK(bench.failed(1, Retry::crowded).empty());
+  CHECK(bench.unwanted(1).empty());
+  CHECK(bench.attempts.wake_at() == never);
+}
+
+TEST_CASE("pauses double up to the longest and are spread by half of their length") {
+  const RetryLimits limits{.crowded_attempts = 12, .first_pause = 100ms, .longest_pause = 1s};
+  Bench bench(limits);
+  bench.wanted(1);
+  Duration nominal = 100ms;
+  for (int attempt = 1; attempt < limits.crowded_attempts; ++attempt) {
+    CHECK(bench.failed(1, Retry::crowded).empty());
+    const Duration pause = bench.attempts.wake_at() - bench.now;
+    CHECK(pause >= nominal / 2);
+    CHECK(pause < nominal * 3 / 2);
+    CHECK(bench.wait() == "try 1");
+    nominal = std::min<Duration>(2 * nominal, 1s);
+  }
+  CHECK(bench.failed(1, Retry::crowded) == "over 1 bad (12 attempts)");
+}
+
+TEST_CASE("hosts that were refused together do not come back together") {
+  Bench bench;
+  for (unsigned host = 1; host <= 20; ++host) bench.wanted(host);
+  for (unsigned host = 1; host <= 20; ++host) bench.failed(host, Retry::crowded);
+  int wakes = 0;
+  for (; bench.attempts.wake_at() != never; ++wakes) bench.wait();
+  CHECK(wakes == 20);
+}
+
+TEST_CASE("each stage has a deadline") {
+  const StageLimits limits{.connect = 1s, .login = 2s, .shell = 3s, .copy = 4s};
+  CHECK(deadline_of(Stage::config, limits) == 1s);
+  CHECK(deadline_of(Stage::greeting, limits) == 1s);
+  CHECK(deadline_of(Stage::login, limits) == 2s);
+  CHECK(deadline_of(Stage::run, limits) == 3s);
+  CHECK(deadline_of(Stage::copy, limits) == 4s);
+}
+
+}  // namespace
+}  // namespace elasticrun::launcher::ssh

@@ -1,0 +1,60 @@
+// --backend auto: the plane that all ranks of a world have.
+#include "worker/api/auto_plane.hpp"
+
+#include "tests/unit/worker/gpu/gpu_ranks.hpp"
+
+using namespace elasticrun;
+using namespace elasticrun::worker::collective;
+using namespace elasticrun::worker::gpu;
+using namespace elasticrun::worker::api;
+using namespace elasticrun::worker::testing;
+
+namespace {
+
+// Sums of a world of three, of which `without` has no GPU (-1: all have one), in both memories.
+void check_world(int without, bool over_nccl) {
+  const CleanGpu clean;
+  run_planes(3, [&](int rank, DataPlane&, Exchange& exchange) {
+    const auto gpu = rank == without ? nullptr : open_fake_gpu();
+    const auto plane = make_auto_plane(make_gloo_plane({}),
+                                       gpu ? make_nccl_plane(gpu, test_limits) : nullptr, &gpu);
+    const auto group = form(*plane, exchange, rank, 3);
+    CHECK(group->in_rounds() == over_nccl);
+    std::vector<float> data(1000, static_cast<float>(rank));
+    group->all_reduce(data.data(), DataType::float32, data.size());
+    CHECK(data[999] == 3);
+    std::string text(5, rank == 1 ? 'x' : '-');
+    group->broadcast(text.data(), text.size(), 1);
+    CHECK(text == "xxxxx");
+    group->barrier();
+    if (without < 0 || gpu) {
+      GpuBuffer device(*gpu);
+      auto* const on_gpu = reinterpret_cast<float*>(device.reserve(4));
+      *on_gpu = 2;
+      group->all_reduce(on_gpu, DataType::float32, 1);
+      CHECK(*on_gpu == 2.0f * 3);
+    } else {
+      float two = 2;
+      group->all_reduce(&two, DataType::float32, 1);
+    }
+    exchange(rank, "");
+    group->abort();
+    CHECK_THROWS_AS(group->barrier(), GroupBroken);
+  });
+  CHECK((fake_gpu::count_of("ncclAllReduce") > 0) == over_nccl);
+}
+
+}  // namespace
+
+TEST_CASE("a world whose ranks all have a GPU goes over NCCL") { check_world(-1, true); }
+
+TEST_CASE("a rank without a GPU brings its world to Gloo") {
+  check_world(0, false);
+  check_world(2, false);
+}
+
+TEST_CASE("a group of auto is of no use before it is connected") {
+  const std::shared_ptr<Gpu> none;
+  const auto plane = make_auto_plane(make_gloo_plane({}), nullptr, &none);
+  CHECK_THROWS_AS(plane->create({.rank = 0, .size = 2})->barrier(), GroupBroken);
+}

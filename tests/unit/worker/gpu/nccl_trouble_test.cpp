@@ -1,0 +1,250 @@
+// Groups over NCCL when things fail or hang: every wait ends, and nothing is left.
+#include <atomic>
+#include <functional>
+
+#include "tests/unit/worker/gpu/gpu_ranks.hpp"
+
+using namespace elasticrun;
+using namespace elasticrun::worker::collective;
+using namespace elasticrun::worker::gpu;
+using namespace elasticrun::worker::testing;
+using Clock = std::chrono::steady_clock;
+using fake_gpu::Trouble;
+
+namespace {
+
+constexpr NcclLimits short_limits{.form = std::chrono::milliseconds(300),
+                                  .stop = std::chrono::milliseconds(300)};
+// Of a machine that is busy with other tests.
+constexpr auto bounded = std::chrono::seconds(15);
+
+// What two ranks say when they form a group and sum over it; "well" when nothing.
+std::vector<std::string> outcomes(NcclLimits limits = short_limits) {
+  std::vector<std::string> said(2);
+  Exchange exchange(2);
+  const auto start = Clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        std::string& outcome = said[static_cast<std::size_t>(rank)];
+        try {
+          const auto plane = nccl_planes(limits)();
+          const auto group = plane->create({.rank = rank, .size = 2});
+          group->connect(exchange(rank, group->publish()));
+          exchange(rank, "");
+          std::vector<float> data(10, 1);
+          group->all_reduce(data.data(), DataType::float32, data.size());
+          outcome = data[9] == 2 ? "well" : "wrong";
+        } catch (const GroupBroken& error) {
+          outcome = error.what();
+          exchange.fail();
+        }
+      });
+  }
+  CHECK(Clock::now() - start < bounded);
+  return said;
+}
+
+bool any_says(const std::vector<std::string>& said, const std::string& words) {
+  for (const std::string& one : said)
+    if (one.find(words) != one.npos) return true;
+  MESSAGE(said[0], " | ", said[1]);
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("each failure and each hang ends with a reason") {
+  struct Row {
+    const char* call;
+    int nth;
+    Trouble trouble;
+    const char* says;
+  };
+  const std::vector<Row> rows = {
+      {"ncclGetUniqueId", 1, Trouble::fail, "NCCL gave no unique id: fake words"},
+      {"ncclCommInitRankConfig", 1, Trouble::fail,
+       "forming with 2 members: NCCL failed internally (fake words) (nccl init: a rank has no "
+       "communicator to shrink)"},
+      {"ncclCommInitRankConfig", 2, Trouble::late,
+       "forming with 2 members: the peers did not come in time"},
+      {"ncclCommInitRankConfig", 1, Trouble::broken, "forming with 2 members: a peer is gone"},
+      {"ncclAllReduce", 1, Trouble::fail, "warming up with 2 members: NCCL failed internally"},
+      {"ncclAllReduce", 2, Trouble::late, "warming up with 2 members: the peers did not come"},
+      {"ncclAllReduce", 1, Trouble::broken, "warming up with 2 members: a peer is gone"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.call);
+    CAPTURE(row.nth);
+    CAPTURE(static_cast<int>(row.trouble));
+    const CleanGpu clean;
+    fake_gpu::plan(row.call, row.nth, row.trouble);
+    CHECK(any_says(outcomes(), row.says));
+  }
+}
+
+namespace {
+
+// A rank sums while the other does not come; `halt` is called when it is inside. Returns how it
+// ended and how long after the halt.
+struct Ended {
+  std::string said;
+  std::chrono::nanoseconds after{0};
+};
+Ended halted_sum(NcclLimits limits, const std::function<void(Group&)>& halt,
+                 const std::function<void(DataPlane&)>& then = {}) {
+  Ended ended;
+  run_planes(
+      2,
+      [&](int rank, DataPlane& plane, Exchange& exchange) {
+        const auto group = form(plane, exchange, rank, 2);
+        exchange(rank, "");
+        if (rank == 0) {
+          Clock::time_point halted;
+          const int before = fake_gpu::count_of("ncclAllReduce");
+          std::jthread killer([&] {
+            while (fake_gpu::count_of("ncclAllReduce") == before) std::this_thread::yield();
+            let_pass(20);
+            halted = Clock::now();
+            halt(*group);
+          });
+          std::vector<float> data(10);
+          try {
+            group->all_reduce(data.data(), DataType::float32, data.size());
+            ended.said = "returned";
+          } catch (const GroupBroken& error) {
+            ended.said = error.what();
+          }
+          killer.join();
+          ended.after = Clock::now() - halted;
+          if (then) then(plane);
+        }
+        exchange(rank, "");
+        group->abort();
+      },
+      nccl_planes(limits));
+  return ended;
+}
+
+}  // namespace
+
+TEST_CASE("an abort from another thread ends a collective") {
+  for (const int version : {22809, 22707}) {  // by revoking, by aborting
+    CAPTURE(version);
+    const CleanGpu clean;
+    fake_gpu::set_version(version);
+    const Ended ended = halted_sum(test_limits, [](Group& group) { group.abort(); });
+    CHECK(ended.said == "all-reduce with 2 members: aborted");
+    CHECK(ended.after < std::chrono::seconds(5));
+  }
+}
+
+TEST_CASE("a revoke that fails or hangs is followed by an abort") {
+  for (const Trouble trouble : {Trouble::fail, Trouble::late}) {
+    const CleanGpu clean;
+    fake_gpu::plan("ncclCommRevoke", 1, trouble);
+    const Ended ended = halted_sum(short_limits, [](Group& group) { group.abort(); });
+    CHECK(ended.said == "all-reduce with 2 members: aborted");
+    CHECK(ended.after < bounded);
+    CHECK(fake_gpu::count_of("ncclCommAbort") >= 1);
+  }
+}
+
+TEST_CASE(
+    "an NCCL that does not come back from an abort costs the process its place, not its end") {
+  CleanGpu clean;
+  clean.abandoned = 10 * sizeof(float);
+  fake_gpu::set_version(22707);
+  fake_gpu::plan("ncclCommAbort", 1, Trouble::stuck);
+  std::string next;
+  const Ended ended = halted_sum(
+      short_limits, [](Group& group) { group.abort(); },
+      [&](DataPlane& plane) {
+        try {
+          plane.create({.rank = 0, .size = 2})->publish();
+        } catch (const GroupBroken& error) {
+          next = error.what();
+        }
+        fake_gpu::release();
+        while (fake_gpu::communicators() > 1) std::this_thread::yield();
+      });
+  CHECK(ended.said == "all-reduce with 2 members: aborted");
+  CHECK(ended.after < bounded);
+  CHECK(next.find("did not come back from an abort") != next.npos);
+}
+
+TEST_CASE("an abort ends a connect that waits for a peer") {
+  const CleanGpu clean;
+  const auto plane = nccl_planes()();
+  const auto group = plane->create({.rank = 0, .size = 2}),
+             peer = plane->create({.rank = 1, .size = 2});
+  const std::vector<std::string> offers{group->publish(), peer->publish()};
+  std::jthread killer([&] {
+    while (fake_gpu::count_of("ncclCommInitRankConfig") == 0) std::this_thread::yield();
+    let_pass(20);
+    group->abort();
+  });
+  CHECK_THROWS_WITH_AS(group->connect(offers), doctest::Contains("forming with 2 members: aborted"),
+                       GroupBroken);
+}
+
+TEST_CASE("a peer's asynchronous error ends a sum, and the group with it") {
+  const CleanGpu clean;
+  fake_gpu::plan("ncclAllReduce", 3, Trouble::broken);
+  const Ended ended = halted_sum(short_limits, [](Group&) {});
+  CHECK(ended.said == "all-reduce with 2 members: a peer is gone");
+  CHECK(fake_gpu::count_of("ncclCommRevoke") == 0);  // which would be in vain
+}
+
+TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world is made anew") {
+  for (const Trouble trouble : {Trouble::fail, Trouble::late, Trouble::broken}) {
+    CAPTURE(static_cast<int>(trouble));
+    const CleanGpu clean;
+    fake_gpu::plan("ncclCommShrink", 1, trouble);
+    fake_gpu::plan("ncclCommShrink", 2, trouble);
+    run_planes(
+        3,
+        [](int rank, DataPlane& plane, Exchange& exchange) {
+          const auto whole = form(plane, exchange, rank, 3);
+          whole->barrier();
+          exchange(rank, "");
+          whole->abort();
+          whole->close();
+          for (const bool well : {false, true}) {
+            const auto part = rank < 2 ? plane.create({.rank = rank, .size = 2}) : nullptr;
+            auto offers = exchange(rank, part ? part->publish() : "");
+            offers.pop_back();
+            if (part && !well)
+              CHECK_THROWS_WITH_AS(part->connect(offers),
+                                   doctest::Contains("(nccl shrink: 1 of 3 ranks went"),
+                                   GroupBroken);
+            if (part && well) {
+              part->connect(offers);
+              part->barrier();
+            }
+            exchange(rank, "");
+          }
+        },
+        nccl_planes(short_limits));
+    CHECK(fake_gpu::count_of("ncclCommInitRankConfig") == 5);
+  }
+}
+
+TEST_CASE("hosts with another NCCL are named and nothing is formed") {
+  const CleanGpu clean;
+  const auto plane = nccl_planes()();
+  const auto group = plane->create({.rank = 0, .size = 2});
+  const std::string own = group->publish();
+  CHECK_THROWS_WITH_AS(group->connect({own, "nccl/22707/13000/n2/none/0/-1/0/"}),
+                       "NCCL differs: 2.28.9 on n1; 2.27.7 on n2; install one version on all hosts",
+                       GroupBroken);
+  CHECK(fake_gpu::count_of("ncclCommInitRankConfig") == 0);
+}
+
+TEST_CASE("what is no offer ends the forming") {
+  const CleanGpu clean;
+  const auto plane = nccl_planes()();
+  const auto group = plane->create({.rank = 0, .size = 2});
+  CHECK_THROWS_AS(group->connect({group->publish(), "127.0.0.1/8f3a"}), GroupBroken);
+}

@@ -1,0 +1,14 @@
+// The tests of the state transfer and of the reduction, which hold over every plane: over NCCL,
+// with gradients on the GPU.
+#include "tests/unit/worker/gpu/gpu_ranks.hpp"
+
+namespace elasticrun::worker::testing {
+namespace {
+
+[[maybe_unused]] const bool over_nccl = [] {
+  usual_planes = nccl_planes();
+  return true;
+}();
+
+}  // namespace
+}  // namespace elasticrun::worker::testing

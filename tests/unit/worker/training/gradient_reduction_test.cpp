@@ -1,0 +1,238 @@
+// The mean over the global batch, whatever the shares, pieces and types.
+#include "worker/training/gradient_reduction.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "tests/unit/worker/ranks.hpp"
+
+using namespace elasticrun::worker::state;
+using namespace elasticrun::worker::core;
+using namespace elasticrun::worker::collective;
+using namespace elasticrun::worker::training;
+using namespace elasticrun::worker::testing;
+
+namespace {
+
+// A worker with a small and a large gradient and a buffer.
+template <class T>
+struct Worker {
+  static constexpr std::size_t large = (1u << 20) / sizeof(T) + 5;
+  explicit Worker(std::size_t extras) {
+    if (own_gpu) table.use_gpu(own_gpu);
+    const DataType type = sizeof(T) == 4 ? DataType::float32 : DataType::float64;
+    REQUIRE(table.add_gradients("bias", bias.data(), type, bias.size()).has_value());
+    REQUIRE(table.add_gradients("matrix", matrix.data(), type, matrix.size()).has_value());
+    REQUIRE(table.add_gradients("none", nullptr, type, 0).has_value());
+    REQUIRE(table.add_buffers("mean", mean.data(), type, mean.size()).has_value());
+    table.seal();
+    reduction = std::make_unique<Reduction>(table, extras);
+  }
+  // What compute would leave for the samples [first, first + n): the mean of their numbers.
+  void compute(int first, int n) {
+    if (own_gpu) own_gpu->wait();
+    const T value = static_cast<T>(first) + static_cast<T>(n - 1) / 2;
+    std::fill(bias.begin(), bias.end(), value);
+    std::fill(matrix.begin(), matrix.end(), 2 * value);
+    std::fill(mean.begin(), mean.end(), -value);
+  }
+  void check(double expected) const {
+    for (const T x : bias) CHECK(x == doctest::Approx(expected));
+    std::size_t wrong = 0;
+    for (const T x : matrix) wrong += x != matrix.front();
+    CHECK(wrong == 0);
+    CHECK(matrix.front() == doctest::Approx(2 * expected));
+    for (const T x : mean) CHECK(x == doctest::Approx(-expected));
+  }
+  Numbers<T> bias{3}, matrix{large}, mean{2};
+  StateTable table;
+  std::unique_ptr<Reduction> reduction;
+};
+
+struct Case {
+  const char* name;
+  // By rank: the sizes of its compute calls.
+  std::vector<std::vector<int>> calls;
+};
+
+template <class T>
+void check_cases() {
+  const Case cases[] = {
+      {"equal shares", {{4}, {4}, {4}}},    {"unequal shares", {{5}, {1}, {2}}},
+      {"an empty share", {{4}, {}, {3}}},   {"several calls", {{2, 2, 1}, {3}, {1, 1}}},
+      {"one sample in all", {{}, {1}, {}}}, {"alone", {{4}}},
+      {"alone in pieces", {{3, 3, 1}}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    run_ranks(static_cast<int>(c.calls.size()), [&](Group& group) {
+      const auto rank = static_cast<std::size_t>(group.rank());
+      int first = 0, total = 0;
+      for (std::size_t r = 0; r < c.calls.size(); ++r)
+        for (const int n : c.calls[r]) {
+          if (r < rank) first += n;
+          total += n;
+        }
+      Worker<T> worker(4);
+      for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next
+        worker.compute(1000, 7);              // garbage that an empty share must not contribute
+        worker.reduction->begin_step(c.calls[rank].size(), total);
+        int at = first;
+        for (const int n : c.calls[rank]) {
+          worker.compute(at, n);
+          worker.reduction->accumulate(n);
+          at += n;
+        }
+        std::vector<double> extras{1.0, static_cast<double>(group.rank()), step + 0.5};
+        worker.reduction->reduce(group, extras);
+        worker.check((total - 1) / 2.0);
+        CHECK(extras[0] == group.size());
+        CHECK(extras[1] == group.size() * (group.size() - 1) / 2);
+        CHECK(extras[2] == group.size() * (step + 0.5));
+      }
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(); }
+TEST_CASE("the mean over the global batch, whatever the shares: float64") { check_cases<double>(); }
+
+TEST_CASE("alone and in one call not a bit changes") {
+  run_ranks(1, [](Group& group) {
+    Worker<float> worker(0);
+    for (std::size_t i = 0; i < worker.bias.size(); ++i) worker.bias[i] = 1.0f / (3 + float(i));
+    for (std::size_t i = 0; i < worker.matrix.size(); ++i) worker.matrix[i] = 1.0f / (7 + float(i));
+    const auto bias = worker.bias.copy();
+    const auto matrix = worker.matrix.copy();
+    worker.reduction->begin_step(1, 7);
+    worker.reduction->accumulate(7);
+    worker.reduction->reduce(group, {});
+    CHECK(worker.bias.copy() == bias);
+    CHECK(worker.matrix.copy() == matrix);
+  });
+}
+
+namespace {
+
+struct Piece {
+  double bias, matrix;
+  int samples;
+};
+
+// One worker's part of a step whose gradients are all alike in each piece.
+template <class T>
+void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples) {
+  worker.reduction->begin_step(pieces.size(), samples, true);
+  for (const Piece& piece : pieces) {
+    if (own_gpu) own_gpu->wait();
+    std::fill(worker.bias.begin(), worker.bias.end(), static_cast<T>(piece.bias));
+    std::fill(worker.matrix.begin(), worker.matrix.end(), static_cast<T>(piece.matrix));
+    std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // no gradient: does not count
+    worker.reduction->accumulate(piece.samples);
+  }
+  worker.reduction->reduce(group, {});
+}
+
+template <class T>
+double square(double bias, double matrix) {
+  return 3 * bias * bias + static_cast<double>(Worker<T>::large) * matrix * matrix;
+}
+
+template <class T>
+void check_squares() {
+  // Of rank 0: two pieces; of rank 1: one; rank 2 has none. The mean of all: 2.25 and -0.28125.
+  run_ranks(3, [](Group& group) {
+    const std::vector<std::vector<Piece>> shares{{{1, 0.5, 3}, {-1, 0.25, 1}}, {{4, -1, 4}}, {}};
+    Worker<T> worker(0);
+    for (int again = 0; again < 2; ++again) {
+      step(worker, group, shares[static_cast<std::size_t>(group.rank())], 8);
+      const GradientSquares found = worker.reduction->squares();
+      CHECK(found.pieces == 3);
+      CHECK(found.samples == 8);
+      CHECK_FALSE(found.biased);
+      CHECK(found.local ==
+            doctest::Approx((3 * square<T>(1, 0.5) + square<T>(-1, 0.25) + 4 * square<T>(4, -1)) /
+                            8));
+      CHECK(found.total == doctest::Approx(square<T>(2.25, -0.28125)));
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("squares of the pieces and of the mean") {
+  check_squares<float>();
+  check_squares<double>();
+}
+
+TEST_CASE("alone in one call a step is taken together with the one before") {
+  run_ranks(1, [](Group& group) {
+    Worker<double> worker(0);
+    const auto measured = [&](double bias, double matrix, int samples) {
+      step(worker, group, {{bias, matrix, samples}}, samples);
+      return worker.reduction->squares();
+    };
+    CHECK(measured(1, 0, 6).pieces == 1);
+    const GradientSquares pair = measured(-2, 0.5, 2);
+    CHECK(pair.pieces == 2);
+    CHECK(pair.samples == 8);
+    CHECK(pair.biased);
+    CHECK(pair.local ==
+          doctest::Approx((6 * square<double>(1, 0) + 2 * square<double>(-2, 0.5)) / 8));
+    CHECK(pair.total == doctest::Approx(square<double>(0.25, 0.125)));
+    // A step that is discarded is no step before, nor is one that was not measured.
+    worker.reduction->discard();
+    CHECK(measured(1, 0, 6).pieces == 1);
+    worker.reduction->begin_step(1, 6);
+    worker.reduction->accumulate(6);
+    worker.reduction->reduce(group, {});
+    CHECK(measured(1, 0, 6).pieces == 1);
+    // Two calls are two pieces of one step.
+    step(worker, group, {{1, 0, 3}, {3, 0, 3}}, 6);
+    CHECK_FALSE(worker.reduction->squares().biased);
+    CHECK(worker.reduction->squares().total == doctest::Approx(square<double>(2, 0)));
+    CHECK(measured(1, 0, 6).pieces == 1);
+  });
+}
+
+TEST_CASE("measuring changes no bit of what is reduced") {
+  run_ranks(2, [](Group& group) {
+    std::vector<std::vector<float>> results;
+    for (const bool measured : {false, true}) {
+      Worker<float> worker(0);
+      const auto fill = [&](std::span<float> values, float seed) {
+        if (own_gpu) own_gpu->wait();
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] = seed / (3 + static_cast<float>(i));
+      };
+      worker.reduction->begin_step(2, 13, measured);
+      for (const int n : {3, group.rank() == 0 ? 2 : 5}) {
+        fill(worker.bias, static_cast<float>(n + group.rank()));
+        fill(worker.matrix, static_cast<float>(2 * n + group.rank()));
+        worker.reduction->accumulate(n);
+      }
+      worker.reduction->reduce(group, {});
+      results.push_back(worker.bias.copy());
+      results.push_back(worker.matrix.copy());
+    }
+    CHECK(results[0] == results[2]);
+    CHECK(results[1] == results[3]);
+  });
+}
+
+TEST_CASE("numbers travel without gradients, in float64") {
+  run_ranks(3, [](Group& group) {
+    StateTable table;
+    table.seal();
+    Reduction reduction(table, 2);
+    reduction.begin_step(1, 10);
+    reduction.accumulate(3);
+    std::vector<double> extras{1e15 + group.rank(), 0.25};
+    reduction.reduce(group, extras);
+    CHECK(extras[0] == 3e15 + 3);
+    CHECK(extras[1] == 0.75);
+  });
+}

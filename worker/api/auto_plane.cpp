@@ -1,0 +1,133 @@
+#include "worker/api/auto_plane.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace elasticrun::worker::api {
+namespace {
+
+// Between the two halves of what is published; in neither of them.
+constexpr char between = '+';
+
+// What one plane reads of it; empty when that rank has not published for it.
+std::vector<std::string> half(const std::vector<std::string>& published, bool second) {
+  std::vector<std::string> parts;
+  for (const std::string& text : published) {
+    const std::size_t end = text.find(between);
+    if (second)
+      parts.push_back(end == text.npos ? "" : text.substr(end + 1));
+    else
+      parts.push_back(text.substr(0, end));
+  }
+  return parts;
+}
+
+class AutoGroup final : public collective::Group {
+ public:
+  AutoGroup(std::unique_ptr<collective::Group> gloo, std::unique_ptr<collective::Group> nccl,
+            std::shared_ptr<const gpu::Gpu> gpu)
+      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(std::move(gpu)) {}
+
+  int rank() const override { return gloo_->rank(); }
+  int size() const override { return gloo_->size(); }
+  std::string publish() override {
+    std::string text = gloo_->publish();
+    if (nccl_) text += between + nccl_->publish();
+    return text;
+  }
+  // Whether the others can use NCCL is for all to see.
+  std::vector<int> needs() const override { return nccl_ ? std::vector<int>{} : gloo_->needs(); }
+  void connect(const std::vector<std::string>& published) override {
+    const std::vector<std::string> offers = half(published, true);
+    const bool all = nccl_ && std::ranges::none_of(offers, &std::string::empty);
+    collective::Group* const chosen = all ? nccl_.get() : gloo_.get();
+    chosen->connect(all ? offers : half(published, false));
+    // What was not taken would keep sockets, or a communicator for a shrink.
+    if (all) gloo_->close();
+    chosen_ = chosen;
+  }
+  std::string way() const override { return chosen().way(); }
+  std::vector<int> waits_for() const override {
+    collective::Group* const one = chosen_;
+    return one ? one->waits_for() : gloo_->waits_for();
+  }
+  std::vector<collective::PeerTrouble> lost_links() const override { return gloo_->lost_links(); }
+  int strangers() const override { return gloo_->strangers(); }
+  void abort() noexcept override {
+    gloo_->abort();
+    if (nccl_) nccl_->abort();
+  }
+  void close() noexcept override {
+    gloo_->close();
+    if (nccl_) nccl_->close();
+  }
+  void all_reduce(void* data, collective::DataType type, std::size_t count) override {
+    reachable(data, count * size_of(type),
+              [&](void* memory) { chosen().all_reduce(memory, type, count); });
+  }
+  void all_reduce_each(std::span<const Row> rows, collective::DataType type) override {
+    if (gpu_ && &chosen() == gloo_.get()) return collective::Group::all_reduce_each(rows, type);
+    chosen().all_reduce_each(rows, type);
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });
+  }
+  void barrier() override { chosen().barrier(); }
+  bool in_rounds() const override { return chosen().in_rounds(); }
+  std::unique_ptr<collective::Pending> post_send(int to, const void* data, std::size_t bytes,
+                                                 std::uint32_t tag) override {
+    return chosen().post_send(to, data, bytes, tag);
+  }
+  std::unique_ptr<collective::Pending> post_recv(int from, void* data, std::size_t bytes,
+                                                 std::uint32_t tag) override {
+    return chosen().post_recv(from, data, bytes, tag);
+  }
+
+ private:
+  collective::Group& chosen() const {
+    if (collective::Group* const one = chosen_) return *one;
+    throw collective::GroupBroken("used before it was connected");
+  }
+
+  // Calls operation(memory that the chosen group can reach).
+  template <class Operation>
+  void reachable(void* data, std::size_t bytes, Operation&& operation) {
+    if (!gpu_ || &chosen() == nccl_.get() || !gpu_->holds(data)) return operation(data);
+    if (carried_.size() < bytes) carried_.resize(bytes);
+    gpu_->enter();
+    gpu_->copy_and_wait(carried_.data(), data, bytes, gpu_->stream());
+    operation(carried_.data());
+    gpu_->copy_and_wait(data, carried_.data(), bytes, gpu_->stream());
+  }
+
+  const std::unique_ptr<collective::Group> gloo_, nccl_;
+  const std::shared_ptr<const gpu::Gpu> gpu_;
+  std::atomic<collective::Group*> chosen_{nullptr};
+  std::vector<std::byte> carried_;  // of the GPU, on the host
+};
+
+class AutoPlane final : public collective::DataPlane {
+ public:
+  AutoPlane(std::unique_ptr<collective::DataPlane> gloo,
+            std::unique_ptr<collective::DataPlane> nccl, const std::shared_ptr<gpu::Gpu>* gpu)
+      : gloo_(std::move(gloo)), nccl_(std::move(nccl)), gpu_(gpu) {}
+  std::unique_ptr<collective::Group> create(const collective::GroupSpec& spec) override {
+    return std::make_unique<AutoGroup>(gloo_->create(spec), nccl_ ? nccl_->create(spec) : nullptr,
+                                       *gpu_);
+  }
+
+ private:
+  const std::unique_ptr<collective::DataPlane> gloo_, nccl_;
+  const std::shared_ptr<gpu::Gpu>* const gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<collective::DataPlane> make_auto_plane(std::unique_ptr<collective::DataPlane> gloo,
+                                                       std::unique_ptr<collective::DataPlane> nccl,
+                                                       const std::shared_ptr<gpu::Gpu>* gpu) {
+  return std::make_unique<AutoPlane>(std::move(gloo), std::move(nccl), gpu);
+}
+
+}  // namespace elasticrun::worker::api

@@ -1,0 +1,92 @@
+#include "worker/api/connect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "worker/api/backend.hpp"
+#include "worker/control/agent_channel.hpp"
+#include "worker/control/standalone.hpp"
+#include "worker/control/stop.hpp"
+
+namespace elasticrun::worker::api {
+namespace {
+
+std::string text_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+// 0 when it is not set, -1 when it is no number above 0.
+std::int64_t number_of(const char* variable) {
+  const std::string text = text_of(variable);
+  if (text.empty()) return 0;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && number > 0 && number < std::int64_t{1} << 31 ? number : -1;
+}
+
+std::int64_t required_number(const char* variable, std::int64_t otherwise) {
+  const std::int64_t number = number_of(variable);
+  if (number < 0 || (number == 0 && otherwise == 0))
+    throw control::Stop(
+        ELASTICRUN_FAILED,
+        fmt::format("ELASTICRUN_SOCKET is set, but {} is '{}'; start the program by elasticrun",
+                    variable, text_of(variable)));
+  return number == 0 ? otherwise : number;
+}
+
+std::unique_ptr<collective::DataPlane> plane_of(const std::string& backend,
+                                                std::shared_ptr<gpu::Gpu>& gpu) {
+  auto plane = make_plane(
+      {.backend = backend,
+       .host = own_host(),
+       .address = text_of("ELASTICRUN_ADDRESS"),
+       .local_rank = static_cast<int>(std::max<std::int64_t>(number_of("LOCAL_RANK"), 0)),
+       .has_gpu = !text_of("ELASTICRUN_GPU").empty()},
+      gpu);
+  if (!plane) throw control::Stop(ELASTICRUN_FAILED, plane.error().text);
+  return std::move(*plane);
+}
+
+}  // namespace
+
+WorkerId own_worker() {
+  if (text_of("ELASTICRUN_SOCKET").empty()) return control::solo_worker;
+  const std::int64_t self = std::max<std::int64_t>(number_of("ELASTICRUN_WORKER"), 0);
+  return WorkerId(static_cast<std::uint32_t>(self));
+}
+
+std::int64_t own_compare_steps() {
+  return std::max<std::int64_t>(number_of("ELASTICRUN_VERIFY_STATE"), 0);
+}
+
+std::string own_host() { return text_of("ELASTICRUN_HOST"); }
+
+std::unique_ptr<control::Courier> open_courier(control::Gate& gate, control::Meter& meter,
+                                               std::shared_ptr<gpu::Gpu>& gpu,
+                                               const char* version) {
+  const std::string socket = text_of("ELASTICRUN_SOCKET");
+  if (socket.empty()) {
+    auto solo = std::make_unique<control::Solo>(plane_of("gloo", gpu));
+    gate.attach(*solo);
+    return solo;
+  }
+  const control::ConnectionOptions options{
+      .path = socket,
+      .job = text_of("ELASTICRUN_JOB_ID"),
+      .worker = WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
+      .version = version,
+      .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
+  auto courier = control::AgentCourier::open(options, plane_of(text_of("ELASTICRUN_BACKEND"), gpu),
+                                             gate, meter);
+  if (!courier) throw control::Stop(ELASTICRUN_FAILED, courier.error().text);
+  return std::move(*courier);
+}
+
+}  // namespace elasticrun::worker::api

@@ -1,0 +1,373 @@
+// One Gloo group per generation, formed with a single exchange.
+//
+// Gloo's own rendezvous asks a store about three times per peer. Here each rank publishes where it
+// listens, connects when it has the others' addresses, and hands Gloo the connections. What fails
+// in one rank shuts its sockets down, so that the others learn of it in milliseconds, whether they
+// are neighbours in the ring or not.
+//
+// In a large world a rank is connected to few (neighbours.hpp). Gloo's collectives then talk to
+// ranks at these distances around the circle of all, and to no others: its ring at 1, its broadcast
+// (a binomial tree) and its barrier (by dissemination) at powers of two. Its hypercube does not:
+// instead of that we add up by doubling.
+#include "worker/collective/gloo_group.hpp"
+
+#include <fmt/format.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/math.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <map>
+#include <mutex>
+
+#include "base/check.hpp"
+#include "worker/collective/gloo_transport.hpp"
+#include "worker/collective/peer_connector.hpp"
+
+namespace elasticrun::worker::collective {
+
+namespace {
+
+namespace transport = gloo_transport;
+using transport::cleaned;
+
+// The controller finds hangs; Gloo only must not overflow when it adds this to a clock.
+constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
+// Below it the number of messages in a row is what costs, and a hypercube has fewer than a ring.
+constexpr std::size_t hypercube_bytes_max = 256u << 10;
+// Apart from the tags of Gloo's collectives, whose first byte is small.
+constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
+constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
+
+// Into the first one, of the other two.
+using Sum = void (*)(void*, const void*, const void*, std::size_t);
+Sum sum_of(DataType type) {
+  return type == DataType::float32 ? static_cast<Sum>(&gloo::sum<float>)
+                                   : static_cast<Sum>(&gloo::sum<double>);
+}
+
+class GlooGroup final : public Group {
+ public:
+  GlooGroup(std::shared_ptr<transport::Device> device, std::string address, GroupSpec spec)
+      : device_(std::move(device)), address_(std::move(address)), spec_(std::move(spec)) {}
+  ~GlooGroup() override { close(); }
+
+  int rank() const override { return spec_.rank; }
+  int size() const override { return spec_.size; }
+  std::string publish() override;
+  std::vector<int> needs() const override { return spec_.neighbours; }
+  void connect(const std::vector<std::string>& published) override;
+  std::string way() const override { return "gloo"; }
+  std::vector<int> waits_for() const override;
+  std::vector<PeerTrouble> lost_links() const override;
+  int strangers() const override;
+  void abort() noexcept override;
+  void close() noexcept override;
+  void all_reduce(void* data, DataType type, std::size_t count) override;
+  void broadcast(void* data, std::size_t bytes, int root) override;
+  void barrier() override;
+  std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
+                                     std::uint32_t tag) override;
+  std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,
+                                     std::uint32_t tag) override;
+  // Of a message with that peer; `wait` is Gloo's.
+  template <class Wait>
+  void await_message(int peer, Wait&& wait);
+
+ private:
+  void check_alive() const;
+  void check_ready() const;
+  bool is_sparse() const { return !spec_.neighbours.empty(); }
+  bool is_connected_to(int peer) const;
+  void add_up_by_doubling(void* data, DataType type, std::size_t count);
+  // Runs one operation; whatever it throws ends the group.
+  template <class Operation>
+  void guarded(const std::string& what, Operation&& operation);
+
+  const std::shared_ptr<transport::Device> device_;  // null in a world of one
+  const std::string address_;
+  const GroupSpec spec_;
+  std::atomic<bool> broken_{false};
+  std::atomic<int> message_peer_{-1};  // of a message that is waited for; -1: none is
+  std::vector<std::byte> theirs_;      // of an all-reduce, a peer's
+  // Pairs are not made, aborted and closed at once.
+  mutable std::mutex mutex_;
+  std::unique_ptr<PeerConnector> connector_;         // from publish to close
+  std::shared_ptr<transport::Transport> transport_;  // from connect to close
+  std::shared_ptr<gloo::Context> mesh_;              // likewise
+};
+
+class GlooPending final : public Pending {
+ public:
+  GlooPending(GlooGroup& group, std::unique_ptr<gloo::transport::UnboundBuffer> buffer, int peer,
+              bool sends)
+      : group_(group), buffer_(std::move(buffer)), peer_(peer), sends_(sends) {}
+  void wait() override {
+    group_.await_message(
+        peer_, [this] { sends_ ? buffer_->waitSend(no_limit) : buffer_->waitRecv(no_limit); });
+  }
+
+ private:
+  GlooGroup& group_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer_;
+  int peer_;
+  bool sends_;
+};
+
+std::string GlooGroup::publish() {
+  check_alive();
+  if (spec_.size == 1) return "-";
+  const std::lock_guard lock(mutex_);
+  ER_CHECK(!connector_, "published twice");
+  connector_ = std::make_unique<PeerConnector>(spec_, address_);
+  return connector_->published();
+}
+
+void GlooGroup::connect(const std::vector<std::string>& published) {
+  check_alive();
+  if (spec_.size == 1) return;
+  ER_CHECK(connector_ && !mesh_ && published.size() == static_cast<std::size_t>(spec_.size));
+  guarded("forming", [&] {
+    std::vector<net::Fd> sockets = connector_->connect(published);
+    const auto transport =
+        std::make_shared<transport::Transport>(device_->gloo, spec_.rank, spec_.size);
+    transport->setTimeout(no_limit);
+    const std::lock_guard lock(mutex_);
+    check_alive();
+    transport_ = transport;
+    for (int peer = 0; peer < spec_.size; ++peer)
+      if (is_connected_to(peer))
+        transport_->adopt(peer, std::move(sockets[static_cast<std::size_t>(peer)]));
+    mesh_ = std::make_shared<transport::Mesh>(device_->gloo, transport_);
+    mesh_->setTimeout(no_limit);
+  });
+}
+
+std::vector<int> GlooGroup::waits_for() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (connector_ && !transport_) return connector_->missing();
+  }
+  const int peer = message_peer_;
+  return peer < 0 ? std::vector<int>{} : std::vector{peer};
+}
+
+std::vector<PeerTrouble> GlooGroup::lost_links() const {
+  const std::lock_guard lock(mutex_);
+  return transport_ ? transport_->lost_links() : std::vector<PeerTrouble>{};
+}
+
+int GlooGroup::strangers() const {
+  const std::lock_guard lock(mutex_);
+  return connector_ ? connector_->strangers() : 0;
+}
+
+void GlooGroup::abort() noexcept {
+  broken_ = true;
+  const std::lock_guard lock(mutex_);
+  if (connector_) connector_->abort();
+  if (transport_) transport_->abort();
+}
+
+void GlooGroup::close() noexcept {
+  std::shared_ptr<transport::Transport> transport;
+  std::shared_ptr<gloo::Context> mesh;
+  {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    transport = std::move(transport_);
+    mesh = std::move(mesh_);
+  }
+  if (!transport) return;
+  const transport::Armed quick(device_->ticker);
+  mesh.reset();
+  transport.reset();
+}
+
+void GlooGroup::check_alive() const {
+  if (broken_) throw GroupBroken("the group was aborted");
+}
+
+void GlooGroup::check_ready() const {
+  check_alive();
+  ER_CHECK(spec_.size == 1 || mesh_, "used before connect");
+}
+
+bool GlooGroup::is_connected_to(int peer) const {
+  return peer != spec_.rank && peer >= 0 && peer < spec_.size &&
+         (!is_sparse() || std::ranges::binary_search(spec_.neighbours, peer));
+}
+
+template <class Operation>
+void GlooGroup::guarded(const std::string& what, Operation&& operation) {
+  const transport::NoSigpipe no_sigpipe;
+  std::string why;
+  std::vector<PeerTrouble> troubles;
+  try {
+    operation();
+    return;
+  } catch (const GroupBroken& error) {
+    why = error.what();
+    troubles = error.troubles;
+  } catch (const std::exception& error) {
+    why = cleaned(error.what());
+  }
+  const bool ended_here = broken_;
+  // Before our own abort closes what is left.
+  if (transport_ && troubles.empty()) troubles = transport_->troubles();
+  if (ended_here && troubles.empty()) why = "aborted";
+  abort();
+  throw GroupBroken(fmt::format("{} with {} members: {}", what, spec_.size, why), troubles);
+}
+
+template <class Wait>
+void GlooGroup::await_message(int peer, Wait&& wait) {
+  message_peer_ = peer;
+  guarded(fmt::format("message between ranks {} and {}", spec_.rank, peer), wait);
+  message_peer_ = -1;
+}
+
+void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
+  check_ready();
+  if (spec_.size == 1 || count == 0) return;
+  guarded("all-reduce", [&] {
+    const std::size_t bytes = count * size_of(type);
+    if (is_sparse() && bytes <= hypercube_bytes_max) return add_up_by_doubling(data, type, count);
+    gloo::AllreduceOptions options(mesh_);
+    if (type == DataType::float32)
+      options.setOutput(static_cast<float*>(data), count);
+    else
+      options.setOutput(static_cast<double*>(data), count);
+    options.setReduceFunction(sum_of(type));
+    using Algorithm = gloo::AllreduceOptions::Algorithm;
+    options.setAlgorithm(bytes <= hypercube_bytes_max ? Algorithm::BCUBE : Algorithm::RING);
+    options.setTimeout(no_limit);
+    gloo::allreduce(options);
+  });
+}
+
+// Partners differ by 1, then by 2, 4, ...: each adds the other's sum to its own, and has the sum
+// over twice as many ranks. Both have the same bits, for both add the higher one's to the lower
+// one's (a + b is b + a, but of two that are no numbers the first is kept); so all ranks have the
+// same bits in the end.
+// Ranks from the greatest power of two on give theirs to the rank that far below at first, and get
+// the result from it at last. Why not in halves, as a hypercube does: what something this
+// small costs is the number of its messages.
+void GlooGroup::add_up_by_doubling(void* data, DataType type, std::size_t count) {
+  const std::size_t bytes = count * size_of(type);
+  if (theirs_.size() < bytes) theirs_.resize(bytes);
+  const auto own = mesh_->createUnboundBuffer(data, bytes);
+  const auto other = mesh_->createUnboundBuffer(theirs_.data(), bytes);
+  const auto send = [&](int peer) { own->send(peer, doubling_slot, 0, bytes); };
+  const auto take = [&](auto& buffer, int peer) { buffer->recv(peer, doubling_slot, 0, bytes); };
+  const auto add = [&](int peer) {
+    other->waitRecv(no_limit);
+    const bool first = spec_.rank < peer;
+    sum_of(type)(data, first ? data : theirs_.data(), first ? theirs_.data() : data, count);
+  };
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(spec_.size)));
+  const int below = spec_.rank - power, above = spec_.rank + power;
+  if (below >= 0) {
+    send(below);
+    own->waitSend(no_limit);
+    take(own, below);
+    own->waitRecv(no_limit);
+    return;
+  }
+  if (above < spec_.size) {
+    take(other, above);
+    add(above);
+  }
+  for (int distance = 1; distance < power; distance *= 2) {
+    const int partner = spec_.rank ^ distance;
+    take(other, partner);
+    send(partner);
+    own->waitSend(no_limit);
+    add(partner);
+  }
+  if (above < spec_.size) {
+    send(above);
+    own->waitSend(no_limit);
+  }
+}
+
+void GlooGroup::broadcast(void* data, std::size_t bytes, int root) {
+  check_ready();
+  ER_CHECK(root >= 0 && root < spec_.size);
+  if (spec_.size == 1 || bytes == 0) return;
+  guarded("broadcast", [&] {
+    gloo::BroadcastOptions options(mesh_);
+    options.setOutput(static_cast<char*>(data), bytes);
+    options.setRoot(root);
+    options.setTimeout(no_limit);
+    gloo::broadcast(options);
+  });
+}
+
+void GlooGroup::barrier() {
+  check_ready();
+  if (spec_.size == 1) return;
+  guarded("barrier", [&] {
+    gloo::BarrierOptions options(mesh_);
+    options.setTimeout(no_limit);
+    gloo::barrier(options);
+  });
+}
+
+std::unique_ptr<Pending> GlooGroup::post_send(int to, const void* data, std::size_t bytes,
+                                              std::uint32_t tag) {
+  check_ready();
+  ER_CHECK(is_connected_to(to));
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  guarded("send", [&] {
+    // Gloo has one buffer type for both ways; a send only reads.
+    buffer = mesh_->createUnboundBuffer(const_cast<void*>(data), bytes);
+    buffer->send(to, message_slots | std::uint64_t{tag} << 24, 0, bytes);
+  });
+  return std::make_unique<GlooPending>(*this, std::move(buffer), to, true);
+}
+
+std::unique_ptr<Pending> GlooGroup::post_recv(int from, void* data, std::size_t bytes,
+                                              std::uint32_t tag) {
+  check_ready();
+  ER_CHECK(is_connected_to(from));
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  guarded("receive", [&] {
+    buffer = mesh_->createUnboundBuffer(data, bytes);
+    buffer->recv(from, message_slots | std::uint64_t{tag} << 24, 0, bytes);
+  });
+  return std::make_unique<GlooPending>(*this, std::move(buffer), from, false);
+}
+
+class GlooPlane final : public DataPlane {
+ public:
+  explicit GlooPlane(GlooOptions options) : options_(std::move(options)) {}
+  std::unique_ptr<Group> create(const GroupSpec& spec) override;
+
+ private:
+  const GlooOptions options_;
+  std::mutex mutex_;
+  // By address, each made for the first world of more than one that meets there.
+  std::map<std::string, std::shared_ptr<transport::Device>> devices_;
+};
+
+std::unique_ptr<Group> GlooPlane::create(const GroupSpec& spec) {
+  ER_CHECK(spec.rank >= 0 && spec.rank < spec.size);
+  const std::string address = spec.one_host ? "127.0.0.1" : options_.address;
+  if (spec.size == 1) return std::make_unique<GlooGroup>(nullptr, address, spec);
+  const std::lock_guard lock(mutex_);
+  auto& device = devices_[address];
+  if (!device) device = std::make_shared<transport::Device>(address);
+  return std::make_unique<GlooGroup>(device, address, spec);
+}
+
+}  // namespace
+
+std::unique_ptr<DataPlane> make_gloo_plane(const GlooOptions& options) {
+  return std::make_unique<GlooPlane>(options);
+}
+
+}  // namespace elasticrun::worker::collective

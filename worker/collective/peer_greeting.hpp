@@ -1,0 +1,48 @@
+// How two ranks of one world know each other: the first bytes of each connection between them.
+//
+// The one that dials says who it is and for whom, with a tag that only a member of this world can
+// make; the other one answers with a tag of its own. Each world has a secret of its own, which its
+// members were told over the control channel, so a stranger, a port scanner, or a worker of another
+// job or of an older world takes nobody's place. What follows on the connection is neither signed
+// nor encrypted.
+//
+// HMAC-SHA256 by libsodium and not by OpenSSL: this goes into the user's process, which may have an
+// OpenSSL of its own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+
+namespace elasticrun::worker::collective {
+
+class PeerGreeting {
+ public:
+  static constexpr std::size_t greeting_bytes = 8 + 8 + 4 + 4 + 32;
+  static constexpr std::size_t answer_bytes = 32;
+
+  // `secret`: 64 hexadecimal digits; anything else counts as one that everybody knows, which is
+  // enough for a world of one.
+  PeerGreeting(std::string_view secret, Generation generation);
+
+  // What rank `from` sends when it has dialled rank `to`, and what it must get back.
+  std::string greeting(Rank from, Rank to) const;
+  std::string answer(Rank from, Rank to) const;
+  // Who has sent this to rank `to`; nothing: no member of this world.
+  std::optional<Rank> sender(std::string_view greeting, Rank to) const;
+
+ private:
+  std::string tag(std::string_view message) const;
+
+  std::array<unsigned char, 32> key_{};
+  Generation generation_;
+};
+
+// In a time that does not depend on where they differ.
+bool same_tag(std::string_view a, std::string_view b);
+
+}  // namespace elasticrun::worker::collective

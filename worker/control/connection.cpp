@@ -1,0 +1,130 @@
+// See connection.hpp. The io_context is run by the opening thread until the greeting is over, so an
+// agent that is not there is an ordinary error, and by the control thread from then on.
+#include "worker/control/connection.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/quiet_thread.hpp"
+#include "net/dial.hpp"
+#include "net/session.hpp"
+#include "wire/codec.hpp"
+#include "wire/limits.hpp"
+
+namespace elasticrun::worker::control {
+
+namespace asio = boost::asio;
+
+struct Connection::Impl {
+  Impl(const ConnectionOptions& o, ConnectionHandlers h) : options(o), handlers(std::move(h)) {}
+
+  Result<void> dial();
+  void start();
+  void stop();
+  void write(const wire::FromWorker& letter);
+  void read(std::string_view payload) const;
+  void lost(const std::string& reason);
+  void arm();
+
+  const ConnectionOptions options;
+  const ConnectionHandlers handlers;
+  asio::io_context io{1};
+  asio::steady_timer timer{io};
+  std::unique_ptr<net::Session> session;
+  bool closing = false;
+  std::thread thread;
+};
+
+Result<void> Connection::Impl::dial() {
+  const wire::Hello hello{.protocol = wire::protocol,
+                          .version = options.version,
+                          .role = "worker",
+                          .job = options.job,
+                          .worker = options.worker,
+                          .pid = ::getpid()};
+  std::optional<Result<net::Greeted>> outcome;
+  {
+    const net::Operation dialling =
+        net::dial_unix(io, options.path, hello, net::greeting_time_default,
+                       [&](Result<net::Greeted> greeted) { outcome = std::move(greeted); });
+    while (!outcome && io.run_one() > 0) {
+    }
+  }
+  ER_CHECK(outcome, "dialling ended without an outcome");
+  if (!*outcome) return outcome->error();
+  session = std::move((**outcome).session);
+  return {};
+}
+
+void Connection::Impl::start() {
+  session->start({.on_frame = [this](WorkerId, std::string_view payload) { read(payload); },
+                  .on_close = [this](const std::string& reason) { lost(reason); }});
+  write(wire::Join{wire::protocol, options.version});
+  arm();
+  thread = start_quiet_thread("er-control", [this] {
+    io.restart();
+    io.run();
+  });
+}
+
+// A newer controller may send what this library does not know; what it needs an answer to, its own
+// deadlines look after.
+void Connection::Impl::read(std::string_view payload) const {
+  const Result<wire::ToWorker> letter = wire::decode<wire::ToWorker>(payload);
+  if (letter) handlers.on_letter(*letter);
+}
+
+void Connection::Impl::write(const wire::FromWorker& letter) {
+  if (session) session->send(options.worker, wire::encode(letter));
+}
+
+void Connection::Impl::lost(const std::string& reason) {
+  timer.cancel();
+  session.reset();
+  if (!closing) handlers.on_lost(reason);
+}
+
+// All workers of a host in the same moment, by its clock: their samples travel together.
+void Connection::Impl::arm() {
+  const auto interval =
+      std::chrono::duration_cast<asio::steady_timer::duration>(options.sample_interval);
+  const auto now = std::chrono::steady_clock::now();
+  timer.expires_at(now + interval - now.time_since_epoch() % interval);
+  timer.async_wait([this](const boost::system::error_code& error) {
+    if (error || !session || closing) return;
+    if (const auto sample = handlers.sample()) write(*sample);
+    arm();
+  });
+}
+
+void Connection::Impl::stop() {
+  asio::post(io, [this] {
+    closing = true;
+    timer.cancel();
+    if (session) session->close();
+  });
+  thread.join();
+}
+
+Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Connection::~Connection() { impl_->stop(); }
+
+void Connection::send(wire::FromWorker letter) {
+  asio::post(impl_->io, [impl = impl_.get(), letter = std::move(letter)] { impl->write(letter); });
+}
+
+Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options,
+                                                     ConnectionHandlers handlers) {
+  auto impl = std::make_unique<Impl>(options, std::move(handlers));
+  if (Result<void> dialled = impl->dial(); !dialled) return dialled.error();
+  impl->start();
+  return std::unique_ptr<Connection>(new Connection(std::move(impl)));
+}
+
+}  // namespace elasticrun::worker::control

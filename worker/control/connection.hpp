@@ -1,0 +1,52 @@
+// The connection to the agent of this host, on a thread of its own: the control thread.
+//
+// The training thread may compute for minutes; letters of the controller must be heard and answered
+// meanwhile, and a sign of life sent. No Asio type shows here.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::worker::control {
+
+struct ConnectionOptions {
+  std::string path;  // of the agent's Unix socket
+  std::string job;
+  WorkerId worker;
+  std::string version;  // of this library
+  Duration sample_interval = std::chrono::milliseconds(500);
+};
+
+// Called on the control thread.
+struct ConnectionHandlers {
+  std::function<void(const wire::ToWorker&)> on_letter;
+  std::function<void(const std::string& reason)> on_lost;  // at most once, not after destruction
+  std::function<std::optional<wire::Sample>()> sample;  // once an interval; nothing: none is sent
+};
+
+class Connection {
+ public:
+  // Connects, greets and joins; blocks until the agent has answered, 5 s at most.
+  static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options,
+                                                  ConnectionHandlers handlers);
+  // Letters that were sent still go out, within 2 s.
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void send(wire::FromWorker letter);  // any thread
+
+ private:
+  struct Impl;
+  explicit Connection(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elasticrun::worker::control

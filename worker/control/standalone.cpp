@@ -1,0 +1,63 @@
+// See standalone.hpp.
+#include "worker/control/standalone.hpp"
+
+#include <utility>
+
+namespace elasticrun::worker::control {
+namespace {
+
+// As the controller plans without --batch, --max-batch and --base-batch: the program's own figures,
+// and the learning rate by the linear rule.
+wire::BatchPlan plan_for(const wire::TrainSpec& train) {
+  wire::BatchPlan plan{.global_batch = train.batch};
+  if (train.base_batch > 0 && train.batch > 0)
+    plan.lr_factor = static_cast<double>(train.batch) / static_cast<double>(train.base_batch);
+  return plan;
+}
+
+bool same_batch(const wire::BatchPlan& a, const wire::BatchPlan& b) {
+  return a.global_batch == b.global_batch && a.lr_factor == b.lr_factor;
+}
+
+}  // namespace
+
+void Solo::carry(core::Member& member, core::MemberAction action) {
+  if (const auto* send = std::get_if<core::Send>(&action)) return answer(member, send->letter);
+  if (const auto* order = std::get_if<core::FormGroup>(&action)) return form(member, *order);
+  if (const auto* connect = std::get_if<core::ConnectGroup>(&action)) {
+    group_->connect(connect->addresses);
+    member.formed(connect->generation, {});
+  }
+}
+
+void Solo::answer(core::Member& member, const wire::FromWorker& letter) {
+  if (const auto* ready = std::get_if<wire::Ready>(&letter)) {
+    const wire::BatchPlan plan = plan_for(ready->train);
+    const bool same = same_batch(plan, world_.plan);
+    world_.plan = plan;
+    if (!member.in_world()) return prepare(member);
+    // Another call of train with another batch: a world anew, as if the old one had broken.
+    if (!same) member.receive(wire::Abort{world_.generation, "another batch"});
+  } else if (std::holds_alternative<wire::Answer>(letter)) {
+    prepare(member);
+  } else if (const auto* publish = std::get_if<wire::Publish>(&letter)) {
+    member.receive(wire::Gathered{publish->generation, {publish->value}});
+  } else if (const auto* prepared = std::get_if<wire::Prepared>(&letter)) {
+    member.receive(wire::Go{prepared->generation, true});
+  } else if (const auto* done = std::get_if<wire::Done>(&letter)) {
+    member.receive(wire::Release{done->call});
+  }
+}
+
+void Solo::prepare(core::Member& member) {
+  world_.generation = world_.generation.next();
+  world_.members = {{.worker = solo_worker, .host = HostId(1), .holds_state = true}};
+  member.receive(wire::Prepare{world_});
+}
+
+void Solo::form(core::Member& member, const core::FormGroup& order) {
+  group_ = plane_->create(order.spec);
+  member.published(order.spec.generation, group_->publish());
+}
+
+}  // namespace elasticrun::worker::control

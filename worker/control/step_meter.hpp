@@ -1,0 +1,67 @@
+// What the training thread has done since the last sample, and what it is doing now.
+//
+// A lock and not atomics: taken a few times a step it costs some 20 ns, and a sample is then of one
+// moment.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::worker::control {
+
+class Meter {
+ public:
+  // Bytes of the state that have come or gone in the transfer of the day; counted by who moves
+  // them.
+  std::atomic<std::uint64_t> transferred{0};
+
+  enum class Phase { idle, compute, reduce, apply, epoch, transfer };
+
+  struct StepCost {
+    std::int64_t samples = 0;  // of this worker
+    Duration wall{}, compute{}, reduce{};
+    std::optional<wire::Noise> noise;  // with this step, if this worker tells it
+  };
+
+  void enter(Phase phase, Time now) {
+    const std::lock_guard lock(mutex_);
+    phase_ = phase;
+    since_ = now;
+  }
+  void committed(const StepCost& cost, Time now) {
+    const std::lock_guard lock(mutex_);
+    ++sums_.steps;
+    sums_.samples += cost.samples;
+    sums_.wall_ns += cost.wall.count();
+    sums_.compute_ns += cost.compute.count();
+    sums_.reduce_ns += cost.reduce.count();
+    if (cost.noise) sums_.noise.assign(1, *cost.noise);
+    phase_ = Phase::idle;
+    since_ = now;
+  }
+  // A sample without its generation and step; the sums begin anew.
+  wire::Sample take(Time now) {
+    static constexpr const char* names[] = {"idle",  "compute", "reduce",
+                                            "apply", "epoch",   "transfer"};
+    const std::lock_guard lock(mutex_);
+    wire::Sample sample = std::exchange(sums_, {});
+    sample.waiting_ns = (now - since_).count();
+    sample.phase = names[static_cast<int>(phase_)];
+    sample.transfer_bytes = transferred;
+    return sample;
+  }
+
+ private:
+  std::mutex mutex_;
+  wire::Sample sums_;
+  Phase phase_ = Phase::idle;
+  Time since_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace elasticrun::worker::control

@@ -1,0 +1,143 @@
+// See world_session.hpp. Between a look at the member and what follows from it an abort may come,
+// so each look and its consequence are one update of the gate.
+#include "worker/control/world_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "worker/state/state_transfer.hpp"
+
+namespace elasticrun::worker::control {
+namespace {
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+void Presence::ready(wire::TrainSpec train) {
+  train.state_bytes = table_.bytes();
+  train.state_layout = table_.layout_hash();
+  gate_.update([&](core::Member& member) { member.ready(train); });
+}
+
+bool Presence::await() {
+  for (;;) {
+    const std::optional<core::Task> task = gate_.wait();
+    if (!task)
+      throw Stop(ELASTICRUN_FAILED,
+                 fmt::format("the agent is gone ({}); elasticrun ends this process", gate_.lost()));
+    switch (*task) {
+      case core::Task::evicted:
+        let_go();
+        throw Stop(ELASTICRUN_EVICTED,
+                   gate_.update([](core::Member& member) { return member.dismissed(); }));
+      case core::Task::released:
+        return false;
+      case core::Task::step:
+        return true;
+      case core::Task::enter:
+        enter();
+        break;
+      case core::Task::wait:
+        break;
+    }
+  }
+}
+
+void Presence::done(std::int64_t call) {
+  const bool accepted = gate_.update([call](core::Member& member) { return member.done(call); });
+  ER_CHECK(accepted, "training ends inside apply");
+}
+
+void Presence::let_go() {
+  group_ = nullptr;
+  if (borrowed_ != Generation()) courier_.give_back(std::exchange(borrowed_, Generation()));
+}
+
+void Presence::await_gpu() const {
+  if (table_.gpu()) table_.gpu()->wait();
+}
+
+void Presence::broken(const collective::GroupBroken& error) {
+  if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, error.what());
+  gate_.update([&](core::Member& member) { member.broken(error); });
+  let_go();
+}
+
+void Presence::fail(elasticrun_status status, const std::string& why) {
+  gate_.update([&](core::Member& member) { member.fail(why); });
+  let_go();
+  throw Stop(status, why);
+}
+
+// ---------------------------------------------------------------- entering a world
+
+void Presence::enter() {
+  const auto entry = gate_.update([](core::Member& member) -> std::optional<Entry> {
+    if (member.task() != core::Task::enter) return std::nullopt;
+    member.begin_transfer();
+    return Entry{.world = member.world(),
+                 .rank = member.rank(),
+                 .in_place = member.may_receive_in_place(),
+                 .newcomer = member.committed() == no_state};
+  });
+  if (!entry) return;
+  let_go();
+  meter_.enter(Meter::Phase::transfer, now());
+  collective::Group* const group = courier_.borrow(entry->world.generation);
+  if (!group) return;  // dropped a moment ago: the member knows
+  borrowed_ = entry->world.generation;
+  const std::optional<wire::Entered> report = exchange(*entry, *group);
+  if (!report) return let_go();
+  group_ = group;
+  world_ = entry->world;
+  rank_ = entry->rank.value;
+  gate_.update([&](core::Member& member) { member.entered(*report); });
+}
+
+// Nothing: this world has failed, and the state is what it was.
+std::optional<wire::Entered> Presence::exchange(const Entry& entry, collective::Group& group) {
+  const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
+  state::TransferResult result;
+  try {
+    state::StateTransfer transfer(group, core::holders(entry.world), table_, &meter_.transferred);
+    result = transfer.exchange(encode(progress), !entry.in_place);
+    if (!holder) {
+      if (!gate_.update([](core::Member& member) { return member.may_swap(); }))
+        return std::nullopt;
+      std::string received;
+      transfer.commit(received);
+      install(received);
+    }
+  } catch (const collective::GroupBroken& error) {
+    broken(error);
+    return std::nullopt;
+  } catch (const state::StateMismatch& error) {
+    // A world that has stepped goes on without the newcomer that does not fit.
+    if (!holder || progress.step == 0) fail(ELASTICRUN_MISUSE, error.what());
+    broken(collective::GroupBroken(error.what()));
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    fail(ELASTICRUN_FAILED,
+         fmt::format("no memory for a second copy of the state ({} bytes)", table_.bytes()));
+  }
+  wire::Entered report{.step = Step(progress.step)};
+  if (last_end_) report.idle_ns = (now() - *last_end_).count();
+  // A newcomer mostly waits for the others to switch; what the transfer takes, the others see.
+  if (holder || !entry.newcomer) report.transfer_ns = result.took.count();
+  report.transfer_bytes = result.bytes;
+  return report;
+}
+
+void Presence::install(const std::string& received) {
+  const Result<core::Progress> decoded = core::decode_progress(received);
+  if (!decoded) fail(ELASTICRUN_FAILED, decoded.error().text);
+  progress = *decoded;
+}
+
+}  // namespace elasticrun::worker::control

@@ -1,0 +1,89 @@
+// This worker's presence in its worlds, as the training thread lives it: wait for a world, enter
+// it, receive or send the state, lose it, enter the next.
+//
+// Both ways to train stand on it, train() and a loop of one's own. What decides is in Member; here
+// is what takes time: the group, the transfer and the clock.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "worker/control/control_channel.hpp"
+#include "worker/control/member_lock.hpp"
+#include "worker/control/step_meter.hpp"
+#include "worker/control/stop.hpp"
+#include "worker/core/progress.hpp"
+#include "worker/state/state.hpp"
+
+namespace elasticrun::worker::control {
+
+class Presence {
+ public:
+  // `compare_steps`: see StateComparison.
+  Presence(Gate& gate, Courier& courier, Meter& meter, state::StateTable& table,
+           std::int64_t compare_steps = 0)
+      : gate_(gate),
+        courier_(courier),
+        meter_(meter),
+        table_(table),
+        compare_steps_(compare_steps) {}
+  ~Presence() { let_go(); }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  // This worker can become a member, or goes on as one.
+  void ready(wire::TrainSpec train);
+  // Blocks until this worker can step, entering worlds on the way. False: the call of train that
+  // was made ready is over. Throws Stop: evicted, the agent is gone, or a world that cannot be.
+  bool await();
+  // The call of train is over for this worker; await() says when it is for all.
+  void done(std::int64_t call);
+  // A collective of the world failed here: tells the controller, and lets the group go. Throws Stop
+  // when the GPU is what failed, for this process cannot use it any more.
+  void broken(const collective::GroupBroken& error);
+  // Out of the world because of a failure of this program.
+  [[noreturn]] void fail(elasticrun_status status, const std::string& why);
+  // Until the GPU, where one is used, has done what the program has enqueued. Throws GroupBroken.
+  void await_gpu() const;
+  // The step in this world is whole, or what follows it in the program is.
+  void note_end(Time now) { last_end_ = now; }
+
+  Gate& gate() { return gate_; }
+  Meter& meter() { return meter_; }
+  state::StateTable& table() { return table_; }
+  std::int64_t compare_steps() const { return compare_steps_; }
+  // Of the world that await() has entered; null after broken().
+  collective::Group* group() { return group_; }
+  const wire::World& world() const { return world_; }
+  int rank() const { return rank_; }
+  int size() const { return world_.members.empty() ? 1 : static_cast<int>(world_.members.size()); }
+  Generation generation() const { return world_.generation; }
+
+  // What travels with the state.
+  core::Progress progress;
+
+ private:
+  struct Entry {
+    wire::World world;
+    Rank rank;
+    bool in_place = false;
+    bool newcomer = false;
+  };
+  void enter();
+  std::optional<wire::Entered> exchange(const Entry& entry, collective::Group& group);
+  void install(const std::string& received);
+  void let_go();
+
+  Gate& gate_;
+  Courier& courier_;
+  Meter& meter_;
+  state::StateTable& table_;
+  const std::int64_t compare_steps_;
+  wire::World world_;
+  int rank_ = 0;
+  collective::Group* group_ = nullptr;
+  Generation borrowed_;
+  std::optional<Time> last_end_;
+};
+
+}  // namespace elasticrun::worker::control

@@ -1,0 +1,338 @@
+#include "worker/core/member.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.hpp"
+#include "worker/core/neighbours.hpp"
+
+namespace elasticrun::worker::core {
+namespace {
+
+// One trouble makes others; the first ones tell what there is to know.
+constexpr std::size_t complaints_max = 16;
+constexpr const char* lease_over_words = "the lease of its host had ended";
+
+std::vector<std::string> by_rank(const wire::Gathered& gathered, std::size_t size) {
+  if (gathered.ranks.empty()) return gathered.values;
+  std::vector<std::string> values(size);
+  for (std::size_t i = 0; i < std::min(gathered.ranks.size(), gathered.values.size()); ++i)
+    if (const auto rank = static_cast<std::size_t>(gathered.ranks[i]); rank < size)
+      values[rank] = gathered.values[i];
+  return values;
+}
+
+}  // namespace
+
+void Member::receive(const wire::ToWorker& letter) {
+  if (evicted_) return;
+  std::visit([this](const auto& message) { on(message); }, letter);
+}
+
+// ---------------------------------------------------------------- preparing the next world
+
+void Member::on(const wire::Prepare& prepare) {
+  const wire::World& world = prepare.world;
+  if (world.generation <= aborted_) return;
+  if (world_ && world.generation <= world_->world.generation) return;
+  const auto me = std::ranges::find(world.members, self_, &wire::Member::worker);
+  next_ = Place{.world = world};
+  if (me == world.members.end()) {  // a leaver has no group to form, but it votes
+    send(wire::Prepared{world.generation, {}});
+    return;
+  }
+  next_->rank = Rank(static_cast<std::int32_t>(me - world.members.begin()));
+  collective::GroupSpec spec{.rank = next_->rank.value,
+                             .size = static_cast<int>(world.members.size()),
+                             .generation = world.generation,
+                             .secret = prepare.secret};
+  spec.one_host = std::ranges::all_of(
+      world.members, [&](const wire::Member& member) { return member.host == me->host; });
+  if (!is_full_mesh(spec.size))
+    spec.neighbours = neighbours(spec.rank, spec.size, sides_of_transfer(holders(world)));
+  if (prepare.connect_ms > 0) spec.connect_limit = std::chrono::milliseconds(prepare.connect_ms);
+  outbox_.push_back(FormGroup{std::move(spec)});
+}
+
+void Member::published(Generation generation, std::string addresses, std::vector<int> needs) {
+  if (expects(generation)) send(wire::Publish{generation, std::move(addresses), std::move(needs)});
+}
+
+void Member::on(const wire::Gathered& gathered) {
+  if (!expects(gathered.generation)) return;
+  outbox_.push_back(
+      ConnectGroup{gathered.generation, by_rank(gathered, next_->world.members.size())});
+}
+
+void Member::formed(Generation generation, std::string way, int strangers) {
+  if (expects(generation)) send(wire::Prepared{generation, std::move(way), strangers});
+}
+
+void Member::form_failed(Generation generation, const collective::GroupBroken& error) {
+  if (!expects(generation)) return;
+  send(wire::PrepareFailed{generation, error.what(), complaints(next_->world, error.troubles)});
+}
+
+std::vector<wire::Complaint> Member::complaints(
+    const wire::World& world, const std::vector<collective::PeerTrouble>& troubles) const {
+  std::vector<wire::Complaint> complaints;
+  for (const collective::PeerTrouble& trouble : troubles) {
+    const auto rank = static_cast<std::size_t>(trouble.rank);
+    if (complaints.size() == complaints_max || rank >= world.members.size()) break;
+    complaints.push_back({.about = world.members[rank].worker,
+                          .hung_up = trouble.hung_up,
+                          .reason = trouble.reason});
+  }
+  return complaints;
+}
+
+void Member::held_up(const std::vector<collective::HeldUp>& groups) {
+  if (owes_answer_) return;  // an earlier Abort has ended them
+  held_up_.clear();
+  for (const auto& [generation, waits_for, lost_links] : groups) {
+    const Place* const place = expects(generation)   ? &*next_
+                               : running(generation) ? &*world_
+                                                     : nullptr;
+    if (!place) continue;
+    std::vector<collective::PeerTrouble> waits;
+    // In a step one waits for whoever computes.
+    if (!place->entered)
+      for (const int rank : waits_for) waits.push_back({rank, false, "it was waited for"});
+    for (wire::Complaint& complaint : complaints(place->world, waits)) {
+      complaint.waits = true;
+      held_up_.push_back(std::move(complaint));
+    }
+    std::ranges::move(complaints(place->world, lost_links), std::back_inserter(held_up_));
+  }
+}
+
+void Member::on(const wire::Cancel& cancel) {
+  if (expects(cancel.generation)) {
+    outbox_.push_back(DropGroup{cancel.generation});
+    next_.reset();
+    return;
+  }
+  // A candidate that had its Go and waits for a state that will not come.
+  if (running(cancel.generation) && phase_ != Phase::swap && !world_->entered) {
+    outbox_.push_back(DropGroup{cancel.generation});
+    world_.reset();
+    phase_ = Phase::waiting;
+  }
+}
+
+void Member::on(const wire::Go& go) {
+  if (!expects(go.generation)) return;
+  next_->go = true;
+  next_->at_once = go.at_once;
+  if (!world_) enter_next();
+}
+
+// ---------------------------------------------------------------- the gate
+
+void Member::on(const wire::Abort& abort) {
+  if (abort.generation <= aborted_) return;
+  aborted_ = abort.generation;
+  outbox_.push_back(AbortGroups{aborted_});
+  if (next_ && next_->world.generation <= aborted_) next_.reset();
+  owes_answer_ = true;
+  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();
+}
+
+void Member::answer() {
+  owes_answer_ = false;
+  agreed_ = false;
+  if (world_ && world_->world.generation <= aborted_) world_.reset();
+  if (phase_ != Phase::outside) phase_ = Phase::waiting;
+  send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});
+  dismiss_if_due();
+}
+
+// The world may have gone since the training thread has looked.
+bool Member::begin_compute(Time now) {
+  if (!lease_holds(now)) {
+    // A loop of one's own, in the middle of a step.
+    if (phase_ == Phase::compute) broken(collective::GroupBroken(lease_over_words));
+    return false;
+  }
+  if (task() != Task::step) return false;
+  phase_ = Phase::compute;
+  return true;
+}
+
+bool Member::may_apply(double votes, Time now) {
+  if (phase_ != Phase::compute || evicted_) return false;
+  if (!lease_holds(now)) {
+    // The others may have applied this step: when the lease turns out to go on, this world cannot.
+    broken(collective::GroupBroken(lease_over_words));
+    return false;
+  }
+  // Exact in a float up to 2^24 members.
+  agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
+  phase_ = Phase::apply;
+  return true;
+}
+
+bool Member::commit() {
+  ER_CHECK(phase_ == Phase::apply && world_);
+  committed_ = committed_.next();
+  phase_ = Phase::between;
+  if (!world_->committed_once) {
+    world_->committed_once = true;
+    const Generation generation = world_->world.generation;
+    send(wire::Committed{generation, committed_});
+    // Everybody took part in this world's reduction, so nobody reads from an older group.
+    outbox_.push_back(CloseGroups{generation});
+  }
+  if (owes_answer_) {
+    answer();
+    return false;
+  }
+  if (agreed_) {
+    agreed_ = false;
+    enter_next();
+  }
+  dismiss_if_due();
+  return true;
+}
+
+void Member::broken(const collective::GroupBroken& error) {
+  if (phase_ != Phase::compute && phase_ != Phase::transfer) return;  // aborted meanwhile
+  phase_ = Phase::waiting;
+  world_->broken = true;
+  send(wire::Broken{world_->world.generation, error.what(),
+                    complaints(world_->world, error.troubles)});
+  dismiss_if_due();
+}
+
+// ---------------------------------------------------------------- entering a world
+
+void Member::enter_next() {
+  world_ = std::exchange(next_, std::nullopt);
+  if (world_->rank == Rank(-1)) {  // keeps its state until it is dismissed
+    world_.reset();
+    phase_ = Phase::leaving;
+    return;
+  }
+  if (phase_ != Phase::outside) phase_ = Phase::waiting;
+}
+
+std::vector<bool> holders(const wire::World& world) {
+  std::vector<bool> holds;
+  for (const wire::Member& member : world.members) holds.push_back(member.holds_state);
+  return holds;
+}
+
+bool Member::holds_state() const {
+  return world_->world.members[static_cast<std::size_t>(world_->rank.value)].holds_state;
+}
+
+void Member::begin_transfer() {
+  ER_CHECK(world_ && !world_->entered);
+  phase_ = Phase::transfer;
+}
+
+bool Member::may_swap() {
+  if (phase_ != Phase::transfer) return false;
+  phase_ = Phase::swap;
+  return true;
+}
+
+void Member::entered(wire::Entered report) {
+  if (phase_ != Phase::swap && phase_ != Phase::transfer) return;  // aborted meanwhile
+  committed_ = report.step;
+  phase_ = Phase::between;
+  world_->entered = true;
+  report.generation = world_->world.generation;
+  send(report);
+  if (owes_answer_) answer();
+}
+
+// ---------------------------------------------------------------- the training thread's life
+
+void Member::ready(const wire::TrainSpec& train) {
+  call_ = train.call;
+  phase_ = world_ && world_->entered ? Phase::between : Phase::waiting;
+  send(wire::Ready{train});
+}
+
+Task Member::task() const {
+  if (evicted_) return Task::evicted;
+  if (call_ > 0 && released_call_ >= call_) return Task::released;
+  if (!world_ || world_->broken || phase_ == Phase::done || lease_over_) return Task::wait;
+  return world_->entered ? Task::step : Task::enter;
+}
+
+void Member::diverged(const std::vector<int>& odd, const std::string& where, bool mixed) {
+  if (phase_ != Phase::compute) return;  // aborted meanwhile
+  wire::Diverged letter{
+      .generation = world_->world.generation, .step = committed_, .where = where, .mixed = mixed};
+  for (const int rank : odd)
+    letter.odd.push_back(world_->world.members[static_cast<std::size_t>(rank)].worker);
+  send(std::move(letter));
+  if (!mixed && std::ranges::count(odd, world_->rank.value) > 0) committed_ = no_state;
+}
+
+void Member::explain(wire::StepSamples samples) {
+  if (phase_ != Phase::compute) return;  // aborted meanwhile
+  samples.generation = world_->world.generation;
+  send(std::move(samples));
+}
+
+bool Member::done(std::int64_t call) {
+  if (task() != Task::step) return true;  // aborted meanwhile
+  if (phase_ == Phase::apply) return false;
+  phase_ = Phase::done;
+  send(wire::Done{call, committed_});
+  dismiss_if_due();
+  return true;
+}
+
+void Member::on(const wire::Release& release) {
+  released_call_ = std::max(released_call_, release.call);
+}
+
+// One that comes late, because this process did not run, is good all the same: an agent whose lease
+// has ended sends no more of them.
+void Member::on(const wire::Lease& lease) {
+  lease_ends_ = Time(Duration(lease.ends_ns));
+  lease_over_ = false;
+}
+
+bool Member::lease_holds(Time now) {
+  lease_over_ = now >= lease_ends_;
+  return !lease_over_;
+}
+
+// The new world may have stepped before a slow leaver has applied the last step of the old one. All
+// have reduced that step, so nothing holds it up, and an epoch may end with it: it is not cut
+// short.
+void Member::on(const wire::Dismiss& dismiss) {
+  const bool stepping = phase_ == Phase::compute || phase_ == Phase::apply;
+  if (stepping && next_ && next_->go && next_->rank == Rank(-1))
+    due_ = dismiss.reason;
+  else
+    evict(dismiss.reason);
+}
+
+void Member::dismiss_if_due() {
+  if (due_) evict(*std::exchange(due_, std::nullopt));
+}
+
+void Member::evict(const std::string& reason) {
+  evicted_ = true;
+  dismissed_ = reason;
+  outbox_.push_back(AbortGroups{Generation(~0ULL)});
+}
+
+void Member::leave(const std::string& reason) {
+  if (evicted_) return;
+  send(wire::Leave{reason, committed_});
+  evict(reason);
+}
+
+void Member::fail(const std::string& reason) {
+  if (!evicted_) evict(reason);
+}
+
+}  // namespace elasticrun::worker::core

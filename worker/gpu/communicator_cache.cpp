@@ -1,0 +1,61 @@
+#include "worker/gpu/communicator_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "worker/collective/group.hpp"
+
+namespace elasticrun::worker::gpu {
+
+void NcclShelf::put(std::shared_ptr<Communicator> communicator) {
+  const std::lock_guard lock(mutex_);
+  parent_.swap(communicator);
+}
+
+std::shared_ptr<Communicator> NcclShelf::parent() const {
+  const std::lock_guard lock(mutex_);
+  return parent_;
+}
+
+void NcclShelf::take(const std::shared_ptr<Communicator>& communicator) {
+  const std::lock_guard lock(mutex_);
+  if (parent_ == communicator) parent_.reset();
+}
+
+nccl::UniqueId NcclShelf::lend() {
+  const std::lock_guard lock(mutex_);
+  if (unused_) return *std::exchange(unused_, std::nullopt);
+  nccl::UniqueId id;
+  if (gpu_->nccl().unique_id(&id) != nccl::success)
+    throw collective::GroupBroken(
+        fmt::format("NCCL gave no unique id: {}", gpu_->nccl().last_error(nullptr)));
+  return id;
+}
+
+void NcclShelf::give_back(const nccl::UniqueId& id) {
+  const std::lock_guard lock(mutex_);
+  unused_ = id;
+}
+
+std::string to_hex(const nccl::UniqueId& id) {
+  std::string text;
+  for (const char byte : id.internal)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+std::optional<nccl::UniqueId> unique_id_from(std::string_view hex) {
+  nccl::UniqueId id;
+  if (hex.size() != 2 * sizeof id.internal) return std::nullopt;
+  for (std::size_t i = 0; i < sizeof id.internal; ++i) {
+    const char* const first = hex.data() + 2 * i;
+    unsigned char byte = 0;
+    if (std::from_chars(first, first + 2, byte, 16).ptr != first + 2) return std::nullopt;
+    id.internal[i] = static_cast<char>(byte);
+  }
+  return id;
+}
+
+}  // namespace elasticrun::worker::gpu

@@ -1,0 +1,155 @@
+// See nccl_library.hpp. Whether there is a GPU to use, only the driver knows: NCCL loads, and makes
+// unique ids, on machines without one.
+#include "worker/gpu/nccl_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+
+namespace elasticrun::worker::gpu {
+namespace {
+
+// Before it, an abort waits for nothing but what its own thread began (ncclGroupJobMainPtr in
+// group.cc was the thread's, now it is the communicator's), and frees what an init still uses.
+constexpr int oldest_nccl = 21900;
+
+// A function of a library, and where its address goes.
+struct Symbol {
+  const char* name;
+  void** place;
+  bool needed = true;
+};
+
+template <class Function>
+Symbol symbol(const char* name, Function& place, bool needed = true) {
+  return {name, reinterpret_cast<void**>(&place), needed};
+}
+
+Error missing(const std::string& host, const std::string& what, const std::string& why,
+              const std::string& remedy) {
+  return Error{fmt::format("--backend nccl: no {} on {}: {}; {} or use --backend gloo", what, host,
+                           why, remedy)};
+}
+
+// dlerror says "NAME: what is wrong: the system's words".
+std::string reason_of(const std::string& name) {
+  const char* said = ::dlerror();
+  const std::string text = said ? said : "unknown error";
+  if (text.find("No such file") != std::string::npos) return name + " not found";
+  return text;
+}
+
+// The name of the first needed function that the library lacks; empty: it has all.
+template <std::size_t count>
+std::string resolve(void* library, const std::array<Symbol, count>& symbols) {
+  for (const Symbol& one : symbols) {
+    *one.place = ::dlsym(library, one.name);
+    if (!*one.place && one.needed) return one.name;
+  }
+  return {};
+}
+
+std::string resolve(void* library, cuda::Driver& d) {
+  return resolve(library, std::array{symbol("cuInit", d.init),
+                                     symbol("cuDriverGetVersion", d.version),
+                                     symbol("cuDeviceGetCount", d.device_count),
+                                     symbol("cuDeviceGet", d.device),
+                                     symbol("cuDeviceGetName", d.device_name),
+                                     symbol("cuDevicePrimaryCtxRetain", d.retain_context),
+                                     symbol("cuDevicePrimaryCtxRelease_v2", d.release_context),
+                                     symbol("cuCtxSetCurrent", d.set_context),
+                                     symbol("cuGetErrorString", d.describe),
+                                     symbol("cuMemAlloc_v2", d.allocate),
+                                     symbol("cuMemFree_v2", d.free),
+                                     symbol("cuMemcpyAsync", d.copy),
+                                     symbol("cuMemsetD8Async", d.fill),
+                                     symbol("cuPointerGetAttribute", d.pointer_attribute),
+                                     symbol("cuStreamCreate", d.create_stream),
+                                     symbol("cuStreamDestroy_v2", d.destroy_stream),
+                                     symbol("cuEventCreate", d.create_event),
+                                     symbol("cuEventDestroy_v2", d.destroy_event),
+                                     symbol("cuEventRecord", d.record_event),
+                                     symbol("cuEventQuery", d.query_event),
+                                     symbol("cuEventSynchronize", d.synchronize_event),
+                                     symbol("cuModuleLoadData", d.load_module),
+                                     symbol("cuModuleUnload", d.unload_module),
+                                     symbol("cuModuleGetFunction", d.function),
+                                     symbol("cuLaunchKernel", d.launch)});
+}
+
+std::string resolve(void* library, nccl::Functions& f) {
+  return resolve(
+      library,
+      std::array{symbol("ncclGetVersion", f.version), symbol("ncclGetErrorString", f.describe),
+                 symbol("ncclGetLastError", f.last_error), symbol("ncclGetUniqueId", f.unique_id),
+                 symbol("ncclCommInitRankConfig", f.init),
+                 symbol("ncclCommInitRankScalable", f.init_scalable, false),
+                 symbol("ncclCommShrink", f.shrink, false),
+                 symbol("ncclCommRevoke", f.revoke, false), symbol("ncclCommAbort", f.abort),
+                 symbol("ncclCommGetAsyncError", f.async_error),
+                 symbol("ncclGroupStart", f.group_start), symbol("ncclGroupEnd", f.group_end),
+                 symbol("ncclAllReduce", f.all_reduce), symbol("ncclBroadcast", f.broadcast),
+                 symbol("ncclSend", f.send), symbol("ncclRecv", f.receive)});
+}
+
+Result<void> load_driver(const std::string& host, const std::string& name, GpuLibraries& loaded) {
+  void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return missing(host, "CUDA driver", reason_of(name), "install the driver");
+  cuda::Driver& driver = loaded.cuda;
+  if (const std::string lacks = resolve(library, driver); !lacks.empty())
+    return missing(host, "usable CUDA driver", fmt::format("{} lacks {}", name, lacks),
+                   "install a newer driver");
+  if (const cuda::Status status = driver.init(0); status != cuda::success) {
+    const char* text = nullptr;
+    driver.describe(status, &text);
+    return missing(host, "usable GPU", fmt::format("cuInit: {}", text ? text : "unknown error"),
+                   "look at nvidia-smi there");
+  }
+  driver.version(&loaded.driver_version);
+  driver.device_count(&loaded.devices);
+  if (loaded.devices < 1)
+    return missing(host, "usable GPU", "the driver shows none (CUDA_VISIBLE_DEVICES?)",
+                   "look at nvidia-smi there");
+  return {};
+}
+
+Result<void> load_nccl(const std::string& host, const std::string& name, GpuLibraries& loaded) {
+  const std::string remedy = "install NCCL 2.19 or newer";
+  void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return missing(host, "NCCL", reason_of(name), remedy);
+  if (const std::string lacks = resolve(library, loaded.nccl); !lacks.empty())
+    return missing(host, "usable NCCL", fmt::format("{} lacks {}", name, lacks), remedy);
+  loaded.nccl.version(&loaded.nccl_version);
+  if (loaded.nccl_version < oldest_nccl)
+    return missing(host, "usable NCCL",
+                   fmt::format("{} is {}", name, nccl_version_text(loaded.nccl_version)), remedy);
+  return {};
+}
+
+}  // namespace
+
+bool is_loaded(const std::string& library) {
+  void* const found = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (found) ::dlclose(found);
+  return found != nullptr;
+}
+
+Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string& host,
+                                                               const GpuLibraryNames& names) {
+  auto loaded = std::make_shared<GpuLibraries>();
+  if (auto driver = load_driver(host, names.cuda, *loaded); !driver) return driver.error();
+  if (auto library = load_nccl(host, names.nccl, *loaded); !library)
+    loaded->nccl_trouble = library.error().text;
+  return std::shared_ptr<const GpuLibraries>(std::move(loaded));
+}
+
+std::string nccl_version_text(int version) {
+  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+}
+
+std::string driver_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace elasticrun::worker::gpu

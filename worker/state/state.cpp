@@ -1,0 +1,119 @@
+#include "worker/state/state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace elasticrun::worker::state {
+
+namespace {
+
+Error wrong(char kind, const std::string& name, const std::string& what) {
+  return Error{fmt::format("{} '{}': {}", kind_name(kind), name, what)};
+}
+
+}  // namespace
+
+Result<void> StateTable::add(char kind, const std::string& name, void* data, std::size_t bytes) {
+  if (sealed_)
+    return wrong(kind, name, "registered after the start; register before train or start");
+  if (name.empty()) return wrong(kind, name, "has no name; each needs its own");
+  if (data == nullptr && bytes > 0) return wrong(kind, name, "has no memory (null)");
+  for (const Registration& other : layout_)
+    if (other.name == name)
+      return wrong(kind, name, fmt::format("the name is taken by {}", kind_name(other.kind)));
+  layout_.push_back({.kind = kind, .name = name, .bytes = bytes});
+  return {};
+}
+
+Result<void> StateTable::add_state(const std::string& name, void* data, std::size_t bytes) {
+  const auto on_gpu = is_on_gpu('s', name, data);
+  if (!on_gpu) return on_gpu.error();
+  if (auto added = add('s', name, data, bytes); !added) return added;
+  if (bytes > 0) segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu, name});
+  return {};
+}
+
+Result<bool> StateTable::is_on_gpu(char kind, const std::string& name, const void* data) const {
+  const int ordinal = gpu_ && data ? gpu_->ordinal_of(data) : -1;
+  if (ordinal >= 0 && ordinal != gpu_->ordinal())
+    return wrong(kind, name,
+                 fmt::format("lies on GPU {}, but this worker uses GPU {}; choose the GPU by "
+                             "LOCAL_RANK before it is allocated",
+                             ordinal, gpu_->ordinal()));
+  return ordinal >= 0;
+}
+
+Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const std::string& name,
+                                   void* data, collective::DataType type, std::size_t count) {
+  if (count > std::numeric_limits<std::size_t>::max() / collective::size_of(type))
+    return wrong(kind, name, fmt::format("{} elements are more than memory can hold", count));
+  if (typed_ && type != type_)
+    return wrong(kind, name,
+                 "float32 and float64 are mixed; all gradients and buffers have one type");
+  const auto on_gpu = is_on_gpu(kind, name, data);
+  if (!on_gpu) return on_gpu.error();
+  if (count > 0 && numbers_on_gpu_.value_or(*on_gpu) != *on_gpu)
+    return wrong(kind, name,
+                 "the GPU and the host are mixed; all gradients and buffers lie on one of them");
+  if (auto added = add(kind, name, data, count * size_of(type)); !added) return added;
+  if (count > 0) numbers_on_gpu_ = *on_gpu;
+  type_ = type;
+  typed_ = true;
+  list.push_back({name, data, count});
+  return {};
+}
+
+Result<void> StateTable::add_gradients(const std::string& name, void* data,
+                                       collective::DataType type, std::size_t count) {
+  return add_typed('g', gradients_, name, data, type, count);
+}
+
+Result<void> StateTable::add_buffers(const std::string& name, void* data, collective::DataType type,
+                                     std::size_t count) {
+  return add_typed('b', buffers_, name, data, type, count);
+}
+
+bool StateTable::has(char kind) const {
+  return std::ranges::count(layout_, kind, &Registration::kind) > 0;
+}
+
+void StateTable::seal() {
+  if (sealed_) return;
+  sealed_ = true;
+  for (Registration& one : layout_) one.type = type();
+  layout_hash_ = hash_of(layout_);
+
+  const bool on_gpu = numbers_on_gpu_.value_or(false);
+  arithmetic_ = on_gpu ? gpu::make_gpu_arithmetic(gpu_, type()) : gpu::make_host_arithmetic(type());
+  std::size_t committed = 0;
+  for (const Tensor& buffer : buffers_) committed += buffer.count * size_of(type_);
+  committed_ = arithmetic_->allocate(committed);
+  state_segments_ = segments_.size();
+  if (committed > 0) segments_.push_back({committed_.get(), committed, on_gpu});
+  for (const Segment& segment : segments_) bytes_ += segment.bytes;
+  commit_buffers();
+}
+
+void StateTable::commit_buffers() {
+  std::byte* copy = committed_.get();
+  for (const Tensor& buffer : buffers_) {
+    const std::size_t bytes = buffer.count * size_of(type_);
+    arithmetic_->copy(copy, buffer.data, bytes);
+    copy += bytes;
+  }
+}
+
+void StateTable::restore_buffers() {
+  const std::byte* copy = committed_.get();
+  for (const Tensor& buffer : buffers_) {
+    const std::size_t bytes = buffer.count * size_of(type_);
+    arithmetic_->copy(buffer.data, copy, bytes);
+    copy += bytes;
+  }
+}
+
+}  // namespace elasticrun::worker::state

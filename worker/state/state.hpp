@@ -1,0 +1,110 @@
+// What a worker carries from world to world: the memory the program has registered, and its layout.
+//
+// Three kinds. *State* (weights, momentum) is the program's own memory: apply changes it, a
+// newcomer receives it. *Gradients* are worth nothing after the step and never travel. *Buffers*
+// (running statistics) are overwritten by compute before anybody knows whether the step will count;
+// so their committed values are kept in a copy, which is what travels and what a repeated step
+// starts from.
+//
+// All three may lie on the worker's GPU, gradients and buffers together; then they stay there.
+//
+// Why no copy of the state as well: compute must not touch it, so between two steps the program's
+// memory is the committed state, and copying it in every step is what would cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "worker/collective/group.hpp"
+#include "worker/gpu/arithmetic.hpp"
+#include "worker/gpu/gpu.hpp"
+#include "worker/state/layout.hpp"
+
+namespace elasticrun::worker::state {
+
+// A numeric tensor in the program's memory.
+struct Tensor {
+  std::string name;
+  void* data = nullptr;
+  std::size_t count = 0;
+};
+
+// A piece of memory of the state as it travels.
+struct Segment {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  bool on_gpu = false;
+  std::string name = {};  // as the program calls it; empty: the buffers
+};
+
+class StateTable {
+ public:
+  // What is registered from now on may lie on this GPU.
+  void use_gpu(std::shared_ptr<const gpu::Gpu> gpu) { gpu_ = std::move(gpu); }
+  const gpu::Gpu* gpu() const { return gpu_.get(); }
+
+  // Errors: registered after the start, null memory, a name taken or empty, a second numeric type,
+  // another GPU's memory, gradients and buffers on the GPU and beside it.
+  Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
+  Result<void> add_gradients(const std::string& name, void* data, collective::DataType type,
+                             std::size_t count);
+  Result<void> add_buffers(const std::string& name, void* data, collective::DataType type,
+                           std::size_t count);
+  // Ends the registration; the buffers' present values become the committed ones. Idempotent.
+  // Throws GroupBroken when the GPU fails.
+  void seal();
+  bool sealed() const { return sealed_; }
+  // Whether anything of this kind has been registered, as Registration names them.
+  bool has(char kind) const;
+
+  // Of gradients and buffers; float64 when there are none.
+  collective::DataType type() const { return typed_ ? type_ : collective::DataType::float64; }
+  std::span<const Tensor> gradients() const { return gradients_; }
+  std::span<const Tensor> buffers() const { return buffers_; }
+
+  // The rest is for sealed tables. What travels: the state in the order of its registration, then
+  // the committed copy of the buffers.
+  std::span<const Segment> segments() const { return segments_; }
+  // Of these, what apply alone may change.
+  std::span<const Segment> state() const { return segments().first(state_segments_); }
+  std::uint64_t bytes() const { return bytes_; }
+  // Everything registered, in order: equal in all workers of a job.
+  const Layout& layout() const { return layout_; }
+  std::uint64_t layout_hash() const { return layout_hash_; }
+  // Where gradients and buffers lie.
+  gpu::Arithmetic& arithmetic() const { return *arithmetic_; }
+
+  // The program's buffers become the committed ones (at commit), or the other way round (before
+  // each call of compute, and when a step is repeated). On the GPU it is enqueued.
+  void commit_buffers();
+  void restore_buffers();
+
+ private:
+  Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes);
+  Result<bool> is_on_gpu(char kind, const std::string& name, const void* data) const;
+  Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
+                         collective::DataType type, std::size_t count);
+
+  std::shared_ptr<const gpu::Gpu> gpu_;
+  Layout layout_;
+  std::vector<Segment> segments_;  // of the state until seal(), then all
+  std::size_t state_segments_ = 0;
+  std::vector<Tensor> gradients_;
+  std::vector<Tensor> buffers_;
+  std::unique_ptr<gpu::Arithmetic> arithmetic_;
+  gpu::Arithmetic::Memory committed_;  // all buffers, one after the other
+  std::uint64_t bytes_ = 0;
+  std::uint64_t layout_hash_ = 0;
+  collective::DataType type_ = collective::DataType::float64;
+  bool typed_ = false;
+  std::optional<bool> numbers_on_gpu_;  // gradients and buffers
+  bool sealed_ = false;
+};
+
+}  // namespace elasticrun::worker::state

@@ -1,0 +1,356 @@
+#include "worker/state/state_transfer.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "worker/core/transfer_plan.hpp"
+#include "worker/state/layout_difference.hpp"
+#include "worker/state/state_image.hpp"
+
+namespace elasticrun::worker::state {
+
+namespace {
+
+// Large enough that a message's own cost does not show, small enough to overlap hashing and
+// sending.
+constexpr std::size_t chunk_bytes_max = 4u << 20;
+constexpr std::size_t chunk_bytes_min = 256u << 10;
+// Messages under way in one part.
+constexpr std::size_t depth_of_part = 4;
+
+// Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
+struct Header {
+  std::uint64_t version = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t layout = 0;
+  std::uint64_t progress_bytes = 0;
+  std::uint64_t progress_hash = 0;
+};
+
+// One message of one part.
+struct Chunk {
+  std::uint64_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+std::vector<Chunk> chunks_of(const core::TransferPart& part, std::size_t chunk_bytes) {
+  std::vector<Chunk> chunks;
+  for (std::uint64_t at = 0; at < part.bytes; at += chunk_bytes)
+    chunks.push_back({part.offset + at, std::min<std::uint64_t>(chunk_bytes, part.bytes - at)});
+  return chunks;
+}
+
+// A round costs some fifty microseconds beside its bytes, and the last receiver of a part waits for
+// as many rounds as there are ranks before it.
+std::size_t round_bytes(std::uint64_t bytes, std::size_t parts) {
+  constexpr std::uint64_t rounds = 16, least = 1u << 20, most = 128u << 20;
+  return std::clamp(bytes / std::max<std::size_t>(1, parts) / rounds, least, most);
+}
+
+// Instead of a hash. A chunk that has this one by chance is not compared.
+constexpr std::uint64_t not_taken = 0;
+
+std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+
+}  // namespace
+
+// A chunk on its way through this rank.
+struct StateTransfer::InFlight {
+  std::size_t part = 0;
+  std::size_t index = 0;  // of the chunk in its part
+  Chunk chunk;
+  std::byte* data = nullptr;
+  std::vector<std::byte> scratch;  // for a chunk that does not lie in one piece
+  std::unique_ptr<collective::Pending> coming;
+  std::unique_ptr<collective::Pending> going;
+
+  std::byte* scratch_for(std::size_t bytes) {
+    if (scratch.size() < bytes) scratch.resize(bytes);
+    return scratch.data();
+  }
+};
+
+struct StateTransfer::Work {
+  Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds)
+      : image(table.segments(), table.gpu(), in_rounds),
+        gpu(table.gpu()),
+        plan(core::plan_transfer(holds, table.bytes())),
+        chunk_bytes(in_rounds ? round_bytes(table.bytes(), plan.size())
+                              : std::max(chunk_bytes_min,
+                                         chunk_bytes_max / std::max<std::size_t>(1, plan.size()))) {
+    for (const core::TransferPart& part : plan) {
+      chunks.push_back(chunks_of(part, chunk_bytes));
+      hashes.emplace_back(chunks.back().size());
+    }
+  }
+
+  // Chunks on the GPU are not hashed: the networks between GPUs look after what they carry.
+  std::uint64_t hash(const Chunk& chunk, const std::byte* data) const {
+    return gpu && gpu->holds(data) ? not_taken : hash_of(data, chunk.bytes);
+  }
+
+  const StateImage image;
+  const gpu::Gpu* const gpu;
+  const std::vector<core::TransferPart> plan;
+  const std::size_t chunk_bytes;
+  std::vector<std::vector<Chunk>> chunks;          // by part
+  std::vector<std::vector<std::uint64_t>> hashes;  // by part and chunk, as seen by this rank
+  StagingMemory staging;                           // none: receive in place
+};
+
+StateTransfer::StateTransfer(collective::Group& group, std::vector<bool> holds, StateTable& table,
+                             std::atomic<std::uint64_t>* moved)
+    : group_(group), holds_(std::move(holds)), table_(table), moved_(moved) {
+  ER_CHECK(table_.sealed() && holds_.size() == static_cast<std::size_t>(group_.size()));
+  const auto first = std::find(holds_.begin(), holds_.end(), true);
+  ER_CHECK(first != holds_.end(), "a world without a holder of the state");
+  lead_ = static_cast<int>(first - holds_.begin());
+  receiver_ = !holds_[static_cast<std::size_t>(group_.rank())];
+}
+
+StateTransfer::~StateTransfer() = default;
+
+// Ends what is under way, if anything is.
+void StateTransfer::await(std::unique_ptr<collective::Pending>& pending, std::size_t bytes) {
+  if (!pending) return;
+  pending->wait();
+  pending.reset();
+  if (moved_) *moved_ += bytes;
+}
+
+TransferResult StateTransfer::exchange(const std::string& progress, bool keep_old_state) {
+  const auto start = std::chrono::steady_clock::now();
+  if (std::find(holds_.begin(), holds_.end(), false) == holds_.end()) return {};
+  agree(progress);
+  work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
+
+  if (receiver_ && keep_old_state) work_->staging.allocate(table_.bytes());
+  // By all: the lead is no neighbour of every receiver. Holders get what they have.
+  if (!progress_.empty()) group_.broadcast(progress_.data(), progress_.size(), lead_);
+  if (group_.in_rounds()) {
+    move_in_rounds();
+  } else if (receiver_) {
+    receive_parts();
+  } else {
+    for (std::size_t i = 0; i < work_->plan.size(); ++i)
+      if (work_->plan[i].route.front() == group_.rank()) send_part(i);
+  }
+  complete_ = true;
+  return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};
+}
+
+// All learn the lead's layout, and all learn whether all agree, so that nobody waits for one who
+// left.
+void StateTransfer::agree(const std::string& progress) {
+  Header own{.bytes = table_.bytes(), .layout = table_.layout_hash()};
+  if (!receiver_) {
+    own.progress_bytes = progress.size();
+    own.progress_hash = hash_of(progress.data(), progress.size());
+  }
+  Header lead = own;
+  group_.broadcast(&lead, sizeof lead, lead_);
+
+  const bool other_layout =
+      lead.version != own.version || lead.bytes != own.bytes || lead.layout != own.layout;
+  const bool other_progress = !receiver_ && (lead.progress_bytes != own.progress_bytes ||
+                                             lead.progress_hash != own.progress_hash);
+  std::array<double, 2> wrong{other_layout ? 1.0 : 0.0, other_progress ? 1.0 : 0.0};
+  group_.all_reduce(wrong.data(), collective::DataType::float64, wrong.size());
+  if (wrong[0] > 0)
+    throw StateMismatch(layout_difference(group_, table_.layout(), lead_) +
+                        "; all workers must register the same names, types and sizes in the same "
+                        "order");
+  if (wrong[1] > 0)
+    throw StateMismatch(
+        fmt::format("{} holders of the state are not at the progress of rank {}", wrong[1], lead_));
+  if (receiver_)
+    progress_.resize(lead.progress_bytes);
+  else
+    progress_ = progress;
+}
+
+void StateTransfer::send_part(std::size_t index) {
+  const core::TransferPart& part = work_->plan[index];
+  const std::vector<Chunk>& chunks = work_->chunks[index];
+  std::vector<std::uint64_t>& hashes = work_->hashes[index];
+  const int next = part.route[1];
+  const auto tag = static_cast<std::uint32_t>(index);
+  std::array<InFlight, depth_of_part> slots;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    InFlight& slot = slots[i % slots.size()];
+    await(slot.going, slot.chunk.bytes);
+    slot.chunk = chunks[i];
+    slot.data = work_->image.in_one_piece(slot.chunk.offset, slot.chunk.bytes);
+    if (!slot.data) {
+      slot.data = slot.scratch_for(slot.chunk.bytes);
+      work_->image.copy_out(slot.chunk.offset, slot.chunk.bytes, slot.data);
+    }
+    slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
+    hashes[i] = work_->hash(slot.chunk, slot.data);
+  }
+  for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
+  verify(index);
+}
+
+// Where this rank stands in the route of a part.
+std::size_t place_of(const core::TransferPart& part, int rank) {
+  return static_cast<std::size_t>(std::find(part.route.begin(), part.route.end(), rank) -
+                                  part.route.begin());
+}
+
+// All ranks take the chunks in one order, the first of each part, the second of each, ...: a rank
+// then only ever waits for something earlier in that order, so no circle of ranks can wait for each
+// other.
+void StateTransfer::receive_parts() {
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // (chunk, part)
+  for (std::size_t part = 0; part < work_->plan.size(); ++part)
+    for (std::size_t i = 0; i < work_->chunks[part].size(); ++i) order.emplace_back(i, part);
+  std::sort(order.begin(), order.end());
+
+  const std::size_t depth = depth_of_part * work_->plan.size();
+  std::vector<InFlight> slots(2 * depth);  // a chunk is passed on while the next ones come in
+  for (std::size_t i = 0; i < order.size() + depth; ++i) {
+    if (i >= depth && i - depth < order.size()) take(slots[(i - depth) % slots.size()]);
+    if (i < order.size()) {
+      InFlight& slot = slots[i % slots.size()];
+      await(slot.going, slot.chunk.bytes);
+      slot.part = order[i].second;
+      slot.index = order[i].first;
+      expect(slot);
+    }
+  }
+  for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
+}
+
+void StateTransfer::expect(InFlight& slot) {
+  const core::TransferPart& part = work_->plan[slot.part];
+  slot.chunk = work_->chunks[slot.part][slot.index];
+  slot.data = place_of_chunk(slot);
+  const int from = part.route[place_of(part, group_.rank()) - 1];
+  slot.coming =
+      group_.post_recv(from, slot.data, slot.chunk.bytes, static_cast<std::uint32_t>(slot.part));
+}
+
+// Where a chunk of this rank's lies, or will: its scratch memory when it has no one piece.
+std::byte* StateTransfer::place_of_chunk(InFlight& slot) const {
+  const Chunk& chunk = slot.chunk;
+  if (std::byte* const staging = work_->staging.data()) {
+    work_->staging.prepare(chunk.offset, chunk.bytes);
+    return staging + chunk.offset;
+  }
+  std::byte* const whole = work_->image.in_one_piece(chunk.offset, chunk.bytes);
+  return whole ? whole : slot.scratch_for(chunk.bytes);
+}
+
+void StateTransfer::take(InFlight& slot) {
+  await(slot.coming, slot.chunk.bytes);
+  const core::TransferPart& part = work_->plan[slot.part];
+  const std::size_t next = place_of(part, group_.rank()) + 1;
+  if (next < part.route.size())
+    slot.going = group_.post_send(part.route[next], slot.data, slot.chunk.bytes,
+                                  static_cast<std::uint32_t>(slot.part));
+  work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
+  if (slot.data == slot.scratch.data())
+    work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
+}
+
+// ---------------------------------------------------------------- in rounds
+
+// In round k the rank at place i of a part's route passes the part's chunk k - i on: what it
+// received in the round before. So both ends of a message post it in the same round, and no rank
+// waits for another one's later round.
+void StateTransfer::move_in_rounds() {
+  std::size_t rounds = 0;
+  for (std::size_t part = 0; part < work_->plan.size(); ++part)
+    rounds = std::max(rounds, work_->chunks[part].size() + work_->plan[part].route.size() - 2);
+  std::vector<InFlight> slots(2 * work_->plan.size());  // of each part what comes, and what goes
+  for (std::size_t round = 0; round < rounds; ++round) {
+    post_round(round, slots);
+    for (InFlight& slot : slots) {
+      const bool first_seen = slot.coming || (slot.going && !receiver_);
+      const bool came = slot.coming != nullptr;
+      await(slot.going, slot.chunk.bytes);
+      await(slot.coming, slot.chunk.bytes);
+      if (came && slot.data == slot.scratch.data())
+        work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
+      if (first_seen) work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
+    }
+  }
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
+}
+
+void StateTransfer::post_round(std::size_t round, std::vector<InFlight>& slots) {
+  for (std::size_t part = 0; part < work_->plan.size(); ++part) {
+    const std::vector<int>& route = work_->plan[part].route;
+    const std::size_t place = place_of(work_->plan[part], group_.rank());
+    const auto has = [&](std::size_t hop) {
+      return round >= hop && round - hop < work_->chunks[part].size();
+    };
+    const auto prepare = [&](InFlight& slot, std::size_t hop) {
+      slot.part = part;
+      slot.index = round - hop;
+      slot.chunk = work_->chunks[part][slot.index];
+      slot.data = place_of_chunk(slot);
+    };
+    const auto tag = static_cast<std::uint32_t>(part);
+    InFlight& coming = slots[2 * part];
+    InFlight& going = slots[2 * part + 1];
+    if (place > 0 && place < route.size() && has(place - 1)) {
+      prepare(coming, place - 1);
+      coming.coming = group_.post_recv(route[place - 1], coming.data, coming.chunk.bytes, tag);
+    }
+    if (place + 1 < route.size() && has(place)) {
+      prepare(going, place);
+      if (going.data == going.scratch.data())
+        work_->image.copy_out(going.chunk.offset, going.chunk.bytes, going.data);
+      going.going = group_.post_send(route[place + 1], going.data, going.chunk.bytes, tag);
+    }
+  }
+}
+
+// Compares what came with what the holder saw, and passes the holder's hashes on.
+void StateTransfer::verify(std::size_t index) {
+  const core::TransferPart& part = work_->plan[index];
+  const auto tag = static_cast<std::uint32_t>(index);
+  const std::vector<std::uint64_t>& own = work_->hashes[index];
+  std::vector<std::uint64_t> holders(own.size());
+  const std::size_t bytes = holders.size() * sizeof holders[0];
+  const std::size_t place = place_of(part, group_.rank());
+  if (place == part.route.size()) return;  // a holder of another part
+  if (place == 0) return group_.send(part.route[1], own.data(), own.size() * sizeof own[0], tag);
+  group_.recv(part.route[place - 1], holders.data(), bytes, tag);
+  if (place + 1 < part.route.size()) group_.send(part.route[place + 1], holders.data(), bytes, tag);
+  const auto agree = [](std::uint64_t a, std::uint64_t b) {
+    return a == b || a == not_taken || b == not_taken;
+  };
+  const auto [ours, theirs] = std::mismatch(own.begin(), own.end(), holders.begin(), agree);
+  if (ours == own.end()) return;
+  const std::uint64_t at =
+      work_->chunks[index][static_cast<std::size_t>(ours - own.begin())].offset;
+  group_.abort();
+  const std::string what = fmt::format(
+      "the state of rank {} arrived damaged (hash {:016x} for {:016x} at byte {}); does its "
+      "program "
+      "change registered state outside apply?",
+      part.route.front(), *ours, *theirs, at);
+  throw collective::GroupBroken(what, {{part.route.front(), false, what}});
+}
+
+void StateTransfer::commit(std::string& progress) noexcept {
+  if (!receiver_) return;
+  ER_CHECK(complete_);
+  if (const std::byte* staged = work_->staging.data())
+    work_->image.copy_in(0, table_.bytes(), staged);
+  table_.restore_buffers();
+  progress.swap(progress_);
+  work_.reset();
+  complete_ = false;
+}
+
+}  // namespace elasticrun::worker::state

@@ -1,0 +1,190 @@
+// See own_loop.hpp.
+#include "worker/training/own_loop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "base/boot_clock.hpp"
+
+namespace elasticrun::worker::training {
+namespace {
+
+// The whole loop is one call of train.
+constexpr std::int64_t only_call = 1;
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+state::StateCopy copy_of(const state::StateTable& table) {
+  try {
+    return state::StateCopy(table);
+  } catch (const std::bad_alloc&) {
+    throw control::Stop(
+        ELASTICRUN_FAILED,
+        fmt::format("start: no memory for a second copy of the state ({} bytes), which a "
+                    "loop of one's own needs; train needs none",
+                    table.bytes()));
+  }
+}
+
+}  // namespace
+
+OwnLoop::OwnLoop(control::Presence& presence)
+    : presence_(presence), divergence_(presence), committed_(copy_of(presence.table())) {}
+
+void OwnLoop::start() {
+  if (presence_.progress.train_call == 0) presence_.progress.train_call = only_call;
+  presence_.ready({.call = only_call});
+  enter();
+}
+
+// The program is about to compute a step in the world that it now is in.
+void OwnLoop::enter() {
+  if (!presence_.await())
+    presence_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
+  unsettled_ = false;
+  reduce_ = {};
+  samples_ = 0;
+  begun_ = now();
+  try {
+    committed_.take();
+  } catch (const collective::GroupBroken& error) {
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  presence_.meter().enter(control::Meter::Phase::compute, begun_);
+}
+
+// The step under way does not count here: the state is as it was before, and then that of the world
+// that comes next.
+void OwnLoop::abandon() {
+  // The next world may be long in coming, and who waits for it does not hang in a step.
+  presence_.meter().enter(control::Meter::Phase::idle, now());
+  try {
+    committed_.put_back();
+    presence_.table().restore_buffers();
+  } catch (const collective::GroupBroken& error) {
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  enter();
+}
+
+void OwnLoop::begin_again() {
+  throw control::Stop(
+      ELASTICRUN_WORLD_CHANGED,
+      fmt::format("the world has changed: nothing since the last commit happened, and the "
+                  "registered state is as step {} begins; begin that one",
+                  presence_.progress.step));
+}
+
+// False: there is no world to step in at present.
+bool OwnLoop::begin() {
+  return presence_.gate().update(
+      [](core::Member& member) { return member.begin_compute(boot_now()); });
+}
+
+void OwnLoop::collective(const std::function<void(collective::Group&)>& operation) {
+  if (begin()) {
+    try {
+      presence_.await_gpu();
+      const Time begun = now();
+      presence_.meter().enter(control::Meter::Phase::reduce, begun);
+      operation(*presence_.group());
+      const Time end = now();
+      reduce_ += end - begun;
+      unsettled_ = true;
+      presence_.meter().enter(control::Meter::Phase::compute, end);
+      return;
+    } catch (const collective::GroupBroken& error) {
+      presence_.broken(error);
+    }
+  }
+  abandon();
+  begin_again();
+}
+
+void OwnLoop::all_reduce(void* data, collective::DataType type, std::size_t count) {
+  collective([&](collective::Group& group) { group.all_reduce(data, type, count); });
+}
+
+void OwnLoop::broadcast(void* data, std::size_t bytes, int root) {
+  collective([&](collective::Group& group) { group.broadcast(data, bytes, root); });
+}
+
+void OwnLoop::barrier() {
+  collective([](collective::Group& group) { group.barrier(); });
+}
+
+// False: this worker does not know that all have come to this commit.
+bool OwnLoop::agree() {
+  if (!begin()) return false;
+  // The vote, then what tells whether all hold the same state.
+  std::array<double, 1 + Divergence::Row().size()> row{
+      presence_.gate().update([](core::Member& member) { return member.vote(); })};
+  try {
+    presence_.await_gpu();
+    const Time begun = now();
+    presence_.meter().enter(control::Meter::Phase::reduce, begun);
+    Divergence::Row state = divergence_.look();
+    std::ranges::copy(state, row.begin() + 1);
+    presence_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
+    std::copy_n(row.begin() + 1, state.size(), state.begin());
+    divergence_.check(*presence_.group(), state);
+    reduce_ += now() - begun;
+  } catch (const collective::GroupBroken& error) {
+    presence_.broken(error);
+    return false;
+  }
+  return presence_.gate().update(
+      [&](core::Member& member) { return member.may_apply(row[0], boot_now()); });
+}
+
+void OwnLoop::commit() {
+  const std::int64_t step = presence_.progress.step;
+  if (!agree()) {
+    abandon();
+    if (presence_.progress.step != step + 1) begin_again();
+    return;  // the others have committed it
+  }
+  try {
+    presence_.table().commit_buffers();
+  } catch (
+      const collective::GroupBroken& error) {  // the GPU's; the step is neither whole nor undone
+    presence_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  ++presence_.progress.step;
+  presence_.gate().update([](core::Member& member) { member.commit(); });
+  const Time end = now();
+  presence_.note_end(end);
+  const Duration wall = end - begun_;
+  presence_.meter().committed(
+      {.samples = samples_, .wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
+  enter();
+}
+
+// A member that has missed the last step gets it with the state, in a world that all enter here. So
+// this memory may be somebody's state from now on.
+void OwnLoop::finish() {
+  if (!committed_.holds())
+    throw control::Stop(
+        ELASTICRUN_MISUSE,
+        "finish: registered state has changed since the last commit; commit the last step, "
+        "and change nothing after it");
+  presence_.meter().enter(control::Meter::Phase::idle, now());
+  const Generation generation = presence_.generation();
+  while (presence_.await()) {
+    if (unsettled_ && presence_.generation() != generation) {
+      enter();
+      throw control::Stop(
+          ELASTICRUN_WORLD_CHANGED,
+          "the world has changed before all had finished: do again what follows the last "
+          "commit, then call finish");
+    }
+    presence_.done(only_call);
+  }
+  presence_.gate().update([](core::Member& member) { member.outside(); });
+  finished_ = true;
+}
+
+}  // namespace elasticrun::worker::training

@@ -1,0 +1,62 @@
+// The lower-level calls, for a program with a loop of its own: start, then for each step its own
+// compute, all_reduce, its own apply, commit; finish after the last one.
+//
+// The library cannot repeat the program's step, so it says WORLD_CHANGED. By then it has undone
+// what the step did to the registered state, which may be anybody's from that moment on, and has
+// entered the next world; so the program has nothing to undo, and the progress names the step to
+// begin.
+//
+// A commit may fail on one rank and succeed on the others. The state that this one then receives
+// holds its step, so the commit has succeeded after all and returns as any other. Telling the
+// program that the world has changed would make it doubt a step that counts.
+//
+// A collective may have succeeded on one rank and failed on another, and only commits are compared.
+// So what follows the last commit (an evaluation) begins again on all ranks when the world changes
+// before all have finished: who is in finish() already is told so as well, for the others need it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "worker/control/world_session.hpp"
+#include "worker/state/state_copy.hpp"
+#include "worker/training/divergence.hpp"
+
+namespace elasticrun::worker::training {
+
+class OwnLoop {
+ public:
+  // Of a sealed table. This and each call throw Stop for anything but success.
+  explicit OwnLoop(control::Presence& presence);
+
+  void start();
+  void all_reduce(void* data, collective::DataType type, std::size_t count);
+  void broadcast(void* data, std::size_t bytes, int root);
+  void barrier();
+  // This worker has computed so many more samples in the step under way; for what is measured.
+  void count(std::int64_t samples) { samples_ += samples; }
+  void commit();
+  // Until all members have finished; until then this one may be the only source of the last step.
+  void finish();
+  bool finished() const { return finished_; }
+
+ private:
+  void collective(const std::function<void(collective::Group&)>& operation);
+  bool begin();
+  bool agree();
+  void enter();
+  void abandon();
+  [[noreturn]] void begin_again();
+
+  control::Presence& presence_;
+  Divergence divergence_;
+  state::StateCopy committed_;  // the state that the next step begins with
+  bool unsettled_ = false;      // a collective has succeeded, and no commit has followed
+  bool finished_ = false;
+  // Since the last commit:
+  Time begun_{};
+  Duration reduce_{};
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace elasticrun::worker::training

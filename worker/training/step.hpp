@@ -1,0 +1,18 @@
+// What compute and apply are handed: the step, as the C interface names it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "worker/training/sums.hpp"
+
+struct elasticrun_step {
+  std::span<const std::uint64_t> samples;  // of this call of compute; in apply, of the share
+  std::int64_t number = 0;                 // committed before it
+  std::int64_t epoch = 0;
+  std::int64_t global_batch = 0;
+  bool ends_epoch = false;
+  double lr_factor = 1;
+  bool in_compute = false;
+  elasticrun::worker::training::Sums sums;
+};

@@ -1,0 +1,79 @@
+// What train() checks of the program and of the other members; see train_loop.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "worker/core/agreement.hpp"
+#include "worker/training/train_loop.hpp"
+
+namespace elasticrun::worker::training {
+
+void Trainer::check_state() {
+  if (const auto name = watch_.changed())
+    presence_.fail(
+        ELASTICRUN_MISUSE,
+        fmt::format("compute has changed the registered state '{}' in step {}: a step may "
+                    "be repeated; change state in apply, or register it as buffers",
+                    *name, step_.number));
+}
+
+// Once in each world and call: programs that ask for other samples would take each other's, or wait
+// for each other for ever.
+void Trainer::check_agreement(collective::Group& group) {
+  const core::Progress& p = presence_.progress;
+  std::uint64_t hash = 0;
+  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
+                               p.step, static_cast<std::int64_t>(p.seed)})
+    hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
+  const core::Agreement agreement(hash);
+  core::Agreement::Row sums = agreement.mine();
+  group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
+  if (!agreement.holds(sums, presence_.size())) {
+    const std::string why = fmt::format(
+        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
+        "or call ({}); all must pass the same options",
+        options_.samples, options_.epochs, p.seed, p.train_call);
+    // Who has stepped in this call is right, and goes on without the newcomer.
+    if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
+    presence_.fail(ELASTICRUN_MISUSE, why);
+  }
+  agreed_ = std::pair(presence_.generation(), call_);
+}
+
+// Workers with an empty share take over the names that this step has brought. When one has others,
+// or in another order, the sums are of no use to anybody, so all hear of it and stop.
+void Trainer::agree_on_names(collective::Group& group) {
+  std::vector<std::string>& names = step_.sums.names();
+  std::vector<double> counts(static_cast<std::size_t>(presence_.size()));
+  counts[static_cast<std::size_t>(presence_.rank())] = static_cast<double>(names.size());
+  group.all_reduce(counts.data(), collective::DataType::float64, counts.size());
+  const auto lead = std::max_element(counts.begin(), counts.end());
+  const int root = static_cast<int>(lead - counts.begin());
+  std::vector<std::array<char, Sums::max_name + 1>> texts(static_cast<std::size_t>(*lead));
+  for (std::size_t i = 0; i < std::min(names.size(), texts.size()); ++i)
+    names[i].copy(texts[i].data(), Sums::max_name);
+  group.broadcast(texts.data(), texts.size() * sizeof texts[0], root);
+  std::size_t same = 0;
+  for (; same < texts.size(); ++same) {
+    if (same == names.size()) names.emplace_back(texts[same].data());
+    if (names[same] != texts[same].data()) break;
+  }
+  double differ = same < texts.size() ? 1 : 0;
+  group.all_reduce(&differ, collective::DataType::float64, 1);
+  if (differ == 0) return;
+  const std::string why =
+      same < texts.size()
+          ? fmt::format("'{}' stands where rank {} has '{}'", names[same], root, texts[same].data())
+          : fmt::format("{} workers have other names than this one", differ);
+  presence_.fail(ELASTICRUN_MISUSE,
+                 fmt::format("step.sum: {} (step {}); all workers must use the same names in the "
+                             "same order",
+                             why, step_.number));
+}
+
+}  // namespace elasticrun::worker::training

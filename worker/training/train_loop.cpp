@@ -1,0 +1,351 @@
+// See train_loop.hpp.
+#include "worker/training/train_loop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/boot_clock.hpp"
+#include "base/check.hpp"
+#include "base/rng.hpp"
+#include "worker/core/agreement.hpp"
+#include "worker/core/shares.hpp"
+
+namespace elasticrun::worker::training {
+namespace {
+
+// Numbers that ride on a step's reduction: the vote, how many names of figures this step has
+// brought, what tells whether all hold the same state, and room for all figures. Their number must
+// not depend on the names, which a worker with an empty share does not know yet.
+constexpr std::size_t vote_at = 0, new_names_at = 1, state_at = 2;
+constexpr std::size_t figures_at = state_at + Divergence::Row().size();
+constexpr std::size_t extras = figures_at + Sums::max_names;
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+}  // namespace
+
+Trainer::Trainer(control::Presence& presence)
+    : presence_(presence),
+      reduction_(presence.table(), extras),
+      divergence_(presence),
+      watch_(presence.table()) {}
+
+void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
+  options_ = options;
+  callbacks_ = callbacks;
+  ++call_;
+  begin_call();
+  if (presence_.progress.train_call > call_) return;  // the world has finished this one
+  presence_.ready({.call = call_,
+                   .samples = options.samples,
+                   .epochs = options.epochs,
+                   .batch = options.batch,
+                   .base_batch = options.base_batch});
+  training_ = true;
+  const struct Leaving {
+    Trainer& trainer;
+    ~Leaving() {
+      trainer.training_ = trainer.in_step_ = trainer.step_.in_compute = false;
+      trainer.presence_.gate().update([](core::Member& member) { member.outside(); });
+      trainer.presence_.meter().enter(control::Meter::Phase::idle, now());
+    }
+  } leaving{*this};
+  while (presence_.await()) {
+    if (presence_.progress.train_call > call_) break;
+    end_epoch();
+    if (presence_.progress.epoch >= options_.epochs)
+      presence_.done(call_);
+    else
+      step();
+  }
+  ended_with_.emplace(presence_.table());
+}
+
+// What the first holder of the state has is what the world begins with; a newcomer's is replaced.
+void Trainer::begin_call() {
+  if (ended_with_) {
+    const std::string changed =
+        ended_with_->differing(state::Fingerprint(presence_.table()), presence_.table());
+    if (!changed.empty())
+      presence_.fail(ELASTICRUN_MISUSE,
+                     fmt::format("train: {} changed since the last call of train, which a newcomer "
+                                 "would not see; change state in apply, in a step that ends an "
+                                 "epoch (step.ends_epoch())",
+                                 changed));
+  }
+  core::Progress& progress = presence_.progress;
+  if (progress.train_call >= call_) return;  // it came with the state
+  progress.train_call = call_;
+  progress.epoch = 0;
+  progress.cursor = 0;
+  progress.seed = options_.seed;
+  if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
+}
+
+// After the last step of an epoch, once in each world that finds itself there.
+void Trainer::end_epoch() {
+  const core::Progress& progress = presence_.progress;
+  if (!callbacks_.epoch || progress.epoch == 0 || progress.cursor != 0) return;
+  const EpochEnd end{presence_.generation(), call_, progress.epoch};
+  if (ended_ == end) return;
+  presence_.meter().enter(control::Meter::Phase::epoch, now());
+  const state::Fingerprint before(presence_.table());
+  const int code = callbacks_.epoch(progress.epoch, callbacks_.epoch_user);
+  if (code != 0) callback_failed("on_epoch", code);
+  presence_.await_gpu();
+  const std::string changed =
+      before.differing(state::Fingerprint(presence_.table()), presence_.table());
+  if (!changed.empty())
+    presence_.fail(
+        ELASTICRUN_MISUSE,
+        fmt::format("on_epoch changed {}, but it may be called again, or on some members "
+                    "alone; change state in apply, in a step that ends an epoch "
+                    "(step.ends_epoch())",
+                    changed));
+  ended_ = end;
+  presence_.note_end(now());
+  presence_.meter().enter(control::Meter::Phase::idle, now());
+}
+
+// ---------------------------------------------------------------- one step
+
+void Trainer::step() {
+  if (!presence_.gate().update(
+          [](core::Member& member) { return member.begin_compute(boot_now()); }))
+    return;
+  const wire::BatchPlan& plan = presence_.world().plan;
+  if (plan.global_batch <= 0)
+    presence_.fail(ELASTICRUN_MISUSE,
+                   "train: no batch; give .batch or run under elasticrun --max-batch");
+  begun_ = now();
+  cost_ = {};
+  const core::Progress& progress = presence_.progress;
+  const Part part = part_of(progress);
+  const core::Permutation& permutation = order(progress.epoch);
+  if (plan.keeper == presence_.rank() && explained_ != presence_.generation()) explain_step();
+  samples_.resize(static_cast<std::size_t>(part.own.count()));
+  for (std::size_t i = 0; i < samples_.size(); ++i)
+    samples_[i] = permutation[static_cast<std::uint64_t>(part.own.first) + i];
+  step_.number = progress.step;
+  step_.epoch = progress.epoch;
+  step_.global_batch = part.range.count();
+  step_.ends_epoch = part.last_of_epoch;
+  noise_ = progress.noise;
+  step_.lr_factor = plan.adascale ? gain(part) : plan.lr_factor;
+  step_.sums.begin(progress.sum_names);
+  in_step_ = true;
+  bool committed = false;
+  try {
+    compute(part);
+    committed = reduce_and_apply(part);
+  } catch (const collective::GroupBroken& error) {
+    presence_.broken(error);
+  }
+  in_step_ = false;
+  if (!committed) {
+    reduction_.discard();
+    presence_.table().restore_buffers();
+    presence_.meter().enter(control::Meter::Phase::idle, now());
+  }
+}
+
+Trainer::Part Trainer::part_of(const core::Progress& progress) const {
+  const wire::BatchPlan& plan = presence_.world().plan;
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  const auto shares = core::split(range.count(), presence_.size(), plan.weights);
+  const std::int64_t first = range.first + core::offset(shares, presence_.rank());
+  const std::int64_t share = shares[static_cast<std::size_t>(presence_.rank())];
+  return {range,
+          {first, first + share},
+          core::pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
+          range.first == 0,
+          range.last == options_.samples};
+}
+
+const core::Permutation& Trainer::order(std::int64_t epoch) {
+  const std::uint64_t seed = presence_.progress.seed;
+  const auto samples = static_cast<std::uint64_t>(options_.samples);
+  if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
+    order_.emplace(seed, epoch, samples);
+    order_epoch_ = epoch;
+    order_seed_ = seed;
+  }
+  return *order_;
+}
+
+// This step may kill whoever computes it, and then this worker is the one that can still say what
+// they had.
+void Trainer::explain_step() {
+  constexpr std::int64_t named_max = 64;
+  explained_ = presence_.generation();
+  const core::Progress& progress = presence_.progress;
+  const wire::BatchPlan& plan = presence_.world().plan;
+  const core::Permutation& permutation = order(progress.epoch);
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  wire::StepSamples samples{.epoch = progress.epoch};
+  std::int64_t first = range.first;
+  for (const std::int64_t share : core::split(range.count(), presence_.size(), plan.weights)) {
+    std::string& text = samples.by_rank.emplace_back();
+    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : " ",
+                          permutation[static_cast<std::uint64_t>(first + i)]);
+    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
+    first += share;
+  }
+  presence_.gate().update([&](core::Member& member) { member.explain(std::move(samples)); });
+}
+
+void Trainer::compute(const Part& part) {
+  reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
+                        presence_.world().plan.noise_base > 0);
+  presence_.meter().enter(control::Meter::Phase::compute, begun_);
+  watch_.begin(presence_.generation(), begun_);
+  step_.in_compute = true;
+  std::size_t first = 0;
+  for (const std::int64_t piece : part.pieces) {
+    const auto count = static_cast<std::size_t>(piece);
+    step_.samples = std::span(samples_).subspan(first, count);
+    first += count;
+    presence_.table().restore_buffers();
+    const Time begin = now();
+    const int code = callbacks_.compute(&step_, callbacks_.user);
+    cost_.compute += now() - begin;
+    if (code != 0) callback_failed("compute", code);
+    reduction_.accumulate(static_cast<double>(piece));
+  }
+  step_.in_compute = false;
+  step_.samples = samples_;
+  // What is enqueued on a GPU is computing, too: shares and sizes are found by these figures.
+  const Time begin = now();
+  presence_.await_gpu();
+  cost_.compute += now() - begin;
+  check_state();
+}
+
+// False: the step is discarded.
+bool Trainer::reduce_and_apply(const Part& part) {
+  const double votes = reduce(part);
+  if (!presence_.gate().update(
+          [&](core::Member& member) { return member.may_apply(votes, boot_now()); }))
+    return false;
+  weigh_noise(part);
+  presence_.meter().enter(control::Meter::Phase::apply, now());
+  const int code = callbacks_.apply(&step_, callbacks_.user);
+  if (code != 0) callback_failed("apply", code);
+  commit(part);
+  return true;
+}
+
+// The votes of the world for a switch. None on the last step of an epoch, so that those who have
+// ended it are those who call on_epoch; where an epoch is one step there would never be a switch.
+double Trainer::reduce(const Part& part) {
+  const bool may_switch = !part.last_of_epoch || part.first_of_epoch;
+  const Time begin = now();
+  presence_.meter().enter(control::Meter::Phase::reduce, begin);
+  collective::Group& group = *presence_.group();
+  if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
+  std::array<double, extras> numbers{};
+  if (may_switch)
+    numbers[vote_at] = presence_.gate().update([](core::Member& member) { return member.vote(); });
+  numbers[new_names_at] =
+      static_cast<double>(step_.sums.names().size() - presence_.progress.sum_names.size());
+  Divergence::Row state = divergence_.look();
+  std::ranges::copy(state, numbers.begin() + state_at);
+  auto& figures = step_.sums.values();
+  std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
+  reduction_.reduce(group, numbers);
+  std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
+  divergence_.check(group, state);
+  std::copy_n(numbers.begin() + figures_at, figures.size(), figures.begin());
+  // Everybody sees the same sum, so everybody or nobody does this. All have begun with the same
+  // names, so where nobody has brought one they still are.
+  if (numbers[new_names_at] != 0) agree_on_names(group);
+  cost_.reduce += now() - begin;
+  return numbers[vote_at];
+}
+
+// Of this step, in steps of the base batch; by what is known up to here.
+double Trainer::gain(const Part& part) const {
+  return noise_.gain(static_cast<double>(part.range.count()) /
+                     static_cast<double>(presence_.world().plan.noise_base));
+}
+
+// From figures that are the same on all ranks, so that all apply the same factor.
+void Trainer::weigh_noise(const Part& part) {
+  const wire::BatchPlan& plan = presence_.world().plan;
+  if (plan.noise_base == 0) return;
+  noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
+  if (plan.adascale) step_.lr_factor = gain(part);
+}
+
+void Trainer::keep_noise(const Part& part, core::Progress& next) {
+  const auto base = static_cast<double>(presence_.world().plan.noise_base);
+  if (base == 0) return;
+  next.noise = noise_;
+  next.scale_invariant_steps += gain(part);
+  if (presence_.rank() == 0)
+    cost_.noise = wire::Noise{.square = noise_.square(),
+                              .variance = base * noise_.variance(),
+                              .steps = noise_.steps,
+                              .biased = noise_.biased,
+                              .scale_invariant_steps = next.scale_invariant_steps};
+}
+
+void Trainer::commit(const Part& part) {
+  presence_.table().commit_buffers();
+  presence_.await_gpu();
+  core::Progress next = presence_.progress.next(part.range.count(), options_.samples);
+  if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
+  if (next.base_batch == 0) next.base_batch = part.range.count();
+  keep_noise(part, next);
+  presence_.progress = std::move(next);
+  const bool orderly =
+      presence_.gate().update([](core::Member& member) { return member.commit(); });
+  const Time end = now();
+  cost_.samples = part.own.count();
+  cost_.wall = end - begun_;
+  presence_.note_end(end);
+  presence_.meter().committed(cost_, end);
+  in_step_ = false;
+  // Before a switch, if there is one. After an abort it is up to the next world.
+  if (orderly) end_epoch();
+}
+
+// The state may be half-new, and this process is no source of it any more.
+void Trainer::callback_failed(const char* which, int code) {
+  presence_.fail(
+      ELASTICRUN_CALLBACK,
+      fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world", which,
+                  code, step_.number, step_.epoch));
+}
+
+// ---------------------------------------------------------------- prefetching
+
+std::size_t Trainer::upcoming(std::uint64_t* samples, std::size_t count) const {
+  if (!training_ || !presence_.group() || presence_.world().plan.global_batch <= 0) return 0;
+  core::Progress at = presence_.progress;
+  if (in_step_) at = at.next(presence_.world().plan.global_batch, options_.samples);
+  std::size_t written = 0;
+  // A share can be empty in the last step of an epoch, or always.
+  for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
+    if (written == count || at.epoch >= options_.epochs) break;
+    const Part part = part_of(at);
+    const core::Permutation permutation(at.seed, at.epoch,
+                                        static_cast<std::uint64_t>(options_.samples));
+    for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
+      samples[written++] = permutation[static_cast<std::uint64_t>(i)];
+    at = at.next(presence_.world().plan.global_batch, options_.samples);
+  }
+  return written;
+}
+
+}  // namespace elasticrun::worker::training
