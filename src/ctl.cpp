@@ -1,4 +1,4 @@
 // elasticctl: asks about jobs and about what they would do.
-#include "cli/ctl.hpp"
+#include "cli/ctl/ctl.hpp"
 
-int main(int argc, char** argv) { return elasticrun::cli::ctl(argc, argv); }
+int main(int argc, char** argv) { return elasticrun::cli::ctl::ctl(argc, argv); }

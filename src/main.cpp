@@ -1,6 +1,6 @@
 // elasticrun: the launcher.
 #include <unistd.h>
 
-#include "cli/run.hpp"
+#include "cli/run/run.hpp"
 
-int main(int argc, char** argv) { return elasticrun::cli::run(argc, argv, environ); }
+int main(int argc, char** argv) { return elasticrun::cli::run::run(argc, argv, environ); }

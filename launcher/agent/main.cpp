@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.hpp"
+#include "base/exit_code.hpp"
 #include "launcher/agent/agent.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/own_file.hpp"

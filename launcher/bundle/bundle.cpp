@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.hpp"
+#include "base/exit_code.hpp"
 #include "launcher/bundle/bundle_digest.hpp"
 #include "launcher/bundle/libraries.hpp"
 #include "launcher/machine/program_search.hpp"

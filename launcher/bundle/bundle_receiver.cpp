@@ -7,7 +7,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <utility>
 
-#include "base/error.hpp"
+#include "base/exit_code.hpp"
 #include "launcher/machine/program_search.hpp"
 
 namespace elasticrun::launcher::bundle {

@@ -118,12 +118,12 @@ struct JobWriter {
   }
   std::string operator()(const job::Record& a) const {
     constexpr std::string_view time = R"("time":"",)";
-    std::string json = job::to_json(a.event, "");
+    std::string json = job::report::to_json(a.event, "");
     json.erase(json.find(time), time.size());
     return "event " + json;
   }
   std::string operator()(const job::Say& a) const {
-    return (a.tone == job::Tone::error ? "error: " : "say: ") + a.text;
+    return (a.tone == job::report::Tone::error ? "error: " : "say: ") + a.text;
   }
   std::string operator()(const job::Ranked& a) const {
     return fmt::format("rank of {} is {}", a.worker.value, a.rank);

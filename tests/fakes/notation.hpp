@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "job/core/events.hpp"
+#include "job/core/terms/events.hpp"
 #include "rendezvous/membership.hpp"
 #include "tests/fakes/words.hpp"
 #include "wire/messages.hpp"

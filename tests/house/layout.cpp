@@ -1,6 +1,8 @@
 #include "tests/house/layout.hpp"
 
 #include <algorithm>
+#include <map>
+#include <regex>
 #include <set>
 
 namespace elasticrun::house {
@@ -26,6 +28,10 @@ bool names(const std::string& text, const std::string& file) {
     if (left && (end == text.size() || !part(text[end]))) return true;
   }
   return false;
+}
+
+bool is_of_product(const std::string& path) {
+  return is_cpp(path) && !is_test(path) && !is_example(path) && !is_public_header(path);
 }
 
 }  // namespace
@@ -58,6 +64,40 @@ Violations folder_violations(const std::vector<Source>& tree) {
       found.push_back(source.path + ": src holds main, ctl and the folders of the include table");
   }
   return found;
+}
+
+Violations crowded_rooms(const std::vector<Source>& tree) {
+  constexpr std::size_t most = 20;
+  std::map<std::string, std::set<std::string>> rooms;
+  for (const Source& source : tree)
+    if (is_of_product(source.path))
+      rooms[parent(source.path)].insert(source.path.substr(0, source.path.rfind('.')));
+  Violations found;
+  for (const auto& [room, names] : rooms)
+    if (names.size() > most)
+      found.push_back(room +
+                      ": more than 20 files, headers and sources counted once: it is two rooms");
+  return found;
+}
+
+Violations namespace_violations(const Source& source) {
+  static const std::regex line("\\s*namespace elasticrun((?:::\\w+)*) \\{.*");
+  if (!is_of_product(source.path)) return {};
+  const std::string path = "/" + source.path.substr(0, source.path.rfind('.')) + "/";
+  for (const std::string& text : lines(source.text)) {
+    std::smatch match;
+    if (!std::regex_match(text, match, line)) continue;
+    std::size_t at = 0;
+    const std::string parts = match[1];
+    for (std::size_t i = 0; i < parts.size();) {
+      const std::size_t end = std::min(parts.find("::", i + 2), parts.size());
+      at = path.find("/" + parts.substr(i + 2, end - i - 2) + "/", at);
+      if (at == path.npos)
+        return {source.path + ": namespace elasticrun" + parts + " is no room above it"};
+      i = end;
+    }
+  }
+  return {};
 }
 
 Violations unbuilt_sources(const std::vector<Source>& tree) {

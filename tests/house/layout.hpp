@@ -12,6 +12,10 @@ namespace elasticrun::house {
 Violations top_level_violations(const std::vector<std::string>& entries);
 // Folders of src that the include table does not know.
 Violations folder_violations(const std::vector<Source>& tree);
+// A room that a reader can take in: at most 20 names of files in one folder of the product.
+Violations crowded_rooms(const std::vector<Source>& tree);
+// The parts of a namespace are names of folders above the file, in their order, or the file's own.
+Violations namespace_violations(const Source& source);
 // Sources that no CMakeLists.txt or .cmake file, beside or above them, names.
 Violations unbuilt_sources(const std::vector<Source>& tree);
 // Scripts begin with what they do, when to run them, and an example.

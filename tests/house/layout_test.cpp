@@ -36,6 +36,27 @@ TEST_CASE("the layout rules on examples") {
   CHECK(script_violations({"scripts/cmake/a.cmake", "x\n"}).empty());
 }
 
+TEST_CASE("rooms on examples") {
+  std::vector<Source> tree;
+  for (char name = 'a'; name <= 't'; ++name) {
+    tree.push_back({std::string("launcher/hosts/") + name + ".hpp", ""});
+    tree.push_back({std::string("launcher/hosts/") + name + ".cpp", ""});
+  }
+  CHECK(crowded_rooms(tree).empty());
+  tree.push_back({"launcher/hosts/u.hpp", ""});
+  CHECK(crowded_rooms(tree).size() == 1);
+
+  const auto wrong = [](const char* path, const std::string& space) {
+    return !namespace_violations({path, "namespace elasticrun" + space + " {\n"}).empty();
+  };
+  CHECK_FALSE(wrong("src/base/ids.hpp", ""));
+  CHECK_FALSE(wrong("launcher/hosts/plan.hpp", "::launcher::hosts"));
+  CHECK_FALSE(wrong("src/job/core/hosts/roster.hpp", "::job::hosts"));
+  CHECK_FALSE(wrong("src/job/core/job.hpp", "::job"));
+  CHECK(wrong("launcher/hosts/plan.hpp", "::launcher::machine"));
+  CHECK(wrong("launcher/hosts/plan.hpp", "::hosts::launcher"));
+}
+
 TEST_CASE("the tree keeps the layout") {
   std::vector<std::string> entries;
   for (const auto& entry : std::filesystem::directory_iterator(ELASTICRUN_ROOT))
@@ -44,6 +65,9 @@ TEST_CASE("the tree keeps the layout") {
   for (const std::string& violation : top_level_violations(entries)) FAIL_CHECK(violation);
   for (const std::string& violation : folder_violations(tree)) FAIL_CHECK(violation);
   for (const std::string& violation : unbuilt_sources(tree)) FAIL_CHECK(violation);
-  for (const Source& source : tree)
+  for (const std::string& violation : crowded_rooms(tree)) FAIL_CHECK(violation);
+  for (const Source& source : tree) {
     for (const std::string& violation : script_violations(source)) FAIL_CHECK(violation);
+    for (const std::string& violation : namespace_violations(source)) FAIL_CHECK(violation);
+  }
 }

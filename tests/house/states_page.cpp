@@ -10,14 +10,17 @@
 #include <string>
 #include <string_view>
 
-#include "job/core/ending.hpp"
-#include "job/core/hosts.hpp"
-#include "job/core/phase.hpp"
-#include "job/core/workers.hpp"
+#include "job/core/course/ending.hpp"
+#include "job/core/course/phase.hpp"
+#include "job/core/hosts/hosts.hpp"
+#include "job/core/workers/workers.hpp"
 
 namespace {
 
 using namespace elasticrun::job;
+using namespace elasticrun::job::hosts;
+using namespace elasticrun::job::workers;
+using namespace elasticrun::job::course;
 
 constexpr std::string_view head =
     R"(.\" Made by build/bin/states_page from the tables in src/job/core: change those.

@@ -26,7 +26,7 @@
 #include <utility>
 
 #include "launcher/ssh/executor.hpp"
-#include "rendezvous/server.hpp"
+#include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
 
 std::uint64_t written_to_connections();  // written.cpp
@@ -94,28 +94,26 @@ class Driver {
   asio::io_context io_{1};
   asio::posix::stream_descriptor input_{io_, ::dup(STDIN_FILENO)};
   asio::streambuf commands_;
-  const rendezvous::HostKeys keys_{"test", net::random_secret()};
+  const rendezvous::server::HostKeys keys_{"test", net::random_secret()};
   std::map<HostId, launcher::hosts::Host> hosts_;
   std::map<HostId, std::uint32_t> runs_;
-  std::unique_ptr<rendezvous::Server> server_;
+  std::unique_ptr<rendezvous::server::Server> server_;
   std::unique_ptr<launcher::ssh::SshExecutor> executor_;
   std::optional<std::uint64_t> written_;  // at the last turn, while turns are watched
   std::uint64_t most_between_turns_ = 0;
 };
 
 Driver::Driver(launcher::ssh::SshOptions options) {
-  rendezvous::ServerOptions server;
+  rendezvous::server::ServerOptions server;
   server.address = "127.0.0.1";
   server.welcome = {.protocol = wire::protocol, .version = ELASTICRUN_VERSION, .term = Term(1)};
   server.keys = keys_;
-  rendezvous::ServerHandlers handlers;
-  handlers.knows = [this](const rendezvous::KeyOwner& owner) {
+  rendezvous::server::ServerHandlers handlers;
+  handlers.knows = [this](const rendezvous::server::KeyOwner& owner) {
     return hosts_.contains(owner.host);
   };
-  handlers.admit = [](const wire::Hello&,
-                      const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
-    return owner;
-  };
+  handlers.admit = [](const wire::Hello&, const rendezvous::server::KeyOwner& owner)
+      -> Result<rendezvous::server::KeyOwner> { return owner; };
   handlers.agent_up = [](HostId host, const wire::Hello&, const std::string&) {
     print(fmt::format("up {}", host.value));
   };
@@ -127,7 +125,7 @@ Driver::Driver(launcher::ssh::SshOptions options) {
   handlers.agent_back = [](HostId) {};
   handlers.agent_dead = [](HostId, const std::string&) {};
   handlers.stranger = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
-  server_ = value_of(rendezvous::Server::listen(io_, server, handlers));
+  server_ = value_of(rendezvous::server::Server::listen(io_, server, handlers));
   executor_ = value_of(launcher::ssh::SshExecutor::make(
       io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
       {.on_exit =
@@ -183,7 +181,7 @@ void Driver::start(HostId host, const std::string& item) {
   hosts_[host] = hosts.front();
   launcher::executors::AgentStart start;
   start.job = "test";
-  const rendezvous::HostKey key = keys_.of_agent(host, ++runs_[host]);
+  const rendezvous::server::HostKey key = keys_.of_agent(host, ++runs_[host]);
   start.identity = key.identity;
   start.key_hex = key.key_hex;
   start.term = Term(1);

@@ -39,7 +39,7 @@ class JobStage final : public Stage {
     }
     if (job_->phase() != phase_) {
       phase_ = job_->phase();
-      lines.push_back("phase: " + std::string(job::to_text(phase_)));
+      lines.push_back("phase: " + std::string(to_text(phase_)));
     }
     return lines;
   }
@@ -138,7 +138,7 @@ class JobStage final : public Stage {
   }
 
   std::unique_ptr<job::Job> job_;
-  job::Phase phase_ = job::Phase::starting;
+  job::course::Phase phase_ = job::course::Phase::starting;
 };
 
 // "exec:PROGRAM" takes the rest of the line.

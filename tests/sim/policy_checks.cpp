@@ -119,7 +119,7 @@ void Stage::check_money() {
 }
 
 void Stage::check_question(const autoscaler::Question& question) const {
-  const std::string text = job::question_text(question);
+  const std::string text = job::report::question_text(question);
   boost::json::error_code error;
   boost::json::parse(text, error);
   require(!error, "questions are JSON", text);

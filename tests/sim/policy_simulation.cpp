@@ -8,8 +8,8 @@
 
 #include "base/rng.hpp"
 #include "policy_cases.hpp"
-#include "simulate/one_size.hpp"
-#include "simulate/what_if.hpp"
+#include "simulate/what_if/one_size.hpp"
+#include "simulate/what_if/what_if.hpp"
 
 namespace elasticrun::sim {
 
@@ -75,9 +75,9 @@ std::string draw_curve(Rng& rng) {
   return text + (law ? draw_law(sizes, rng) : draw_rows(sizes, rng));
 }
 
-simulate::Conditions draw_conditions(Rng& rng) {
+simulate::what_if::Conditions draw_conditions(Rng& rng) {
   const auto often = [&] { return rng.chance(0.5) ? 0 : between(rng, 0.05, 20); };
-  simulate::Conditions conditions;
+  simulate::what_if::Conditions conditions;
   conditions.noise = rng.chance(0.3) ? 0 : rng.uniform();
   const Duration start = up_to(rng, 60);
   conditions.start = {start, start + up_to(rng, 30)};
@@ -98,8 +98,8 @@ simulate::Conditions draw_conditions(Rng& rng) {
   return conditions;
 }
 
-simulate::Question draw_question(const std::vector<int>& sizes, Rng& rng) {
-  simulate::Question question;
+simulate::what_if::Question draw_question(const std::vector<int>& sizes, Rng& rng) {
+  simulate::what_if::Question question;
   const auto names = autoscaler::Autoscaler::policies();
   question.policy = names[rng.below(names.size())];
   if (question.policy == "exec") question.policy += ":any";
@@ -118,7 +118,8 @@ simulate::Question draw_question(const std::vector<int>& sizes, Rng& rng) {
   return question;
 }
 
-std::string command(const simulate::Conditions& conditions, const simulate::Question& question) {
+std::string command(const simulate::what_if::Conditions& conditions,
+                    const simulate::what_if::Question& question) {
   const auto ms = [](Duration time) { return fmt::format("{:.0f}ms", milliseconds(time)); };
   constexpr const char* actions[] = {"off", "report", "replace"};
   std::string text = fmt::format(
@@ -138,10 +139,10 @@ std::string command(const simulate::Conditions& conditions, const simulate::Ques
   return text;
 }
 
-std::string story(const simulate::Outcome& outcome) {
+std::string story(const simulate::what_if::Outcome& outcome) {
   std::multimap<Time, std::string> lines;
-  for (const simulate::Note& note : outcome.notes) lines.emplace(note.at, note.text);
-  for (const simulate::Moved& move : outcome.moves)
+  for (const simulate::what_if::Note& note : outcome.notes) lines.emplace(note.at, note.text);
+  for (const simulate::what_if::Moved& move : outcome.moves)
     lines.emplace(move.at, fmt::format("{} -> {}: {}", move.from, move.to, move.reason));
   std::string text;
   for (const auto& [at, line] : lines)
@@ -150,10 +151,10 @@ std::string story(const simulate::Outcome& outcome) {
          fmt::format("{:9.1f} s  ends at {}: {}", outcome.seconds, outcome.size, outcome.reason);
 }
 
-void check(const simulate::Outcome& out, const simulate::Curve& curve,
-           const simulate::Conditions& conditions) {
+void check(const simulate::what_if::Outcome& out, const simulate::what_if::Curve& curve,
+           const simulate::what_if::Conditions& conditions) {
   const auto& sizes = curve.sizes();
-  for (const simulate::Moved& move : out.moves) {
+  for (const simulate::what_if::Moved& move : out.moves) {
     require(std::ranges::binary_search(sizes, move.to), "sizes are lawful",
             fmt::format("{} is none of the curve's: {}", move.to, move.reason));
     require(!move.reason.empty(), "every decision has a reason", "a move has none");
@@ -175,13 +176,13 @@ void check(const simulate::Outcome& out, const simulate::Curve& curve,
 void play_simulation(std::uint64_t seed, const Tell& tell) {
   Rng rng(mix(seed));
   const std::string text = draw_curve(rng);
-  const auto curve = simulate::Curve::parse(text, "curve");
+  const auto curve = simulate::what_if::Curve::parse(text, "curve");
   require(curve.has_value(), "curves are read", curve ? "" : text + curve.error().text);
   const auto conditions = draw_conditions(rng);
   const auto question = draw_question(curve->sizes(), rng);
   if (tell)
     tell(fmt::format("seed {}, of this curve:\n{}{}", seed, text, command(conditions, question)));
-  const auto outcome = simulate::what_if(*curve, conditions, question);
+  const auto outcome = simulate::what_if::answer(*curve, conditions, question);
   require(outcome.has_value(), "a simulation ends", outcome ? "" : outcome.error().text);
   if (tell) tell(story(*outcome));
   check(*outcome, *curve, conditions);

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "job/core/prices.hpp"
+#include "job/core/hosts/prices.hpp"
 #include "job/report/advice.hpp"
 
 namespace elasticrun::sim {
@@ -72,7 +72,7 @@ void Stage::slots_changed() {
   slots_.set(slots);
   sizes_ =
       launcher::hosts::reachable_sizes(by_host, setting_.unit, setting_.limits, setting_.start);
-  scaler_.offers_changed(job::offers(sizes_, slots, prices, 1), now_);
+  scaler_.offers_changed(job::hosts::offers(sizes_, slots, prices, 1), now_);
   say("sizes that can be had: {}", fmt::join(sizes_, " "));
   const int within = launcher::hosts::slots_within(by_host, setting_.limits.max_hosts);
   const int most = setting_.limits.max > 0 ? std::min(setting_.limits.max, within) : within;
@@ -141,7 +141,7 @@ void Stage::answer() {
   if (!asked_ || !rng_.chance(0.4)) return;
   const auto printed = print_advice(*asked_, rng_);
   asked_.reset();
-  const auto followed = scaler_.advised(job::read_advice(printed));
+  const auto followed = scaler_.advised(job::report::read_advice(printed));
   say("the program prints {}{}", printed ? *printed : printed.error().text,
       followed ? "" : ": " + followed.error().text);
 }
@@ -165,8 +165,8 @@ void Stage::decide() {
 
 void Stage::replace_stragglers() {
   for (const autoscaler::Straggler& one : stragglers_.confirmed(now_)) {
-    const job::Worker* worker = workers_.find(one.worker);
-    if (!worker || !job::has_substitute(slots_, workers_, target_, now_)) continue;
+    const job::workers::Worker* worker = workers_.find(one.worker);
+    if (!worker || !job::workers::has_substitute(slots_, workers_, target_, now_)) continue;
     say("worker {} is slow: {:.2f}", one.worker.value, one.score);
     slots_.quarantine(worker->slot, now_);
   }
@@ -174,7 +174,7 @@ void Stage::replace_stragglers() {
 
 void Stage::staff() {
   end_starts();
-  const auto wanted = job::wanted_slots(slots_, workers_, target_, now_, members_);
+  const auto wanted = job::workers::wanted_slots(slots_, workers_, target_, now_, members_);
   start_missing(wanted);
   std::vector<WorkerId> unwanted;
   for (const auto& [id, worker] : workers_.rows())
@@ -194,7 +194,7 @@ void Stage::start_missing(const std::vector<job::SlotId>& wanted) {
 
 void Stage::end_starts() {
   for (const auto& [id, at] : std::exchange(ready_at_, {})) {
-    const job::Worker* worker = workers_.find(id);
+    const job::workers::Worker* worker = workers_.find(id);
     if (!worker) continue;
     if (at > now_) {
       ready_at_[id] = at;

@@ -16,7 +16,7 @@
 #include "autoscaler/shares.hpp"
 #include "autoscaler/stragglers.hpp"
 #include "base/rng.hpp"
-#include "job/core/staffing.hpp"
+#include "job/core/workers/staffing.hpp"
 #include "launcher/hosts/plan.hpp"
 #include "policy_cases.hpp"
 
@@ -121,8 +121,8 @@ class Stage {
   autoscaler::Autoscaler scaler_;
   autoscaler::Shares shares_;
   autoscaler::Stragglers stragglers_{autoscaler::StragglerRule{}};
-  job::Slots slots_;
-  job::Workers workers_;
+  job::workers::Slots slots_;
+  job::workers::Workers workers_;
   std::vector<Host> hosts_;
   std::vector<int> sizes_;  // that can be had by the hosts that are listed
 

@@ -18,14 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "simulate/cluster.hpp"
-#include "simulate/scene_text.hpp"
-#include "simulate/shrink.hpp"
+#include "simulate/faults/cluster.hpp"
+#include "simulate/faults/scene_text.hpp"
+#include "simulate/faults/shrink.hpp"
 
 namespace {
 
 using namespace elasticrun;
-using namespace elasticrun::simulate;
+using namespace elasticrun::simulate::faults;
 
 std::optional<std::uint64_t> number(const std::string& text) {
   char* end = nullptr;

@@ -5,8 +5,6 @@
 #include <fstream>
 #include <string>
 
-#include "worker/gpu/gpu.hpp"
-
 namespace elasticrun::worker::state {
 
 std::uint64_t kind_of_machine(const gpu::Gpu* gpu) {

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-namespace elasticrun::worker::gpu {
-class Gpu;
-}
+#include "worker/gpu/gpu.hpp"
 
 namespace elasticrun::worker::state {
 

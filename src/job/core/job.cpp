@@ -28,12 +28,12 @@ rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
 }  // namespace
 
 Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec) {
-  auto sizing = Sizing::make(spec);
+  auto sizing = course::Sizing::make(spec);
   if (!sizing) return sizing.error();
   return std::unique_ptr<Job>(new Job(spec, std::move(*sizing)));
 }
 
-Job::Job(const JobSpec& spec, Sizing sizing)
+Job::Job(const JobSpec& spec, course::Sizing sizing)
     : spec_(spec),
       watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
       sizing_(std::move(sizing)),
@@ -83,17 +83,18 @@ void Job::look_at_staff(Time now) {
 void Job::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
   if (!ending_.interrupt(interrupt.signal)) {
-    out_.say(Tone::error, fmt::format("SIG{} again: stopping at once", name));
+    out_.say(report::Tone::error, fmt::format("SIG{} again: stopping at once", name));
     for (const auto& [id, worker] : workers_.rows())
       stop_worker(id, SIGKILL, Duration::zero(), now);
     ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
     return;
   }
   if (ending_.ending()) return;
-  out_.say(Tone::info, fmt::format("SIG{}: stopping gently within {}; once more stops at once",
-                                   name, to_text(spec_.deadlines.grace)));
+  out_.say(report::Tone::info,
+           fmt::format("SIG{}: stopping gently within {}; once more stops at once", name,
+                       to_text(spec_.deadlines.grace)));
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
-  end(Cause::signalled, fmt::format("stopped by SIG{}", name), now,
+  end(course::Cause::signalled, fmt::format("stopped by SIG{}", name), now,
       exit_code::signal_base + number);
 }
 
@@ -103,7 +104,7 @@ void Job::on(const PassSignal& pass, Time) {
 }
 
 void Job::on(const Suspend&, Time) {
-  out_.say(Tone::error,
+  out_.say(report::Tone::error,
            "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; "
            "to have the terminal back, start it with & or in tmux");
 }
@@ -128,7 +129,7 @@ void Job::on(const StoodStill& stood, Time now) {
       "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
   const bool longer = stood.time >= spec_.deadlines.lease;
   out_.say(
-      Tone::error,
+      report::Tone::error,
       longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
                            what, to_text(spec_.deadlines.lease))
              : what);
@@ -142,7 +143,7 @@ void Job::on(const StoodStill& stood, Time now) {
 // ---------------------------------------------------------------- names
 
 std::string Job::name_of(WorkerId id) const {
-  const Worker* worker = workers_.find(id);
+  const workers::Worker* worker = workers_.find(id);
   if (!worker) return fmt::format("worker {}", id.value);
   const auto rank = worker->rank ? worker->rank : membership_.rank_of(id);
   const std::string place =

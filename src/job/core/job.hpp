@@ -18,18 +18,18 @@
 #include <string>
 #include <vector>
 
-#include "job/core/changes.hpp"
-#include "job/core/ending.hpp"
-#include "job/core/events.hpp"
-#include "job/core/failures.hpp"
-#include "job/core/first_world.hpp"
-#include "job/core/hosts.hpp"
-#include "job/core/sizing.hpp"
-#include "job/core/slots.hpp"
-#include "job/core/staff_time.hpp"
-#include "job/core/summary.hpp"
-#include "job/core/watch.hpp"
-#include "job/core/workers.hpp"
+#include "job/core/course/changes.hpp"
+#include "job/core/course/ending.hpp"
+#include "job/core/course/sizing.hpp"
+#include "job/core/course/summary.hpp"
+#include "job/core/hosts/hosts.hpp"
+#include "job/core/hosts/watch.hpp"
+#include "job/core/terms/events.hpp"
+#include "job/core/workers/failures.hpp"
+#include "job/core/workers/first_world.hpp"
+#include "job/core/workers/slots.hpp"
+#include "job/core/workers/staff_time.hpp"
+#include "job/core/workers/workers.hpp"
 #include "job/spec.hpp"
 #include "rendezvous/membership.hpp"
 
@@ -44,16 +44,16 @@ class Job {
   std::vector<JobAction> step(const JobEvent& event, Time now);
   Time wake_at(Time now) const;
 
-  Phase phase() const { return ending_.phase(); }
+  course::Phase phase() const { return ending_.phase(); }
   // Why the job ends; empty while it does not.
   const std::string& end_reason() const { return ending_.words(); }
   int target() const { return sizing_.target(); }
   const rendezvous::Membership& membership() const { return membership_; }
-  const Slots& slots() const { return slots_; }
-  const Workers& workers() const { return workers_; }
+  const workers::Slots& slots() const { return slots_; }
+  const workers::Workers& workers() const { return workers_; }
 
  private:
-  Job(const JobSpec& spec, Sizing sizing);
+  Job(const JobSpec& spec, course::Sizing sizing);
 
   // ---- what is looked at when its time has come: job.cpp
   struct Look {
@@ -121,8 +121,8 @@ class Job {
     bool with_host = false;  // its host is told of, not each of its workers
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
-  void judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now);
-  void failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now);
+  void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, report::Tone tone, Time now);
   Time worker_deadlines_at() const { return workers_.wake_at(); }
   void act_on_worker_deadlines(Time now);
 
@@ -183,7 +183,7 @@ class Job {
   std::optional<std::string> better_plan(Time now);
 
   // ---- the end: job_ending.cpp
-  void end(Cause cause, std::string words, Time now, int code = exit_code::ok);
+  void end(course::Cause cause, std::string words, Time now, int code = exit_code::ok);
   bool ended_by_mistake(const char* what, Time now);
   void wind_up(Time now);
   void stop_idle(Time now);
@@ -198,18 +198,18 @@ class Job {
 
   // 15 fields at most: what would be the sixteenth belongs into a machine.
   const JobSpec spec_;
-  Hosts hosts_;
-  Watch watch_;
-  Slots slots_;
-  Workers workers_;
-  FirstWorld first_;
-  Sizing sizing_;
-  Changes changes_;
+  hosts::Hosts hosts_;
+  hosts::Watch watch_;
+  workers::Slots slots_;
+  workers::Workers workers_;
+  workers::FirstWorld first_;
+  course::Sizing sizing_;
+  course::Changes changes_;
   rendezvous::Membership membership_;
-  Failures failures_;
-  Ending ending_;
-  Summary summary_;
-  StaffTime staff_time_;
+  workers::Failures failures_;
+  course::Ending ending_;
+  course::Summary summary_;
+  workers::StaffTime staff_time_;
   Actions out_;
 };
 

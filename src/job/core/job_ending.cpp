@@ -8,7 +8,7 @@
 
 namespace elasticrun::job {
 
-void Job::end(Cause cause, std::string words, Time now, int code) {
+void Job::end(course::Cause cause, std::string words, Time now, int code) {
   if (ending_.ending()) return;
   ending_.begin(cause, code, std::move(words),
                 now + spec_.deadlines.grace + std::chrono::seconds(2));
@@ -22,7 +22,7 @@ bool Job::ended_by_mistake(const char* what, Time now) {
   const bool all = std::ranges::all_of(
       workers_.rows(), [](const auto& row) { return !row.second.rank || row.second.expected(); });
   const auto mistake = all ? failures_.mistake() : std::nullopt;
-  if (mistake) end(Cause::same_mistake, mistake->words + what, now, mistake->exit_code);
+  if (mistake) end(course::Cause::same_mistake, mistake->words + what, now, mistake->exit_code);
   return mistake.has_value();
 }
 
@@ -33,28 +33,29 @@ Time Job::troubles_at() const {
 
 void Job::tell_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
-    out_.say(Tone::error, std::move(line));
+    out_.say(report::Tone::error, std::move(line));
 }
 
 void Job::tell_all_troubles(Time now) {
-  for (std::string& line : watch_.troubles.tell(now, true)) out_.say(Tone::error, std::move(line));
+  for (std::string& line : watch_.troubles.tell(now, true))
+    out_.say(report::Tone::error, std::move(line));
 }
 
 // What is due by time, and what follows when the last worker or the last agent has gone.
 void Job::wind_up(Time now) {
   if (now >= ending_.patience_ends(spec_.deadlines.minimum_timeout))
-    end(Cause::workers_too_few,
+    end(course::Cause::workers_too_few,
         fmt::format("fewer than {} workers for {}", spec_.limits.min,
                     to_text(spec_.deadlines.minimum_timeout)),
         now);
-  if (ending_.is(Phase::trained)) stop_idle(now);
-  if (ending_.is(Phase::stopping) && now >= ending_.deadline()) {
+  if (ending_.is(course::Phase::trained)) stop_idle(now);
+  if (ending_.is(course::Phase::stopping) && now >= ending_.deadline()) {
     // An agent that cannot kill its workers, or is silent: its host is given up.
     for (const HostId host : hosts_.live()) out_.add(KillAgent{host});
     workers_.clear();
   }
   if (workers_.empty()) workers_gone(now);
-  if (ending_.is(Phase::closing)) close(now);
+  if (ending_.is(course::Phase::closing)) close(now);
 }
 
 // Training is over, and nobody is in a world. Who was given up is killed already, and its end is a
@@ -62,23 +63,24 @@ void Job::wind_up(Time now) {
 void Job::stop_idle(Time now) {
   if (membership_.size() > 0 || workers_.unstopped() == 0) return;
   for (const auto& [id, worker] : workers_.rows())
-    if (!worker.expected() && !worker.is(WorkerState::fenced))
+    if (!worker.expected() && !worker.is(workers::WorkerState::fenced))
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 
 void Job::workers_gone(Time now) {
   // Before the first workers were chosen there are none to wait for, but more may come.
-  if (!ending_.ending() && !ending_.is(Phase::trained) && !first_.all_started()) return;
+  if (!ending_.ending() && !ending_.is(course::Phase::trained) && !first_.all_started()) return;
   if (ending_.over()) return;
-  const bool elastic = first_.program() == Program::with_library;
+  const bool elastic = first_.program() == workers::Program::with_library;
   const bool more_to_come = elastic && !slots_.all_retired();
-  if (ending_.is(Phase::starting) && slots_.all().empty())
+  if (ending_.is(course::Phase::starting) && slots_.all().empty())
     wait_for_more(too_few(slots_.all()), now);
-  if (elastic && !more_to_come && !ending_.is(Phase::short_of)) ending_.happen(Happening::stop);
-  if (ending_.is(Phase::starting) && more_to_come) return;
-  ending_.happen(Happening::workers_gone);
-  if (!ending_.is(Phase::closing)) return;
-  ending_.set_deadline(now + Ending::closing_time);
+  if (elastic && !more_to_come && !ending_.is(course::Phase::short_of))
+    ending_.happen(course::Happening::stop);
+  if (ending_.is(course::Phase::starting) && more_to_come) return;
+  ending_.happen(course::Happening::workers_gone);
+  if (!ending_.is(course::Phase::closing)) return;
+  ending_.set_deadline(now + course::Ending::closing_time);
   for (const HostId host : hosts_.live()) {
     if (hosts_.up(host)) {
       out_.add(Order{host, wire::Shutdown{0}});
@@ -96,7 +98,7 @@ void Job::close(Time now) {
       hosts_.went(host);
     }
   if (!hosts_.none_live()) return;
-  ending_.happen(Happening::agents_gone);
+  ending_.happen(course::Happening::agents_gone);
   ending_.set_deadline(never);
   tell_all_troubles(now);
   const bool all_well = ending_.words().empty();
@@ -108,7 +110,7 @@ void Job::close(Time now) {
                {"worker_s", summary_.worker_time()}});
   const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled();
   for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
-    out_.say(Tone::info, std::move(line));
+    out_.say(report::Tone::info, std::move(line));
   const std::string done = summary_.words(now);
   out_.add(Finish{ending_.exit_code(), all_well || done.empty() ? ending_.words() + done
                                                                 : ending_.words() + "; " + done});

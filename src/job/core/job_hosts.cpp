@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "job/core/hosts/prices.hpp"
 #include "job/core/job.hpp"
-#include "job/core/prices.hpp"
-#include "job/core/staffing.hpp"
+#include "job/core/workers/staffing.hpp"
 
 namespace elasticrun::job {
 
@@ -15,7 +15,7 @@ void Job::on(const SlotsChanged& changed, Time now) {
   concerns_staff(now);
   const auto sizes = launcher::hosts::reachable_sizes(changed.slots_by_host, spec_.unit,
                                                       spec_.limits, spec_.start);
-  sizing_.offers_changed(offers(sizes, changed.slots, changed.prices, spec_.price), now);
+  sizing_.offers_changed(hosts::offers(sizes, changed.slots, changed.prices, spec_.price), now);
   const int within = launcher::hosts::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
@@ -35,7 +35,7 @@ void Job::on(const SlotsChanged& changed, Time now) {
     changes_.because(changed.why);
     return;
   }
-  if (first_.state() == Start::choosing && !ending_.short_of_workers())
+  if (first_.state() == workers::Start::choosing && !ending_.short_of_workers())
     out_.record("job_started", {{"program", spec_.argv},
                                 {"policy", spec_.policy},
                                 {"slots", static_cast<std::int64_t>(changed.slots.size())}});
@@ -43,10 +43,10 @@ void Job::on(const SlotsChanged& changed, Time now) {
   if (first_.begun()) return;
   // With too few slots (hosts are still being found) nothing is started, but hosts must be up to
   // tell how many they have.
-  const bool chosen = first_.state() == Start::gathering;
+  const bool chosen = first_.state() == workers::Start::gathering;
   const std::string few = changed.guessed || chosen ? "" : too_few(slots_.all());
   if (!few.empty()) return wait_for_more(few, now);
-  first_.choose(wanted_slots(slots_, workers_, sizing_.target(), now));
+  first_.choose(workers::wanted_slots(slots_, workers_, sizing_.target(), now));
 }
 
 void Job::on(const HostsMet& met, Time) {
@@ -56,7 +56,7 @@ void Job::on(const HostsMet& met, Time) {
 // The hosts of the job, or those who name them, are in trouble or well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
-  out_.say(noted.well ? Tone::info : Tone::error, noted.text);
+  out_.say(noted.well ? report::Tone::info : report::Tone::error, noted.text);
   out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }
 
@@ -81,12 +81,12 @@ void Job::on(const HostDown& down, Time now) {
   watch_.liveness.host_gone(down.host);
   concerns_staff(now);
   const std::string name = name_of(down.host);
-  const std::string why = ending_.is(Phase::closing) ? "the job is over" : down.reason;
+  const std::string why = ending_.is(course::Phase::closing) ? "the job is over" : down.reason;
   out_.record("host_down", {{"host", name}, {"reason", why}});
   const std::vector<WorkerId> lost = workers_.on(down.host);
   const std::vector<WorkerId> stuck = workers_.stuck_on(down.host);
   const bool nothing =
-      first_.state() == Start::gathering &&
+      first_.state() == workers::Start::gathering &&
       std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
   if (!ending_.ending()) {
     const std::string with =
@@ -105,7 +105,7 @@ void Job::on(const HostDown& down, Time now) {
     for (const WorkerId id : *gone)
       worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
   if (nothing)
-    end(Cause::nothing_started,
+    end(course::Cause::nothing_started,
         fmt::format("nothing could be started{}: {}: {}", hosts_.failed() > 1 ? "; the last" : "",
                     name, down.reason),
         now);
@@ -114,7 +114,7 @@ void Job::on(const HostDown& down, Time now) {
 // An agent that was told to end has ended.
 void Job::on(const HostAway& away, Time now) {
   if (!hosts_.live(away.host)) return;
-  if (ending_.is(Phase::closing)) return on(HostDown{away.host, away.reason}, now);
+  if (ending_.is(course::Phase::closing)) return on(HostDown{away.host, away.reason}, now);
   watch_.suspects.away(away.host, away.reason, now);
 }
 
@@ -122,9 +122,10 @@ void Job::on(const HostBack& back, Time now) {
   if (!watch_.suspects.suspected(back.host)) return;
   watch_.suspects.settled(back.host);
   watch_.liveness.host_heard(back.host, now);
-  out_.say(Tone::detail, fmt::format("{} has dialled again; output that was on its way may be "
-                                     "missing",
-                                     name_of(back.host)));
+  out_.say(report::Tone::detail,
+           fmt::format("{} has dialled again; output that was on its way may be "
+                       "missing",
+                       name_of(back.host)));
 }
 
 void Job::give_up_host(HostId host, const std::string& reason, Time now) {
@@ -133,7 +134,7 @@ void Job::give_up_host(HostId host, const std::string& reason, Time now) {
 }
 
 std::size_t Job::hosts_well() const {
-  const auto up = static_cast<std::size_t>(hosts_.count(HostState::up));
+  const auto up = static_cast<std::size_t>(hosts_.count(hosts::HostState::up));
   return up - std::min(up, watch_.suspects.size());
 }
 
@@ -151,7 +152,7 @@ void Job::watch_hosts(Time now) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
       give_up_host(host->host, host->reason, now);
     } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
-      out_.say(Tone::error,
+      out_.say(report::Tone::error,
                fmt::format("no host is heard any more; is the network of this machine up? "
                            "Waiting for {} in all",
                            to_text(spec_.deadlines.lease)));
@@ -180,9 +181,9 @@ void Job::hear(HostId host, const wire::Beat& beat, Time now) {
 }
 
 void Job::hear(HostId host, const wire::WorkerStarted& started, Time) {
-  const Worker* worker = workers_.find(started.worker);
+  const workers::Worker* worker = workers_.find(started.worker);
   if (!worker || worker->slot.host != host) return;
-  workers_.turn(started.worker, WorkerTurn::started);
+  workers_.turn(started.worker, workers::WorkerTurn::started);
   out_.record("worker_started", {{"worker", static_cast<std::int64_t>(started.worker.value)},
                                  {"host", name_of(host)},
                                  {"slot", static_cast<std::int64_t>(worker->slot.index)},
@@ -213,7 +214,7 @@ void Job::hear(HostId host, const wire::WorkerExited& exited, Time now) {
 
 // Only told while agents end: one that still hands over what its workers have printed is not late.
 void Job::hear(HostId, const wire::Output&, Time now) {
-  if (ending_.is(Phase::closing)) ending_.set_deadline(now + Ending::closing_time);
+  if (ending_.is(course::Phase::closing)) ending_.set_deadline(now + course::Ending::closing_time);
 }
 
 // Its slot is left out from now on, its host goes on. The worker there computes no more, and may
@@ -225,8 +226,8 @@ void Job::hear(HostId host, const wire::GpuLost& lost, Time now) {
                            {"gpu", lost.gpu},
                            {"xid", static_cast<std::int64_t>(lost.xid)},
                            {"reason", lost.reason}});
-  out_.say(Tone::error, fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot, lost.gpu,
-                                    lost.reason));
+  out_.say(report::Tone::error, fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot,
+                                            lost.gpu, lost.reason));
   slots_.drop({host, lost.slot});
   concerns_staff(now);
   const auto id = workers_.in({host, lost.slot});

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "job/core/job.hpp"
-#include "job/core/staffing.hpp"
+#include "job/core/workers/staffing.hpp"
 
 namespace elasticrun::job {
 
 Time Job::size_at() const {
-  const bool elastic = first_.program() == Program::with_library;
+  const bool elastic = first_.program() == workers::Program::with_library;
   return elastic && membership_.running() && !ending_.ending() ? sizing_.wake_at() : never;
 }
 
@@ -27,7 +27,7 @@ Time Job::stragglers_at() const {
 
 void Job::check_stragglers(Time now) {
   for (const auto& one : sizing_.stragglers(now)) {
-    const Worker* worker = workers_.find(one.worker);
+    const workers::Worker* worker = workers_.find(one.worker);
     if (!worker) continue;
     const bool replace = replaces_stragglers(now);
     const std::string what = fmt::format("{} computes at {:.2f} of the others' speed, for {}",
@@ -38,14 +38,14 @@ void Job::check_stragglers(Time now) {
                               {"slow_for_s", seconds(one.slow_for)},
                               {"action", std::string(replace ? "replace" : "report")}});
     if (!replace) {
-      out_.say(Tone::info, what + (spec_.stragglers == StragglerAction::report
-                                       ? ""
-                                       : "; no other slot is free to replace it"));
+      out_.say(report::Tone::info, what + (spec_.stragglers == StragglerAction::report
+                                               ? ""
+                                               : "; no other slot is free to replace it"));
       continue;
     }
     const Duration time = slots_.quarantine(worker->slot, now);
-    out_.say(Tone::info, fmt::format("{}; it is replaced, and its slot left alone for {}", what,
-                                     to_text(time)));
+    out_.say(report::Tone::info, fmt::format("{}; it is replaced, and its slot left alone for {}",
+                                             what, to_text(time)));
     summary_.told(what);
     changes_.because(what);
     concerns_staff(now);
@@ -54,7 +54,7 @@ void Job::check_stragglers(Time now) {
 
 bool Job::replaces_stragglers(Time now) const {
   return spec_.stragglers == StragglerAction::replace &&
-         has_substitute(slots_, workers_, sizing_.target(), now);
+         workers::has_substitute(slots_, workers_, sizing_.target(), now);
 }
 
 // One of the next world computes nothing and keeps the state: the step may kill the others. A

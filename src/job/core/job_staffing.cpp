@@ -10,7 +10,7 @@
 
 #include "base/name_ranges.hpp"
 #include "job/core/job.hpp"
-#include "job/core/staffing.hpp"
+#include "job/core/workers/staffing.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -32,8 +32,10 @@ std::map<SlotId, launcher::hosts::Place> places_in(const std::vector<SlotId>& or
 
 void Job::staff(Time now) {
   staff_time_.looked(slots_.all().size(), now);
-  if (ending_.ending() || ending_.is(Phase::trained) || first_.state() == Start::choosing) return;
-  if (first_.state() == Start::gathering) gather(now);
+  if (ending_.ending() || ending_.is(course::Phase::trained) ||
+      first_.state() == workers::Start::choosing)
+    return;
+  if (first_.state() == workers::Start::gathering) gather(now);
   if (first_.begun()) fill(now);
   tell_unsettled(now);
   staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)}));
@@ -46,11 +48,12 @@ void Job::tell_unsettled(Time now) {
 
 void Job::fill(Time now) {
   const auto members = membership_.members();
-  const auto wanted = wanted_slots(slots_, workers_, sizing_.target(), now, members);
+  const auto wanted = workers::wanted_slots(slots_, workers_, sizing_.target(), now, members);
   // Spares are started and become ready as the others do; what they lack is a place in the world.
   const int spares = membership_.ever_formed() ? spec_.spares : 0;
   const auto with_spares =
-      spares > 0 ? wanted_slots(slots_, workers_, sizing_.target() + spares, now, members) : wanted;
+      spares > 0 ? workers::wanted_slots(slots_, workers_, sizing_.target() + spares, now, members)
+                 : wanted;
   ask_for_hosts(with_spares);
   start_missing(with_spares, now);
   dismiss_unwanted(with_spares, now);
@@ -76,13 +79,13 @@ void Job::wait_for_more(const std::string& what, Time now) {
   if (ending_.short_of_workers()) return;
   ending_.short_since(now);
   tell_all_troubles(now);
-  out_.say(Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
-                                   to_text(spec_.deadlines.minimum_timeout)));
+  out_.say(report::Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
+                                           to_text(spec_.deadlines.minimum_timeout)));
 }
 
 // Slots for the first workers: those of hosts that have failed only where there are no others.
 std::vector<SlotId> Job::first_choice(Time now) const {
-  auto slots = wanted_slots(slots_, workers_, std::numeric_limits<int>::max(), now);
+  auto slots = workers::wanted_slots(slots_, workers_, std::numeric_limits<int>::max(), now);
   std::ranges::stable_partition(slots, [&](SlotId slot) { return !hosts_.failed(slot.host); });
   slots.resize(std::min(slots.size(), static_cast<std::size_t>(sizing_.target())));
   return slots;
@@ -107,8 +110,8 @@ void Job::gather(Time now) {
                      spec_.join_key.empty();  // nobody can bring more
   if (hosts_.failed() > 0 || !final)
     wait_for_more(few, now);
-  else if (hosts_.live().size() == hosts_.in(HostState::up).size())
-    end(Cause::hosts_too_few,
+  else if (hosts_.live().size() == hosts_.in(hosts::HostState::up).size())
+    end(course::Cause::hosts_too_few,
         fmt::format("{} are there; add hosts, or say how many slots they have, as in a:8", few),
         now);
 }
@@ -118,14 +121,14 @@ void Job::tell_missing(const std::set<HostId>& missing, Time now) {
   first_.tell_missing_at(never);
   std::vector<std::string> names;
   for (const HostId host : missing) names.push_back(name_of(host));
-  out_.say(Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
-                                   names.size() == 1 ? "" : "s", fold_names(names)));
+  out_.say(report::Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
+                                           names.size() == 1 ? "" : "s", fold_names(names)));
 }
 
 void Job::begin(const std::vector<SlotId>& here, Time now) {
   tell_all_troubles(now);
   if (here.size() < first_.chosen())
-    out_.say(Tone::info,
+    out_.say(report::Tone::info,
              fmt::format("beginning with {} of {} workers; the others' hosts are not there",
                          here.size(), first_.chosen()));
   first_.begin(here);
@@ -136,7 +139,8 @@ void Job::begin(const std::vector<SlotId>& here, Time now) {
 // ---------------------------------------------------------------- starting and stopping
 
 bool Job::startable(SlotId slot) const {
-  return first_.program() == Program::with_library || first_.awaits(slot) || !first_.begun();
+  return first_.program() == workers::Program::with_library || first_.awaits(slot) ||
+         !first_.begun();
 }
 
 void Job::ask_for_hosts(const std::vector<SlotId>& wanted) {
@@ -171,10 +175,11 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
 // one is kept until it is dismissed, for it may be the last to have the state. A plain program
 // keeps what it has begun with.
 void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
-  if (first_.program() == Program::plain || changes_.under_way() || !membership_.quiet()) return;
+  if (first_.program() == workers::Program::plain || changes_.under_way() || !membership_.quiet())
+    return;
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   for (const auto& [id, worker] : workers_.rows()) {
-    if (worker.expected() || worker.is(WorkerState::fenced)) continue;
+    if (worker.expected() || worker.is(workers::WorkerState::fenced)) continue;
     if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (!keep.contains(worker.slot)) stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
@@ -184,8 +189,8 @@ void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
 
 // Ready, and nothing is known against it.
 bool Job::may_join(WorkerId id, Time now) const {
-  const Worker* worker = workers_.find(id);
-  return worker && worker->is(WorkerState::ready) && !slots_.left_out(worker->slot, now);
+  const workers::Worker* worker = workers_.find(id);
+  return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
 // Should the world break, it is filled up by these.
@@ -217,8 +222,9 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
       return {};
     }
     if (membership_.is_member(*id)) continue;
-    const Worker& worker = *workers_.find(*id);
-    if (worker.is(WorkerState::fenced) && worker.was_ready()) continue;  // its exit is awaited
+    const workers::Worker& worker = *workers_.find(*id);
+    if (worker.is(workers::WorkerState::fenced) && worker.was_ready())
+      continue;  // its exit is awaited
     if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
     if (!slots_.left_out(slot, now)) change.add.push_back(*id);
   }
@@ -228,7 +234,7 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   std::ranges::reverse(members);
   auto size = static_cast<int>(members.size() + change.add.size());
   for (const WorkerId member : members) {
-    const Worker* worker = workers_.find(member);
+    const workers::Worker* worker = workers_.find(member);
     if (!worker || keep.contains(worker->slot) || size <= spec_.limits.min) continue;
     change.remove.push_back(member);
     --size;
@@ -250,8 +256,8 @@ std::size_t Job::room_beside(std::size_t leavers) const {
 }
 
 bool Job::may_propose(Time now) const {
-  return first_.program() == Program::with_library && !ending_.ending() && membership_.quiet() &&
-         changes_.may_begin(now);
+  return first_.program() == workers::Program::with_library && !ending_.ending() &&
+         membership_.quiet() && changes_.may_begin(now);
 }
 
 void Job::propose(const std::vector<SlotId>& wanted, Time now) {

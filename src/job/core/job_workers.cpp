@@ -9,13 +9,13 @@
 namespace elasticrun::job {
 
 void Job::on(const FromWorker& from, Time now) {
-  const Worker* worker = workers_.find(from.worker);
+  const workers::Worker* worker = workers_.find(from.worker);
   if (!worker) return;
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
   // Its first letter: it is no plain program, so all slots may be used.
-  if (first_.program() == Program::plain) concerns_staff(now);
+  if (first_.program() == workers::Program::plain) concerns_staff(now);
   first_.joined();
   std::visit([&](const auto& letter) { hear(from.worker, letter, now); }, from.letter);
   tell(rendezvous::Letter{from.worker, from.letter}, now);
@@ -25,7 +25,7 @@ void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
   workers_.ready(id, now);
   sizing_.ready(spec_, ready.train);
   if (!membership_.is_member(id)) return;  // of others membership says when they are ready
-  if (ending_.is(Phase::trained)) ending_.happen(Happening::train_again);
+  if (ending_.is(course::Phase::trained)) ending_.happen(course::Happening::train_again);
   concerns_staff(now);
 }
 
@@ -33,7 +33,7 @@ void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {
   watch_.liveness.worker_sample(id, sample, now);
   progress(sample.step, now);
   // One that has left the world, but is still saving what it has left behind.
-  if (workers_.find(id)->is(WorkerState::leaving) && sample.phase == "epoch")
+  if (workers_.find(id)->is(workers::WorkerState::leaving) && sample.phase == "epoch")
     workers_.set_deadline(id, now + spec_.deadlines.grace);
   if (sizing_.sample(spec_, id, sample, now, out_)) staff_time_.round_is_whole();
 }
@@ -58,7 +58,7 @@ void Job::hear(WorkerId, const wire::PrepareFailed& failed, Time now) {
 void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
   if (membership_.aborting()) return;
   for (const wire::Complaint& complaint : complaints)
-    if (const Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
+    if (const workers::Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);
   // Before membership hears the letter: the host is to blame, and not who tells of it.
   watch_hosts(now);
@@ -87,8 +87,8 @@ void Job::hear(WorkerId, const wire::Diverged& diverged, Time now) {
                {"workers", std::move(workers)},
                {"where", diverged.where},
                {"repaired", !verdict->ends && !diverged.mixed}});
-  if (verdict->ends) return end(Cause::states_differ, verdict->words, now);
-  out_.say(Tone::error, verdict->words);
+  if (verdict->ends) return end(course::Cause::states_differ, verdict->words, now);
+  out_.say(report::Tone::error, verdict->words);
 }
 
 void Job::progress(Step step, Time now) {
@@ -103,20 +103,21 @@ void Job::progress(Step step, Time now) {
 // ---------------------------------------------------------------- stopping them
 
 void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now) {
-  const Worker* const worker = workers_.find(id);
+  const workers::Worker* const worker = workers_.find(id);
   if (!worker) return;
-  const Time gone_by = now + grace + Ending::dying_time;
-  const bool told_before = worker->is(WorkerState::stopping) || worker->is(WorkerState::fenced);
-  if (!told_before) workers_.turn(id, WorkerTurn::stopped);
+  const Time gone_by = now + grace + course::Ending::dying_time;
+  const bool told_before =
+      worker->is(workers::WorkerState::stopping) || worker->is(workers::WorkerState::fenced);
+  if (!told_before) workers_.turn(id, workers::WorkerTurn::stopped);
   workers_.set_deadline(id, told_before ? std::min(worker->deadline, gone_by) : gone_by);
   out_.add(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
 }
 
 // Out of the world; it ends by itself, or is told to when its time is over.
 void Job::dismiss(WorkerId id, Time now) {
-  const Worker* const worker = workers_.find(id);
-  if (!worker || worker->expected() || worker->is(WorkerState::fenced)) return;
-  workers_.turn(id, WorkerTurn::dismissed);
+  const workers::Worker* const worker = workers_.find(id);
+  if (!worker || worker->expected() || worker->is(workers::WorkerState::fenced)) return;
+  workers_.turn(id, workers::WorkerTurn::dismissed);
   workers_.set_deadline(id, now + spec_.deadlines.grace);
 }
 
@@ -130,7 +131,7 @@ void Job::give_up_worker(WorkerId id, const std::string& why, Time now) {
 
 // It cannot be a member any more, whether it likes to or not.
 void Job::evict(WorkerId id, const std::string& why, Time now) {
-  const Worker* worker = workers_.find(id);
+  const workers::Worker* worker = workers_.find(id);
   if (!worker || !worker->trouble.empty()) return;
   out_.record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
                           {"host", name_of(worker->slot.host)},
@@ -148,12 +149,12 @@ void Job::lose_worker(WorkerId id, const std::string& why, Time now) {
 void Job::act_on_worker_deadlines(Time now) {
   while (const auto due = workers_.due(now)) {
     const WorkerId id = *due;
-    const Worker& worker = *workers_.find(id);
-    if (worker.is(WorkerState::leaving)) {
+    const workers::Worker& worker = *workers_.find(id);
+    if (worker.is(workers::WorkerState::leaving)) {
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
     } else if (worker.starts()) {
-      const bool must_be_ready = first_.program() == Program::with_library && !ending_.ending() &&
-                                 !ending_.is(Phase::trained);
+      const bool must_be_ready = first_.program() == workers::Program::with_library &&
+                                 !ending_.ending() && !ending_.is(course::Phase::trained);
       if (must_be_ready)
         give_up_worker(
             id,
@@ -164,9 +165,10 @@ void Job::act_on_worker_deadlines(Time now) {
     } else {
       // A driver or a disk that does not answer keeps a process from dying. Nobody can do more
       // about it from here, and the job does not wait for it.
-      out_.say(Tone::error, name_of(id) +
-                                " was killed and is still there: it hangs in the kernel of its "
-                                "host, and the job goes on without waiting for it");
+      out_.say(report::Tone::error,
+               name_of(id) +
+                   " was killed and is still there: it hangs in the kernel of its "
+                   "host, and the job goes on without waiting for it");
       const HostId host = worker.slot.host;
       worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);
       workers_.leave_stuck(id, host);
@@ -177,13 +179,13 @@ void Job::act_on_worker_deadlines(Time now) {
 // ---------------------------------------------------------------- their end
 
 void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
-  const Worker* found = workers_.find(id);
+  const workers::Worker* found = workers_.find(id);
   if (!found) {
     // Membership may wait for it, where nobody else of its world has answered.
     if (workers_.erase_stuck(id)) tell(rendezvous::WorkerGone{id, end.how, end.dead_by}, now);
     return;
   }
-  const Worker worker = *found;
+  const workers::Worker worker = *found;
   const std::string why = worker.trouble.empty() ? end.how : worker.trouble;
   const bool clean = end.code == 0 && end.signal == 0;
   const bool expected = worker.expected() || ending_.ending();
@@ -201,7 +203,7 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
 }
 
 // Nobody wanted it to end.
-void Job::judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Time now) {
+void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now) {
   const auto& [code, signal, how, dead_by, with_host] = end;
   const std::string name = name_of(id);
   const bool member = worker.rank.has_value();
@@ -214,12 +216,13 @@ void Job::judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Tim
   workers_.erase(id);
   if (member) failures_.member_ended({name, why, code, signal, own_doing});
   const bool first_steps = !membership_.ever_formed() && own_doing;
-  if (first_.program() == Program::plain || ending_.is(Phase::trained) || first_steps) {
+  if (first_.program() == workers::Program::plain || ending_.is(course::Phase::trained) ||
+      first_steps) {
     // Nothing to go on from, or nothing left to go on with: as under torchrun.
     // Who was given up before the last world formed has no part in how the job ends.
-    const bool past = ending_.is(Phase::trained) && given_up && !member;
+    const bool past = ending_.is(course::Phase::trained) && given_up && !member;
     if (!clean && !past)
-      this->end(Cause::worker_failed, fmt::format("{} {}", name, why), now,
+      this->end(course::Cause::worker_failed, fmt::format("{} {}", name, why), now,
                 signal != 0 ? exit_code::signal_base + signal : code);
     slots_.retire(worker.slot);  // it has done what it had to do
     return;
@@ -227,24 +230,24 @@ void Job::judge_end(WorkerId id, const Worker& worker, const WorkerEnd& end, Tim
   if (clean && !training && worker.was_ready()) return slots_.retire(worker.slot);
   const std::string what = fmt::format(
       "{} {}", name, clean && training ? "exited with 0 in mid-training without leave()" : why);
-  failure(worker.slot, member, what, with_host ? Tone::detail : Tone::error, now);
+  failure(worker.slot, member, what, with_host ? report::Tone::detail : report::Tone::error, now);
   // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
   if (own_doing && in_step && signal != SIGKILL) {
     failures_.died_in_step(what, membership_.stepping());
     if (failures_.poison().certain())
-      this->end(Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
+      this->end(course::Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
   }
   // The next one there would be waited for as long; the others begin without it.
   if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
 }
 
-void Job::failure(SlotId slot, bool member, const std::string& what, Tone tone, Time now) {
+void Job::failure(SlotId slot, bool member, const std::string& what, report::Tone tone, Time now) {
   out_.say(tone, what);
   slots_.failed(slot, now);
   if (!failures_.count(member)) return;
   out_.record("restart_refused",
               {{"failures", static_cast<std::int64_t>(failures_.in_a_row())}, {"reason", what}});
-  end(Cause::too_many_failures,
+  end(course::Cause::too_many_failures,
       fmt::format("{} failures without a new step between, more than --max-restarts {}; the last: "
                   "{}",
                   failures_.in_a_row(), failures_.restarts_max(), what),

@@ -21,7 +21,7 @@ void Job::on(rendezvous::ToMembers& message, Time) {
   Deliver deliver{{}, std::move(message.letter)};
   std::map<HostId, std::size_t> places;
   for (const WorkerId id : message.to) {
-    const Worker* const worker = workers_.find(id);
+    const workers::Worker* const worker = workers_.find(id);
     if (!worker) continue;
     const HostId host = worker->slot.host;
     const std::size_t place = places.try_emplace(host, deliver.to.size()).first->second;
@@ -34,15 +34,15 @@ void Job::on(rendezvous::ToMembers& message, Time) {
 void Job::on(rendezvous::Fence& fence, Time now) { evict(fence.worker, fence.reason, now); }
 
 void Job::on(rendezvous::LeftOut& left, Time now) {
-  const Worker* worker = workers_.find(left.worker);
+  const workers::Worker* worker = workers_.find(left.worker);
   if (!worker || ending_.ending()) return;
   const Duration pause = slots_.leave_out(worker->slot, now);
   out_.record("left_out", {{"worker", static_cast<std::int64_t>(left.worker.value)},
                            {"host", name_of(worker->slot.host)},
                            {"pause_s", seconds(pause)},
                            {"reason", left.reason}});
-  out_.say(Tone::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
-                                    to_text(pause), left.reason));
+  out_.say(report::Tone::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
+                                            to_text(pause), left.reason));
   concerns_staff(now);
 }
 
@@ -69,7 +69,7 @@ std::vector<autoscaler::Member> Job::with_types(const std::vector<wire::Member>&
 }
 
 void Job::on(rendezvous::WorldFormed& formed, Time now) {
-  ending_.happen(Happening::world_formed);
+  ending_.happen(course::Happening::world_formed);
   ending_.stood_still("");
   ending_.enough();
   summary_.world(static_cast<int>(formed.world.members.size()), formed.step, formed.world.reason,
@@ -95,7 +95,7 @@ void Job::record_world(const rendezvous::WorldFormed& formed) {
   std::set<HostId> named;
   for (const auto& member : formed.world.members)
     if (named.insert(member.host).second) hosts.push_back(name_of(member.host));
-  std::vector<std::pair<std::string, Value>> fields{
+  std::vector<std::pair<std::string, report::Value>> fields{
       {"generation", static_cast<std::int64_t>(formed.world.generation.value)},
       {"size", static_cast<std::int64_t>(formed.world.members.size())},
       {"hosts", hosts},
@@ -128,11 +128,11 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
   const std::size_t size = formed.world.members.size();
   const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
   if (formed.strangers > 0)
-    out_.say(Tone::detail,
+    out_.say(report::Tone::detail,
              fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
   tell_all_troubles(now);  // the cause first
-  out_.say(Tone::info,
+  out_.say(report::Tone::info,
            fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
                        size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));
 }
@@ -140,7 +140,7 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
   if (!changes_.ended(ended.id, ended.how, now)) return;
   if (ended.how != rendezvous::ChangeEnded::How::done)
-    out_.say(Tone::info, "change dropped: " + ended.reason);
+    out_.say(report::Tone::info, "change dropped: " + ended.reason);
   concerns_staff(now);
 }
 
@@ -148,7 +148,7 @@ void Job::on(rendezvous::WorldCommitted& committed, Time now) {
   progress(committed.step, now);
   failures_.world_stepped();
   for (const WorkerId id : committed.dismissed) {
-    const Worker* worker = workers_.find(id);
+    const workers::Worker* worker = workers_.find(id);
     if (!worker) continue;
     dismiss(id, now);
     if (slots_.quarantined(worker->slot, now))
@@ -160,14 +160,14 @@ void Job::on(rendezvous::WorldCommitted& committed, Time now) {
 }
 
 void Job::on(rendezvous::Trained&, Time) {
-  ending_.happen(Happening::trained);
-  out_.say(Tone::detail, "trained: " + summary_.steps_made());
+  ending_.happen(course::Happening::trained);
+  out_.say(report::Tone::detail, "trained: " + summary_.steps_made());
 }
 
 void Job::on(rendezvous::WorkerLeft& left, Time now) {
-  const Worker* worker = workers_.find(left.worker);
+  const workers::Worker* worker = workers_.find(left.worker);
   if (!worker) return;
-  out_.say(Tone::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
+  out_.say(report::Tone::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
   dismiss(left.worker, now);
   slots_.retire(worker->slot);
   failures_.member_left();
@@ -175,7 +175,7 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
 }
 
 void Job::on(rendezvous::WorldBroken& broken, Time now) {
-  ending_.happen(Happening::world_broken);
+  ending_.happen(course::Happening::world_broken);
   out_.record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
                                  {"planned", false},
                                  {"reason", broken.reason}});
@@ -184,10 +184,10 @@ void Job::on(rendezvous::WorldBroken& broken, Time now) {
 
 void Job::on(rendezvous::BelowMinimum& below, Time now) {
   if (below.have == 0 && ended_by_mistake("", now)) return;
-  ending_.happen(Happening::below_minimum);
+  ending_.happen(course::Happening::below_minimum);
   ending_.short_since(now);
   const std::string patience = to_text(spec_.deadlines.minimum_timeout);
-  out_.say(Tone::error,
+  out_.say(report::Tone::error,
            needs_keeper() && below.have >= spec_.limits.min
                ? fmt::format("one worker is left and keeps the state: its step is repeated with "
                              "another one, which is waited for up to {}",
@@ -198,11 +198,11 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
 }
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
-  if (failures_.left_one_by_one()) return ending_.happen(Happening::trained);
+  if (failures_.left_one_by_one()) return ending_.happen(course::Happening::trained);
   if (ended_by_mistake(": state lost", now)) return;
   const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
-  end(Cause::state_lost, fmt::format("state lost: {}, and nobody is left who holds the state", why),
-      now);
+  end(course::Cause::state_lost,
+      fmt::format("state lost: {}, and nobody is left who holds the state", why), now);
 }
 
 }  // namespace elasticrun::job

@@ -9,15 +9,15 @@
 #include "launcher/machine/network.hpp"
 #include "launcher/ssh/executor.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace {
 
 constexpr const char* loopback = "127.0.0.1";
 
 }  // namespace
 
-Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
-               const launcher::machine::Machine& machine, const rendezvous::HostKeys& keys,
+Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
+               const launcher::machine::Machine& machine, const rendezvous::server::HostKeys& keys,
                Handlers handlers)
     : io_(io),
       spec_(spec),
@@ -108,7 +108,7 @@ void Agents::start(HostId host) {
 void Agents::start_now(HostId host) {
   launcher::executors::AgentStart start = common_;
   start.host = host;
-  rendezvous::HostKey key = keys_.of_agent(host, roster_.next_run(host));
+  rendezvous::server::HostKey key = keys_.of_agent(host, roster_.next_run(host));
   start.identity = std::move(key.identity);
   start.key_hex = std::move(key.key_hex);
   start.name = roster_.name(host);
@@ -134,4 +134,4 @@ void Agents::kill_all() {
   running_.clear();
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

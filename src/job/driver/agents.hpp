@@ -10,17 +10,17 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "job/core/roster.hpp"
+#include "job/core/hosts/roster.hpp"
 #include "job/spec.hpp"
 #include "launcher/executors/executor.hpp"
 #include "launcher/machine/machine.hpp"
-#include "rendezvous/host_keys.hpp"
+#include "rendezvous/server/host_keys.hpp"
 
 namespace boost::asio {
 class io_context;
 }
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class Agents {
  public:
@@ -30,8 +30,8 @@ class Agents {
     std::function<void(HostId, const std::string& line)> line;  // of its standard error
     std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
   };
-  Agents(boost::asio::io_context& io, const JobSpec& spec, Roster& roster,
-         const launcher::machine::Machine& machine, const rendezvous::HostKeys& keys,
+  Agents(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
+         const launcher::machine::Machine& machine, const rendezvous::server::HostKeys& keys,
          Handlers handlers);
   ~Agents();
 
@@ -64,9 +64,9 @@ class Agents {
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;
-  Roster& roster_;
+  hosts::Roster& roster_;
   const launcher::machine::Machine& machine_;
-  const rendezvous::HostKeys& keys_;
+  const rendezvous::server::HostKeys& keys_;
   Handlers handlers_;
   launcher::executors::AgentStart common_;
   std::string listen_address_;
@@ -77,4 +77,4 @@ class Agents {
   std::set<HostId> waiting_;  // for theirs to end before the next one starts
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -12,24 +12,24 @@
 #include "autoscaler/exec.hpp"
 #include "base/boot_clock.hpp"
 #include "base/check.hpp"
-#include "base/error.hpp"
+#include "base/exit_code.hpp"
+#include "job/core/hosts/roster.hpp"
 #include "job/core/job.hpp"
-#include "job/core/roster.hpp"
 #include "job/driver/agents.hpp"
+#include "job/driver/bundle_sender.hpp"
 #include "job/driver/hook_process.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/output_hold.hpp"
-#include "job/driver/parcel_post.hpp"
 #include "job/driver/pulse.hpp"
 #include "job/driver/signals.hpp"
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "job/report/speakers.hpp"
 #include "launcher/executors/join_key.hpp"
-#include "rendezvous/server.hpp"
+#include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace asio = boost::asio;
 
 namespace {
@@ -43,18 +43,18 @@ Leash advice_leash(const JobSpec& spec) {
 
 class Run {
  public:
-  Run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink)
+  Run(const JobSpec& spec, const launcher::machine::Machine& machine, report::Sink& sink)
       : spec_(spec),
         sink_(sink),
         agents_(io_, spec_, roster_, machine, keys_,
                 {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
                  .line =
                      [this](HostId host, const std::string& line) {
-                       sink_.say(Tone::error, roster_.name(host) + ": " + line);
+                       sink_.say(report::Tone::error, roster_.name(host) + ": " + line);
                      },
                  .note =
                      [this](HostId host, const std::string& line) {
-                       sink_.say(Tone::detail, roster_.name(host) + ": " + line);
+                       sink_.say(report::Tone::detail, roster_.name(host) + ": " + line);
                      }}),
         source_(io_, spec_,
                 {.hosts =
@@ -62,8 +62,8 @@ class Run {
                        roster_.give(hosts);
                        hosts_changed("the hosts were changed", source_name(spec_));
                      },
-                 .line = [this](const std::string& line) { sink_.say(Tone::error, line); },
-                 .note = [this](const HostsNoted& note) { feed(note); }}) {}
+                 .line = [this](const std::string& line) { sink_.say(report::Tone::error, line); },
+                 .note = [this](const job::HostsNoted& note) { feed(note); }}) {}
 
   int run();
 
@@ -73,67 +73,68 @@ class Run {
   Result<void> let_join(const launcher::executors::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
 
-  void feed(const JobEvent& event);
-  void step(const JobEvent& event, Time now);
+  void feed(const job::JobEvent& event);
+  void step(const job::JobEvent& event, Time now);
   void arm();
-  void act(StartAgent& action) { agents_.start(action.host); }
-  void act(KillAgent& action) {
+  void act(job::StartAgent& action) { agents_.start(action.host); }
+  void act(job::KillAgent& action) {
     server_->drop(action.host);
     post_.gone(action.host);
     agents_.kill(action.host);
-    if (roster_.down(action.host) != Roster::News::none)
+    if (roster_.down(action.host) != hosts::Roster::News::none)
       asio::post(io_, [this] { hosts_changed(); });
   }
-  void act(StartWorker& action);
-  void act(Order& action) {
+  void act(job::StartWorker& action);
+  void act(job::Order& action) {
     if (const auto* beat = std::get_if<wire::Beat>(&action.order))
       return server_->send_beat(action.host, *beat);
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
   }
-  void act(Deliver& action) {
+  void act(job::Deliver& action) {
     if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
       prepare->secret = keys_.of_world(prepare->world.generation);
     const std::string letter = wire::encode(action.letter);
     for (const auto& [host, workers] : action.to) server_->send_letter(host, workers, letter);
   }
-  void act(Record& action) { sink_.event(to_json(action.event, utc_now(), job_id_)); }
-  void act(Say& action) { sink_.say(action.tone, action.text); }
-  void act(Ranked& action) { speakers_.ranked(action.worker, action.rank); }
-  void act(Ask& action) {
+  void act(job::Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
+  void act(job::Say& action) { sink_.say(action.tone, action.text); }
+  void act(job::Ranked& action) { speakers_.ranked(action.worker, action.rank); }
+  void act(job::Ask& action) {
     advisor_->run(std::move(action.question),
-                  [this](Heard heard) { feed(Advised{std::move(heard.output)}); });
+                  [this](Heard heard) { feed(job::Advised{std::move(heard.output)}); });
   }
-  void act(Finish& action);
+  void act(job::Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
-  Result<rendezvous::KeyOwner> admit(const wire::Hello& hello, const rendezvous::KeyOwner& owner);
+  Result<rendezvous::server::KeyOwner> admit(const wire::Hello& hello,
+                                             const rendezvous::server::KeyOwner& owner);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
   void signal(int number);
   void maybe_end();
 
   JobSpec spec_;
-  Sink& sink_;
+  report::Sink& sink_;
   asio::io_context io_{1};
   const std::string job_id_ = net::to_hex(net::random_secret()).substr(0, 12);
-  const rendezvous::HostKeys keys_{job_id_, net::random_secret()};
-  Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
+  const rendezvous::server::HostKeys keys_{job_id_, net::random_secret()};
+  hosts::Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
   std::optional<LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
-  std::unique_ptr<rendezvous::Server> server_;
+  std::unique_ptr<rendezvous::server::Server> server_;
   std::unique_ptr<launcher::executors::JoinKey> join_key_;
   ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
                      server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
                    }};
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
-  StaffTime joined_;  // hosts have: when the core is told, which looks at all slots then
-  Pulse pulse_{io_, [this] { feed(Tick{}); }};
+  workers::StaffTime joined_;  // hosts have: when the core is told, which looks at all slots then
+  Pulse pulse_{io_, [this] { feed(job::Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
       io_,
-      {.wanted = [this] { return sink_.crowded() && job_->phase() < Phase::closing; },
+      {.wanted = [this] { return sink_.crowded() && job_->phase() < course::Phase::closing; },
        .order =
            [this](bool hold) {
              server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
@@ -141,8 +142,8 @@ class Run {
   Signals signals_{io_, [this](int number) { signal(number); }};
 
   std::optional<StartOrders> start_orders_;
-  Speakers speakers_;
-  std::optional<Finish> finish_;
+  report::Speakers speakers_;
+  std::optional<job::Finish> finish_;
 };
 
 Result<void> Run::prepare() {
@@ -157,7 +158,7 @@ Result<void> Run::prepare() {
 
 Result<void> Run::listen() {
   if (auto ready = agents_.prepare(job_id_); !ready) return ready.error();
-  rendezvous::ServerOptions options;
+  rendezvous::server::ServerOptions options;
   options.address = agents_.listen_address();
   launcher::executors::AgentStart told = agents_.start_of(job_id_);
   options.welcome = {.protocol = wire::protocol,
@@ -171,8 +172,8 @@ Result<void> Run::listen() {
   options.keys = keys_;
   options.hosts_may_join = !spec_.join_key.empty();
   options.tcp.user_timeout = spec_.deadlines.lease;  // who is silent is judged earlier
-  rendezvous::ServerHandlers handlers;
-  handlers.knows = [this](const rendezvous::KeyOwner& owner) {
+  rendezvous::server::ServerHandlers handlers;
+  handlers.knows = [this](const rendezvous::server::KeyOwner& owner) {
     return roster_.had_run(owner.host, owner.run);
   };
   handlers.admit = std::bind_front(&Run::admit, this);
@@ -181,18 +182,19 @@ Result<void> Run::listen() {
   };
   handlers.agent_away = [this](HostId host, const std::string& reason) {
     post_.gone(host);  // it asks again
-    feed(HostAway{host, reason});
+    feed(job::HostAway{host, reason});
   };
   handlers.agent_back = [this](HostId host) {
     post_.gone(host);
-    feed(HostBack{host});
+    feed(job::HostBack{host});
   };
   handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
-    sink_.say(Tone::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
+    sink_.say(report::Tone::detail,
+              fmt::format("a stranger was refused ({} so far): {}", count, why));
   };
-  auto server = rendezvous::Server::listen(io_, options, handlers);
+  auto server = rendezvous::server::Server::listen(io_, options, handlers);
   if (!server) return server.error();
   server_ = std::move(*server);
   told.port = server_->port();
@@ -203,12 +205,12 @@ Result<void> Run::listen() {
 // Hosts may come by themselves when a person has asked for the key that lets them.
 Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
   if (spec_.join_key.empty()) return {};
-  const rendezvous::HostKey key = keys_.to_join();
+  const rendezvous::server::HostKey key = keys_.to_join();
   auto written = launcher::executors::JoinKey::write(
       spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
   if (!written) return written.error();
   join_key_ = std::move(*written);
-  sink_.say(Tone::info,
+  sink_.say(report::Tone::info,
             "hosts may join: " + launcher::executors::join_command(
                                      spec_.join_key, agents_.addresses_for_others(), told.port));
   return {};
@@ -217,7 +219,7 @@ Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
 void Run::hosts_changed(const char* why, std::string source) {
   if (finish_) return;
   const launcher::hosts::Plan plan = roster_.plan();
-  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
+  job::SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
   // Those of spare hosts count for no size: they take the places of others.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {
@@ -230,16 +232,16 @@ void Run::hosts_changed(const char* why, std::string source) {
 
 // ---------------------------------------------------------------- the core
 
-void Run::feed(const JobEvent& event) {
+void Run::feed(const job::JobEvent& event) {
   const Time now = boot_now();
   if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
-    step(StoodStill{pause}, now);
+    step(job::StoodStill{pause}, now);
   if (auto met = roster_.take_met(); !met.hosts.empty()) step(met, now);
   step(event, now);
   arm();
 }
 
-void Run::step(const JobEvent& event, Time now) {
+void Run::step(const job::JobEvent& event, Time now) {
   for (auto& action : job_->step(event, now)) std::visit([this](auto& a) { act(a); }, action);
 }
 
@@ -250,11 +252,11 @@ void Run::arm() {
   wake_.expires_after(std::max(at, now) - now);
   wake_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    joined_.due(boot_now()) ? hosts_changed() : feed(Tick{});
+    joined_.due(boot_now()) ? hosts_changed() : feed(job::Tick{});
   });
 }
 
-void Run::act(StartWorker& action) {
+void Run::act(job::StartWorker& action) {
   const HostId host = action.slot.host;
   speakers_.started({action.worker, host, roster_.name(host), action.slot.index});
   wire::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
@@ -262,7 +264,7 @@ void Run::act(StartWorker& action) {
   server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(std::move(start))));
 }
 
-void Run::act(Finish& action) {
+void Run::act(job::Finish& action) {
   finish_ = action;
   source_.stop();
   advisor_.reset();
@@ -284,24 +286,25 @@ void Run::maybe_end() {
 
 void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) {
-    const Worker* known = job_->workers().find(worker);
+    const workers::Worker* known = job_->workers().find(worker);
     if (!known || known->slot.host != host) return;  // gone, or none of its own
     auto letter = wire::decode<wire::FromWorker>(payload);
     if (letter)
-      feed(FromWorker{worker, std::move(*letter)});
+      feed(job::FromWorker{worker, std::move(*letter)});
     else
-      sink_.say(Tone::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
-                                          letter.error().text));
+      sink_.say(report::Tone::detail, fmt::format("{}: worker {}: {}", roster_.name(host),
+                                                  worker.value, letter.error().text));
     return;
   }
   auto report = wire::decode<wire::FromAgent>(payload);
   if (!report)
-    return sink_.say(Tone::error, fmt::format("{}: {}", roster_.name(host), report.error().text));
+    return sink_.say(report::Tone::error,
+                     fmt::format("{}: {}", roster_.name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
-    if (const Speaker* speaker = speakers_.find(host, output->worker))
+    if (const report::Speaker* speaker = speakers_.find(host, output->worker))
       sink_.output(*speaker, output->stream, output->text);
     output_hold_.look();
-    if (job_->phase() != Phase::closing) return;
+    if (job_->phase() != course::Phase::closing) return;
   }
   if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
     return post_.asked(host, *wanted, boot_now());
@@ -310,60 +313,62 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (const auto* beat = std::get_if<wire::Beat>(&*report))
     server_->acknowledged(host, beat->received);
   if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
-    for (const Speaker& speaker : speakers_.exited(host, exited->worker)) sink_.gone(speaker);
+    for (const report::Speaker& speaker : speakers_.exited(host, exited->worker))
+      sink_.gone(speaker);
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
-  feed(FromHost{host, std::move(*report)});
+  feed(job::FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
 }
 
-Result<rendezvous::KeyOwner> Run::admit(const wire::Hello& hello,
-                                        const rendezvous::KeyOwner& owner) {
+Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
+                                                const rendezvous::server::KeyOwner& owner) {
   if (finish_) return Error{"the job is over"};
   const auto host = roster_.admit(hello);
   if (!host) {
-    sink_.say(Tone::error, "a host was refused: " + host.error().text);
+    sink_.say(report::Tone::error, "a host was refused: " + host.error().text);
     return host.error();
   }
   const bool joins = owner.host == no_host;
-  return rendezvous::KeyOwner{*host, joins ? roster_.next_run(*host) : owner.run};
+  return rendezvous::server::KeyOwner{*host, joins ? roster_.next_run(*host) : owner.run};
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
-  const Roster::News news = roster_.up(host, hello);
-  if (news == Roster::News::slots) hosts_changed();  // first: the first workers start with it
-  if (news == Roster::News::joined) joined_.concerns(boot_now());
-  feed(HostUp{host});
+  const hosts::Roster::News news = roster_.up(host, hello);
+  if (news == hosts::Roster::News::slots)
+    hosts_changed();  // first: the first workers start with it
+  if (news == hosts::Roster::News::joined) joined_.concerns(boot_now());
+  feed(job::HostUp{host});
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {
   server_->retire(host);
   post_.gone(host);
-  for (const Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
-  const Roster::News news = roster_.down(host);
-  if (news == Roster::News::joined) hosts_changed();
-  if (!finish_) feed(HostDown{host, reason});
-  if (news == Roster::News::slots) hosts_changed();  // after: nothing may start there now
+  for (const report::Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
+  const hosts::Roster::News news = roster_.down(host);
+  if (news == hosts::Roster::News::joined) hosts_changed();
+  if (!finish_) feed(job::HostDown{host, reason});
+  if (news == hosts::Roster::News::slots) hosts_changed();  // after: nothing may start there now
   maybe_end();
 }
 
 // ---------------------------------------------------------------- people
 
 void Run::signal(int number) {
-  if (number == SIGTSTP) return feed(Suspend{});
-  if (number == SIGUSR1 || number == SIGUSR2) return feed(PassSignal{number});
-  feed(Interrupt{number});
+  if (number == SIGTSTP) return feed(job::Suspend{});
+  if (number == SIGUSR1 || number == SIGUSR2) return feed(job::PassSignal{number});
+  feed(job::Interrupt{number});
 }
 
 int Run::run() {
   if (const auto trouble = post_.gather()) {
-    sink_.say(Tone::error, trouble->text);
+    sink_.say(report::Tone::error, trouble->text);
     return trouble->code;
   }
   if (auto ready = prepare(); !ready) {
-    sink_.say(Tone::error, ready.error().text);
+    sink_.say(report::Tone::error, ready.error().text);
     return exit_code::nothing_started;
   }
   signals_.start();
@@ -374,18 +379,21 @@ int Run::run() {
   io_.run();
   ER_CHECK(finish_.has_value());
   if (join_key_ && !join_key_->remove())
-    sink_.say(Tone::error, fmt::format("--join-key {}: its file system does not answer; remove it "
-                                       "yourself",
-                                       spec_.join_key));
+    sink_.say(report::Tone::error,
+              fmt::format("--join-key {}: its file system does not answer; remove it "
+                          "yourself",
+                          spec_.join_key));
   if (!finish_->last_words.empty())
-    sink_.say(finish_->exit_code == exit_code::ok ? Tone::info : Tone::error, finish_->last_words);
+    sink_.say(finish_->exit_code == exit_code::ok ? report::Tone::info : report::Tone::error,
+              finish_->last_words);
   return finish_->exit_code;
 }
 
 }  // namespace
 
-int Controller::run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink) {
+int Controller::run(const JobSpec& spec, const launcher::machine::Machine& machine,
+                    report::Sink& sink) {
   return Run(spec, machine, sink).run();
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

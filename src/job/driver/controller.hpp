@@ -8,13 +8,14 @@
 #include "job/spec.hpp"
 #include "launcher/machine/machine.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class Controller {
  public:
   // Runs the job to its end, says why it ended as the last thing, and returns the exit code. Every
   // process of the job is gone when it returns.
-  static int run(const JobSpec& spec, const launcher::machine::Machine& machine, Sink& sink);
+  static int run(const JobSpec& spec, const launcher::machine::Machine& machine,
+                 report::Sink& sink);
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

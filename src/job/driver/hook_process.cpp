@@ -30,7 +30,7 @@
 #include "launcher/executors/start_process.hpp"
 #include "launcher/hosts/host_line.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace {
 
 namespace asio = boost::asio;
@@ -236,4 +236,4 @@ Heard run_leashed(Leash leash, std::string input) {
   return result;
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -20,7 +20,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 struct Leash {
   std::string command;         // for sh(1)
@@ -60,4 +60,4 @@ class LeashedProgram {
 // One run, waited for.
 Heard run_leashed(Leash leash, std::string input = {});
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -21,7 +21,7 @@
 #include "launcher/executors/file_thread.hpp"
 #include "launcher/hosts/host_line.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace {
 
 // Looking at the times of a small file five times a second costs nothing and works on any file
@@ -77,7 +77,7 @@ struct HostSource::State {
   std::vector<launcher::hosts::Host> hosts;  // as last told
   std::optional<Stamp> seen;                 // of the file that was read last
   std::string words;                         // of the program, as last told
-  SourceNotes notes;
+  job::SourceNotes notes;
   bool stopped = false;
 };
 
@@ -214,8 +214,8 @@ void HostSource::take(Result<std::vector<launcher::hosts::Host>> hosts) {
   handlers_.hosts(*hosts);
 }
 
-void HostSource::note(const std::optional<HostsNoted>& note) {
+void HostSource::note(const std::optional<job::HostsNoted>& note) {
   if (note) handlers_.note(*note);
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "job/core/source_notes.hpp"
+#include "job/core/terms/source_notes.hpp"
 #include "job/driver/hook_process.hpp"
 #include "job/spec.hpp"
 
@@ -19,7 +19,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 // How --host-discovery is run, and what a person is told when it went wrong.
 Leash discovery_leash(const JobSpec& spec);
@@ -34,7 +34,7 @@ class HostSource {
     // They have changed. Never inside a call of ours.
     std::function<void(const std::vector<launcher::hosts::Host>&)> hosts;
     std::function<void(const std::string& line)> line;  // to be said to a person
-    std::function<void(const HostsNoted&)> note;        // to be said and recorded
+    std::function<void(const job::HostsNoted&)> note;   // to be said and recorded
   };
   // The hosts of `spec` are those that are known; it must outlive this object.
   HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers);
@@ -54,11 +54,11 @@ class HostSource {
   void discover_later();
   void say_words(const std::string& words);
   void take(Result<std::vector<launcher::hosts::Host>> hosts);
-  void note(const std::optional<HostsNoted>& note);
+  void note(const std::optional<job::HostsNoted>& note);
 
   const JobSpec& spec_;
   Handlers handlers_;
   std::unique_ptr<State> state_;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -6,7 +6,7 @@
 
 #include "base/time.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace {
 
 constexpr Duration interval = std::chrono::milliseconds(5);
@@ -30,4 +30,4 @@ void OutputHold::look_again() {
   });
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -6,7 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class OutputHold {
  public:
@@ -27,4 +27,4 @@ class OutputHold {
   bool holding_ = false;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -4,7 +4,7 @@
 
 #include "base/boot_clock.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 namespace {
 
 constexpr Duration interval = std::chrono::milliseconds(500);
@@ -41,4 +41,4 @@ Duration Pulse::pause(Time now) {
   return pause > 2 * interval ? pause : Duration::zero();
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -10,7 +10,7 @@
 
 #include "base/time.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class Pulse {
  public:
@@ -32,4 +32,4 @@ class Pulse {
   bool stopped_ = false;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

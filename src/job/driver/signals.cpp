@@ -5,7 +5,7 @@
 #include <csignal>
 #include <utility>
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 Signals::Signals(boost::asio::io_context& io, Heard heard) : set_(io), heard_(std::move(heard)) {}
 
@@ -26,4 +26,4 @@ void Signals::wait() {
   });
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -4,7 +4,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <functional>
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class Signals {
  public:
@@ -22,4 +22,4 @@ class Signals {
   Heard heard_;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

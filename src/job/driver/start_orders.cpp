@@ -6,7 +6,7 @@
 
 #include "launcher/machine/environment.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   StartOrders orders(spec, std::move(job_id));
@@ -23,7 +23,7 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   return orders;
 }
 
-wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& roster,
+wire::StartWorker StartOrders::order(const job::StartWorker& start, const hosts::Roster& roster,
                                      bool here) const {
   const HostId host = start.slot.host;
   launcher::machine::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};
@@ -42,4 +42,4 @@ wire::StartWorker StartOrders::order(const StartWorker& start, const Roster& ros
           spec_->cwd};
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -6,12 +6,12 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "job/core/events.hpp"
-#include "job/core/roster.hpp"
+#include "job/core/hosts/roster.hpp"
+#include "job/core/terms/events.hpp"
 #include "job/spec.hpp"
 #include "wire/messages.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 class StartOrders {
  public:
@@ -19,7 +19,8 @@ class StartOrders {
   static Result<StartOrders> make(const JobSpec& spec, std::string job_id);
 
   // `here`: its host is the machine of the controller.
-  wire::StartWorker order(const StartWorker& start, const Roster& roster, bool here) const;
+  wire::StartWorker order(const job::StartWorker& start, const hosts::Roster& roster,
+                          bool here) const;
 
  private:
   explicit StartOrders(const JobSpec& spec, std::string job_id)
@@ -30,4 +31,4 @@ class StartOrders {
   std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
@@ -14,4 +14,4 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(second), ms);
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace elasticrun::job {
+namespace elasticrun::job::driver {
 
 // "2026-11-22T07:23:05.123Z"
 std::string utc_now();
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::driver

@@ -13,7 +13,7 @@
 
 #include "wire/text.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 namespace {
 
 namespace json = boost::json;
@@ -115,4 +115,4 @@ Result<autoscaler::Advice> read_advice(const Result<std::string>& output) {
   return advice;
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

@@ -8,7 +8,7 @@
 #include "autoscaler/policy.hpp"
 #include "base/result.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 // One line, with its newline.
 std::string question_text(const autoscaler::Question& question);
@@ -17,4 +17,4 @@ std::string question_text(const autoscaler::Question& question);
 // the same kind of trouble, up to the first figure, colon or quote.
 Result<autoscaler::Advice> read_advice(const Result<std::string>& output);
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

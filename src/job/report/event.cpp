@@ -7,7 +7,7 @@
 
 #include "wire/text.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 namespace {
 
 // RFC 8259, section 7. What people name things is UTF-8; but a reason may quote a program, and then
@@ -66,4 +66,4 @@ std::string to_json(const Event& event, std::string_view time, std::string_view 
   return out + '}';
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>,
                            std::vector<std::int64_t>>;
@@ -22,4 +22,4 @@ struct Event {
 // where there is one, the third: runs that wrote into one file are told apart by it.
 std::string to_json(const Event& event, std::string_view time, std::string_view job = {});
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::vector<std::string> list(const Event& event, std::string_view field) {
   return found ? *found : std::vector<std::string>();
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

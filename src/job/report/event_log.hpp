@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "job/report/event.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 // `file` is what errors call it: "job.jsonl:7: ...". `time` becomes a field like others.
 Result<std::vector<Event>> read_events(std::string_view text, std::string_view file);
@@ -35,4 +35,4 @@ std::optional<double> number(const Event& event, std::string_view field);
 std::string text(const Event& event, std::string_view field);
 std::vector<std::string> list(const Event& event, std::string_view field);
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

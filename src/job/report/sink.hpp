@@ -8,7 +8,7 @@
 
 #include "base/ids.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 enum class Tone { detail, info, error };
 
@@ -37,4 +37,4 @@ class Sink {
   virtual void event(std::string_view json) = 0;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

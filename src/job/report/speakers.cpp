@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 void Speakers::ranked(WorkerId worker, std::int32_t rank) {
   const auto found = speakers_.find(worker);
@@ -28,4 +28,4 @@ std::vector<Speaker> Speakers::host_gone(HostId host) {
   return gone;
 }
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

@@ -6,7 +6,7 @@
 
 #include "job/report/sink.hpp"
 
-namespace elasticrun::job {
+namespace elasticrun::job::report {
 
 class Speakers {
  public:
@@ -24,4 +24,4 @@ class Speakers {
   std::map<WorkerId, Speaker> speakers_;
 };
 
-}  // namespace elasticrun::job
+}  // namespace elasticrun::job::report

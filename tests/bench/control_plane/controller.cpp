@@ -15,8 +15,8 @@ namespace {
 constexpr Duration latency = std::chrono::microseconds(200);
 const char* const job_id = "0123456789ab";
 
-job::StartOrders start_orders(const job::JobSpec& spec) {
-  auto orders = job::StartOrders::make(spec, job_id);
+job::driver::StartOrders start_orders(const job::JobSpec& spec) {
+  auto orders = job::driver::StartOrders::make(spec, job_id);
   ER_CHECK(orders.has_value());
   return std::move(*orders);
 }
@@ -204,11 +204,11 @@ void Controller::act(job::Deliver& action) {
 }
 
 void Controller::act(const job::Record& action) {
-  (void)job::to_json(action.event, "2026-01-01T00:00:00.000Z", job_id);
+  (void)job::report::to_json(action.event, "2026-01-01T00:00:00.000Z", job_id);
 }
 
 void Controller::act(const job::Say& action) {
-  if (action.tone == job::Tone::error) last_error_ = action.text;
+  if (action.tone == job::report::Tone::error) last_error_ = action.text;
 }
 
 void Controller::act(const job::Finish& action) {

@@ -1,7 +1,7 @@
-// The controller's side: what job/driver/controller.cpp and the sessions of rendezvous/server.cpp
-// do with the core, less sockets, TLS, terminal and files. The same calls of the codec, a queue and
-// a row of unacknowledged frames for each host, events as JSON; each message is one turn of its
-// own.
+// The controller's side: what job/driver/controller.cpp and the sessions of
+// rendezvous/server/server.cpp do with the core, less sockets, TLS, terminal and files. The same
+// calls of the codec, a queue and a row of unacknowledged frames for each host, events as JSON;
+// each message is one turn of its own.
 //
 // Of the core it knows make, step and wake_at, its events and its actions, and nothing else.
 #pragma once
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "job/core/hosts/roster.hpp"
 #include "job/core/job.hpp"
-#include "job/core/roster.hpp"
 #include "job/driver/start_orders.hpp"
-#include "rendezvous/host_keys.hpp"
+#include "rendezvous/server/host_keys.hpp"
 #include "simulate/queue.hpp"
 #include "tests/bench/control_plane/account.hpp"
 #include "wire/frame.hpp"
@@ -73,9 +73,9 @@ class Controller {
   Account& account_;
   Handlers handlers_;
   const job::JobSpec spec_;
-  const rendezvous::HostKeys keys_;
-  job::Roster roster_;
-  job::StartOrders start_orders_;
+  const rendezvous::server::HostKeys keys_;
+  job::hosts::Roster roster_;
+  job::driver::StartOrders start_orders_;
   std::unique_ptr<job::Job> core_;
   std::map<HostId, Link> links_;
   std::vector<HostId> to_write_;

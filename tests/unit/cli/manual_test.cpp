@@ -16,12 +16,13 @@
 #include <vector>
 
 #include "autoscaler/autoscaler.hpp"
-#include "cli/ctl_options.hpp"
+#include "cli/ctl/options.hpp"
 #include "cli/flags.hpp"
 #include "job/deadlines.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::cli;
+using namespace elasticrun::cli::ctl;
 
 namespace {
 
@@ -122,7 +123,7 @@ TEST_CASE("the table of deadlines") {
 }
 
 TEST_CASE("exit codes") {
-  Names code = found(text_of("src/base/error.hpp"), "inline constexpr int \\w+ = (\\d+);");
+  Names code = found(text_of("src/base/exit_code.hpp"), "inline constexpr int \\w+ = (\\d+);");
   code.erase("128");
   code.insert("128 + n");
   Names manual;

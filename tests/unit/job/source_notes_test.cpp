@@ -1,5 +1,5 @@
 // Each trouble with the source of the hosts is told once, and so is its end.
-#include "job/core/source_notes.hpp"
+#include "job/core/terms/source_notes.hpp"
 
 #include <doctest/doctest.h>
 

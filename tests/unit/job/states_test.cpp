@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "job/core/ending.hpp"
-#include "job/core/hosts.hpp"
-#include "job/core/workers.hpp"
+#include "job/core/course/ending.hpp"
+#include "job/core/hosts/hosts.hpp"
+#include "job/core/workers/workers.hpp"
 
 namespace elasticrun::job {
 namespace {
@@ -33,23 +33,24 @@ void check_tables(const States& states, const Turns& turns, const Transitions& t
 }
 
 TEST_CASE("tables are in the order of their enums, have one answer, and reach every state") {
-  check_tables(phases, happenings, phase_transitions);
-  check_tables(host_states, host_turns, host_transitions);
-  check_tables(worker_states, worker_turns, worker_transitions);
-  for (std::size_t i = 0; i < causes.size(); ++i)
-    CHECK(static_cast<std::size_t>(causes[i].cause) == i);
+  check_tables(course::phases, course::happenings, course::phase_transitions);
+  check_tables(hosts::host_states, hosts::host_turns, hosts::host_transitions);
+  check_tables(workers::worker_states, workers::worker_turns, workers::worker_transitions);
+  for (std::size_t i = 0; i < course::causes.size(); ++i)
+    CHECK(static_cast<std::size_t>(course::causes[i].cause) == i);
 }
 
 TEST_CASE("every worker ends, whatever state it is in, and no state leads back") {
-  for (const auto& state : worker_states) {
+  for (const auto& state : workers::worker_states) {
     CAPTURE(state.name);
-    CHECK(next_in(worker_transitions, state.value, WorkerTurn::ended) == WorkerState::gone);
+    CHECK(next_in(workers::worker_transitions, state.value, workers::WorkerTurn::ended) ==
+          workers::WorkerState::gone);
   }
-  for (const auto& row : worker_transitions) CHECK(row.from < row.to);
+  for (const auto& row : workers::worker_transitions) CHECK(row.from < row.to);
 }
 
 TEST_CASE("a worker has one deadline, the earliest is due first, and each once") {
-  Workers workers;
+  workers::Workers workers;
   const WorkerId first = workers.order(slot(0), at(9s));
   const WorkerId second = workers.order(slot(1), at(5s));
   CHECK(workers.wake_at() == at(5s));
@@ -67,11 +68,11 @@ TEST_CASE("a worker has one deadline, the earliest is due first, and each once")
 }
 
 TEST_CASE("who is ready need not become it, and who is given up is given up once") {
-  Workers workers;
+  workers::Workers workers;
   const WorkerId worker = workers.order(slot(0), at(9s));
   CHECK(workers.any_starting());
-  workers.turn(worker, WorkerTurn::started);
-  CHECK(workers.find(worker)->is(WorkerState::running));
+  workers.turn(worker, workers::WorkerTurn::started);
+  CHECK(workers.find(worker)->is(workers::WorkerState::running));
   workers.ready(worker, at(1s));
   CHECK_FALSE(workers.any_starting());
   CHECK(workers.wake_at() == never);
@@ -88,17 +89,17 @@ TEST_CASE("who is ready need not become it, and who is given up is given up once
 }
 
 TEST_CASE("a leaver that does not answer ends as one that was told to") {
-  Workers workers;
+  workers::Workers workers;
   const WorkerId worker = workers.order(slot(0), never);
   workers.ready(worker, at(1s));
-  workers.turn(worker, WorkerTurn::dismissed);
+  workers.turn(worker, workers::WorkerTurn::dismissed);
   CHECK(workers.give_up(worker, "it does not answer"));
-  CHECK(workers.find(worker)->is(WorkerState::stopping));
+  CHECK(workers.find(worker)->is(workers::WorkerState::stopping));
   CHECK(workers.find(worker)->expected());
 }
 
 TEST_CASE("places: by slot, by host, and of those that hang in the kernel") {
-  Workers workers;
+  workers::Workers workers;
   const WorkerId here = workers.order(slot(0), never);
   const WorkerId there = workers.order({HostId(4), 0}, never);
   CHECK(workers.in(slot(0)) == here);
@@ -115,7 +116,7 @@ TEST_CASE("places: by slot, by host, and of those that hang in the kernel") {
 }
 
 TEST_CASE("a host is asked once, and after it failed once more, when nobody waits for it") {
-  Hosts hosts;
+  hosts::Hosts hosts;
   const HostId host(1);
   CHECK(hosts.ask(host));
   CHECK_FALSE(hosts.ask(host));
@@ -133,28 +134,28 @@ TEST_CASE("a host is asked once, and after it failed once more, when nobody wait
   CHECK(hosts.failed() == 1);
   hosts.came(host, at(20s));
   CHECK(hosts.failed() == 0);
-  CHECK(hosts.in(HostState::up) == std::vector{host});
+  CHECK(hosts.in(hosts::HostState::up) == std::vector{host});
 }
 
 TEST_CASE("the first cause of an end counts") {
-  Ending ending;
-  ending.begin(Cause::too_many_failures, 0, "failures", at(1s));
-  ending.begin(Cause::worker_failed, 7, "worker", at(2s));
+  course::Ending ending;
+  ending.begin(course::Cause::too_many_failures, 0, "failures", at(1s));
+  ending.begin(course::Cause::worker_failed, 7, "worker", at(2s));
   CHECK(ending.exit_code() == exit_code::budget_spent);
   CHECK(ending.words() == "failures");
   CHECK(ending.deadline() == at(1s));
-  Ending own;
-  own.begin(Cause::worker_failed, 7, "worker", at(2s));
+  course::Ending own;
+  own.begin(course::Cause::worker_failed, 7, "worker", at(2s));
   CHECK(own.exit_code() == 7);
 }
 
 TEST_CASE("patience runs while a job starts or is short of workers") {
-  Ending ending;
+  course::Ending ending;
   CHECK(ending.patience_ends(10s) == never);
   ending.short_since(at(3s));
   ending.short_since(at(5s));
   CHECK(ending.patience_ends(10s) == at(13s));
-  ending.happen(Happening::world_formed);
+  ending.happen(course::Happening::world_formed);
   CHECK(ending.patience_ends(10s) == never);
   ending.enough();
   CHECK_FALSE(ending.short_of_workers());

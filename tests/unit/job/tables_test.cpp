@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "job/core/phase.hpp"
+#include "job/core/course/phase.hpp"
 #include "job/deadlines.hpp"
 #include "job/report/event.hpp"
 
@@ -14,34 +14,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Phase all_phases[] = {Phase::starting, Phase::training, Phase::reforming, Phase::short_of,
-                                Phase::trained,  Phase::stopping, Phase::closing,   Phase::ended};
+constexpr course::Phase all_phases[] = {course::Phase::starting,  course::Phase::training,
+                                        course::Phase::reforming, course::Phase::short_of,
+                                        course::Phase::trained,   course::Phase::stopping,
+                                        course::Phase::closing,   course::Phase::ended};
 
 TEST_CASE("the table of transitions has one answer for each question") {
-  std::set<std::pair<Phase, Happening>> seen;
-  for (const PhaseTransition& t : phase_transitions) CHECK(seen.emplace(t.from, t.turn).second);
+  std::set<std::pair<course::Phase, course::Happening>> seen;
+  for (const course::PhaseTransition& t : course::phase_transitions)
+    CHECK(seen.emplace(t.from, t.turn).second);
 }
 
 TEST_CASE("every phase can be reached, and every phase ends when it is told to stop") {
-  std::set<Phase> reached{Phase::starting};
+  std::set<course::Phase> reached{course::Phase::starting};
   for (std::size_t round = 0; round < std::size(all_phases); ++round)
-    for (const PhaseTransition& t : phase_transitions)
+    for (const course::PhaseTransition& t : course::phase_transitions)
       if (reached.contains(t.from)) reached.insert(t.to);
-  for (const Phase phase : all_phases) {
+  for (const course::Phase phase : all_phases) {
     CAPTURE(to_text(phase));
     CHECK(reached.contains(phase));
-    Phase at = next(phase, Happening::stop);
-    at = next(at, Happening::workers_gone);
-    CHECK(next(at, Happening::agents_gone) == Phase::ended);
+    course::Phase at = next(phase, course::Happening::stop);
+    at = next(at, course::Happening::workers_gone);
+    CHECK(next(at, course::Happening::agents_gone) == course::Phase::ended);
   }
 }
 
 TEST_CASE("nothing leads out of the end, and no way back from stopping") {
-  for (const PhaseTransition& t : phase_transitions) {
-    CHECK(t.from != Phase::ended);
-    if (t.from >= Phase::stopping) CHECK(t.to > t.from);
+  for (const course::PhaseTransition& t : course::phase_transitions) {
+    CHECK(t.from != course::Phase::ended);
+    if (t.from >= course::Phase::stopping) CHECK(t.to > t.from);
   }
-  CHECK(next(Phase::stopping, Happening::world_broken) == Phase::stopping);
+  CHECK(next(course::Phase::stopping, course::Happening::world_broken) == course::Phase::stopping);
 }
 
 TEST_CASE("the defaults agree with each other and with what the table says of them") {
@@ -80,26 +83,26 @@ TEST_CASE("a deadline of nothing is an error, but for those that then mean at on
 }
 
 TEST_CASE("an event is one line of JSON, whatever is in it") {
-  const Event event{"odd \"name\"",
-                    {{"whole", std::int64_t{-3}},
-                     {"half", 0.5},
-                     {"large", 1e300},
-                     {"none", std::nan("")},
-                     {"endless", INFINITY},
-                     {"yes", true},
-                     {"text", std::string("a\"b\\c\nd\te\x01 \xc3\xa4")},
-                     {"list", std::vector<std::string>{"x", "\"y\""}},
-                     {"empty", std::vector<std::string>{}}}};
-  CHECK(to_json(event, "2026-01-02T03:04:05.678Z") ==
+  const report::Event event{"odd \"name\"",
+                            {{"whole", std::int64_t{-3}},
+                             {"half", 0.5},
+                             {"large", 1e300},
+                             {"none", std::nan("")},
+                             {"endless", INFINITY},
+                             {"yes", true},
+                             {"text", std::string("a\"b\\c\nd\te\x01 \xc3\xa4")},
+                             {"list", std::vector<std::string>{"x", "\"y\""}},
+                             {"empty", std::vector<std::string>{}}}};
+  CHECK(report::to_json(event, "2026-01-02T03:04:05.678Z") ==
         R"({"time":"2026-01-02T03:04:05.678Z","event":"odd \"name\"","whole":-3,"half":0.5,)"
         R"("large":1e+300,"none":null,"endless":null,"yes":true,)"
         "\"text\":\"a\\\"b\\\\c\\u000ad\\u0009e\\u0001 \xc3\xa4\","
         R"("list":["x","\"y\""],"empty":[]})");
-  CHECK(to_json({"e", {{"n", std::string("gr\xc3\xbcn")}}}, "t") ==
+  CHECK(report::to_json({"e", {{"n", std::string("gr\xc3\xbcn")}}}, "t") ==
         "{\"time\":\"t\",\"event\":\"e\",\"n\":\"gr\xc3\xbcn\"}");
-  CHECK(to_json({"e", {{"n", std::string("a\xff\xc3")}}}, "t") ==
+  CHECK(report::to_json({"e", {{"n", std::string("a\xff\xc3")}}}, "t") ==
         R"({"time":"t","event":"e","n":"a\ufffd\ufffd"})");
-  CHECK(to_json({"e", {{"n", std::int64_t{1}}}}, "t", "a\"b") ==
+  CHECK(report::to_json({"e", {{"n", std::int64_t{1}}}}, "t", "a\"b") ==
         R"({"time":"t","event":"e","job":"a\"b","n":1})");
 }
 

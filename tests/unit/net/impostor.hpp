@@ -15,7 +15,7 @@
 #include "loop.hpp"
 #include "net/stream.hpp"
 #include "raw_tls.hpp"
-#include "rendezvous/server.hpp"
+#include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
 #include "wire/frame.hpp"
 
@@ -23,10 +23,10 @@ namespace elasticrun::net::testing {
 
 using namespace std::chrono_literals;
 
-inline const rendezvous::HostKeys keys("job-1", key_of("master", 1).secret);
-inline const rendezvous::HostKeys other_job("job-1", key_of("master", 2).secret);
+inline const rendezvous::server::HostKeys keys("job-1", key_of("master", 1).secret);
+inline const rendezvous::server::HostKeys other_job("job-1", key_of("master", 2).secret);
 
-inline TlsKey to_tls(const rendezvous::HostKey& key) {
+inline TlsKey to_tls(const rendezvous::server::HostKey& key) {
   return {key.identity, *from_hex(key.key_hex)};
 }
 inline TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_agent(HostId(host), 1)); }
@@ -68,31 +68,32 @@ struct DialledImpostor {
 // A rendezvous with the hosts 0 to 9, and whoever dials it.
 struct Rendezvous {
   boost::asio::io_context io;
-  std::unique_ptr<rendezvous::Server> server;
+  std::unique_ptr<rendezvous::server::Server> server;
   int came_up = 0;
   std::vector<std::string> strangers;
 
   Rendezvous() {
-    rendezvous::ServerOptions options;
+    rendezvous::server::ServerOptions options;
     options.address = "127.0.0.1";
     options.welcome = welcome();
     options.welcome.term = Term(1);
     options.keys = keys;
     options.hosts_may_join = true;
-    rendezvous::ServerHandlers handlers;
-    handlers.knows = [](const rendezvous::KeyOwner& owner) {
+    rendezvous::server::ServerHandlers handlers;
+    handlers.knows = [](const rendezvous::server::KeyOwner& owner) {
       return owner.host.value < 10 && owner.run == 1;
     };
-    handlers.admit = [](const wire::Hello&,
-                        const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
-      return owner.host == no_host ? rendezvous::KeyOwner{HostId(7), 1} : owner;
+    handlers.admit =
+        [](const wire::Hello&,
+           const rendezvous::server::KeyOwner& owner) -> Result<rendezvous::server::KeyOwner> {
+      return owner.host == no_host ? rendezvous::server::KeyOwner{HostId(7), 1} : owner;
     };
     handlers.agent_up = [this](HostId, const wire::Hello&, const std::string&) { ++came_up; };
     handlers.agent_frame = [](HostId, WorkerId, std::string_view) {};
     handlers.agent_away = handlers.agent_dead = [](HostId, const std::string&) {};
     handlers.agent_back = [](HostId) {};
     handlers.stranger = [this](std::uint64_t, const std::string& why) { strangers.push_back(why); };
-    server = std::move(*rendezvous::Server::listen(io, options, handlers));
+    server = std::move(*rendezvous::server::Server::listen(io, options, handlers));
   }
   // True when a host came up. The impostor writes whatever it likes once it is connected.
   bool admits(const RawTlsOptions& options, const std::function<void(RawTls&)>& act) {

@@ -1,5 +1,5 @@
 // The rendezvous server: hosts come up once, talk, go down once; strangers are counted.
-#include "rendezvous/server.hpp"
+#include "rendezvous/server/server.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,60 +13,63 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const rendezvous::HostKeys keys("job-1", key_of("master", 1).secret);
+const rendezvous::server::HostKeys keys("job-1", key_of("master", 1).secret);
 
-TlsKey to_tls(const rendezvous::HostKey& key) { return {key.identity, *from_hex(key.key_hex)}; }
+TlsKey to_tls(const rendezvous::server::HostKey& key) {
+  return {key.identity, *from_hex(key.key_hex)};
+}
 TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_agent(HostId(host), 1)); }
 
 struct House {
   boost::asio::io_context io;
   std::vector<std::string> events;
   std::uint64_t strangers = 0;
-  std::unique_ptr<rendezvous::Server> server;
+  std::unique_ptr<rendezvous::server::Server> server;
 
   House() {
-    rendezvous::ServerOptions options;
+    rendezvous::server::ServerOptions options;
     options.address = "127.0.0.1";
     options.welcome = {
         .protocol = wire::protocol, .version = "9.9.9", .term = Term(4), .lease_ms = 7};
     options.keys = keys;
     options.hosts_may_join = true;
-    auto result = rendezvous::Server::listen(io, options, handlers());
+    auto result = rendezvous::server::Server::listen(io, options, handlers());
     REQUIRE_MESSAGE(result.has_value(), result.error().text);
     server = std::move(*result);
   }
-  rendezvous::ServerHandlers handlers() {
+  rendezvous::server::ServerHandlers handlers() {
     const auto name = [](HostId host) { return std::to_string(host.value); };
-    return {.knows = [](const rendezvous::KeyOwner& owner) { return owner.host.value < 10; },
-            .admit = [](const wire::Hello& hello,
-                        const rendezvous::KeyOwner& owner) -> Result<rendezvous::KeyOwner> {
-              if (owner.host != no_host) return owner;
-              if (hello.name != "n7") return Error{"it is not wanted"};
-              return rendezvous::KeyOwner{HostId(7), 1};
+    return {
+        .knows = [](const rendezvous::server::KeyOwner& owner) { return owner.host.value < 10; },
+        .admit = [](const wire::Hello& hello, const rendezvous::server::KeyOwner& owner)
+            -> Result<rendezvous::server::KeyOwner> {
+          if (owner.host != no_host) return owner;
+          if (hello.name != "n7") return Error{"it is not wanted"};
+          return rendezvous::server::KeyOwner{HostId(7), 1};
+        },
+        .agent_up =
+            [this, name](HostId host, const wire::Hello& hello, const std::string&) {
+              events.push_back("up " + name(host) + " pid " + std::to_string(hello.pid));
             },
-            .agent_up =
-                [this, name](HostId host, const wire::Hello& hello, const std::string&) {
-                  events.push_back("up " + name(host) + " pid " + std::to_string(hello.pid));
-                },
-            .agent_frame =
-                [this, name](HostId host, WorkerId worker, std::string_view payload) {
-                  events.push_back("frame " + name(host) + " " + std::to_string(worker.value) +
-                                   " " + std::string(payload));
-                },
-            .agent_away =
-                [this, name](HostId host, const std::string& reason) {
-                  events.push_back("away " + name(host) + ": " + reason);
-                },
-            .agent_back = [this, name](HostId host) { events.push_back("back " + name(host)); },
-            .agent_dead =
-                [this, name](HostId host, const std::string& reason) {
-                  events.push_back("dead " + name(host) + ": " + reason);
-                },
-            .stranger =
-                [this](std::uint64_t count, const std::string& why) {
-                  strangers = count;
-                  events.push_back("stranger " + why.substr(why.find(": ") + 2));
-                }};
+        .agent_frame =
+            [this, name](HostId host, WorkerId worker, std::string_view payload) {
+              events.push_back("frame " + name(host) + " " + std::to_string(worker.value) + " " +
+                               std::string(payload));
+            },
+        .agent_away =
+            [this, name](HostId host, const std::string& reason) {
+              events.push_back("away " + name(host) + ": " + reason);
+            },
+        .agent_back = [this, name](HostId host) { events.push_back("back " + name(host)); },
+        .agent_dead =
+            [this, name](HostId host, const std::string& reason) {
+              events.push_back("dead " + name(host) + ": " + reason);
+            },
+        .stranger =
+            [this](std::uint64_t count, const std::string& why) {
+              strangers = count;
+              events.push_back("stranger " + why.substr(why.find(": ") + 2));
+            }};
   }
   static wire::Hello hello(std::uint32_t host) {
     wire::Hello hello = hello_of("agent", "job-1");

@@ -1,0 +1,39 @@
+// See host_keys.hpp. Identities: "JOB/join", "JOB/host/7/1"; "JOB/world/12" opens no door of ours.
+#include "rendezvous/server/host_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace elasticrun::rendezvous::server {
+
+HostKey HostKeys::key(const std::string& identity) const {
+  return {identity, net::to_hex(secret(identity))};
+}
+
+HostKey HostKeys::of_agent(HostId host, std::uint32_t run) const {
+  return key(fmt::format("{}/host/{}/{}", job_, host.value, run));
+}
+
+HostKey HostKeys::to_join() const { return key(job_ + "/join"); }
+
+std::string HostKeys::of_world(Generation generation) const {
+  return net::to_hex(secret(fmt::format("{}/world/{}", job_, generation.value)));
+}
+
+std::optional<KeyOwner> HostKeys::owner(std::string_view identity) const {
+  if (identity == job_ + "/join") return KeyOwner{};
+  const std::string prefix = job_ + "/host/";
+  if (!identity.starts_with(prefix)) return std::nullopt;
+  KeyOwner owner{HostId(), 0};
+  const char* const end = identity.data() + identity.size();
+  const auto [slash, error] =
+      std::from_chars(identity.data() + prefix.size(), end, owner.host.value);
+  if (error == std::errc() && slash < end) std::from_chars(slash + 1, end, owner.run);
+  // One name a number: "07" or "7x" is none.
+  if (owner.host == no_host || identity != of_agent(owner.host, owner.run).identity)
+    return std::nullopt;
+  return owner;
+}
+
+}  // namespace elasticrun::rendezvous::server

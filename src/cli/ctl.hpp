@@ -1,8 +1,0 @@
-// elasticctl as a function: the command it is asked for, and the exit code.
-#pragma once
-
-namespace elasticrun::cli {
-
-int ctl(int argc, char** argv);
-
-}  // namespace elasticrun::cli

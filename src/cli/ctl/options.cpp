@@ -1,0 +1,244 @@
+// CLI11's second place: elasticctl has commands with flags of their own, which the table of
+// elasticrun's flags (flags.cpp) has no room for.
+#include "cli/ctl/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "base/time.hpp"
+#include "cli/text.hpp"
+
+namespace elasticrun::cli::ctl {
+
+namespace {
+
+// Whatever CLI11 would say over several lines, on one.
+Error one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return Error{text + " (see elasticctl --help)"};
+}
+
+// A duration with its unit, as elasticrun's own flags have it.
+CLI::Option* add_time(CLI::App& app, const std::string& name, Duration& value,
+                      const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&value](const std::string& text) {
+            const auto parsed = parse_duration(text);
+            if (!parsed) throw CLI::ValidationError(parsed.error().text);
+            value = *parsed;
+          },
+          help)
+      ->type_name("TIME")
+      ->default_str(to_text(value));
+}
+
+// "nan" and "inf" are read as numbers, and a check of the range lets nan pass.
+std::string finite(const std::string& text) {
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "'" + text + "' is no number";
+}
+
+// "30s", or "15s:31s" for anything between.
+void add_span(CLI::App& app, const std::string& name, simulate::what_if::Span& value,
+              const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [&value](const std::string& text) {
+           const auto colon = std::min(text.find(':'), text.size());
+           const auto low = parse_duration(text.substr(0, colon));
+           const auto high = colon == text.size()
+                                 ? low
+                                 : parse_duration(std::string_view(text).substr(colon + 1));
+           if (!low || !high) throw CLI::ValidationError((low ? high : low).error().text);
+           if (*low > *high) throw CLI::ValidationError(text + ": the shorter time comes first");
+           value = {*low, *high};
+         },
+         help)
+      ->type_name("TIME[:TIME]")
+      ->default_str(to_text(value.low) +
+                    (value.low < value.high ? " to " + to_text(value.high) : ""));
+}
+
+// Of each host; one every millisecond leaves no job to simulate.
+constexpr double most_per_hour = 3.6e6;
+
+void add_rate(CLI::App& app, const std::string& name, double& value, const std::string& help) {
+  app.add_option(name, value, help)
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::Range(0.0, most_per_hour));
+}
+
+job::StragglerAction straggler_action(const std::string& name) {
+  const std::map<std::string, job::StragglerAction> known{
+      {"off", job::StragglerAction::off},
+      {"report", job::StragglerAction::report},
+      {"replace", job::StragglerAction::replace}};
+  const auto found = known.find(name);
+  if (found == known.end())
+    throw CLI::ValidationError("--stragglers: '" + name + "' is none of off, report and replace");
+  return found->second;
+}
+
+// What befalls hosts.
+void declare_mishaps(CLI::App& app, simulate::what_if::Conditions& conditions) {
+  add_rate(app, "--failures", conditions.failures_per_hour, "losses of each host, per hour");
+  add_rate(app, "--revoked", conditions.revoked_per_hour,
+           "how often each host is taken away, per hour");
+  add_time(app, "--notice", conditions.notice, "between notice and the end of a host taken away");
+  add_time(app, "--recovery", conditions.recovery, "in which nobody trains after a loss");
+  add_time(app, "--new-host", conditions.new_host, "until another machine replaces a lost one");
+  add_rate(app, "--slow-hosts", conditions.slow_per_hour, "slow phases of each host, per hour");
+  app.add_option("--slow-speed", conditions.slow_speed,
+                 "speed of a slow host, as a part of its usual one")
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::Range(0.01, 1.0));
+  add_time(app, "--slow-time", conditions.slow_time, "mean length of a slow phase");
+  app.add_option_function<std::string>(
+         "--stragglers",
+         [&conditions](const std::string& name) { conditions.stragglers = straggler_action(name); },
+         "what is done about slow workers")
+      ->type_name("off|report|replace")
+      ->default_str("replace");
+  app.add_option_function<std::string>(
+         "--shares",
+         [&conditions](const std::string& by) { conditions.shares_by_speed = by == "speed"; },
+         "how the samples of a step are shared out among workers")
+      ->type_name("equal|speed")
+      ->check(CLI::IsMember({"equal", "speed"}))
+      ->default_str("speed");
+  app.add_option("--spares", conditions.spares, "workers kept ready")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
+}
+
+void add_aims(CLI::App& app, double& price, autoscaler::Aims& aims) {
+  app.add_option("--price", price, "what a worker costs per hour, where its host has no price")
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::PositiveNumber);
+  add_time(app, "--deadline", aims.deadline, "within which the whole job is to end")
+      ->default_str("");
+  app.add_option("--budget", aims.budget, "what the whole job may cost")
+      ->type_name("MONEY")
+      ->check(finite)
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
+  app.add_option_function<std::string>(
+         "--utility",
+         [&aims](const std::string& text) {
+           auto points = autoscaler::parse_utility(text);
+           if (!points) throw CLI::ValidationError("--utility: " + points.error().text);
+           aims.utility = std::move(*points);
+         },
+         "what an end then is worth: 1h:100,2h:40")
+      ->type_name("LIST");
+}
+
+void add_min_gain(CLI::App& app, double& min_gain) {
+  app.add_option("--min-gain", min_gain,
+                 "what an added worker has to bring, as a share of a present one")
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+void declare(CLI::App& app, PlanCommand& command) {
+  app.add_option("EVENTS", command.events, "what elasticrun --events wrote")->required();
+  app.add_option("--job", command.job,
+                 "choose the run of this job; default the last that came to its end")
+      ->type_name("ID");
+  app.add_option("--hosts", command.hosts, "a host file: its prices and its sizes")
+      ->type_name("FILE");
+  app.add_option("--sizes", command.sizes, "as in 1,2,4; default those measured and some others")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1'000'000))
+      ->default_str("");
+  app.add_option("--samples", command.samples, "of the job; default as many as that run had")
+      ->type_name("N")
+      ->check(finite)
+      ->check(CLI::Range(1.0, 1e15))
+      ->default_str("");
+  add_aims(app, command.price, command.aims);
+  add_min_gain(app, command.min_gain);
+  app.add_flag("--json", command.json, "one object for each size");
+}
+
+void declare(CLI::App& app, SimulateCommand& command) {
+  auto& [curve, conditions, question, seeds, json] = command;
+  app.add_option("--curve", curve, "the cluster: a file as in configs/curves")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--policy", question.policy, "elasticrun-policies(7)")->type_name("NAME");
+  app.add_option("--start", question.start,
+                 "workers to begin with; default the largest size of the curve")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000))
+      ->default_str("");
+  app.add_option("--seed", question.seed, "what chance decides follows from it")->type_name("N");
+  app.add_option("--seeds", seeds, "how many seeds, from --seed on")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--noise", conditions.noise, "standard deviation of a step's time, 0.2 is 20 %")
+      ->type_name("X")
+      ->check(finite)
+      ->check(CLI::Range(0.0, 10.0));
+  add_span(app, "--start-time", conditions.start, "that a worker needs until it is ready");
+  add_time(app, "--idle", conditions.idle, "in which nobody trains at a planned change");
+  declare_mishaps(app, conditions);
+  add_aims(app, conditions.price, question.aims);
+  add_time(app, "--limit", conditions.limit, "ends a job that takes longer");
+  add_time(app, "--settle", question.limits.settle, "least quiet time between two changes");
+  add_min_gain(app, question.limits.min_gain);
+  app.add_flag("--json", json, "events as in elasticrun(1), one object a line");
+}
+
+// Who names an aim wants the policy that seeks it.
+std::string implied(const autoscaler::Aims& aims) {
+  if (aims.deadline > Duration::zero()) return "deadline";
+  if (aims.budget > 0) return "budget";
+  if (!aims.utility.empty()) return "utility";
+  return autoscaler::Options().policy;
+}
+
+}  // namespace
+
+Result<Asked> parse_ctl(int argc, const char* const* argv) {
+  SimulateCommand simulate;
+  simulate.conditions.start = {std::chrono::seconds(15), std::chrono::seconds(31)};
+  simulate.conditions.idle = std::chrono::milliseconds(500);
+  simulate.conditions.recovery = std::chrono::seconds(2);
+  simulate.conditions.new_host = std::chrono::seconds(60);
+  PlanCommand plan;
+  CLI::App app("Asks about elastic jobs and about what they would do.", "elasticctl");
+  app.set_version_flag("--version", std::string(version_text));
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default();
+  declare(*app.add_subcommand("simulate",
+                              "What a policy would do with a described cluster, in virtual time."),
+          simulate);
+  CLI::App* asks_plan = app.add_subcommand(
+      "plan", "What size, what time, what cost: from the events of an earlier run.");
+  declare(*asks_plan, plan);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Asked(app.help());
+  } catch (const CLI::CallForVersion&) {
+    return Asked(std::string(version_text));
+  } catch (const CLI::ParseError& error) {
+    return one_line(error.what());
+  }
+  plan.policy = implied(plan.aims);
+  if (asks_plan->parsed()) return Asked(std::move(plan));
+  if (simulate.question.policy.empty()) simulate.question.policy = implied(simulate.question.aims);
+  return Asked(std::move(simulate));
+}
+
+}  // namespace elasticrun::cli::ctl

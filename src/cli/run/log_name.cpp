@@ -1,0 +1,33 @@
+#include "cli/run/log_name.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace elasticrun::cli::run {
+namespace {
+
+// Of a file name that may have 255 bytes.
+constexpr std::size_t host_bytes_max = 200;
+
+// Those of host names and of addresses.
+bool is_plain(char c, bool first) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || (c >= '0' && c <= '9') || c == '_' || c == ':' ||
+         (!first && (c == '.' || c == '-'));
+}
+
+std::string plain(std::string_view host) {
+  std::string name;
+  for (const char c : host.substr(0, host_bytes_max)) name += is_plain(c, name.empty()) ? c : '_';
+  return name.empty() ? "_" : name;
+}
+
+}  // namespace
+
+std::string log_name(const job::report::Speaker& speaker, std::int32_t stream) {
+  return fmt::format("{}.{}.worker{}.{}", plain(speaker.host_name), speaker.slot,
+                     speaker.worker.value, stream == 1 ? "out" : "err");
+}
+
+}  // namespace elasticrun::cli::run

@@ -1,0 +1,158 @@
+// Environment, display and files for the table of settings.
+#include "cli/run/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/flags.hpp"
+#include "cli/suggest.hpp"
+
+namespace elasticrun::cli::run {
+namespace {
+
+// What workers are told under names like our flags'; a command inside a worker finds them set.
+// (MAX_BATCH is told, too, and is meant for such a command as well.)
+constexpr std::string_view told_to_workers[] = {"ELASTICRUN_JOB_ID",     "ELASTICRUN_HOST",
+                                                "ELASTICRUN_SLOT",       "ELASTICRUN_SOCKET",
+                                                "ELASTICRUN_GENERATION", "ELASTICRUN_WORKER"};
+
+// What other launchers call a flag of ours; edit distance cannot know.
+struct Foreign {
+  std::string_view name;
+  std::string_view ours;
+};
+constexpr Foreign foreign[] = {
+    {"n", "--np"},
+    {"c", "--np"},
+    {"num-proc", "--np"},
+    {"hostfile", "--hosts"},
+    {"machinefile", "--hosts"},
+    {"f", "--hosts"},
+    {"host", "-H"},
+    {"nproc", "--slots"},
+    {"ppn", "--slots"},
+    {"num-gpus", "--slots"},
+    {"num-nodes", "--nnodes"},
+    {"genv", "-x"},
+    {"timeout", "--hung"},
+    {"output-filename", "--log-dir"},
+};
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string in_quotes(std::string_view text) {
+  const char quote = text.find('"') == text.npos ? '"' : '\'';
+  return fmt::format("{0}{1}{0}", quote, text);
+}
+
+std::string shown_value(const Flag& flag, const std::vector<std::string>& values) {
+  if (flag.kind == Kind::toggle) return values.back();
+  if (flag.kind == Kind::value) return in_quotes(values.back());
+  std::string text;
+  for (const auto& value : values) text += (text.empty() ? "" : ", ") + in_quotes(value);
+  return "[" + text + "]";
+}
+
+std::string shown_source(const Setting& setting) {
+  if (setting.source == Source::command_line) return "command line";
+  if (setting.source == Source::environment) return "environment " + setting.place;
+  return "file " + setting.place.substr(0, setting.place.rfind(": "));
+}
+
+}  // namespace
+
+std::string suggestion(std::string_view name) {
+  std::string plain(name);
+  std::ranges::replace(plain, '_', '-');
+  for (const Foreign& one : foreign)
+    if (one.name == plain) return fmt::format("; did you mean {}?", one.ours);
+  std::vector<std::string_view> known;
+  for (const Flag& flag : flags()) {
+    if (flag.name.size() > 1) known.push_back(flag.name);
+    if (flag.other.starts_with("--")) known.push_back(flag.other.substr(2));
+  }
+  const auto best = closest(plain, known);
+  return best.empty() ? "" : fmt::format("; did you mean --{}?", best);
+}
+
+Result<Settings> settings_from_environment(const std::vector<std::string>& environment) {
+  Settings settings;
+  std::vector<std::string> names;
+  for (const Flag& flag : flags())
+    if (flag.kind != Kind::command) names.push_back(environment_name(flag));
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& entry : environment) {
+    const auto equal = entry.find('=');
+    const std::string_view name = std::string_view(entry).substr(0, equal);
+    if (!name.starts_with("ELASTICRUN_") || equal == entry.npos || equal + 1 == entry.size())
+      continue;
+    const auto found = std::ranges::find_if(flags(), [&](const Flag& flag) {
+      return flag.kind != Kind::command && environment_name(flag) == name;
+    });
+    if (found != flags().end()) {
+      const std::string value = entry.substr(equal + 1);
+      auto values = found->kind == Kind::list ? split(value, ',') : std::vector{value};
+      settings[std::string(found->name)] = {std::move(values), Source::environment,
+                                            std::string(name)};
+      continue;
+    }
+    // Variables of programs around us may begin the same way; only a near miss is a mistake.
+    if (std::ranges::find(told_to_workers, name) != std::end(told_to_workers)) continue;
+    for (const auto& candidate : known)
+      if (edit_distance(name, candidate) <= 2)
+        return Error{fmt::format("{}: unknown variable; did you mean {}?", name, candidate)};
+  }
+  return settings;
+}
+
+std::string show(const Settings& settings) {
+  std::string text;
+  for (const Flag& flag : flags()) {
+    if (flag.kind == Kind::command || flag.name == "config") continue;
+    const auto found = settings.find(flag.name);
+    if (found != settings.end()) {
+      const Setting& setting = found->second;
+      text += fmt::format("{} = {}  # {}\n", flag.name, shown_value(flag, setting.values),
+                          shown_source(setting));
+    } else if (!flag.standard.empty()) {
+      text += fmt::format("# {} = {}  # default\n", flag.name, in_quotes(flag.standard));
+    } else {
+      text += fmt::format("# {} is not set\n", flag.name);
+    }
+  }
+  return text;
+}
+
+Result<std::string> read_text(const std::string& path, std::string_view place) {
+  constexpr std::size_t most = 16u << 20;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{fmt::format("{}: {} is a folder, not a file", place, path)};
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{
+        fmt::format("{}: cannot read {}: {}", place, path, std::strerror(errno ? errno : EIO))};
+  std::string text;
+  char block[16384];
+  while (file.read(block, sizeof block), file.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most) return Error{fmt::format("{}: {} is larger than 16 MiB", place, path)};
+  }
+  return Result<std::string>(boost::system::in_place_value, std::move(text));
+}
+
+}  // namespace elasticrun::cli::run

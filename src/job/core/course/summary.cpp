@@ -1,0 +1,47 @@
+#include "job/core/course/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace elasticrun::job::course {
+
+void Summary::count_time(std::size_t workers, Time now) {
+  if (began_ == Time{}) began_ = counted_ = now;
+  worker_s_ += seconds(now - counted_) * static_cast<double>(workers);
+  counted_ = now;
+}
+
+void Summary::world(int size, Step from, const std::string& why, bool planned) {
+  if (worlds_++ > 0) ++(planned ? planned_ : forced_);
+  chapters_.push_back({size, from, why});
+  if (chapters_.size() > chapters_max) chapters_.pop_front();
+}
+
+std::string Summary::steps_made() const {
+  const std::int64_t steps = std::max<std::int64_t>(newest_.value, 0);
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
+std::vector<std::string> Summary::story(const std::string& at_the_end) const {
+  if (worlds_ < 2) return {};
+  std::vector<std::string> lines{"what was done, and why:"};
+  if (const auto left_out = worlds_ - static_cast<int>(chapters_.size()); left_out > 0)
+    lines.push_back(fmt::format("  ({} earlier worlds; --events FILE records all)", left_out));
+  for (const Chapter& one : chapters_)
+    lines.push_back(fmt::format("  step {}: {} worker{}: {}", one.from.value, one.size,
+                                one.size == 1 ? "" : "s", one.why));
+  if (!at_the_end.empty()) lines.push_back("  at the end: " + at_the_end);
+  return lines;
+}
+
+std::string Summary::words(Time now) const {
+  if (worlds_ == 0) return {};
+  std::string sizes = worlds_ > static_cast<int>(chapters_.size()) ? "..." : "";
+  for (const Chapter& one : chapters_)
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
+  return fmt::format("{} in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
+                     steps_made(), to_text(now - began_), worker_s_, sizes, planned_, forced_);
+}
+
+}  // namespace elasticrun::job::course

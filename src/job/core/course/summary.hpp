@@ -1,0 +1,61 @@
+// What is told of a job at its end: its worlds, why each of them was formed, and what it has cost.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace elasticrun::job::course {
+
+class Summary {
+ public:
+  // So many workers have been there since the last call.
+  void count_time(std::size_t workers, Time now);
+  void world(int size, Step from, const std::string& why, bool planned);
+  // A step is committed.
+  void committed(Step step) { newest_ = std::max(newest_, step); }
+
+  // A person was told of this decision; a world that is formed for it need not say it again.
+  void told(std::string decision) { told_ = std::move(decision); }
+  bool was_told(const std::string& decision) const { return decision == told_; }
+  // What carries the group now. True: a person thinks of another one.
+  bool other_backend(const std::string& backend) {
+    return !backend.empty() && std::exchange(backend_, backend) != backend;
+  }
+
+  int worlds() const { return worlds_; }
+  Step newest() const { return newest_; }
+  Time began() const { return began_; }
+  // worker seconds
+  double worker_time() const { return worker_s_; }
+  // As far as is known: exact when the workers have ended in good order.
+  std::string steps_made() const;
+  // One line for each change of the world; none for a job that never changed. `at_the_end` is the
+  // last reason why the size stayed; empty: there is none to tell.
+  std::vector<std::string> story(const std::string& at_the_end) const;
+  // For the last line on the terminal; empty when no world was formed.
+  std::string words(Time now) const;
+
+ private:
+  struct Chapter {
+    int size = 0;
+    Step from;
+    std::string why;
+  };
+  static constexpr std::size_t chapters_max = 12;
+
+  Time began_{};
+  Time counted_{};  // up to here worker time is summed
+  double worker_s_ = 0;
+  Step newest_ = no_state;
+  int worlds_ = 0, planned_ = 0, forced_ = 0;
+  std::string told_;
+  std::string backend_ = "gloo";
+  std::deque<Chapter> chapters_;  // the last worlds, in order
+};
+
+}  // namespace elasticrun::job::course

@@ -1,0 +1,94 @@
+// The agents of a job's hosts: one row for each host that was ever asked for one.
+//
+// A host that failed is tried again beside the job, and until its agent is there nobody waits for
+// it: so a second start is another state than the first.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/id_map.hpp"
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "job/core/terms/state_table.hpp"
+
+namespace elasticrun::job::hosts {
+
+enum class HostState { absent, asked, up, failed, retried };
+
+inline constexpr std::array host_states{
+    job::Named<HostState>{HostState::absent, "absent", "nothing was asked of it"},
+    job::Named<HostState>{HostState::asked, "asked", "its agent is being started"},
+    job::Named<HostState>{HostState::up, "up", "its agent is there"},
+    job::Named<HostState>{HostState::failed, "failed",
+                          "its agent has gone, or could not be started"},
+    job::Named<HostState>{HostState::retried, "retried",
+                          "its agent is being started again, and nobody waits for it"},
+};
+
+enum class HostTurn { asked, came, went };
+
+inline constexpr std::array host_turns{
+    job::Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
+    job::Named<HostTurn>{HostTurn::came, "its agent came"},
+    job::Named<HostTurn>{HostTurn::went, "its agent went"},
+};
+
+using HostTransition = job::Transition<HostState, HostTurn>;
+
+inline constexpr std::array host_transitions{
+    HostTransition{HostState::absent, HostTurn::asked, HostState::asked},
+    HostTransition{HostState::absent, HostTurn::came, HostState::up},  // by itself
+    HostTransition{HostState::asked, HostTurn::came, HostState::up},
+    HostTransition{HostState::asked, HostTurn::went, HostState::failed},
+    HostTransition{HostState::up, HostTurn::went, HostState::failed},
+    HostTransition{HostState::failed, HostTurn::asked, HostState::retried},
+    HostTransition{HostState::failed, HostTurn::came, HostState::up},
+    HostTransition{HostState::retried, HostTurn::came, HostState::up},
+    HostTransition{HostState::retried, HostTurn::went, HostState::failed},
+};
+
+class Hosts {
+ public:
+  // So it is called from now on, and this kind of machine it is; empty: nobody has said.
+  void met(HostId host, const std::string& name, const std::string& type);
+  std::string name(HostId host) const;
+  std::string type(HostId host) const;
+
+  HostState state(HostId host) const;
+  bool up(HostId host) const { return state(host) == HostState::up; }
+  // It has no agent since its last one failed, or its start.
+  bool failed(HostId host) const {
+    return state(host) == HostState::failed || state(host) == HostState::retried;
+  }
+  // It has an agent, or will have one.
+  bool live(HostId host) const;
+  std::vector<HostId> live() const;
+  std::vector<HostId> in(HostState state) const;
+  int count(HostState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  int failed() const { return count(HostState::failed) + count(HostState::retried); }
+  bool none_live() const;
+
+  // True: its agent is to be started.
+  bool ask(HostId host);
+  void came(HostId host, Time leased_until);
+  void went(HostId host);
+  // A beat came back.
+  void prolong(HostId host, Time leased_until);
+  // Then its agent has killed its workers, if no beat came back.
+  Time leased_until(HostId host) const;
+
+ private:
+  struct Row {
+    std::string name, type;
+    HostState state = HostState::absent;
+    Time leased_until{};
+  };
+  void turn(HostId host, HostTurn turn);
+
+  IdMap<HostId, Row> rows_;
+  std::array<int, host_states.size()> counts_{};
+};
+
+}  // namespace elasticrun::job::hosts

@@ -1,0 +1,31 @@
+#include "job/core/hosts/shortage.hpp"
+
+#include <fmt/format.h>
+
+namespace elasticrun::job::hosts {
+namespace {
+
+std::string what_follows(const Shortage::Look& now) {
+  if (!now.running) return fmt::format("waiting up to {} for more", to_text(now.patience));
+  if (now.slots >= now.minimum) return "the job goes on with these";
+  return fmt::format(
+      "the job goes on with {}, also on slots that are gone, where no worker is replaced",
+      now.minimum);
+}
+
+}  // namespace
+
+std::optional<job::HostsNoted> Shortage::look(const Look& now) {
+  if (now.few == told_) return std::nullopt;
+  told_ = now.few;
+  const std::string named = now.source.empty() ? "" : now.source + " names ";
+  const std::string left = now.source.empty() ? " are left" : "";
+  if (!now.few.empty())
+    return job::HostsNoted{false,
+                           fmt::format("{}{}{}; {}", named, now.few, left, what_follows(now))};
+  return job::HostsNoted{true, now.source.empty()
+                                   ? fmt::format("there are hosts for {} workers again", now.slots)
+                                   : fmt::format("{}hosts for {} workers again", named, now.slots)};
+}
+
+}  // namespace elasticrun::job::hosts

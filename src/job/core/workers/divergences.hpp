@@ -1,0 +1,80 @@
+// What follows from members whose registered state differs (worker/training/divergence.hpp): words
+// for a person, once a world, and the end of the job where nobody knows which state is right. Pure.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wire/messages.hpp"
+
+namespace elasticrun::job::workers {
+
+class Divergences {
+ public:
+  struct Verdict {
+    std::string words;
+    bool ends = false;
+  };
+
+  // The last time that a worker is repaired is one before this; in fewer than `few_looks` looks at
+  // the whole state, that is.
+  static constexpr int times_max = 3;
+  static constexpr std::int64_t few_looks = 4;
+
+  // `names`: of the odd workers; `steps_a_look`: the whole state is compared once in so many steps.
+  // Nothing where another member has reported it already.
+  std::optional<Verdict> hear(const wire::Diverged& letter, const std::vector<std::string>& names,
+                              std::int64_t steps_a_look) {
+    if (std::exchange(told_, letter.generation) == letter.generation) return std::nullopt;
+    const std::string who = names.empty() ? "the members' states differ from each other"
+                                          : fmt::format("the state of {} differs from the others'",
+                                                        fmt::join(names, ", "));
+    const std::string what =
+        fmt::format("after {} steps {} somewhere in {}", letter.step.value, who, letter.where);
+    if (letter.mixed)
+      return Verdict{what +
+                     "; nothing is done about it, for machines of several kinds differ in "
+                     "the last bits"};
+    if (names.empty())
+      return Verdict{what +
+                         ", and nobody knows which is right; do not register state that each "
+                         "worker has for itself, or compare nothing with --verify-state off",
+                     true};
+    if (again_and_again(letter, few_looks * steps_a_look))
+      return Verdict{what +
+                         ", for the third time; register all state that apply changes, or do "
+                         "without that machine if its memory fails",
+                     true};
+    return Verdict{what +
+                   "; it is replaced by theirs. Memory that fails does this, and state that "
+                   "is not registered"};
+  }
+
+ private:
+  // The repaired state differed again before it had been compared a few times.
+  bool again_and_again(const wire::Diverged& letter, std::int64_t few_steps) {
+    bool often = false;
+    for (const WorkerId worker : letter.odd) {
+      auto& [times, last] = repairs_[worker];
+      times = letter.step.value - last.value <= few_steps ? times + 1 : 1;
+      last = letter.step;
+      often |= times >= times_max;
+    }
+    return often;
+  }
+
+  struct Repairs {
+    int times = 0;  // in a row
+    Step last;
+  };
+  Generation told_;
+  std::map<WorkerId, Repairs> repairs_;
+};
+
+}  // namespace elasticrun::job::workers

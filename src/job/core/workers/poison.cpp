@@ -1,0 +1,36 @@
+// See poison.hpp.
+#include "job/core/workers/poison.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elasticrun::job::workers {
+
+void Poison::died(const std::string& who, Generation world) {
+  const bool again = suspected() && world != counted_;
+  // A world that is dead before it is known to have formed began with what was answered before.
+  if (again && !from_) from_ = last_;
+  if (again || !suspected()) ++attempts_;
+  counted_ = world;
+  dead_.push_back(who);
+}
+
+void Poison::world_formed(Step step) {
+  // Steps are reported late: from where the next world begins is known for certain.
+  if (suspected() && !from_) from_ = step;
+  committed(step);
+}
+
+void Poison::committed(Step step) {
+  if (from_ && step > *from_) *this = {};
+  last_ = step;
+}
+
+std::string Poison::words(bool between_epochs) const {
+  return fmt::format("step {}{} has killed its workers {} times: {}{}",
+                     from_.value_or(last_).next().value,
+                     between_epochs ? ", or on_epoch before it," : "", attempts_,
+                     fmt::join(dead_, "; "), samples_.empty() ? "" : "; " + samples_);
+}
+
+}  // namespace elasticrun::job::workers

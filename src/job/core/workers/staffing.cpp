@@ -1,0 +1,57 @@
+#include "job/core/workers/staffing.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+
+namespace elasticrun::job::workers {
+
+std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers, int size,
+                                      Time now, const std::vector<WorkerId>& members) {
+  std::vector<job::SlotId> wanted;
+  std::vector<job::SlotId> free;
+  std::vector<job::SlotId> last;
+  for (const job::SlotId slot : slots.all()) {
+    const auto id = workers.in(slot);
+    if (id && !workers.find(*id)->expected())
+      (slots.avoided(slot, now) ? last : wanted).push_back(slot);
+    else if (!id && slots.usable(slot, now))
+      free.push_back(slot);
+    // A slot whose worker is on its way out is neither: it is free when that one has gone.
+  }
+  const auto limit = static_cast<std::size_t>(std::max(size, 0));
+  // Too many: the last ones go, those who are still starting first, then those who only wait.
+  const std::set<WorkerId> in_world(members.begin(), members.end());
+  const auto starts = [&](job::SlotId slot) {
+    return !workers.find(*workers.in(slot))->was_ready();
+  };
+  const auto waits = [&](job::SlotId slot) { return !in_world.contains(*workers.in(slot)); };
+  const auto leave = [&](auto goes) {
+    std::size_t too_many = wanted.size() - std::min(wanted.size(), limit);
+    std::vector<job::SlotId> stay;
+    for (const job::SlotId slot : wanted | std::views::reverse)
+      if (too_many > 0 && goes(slot))
+        --too_many;
+      else
+        stay.push_back(slot);
+    wanted.assign(stay.rbegin(), stay.rend());
+  };
+  leave(starts);
+  leave(waits);
+  leave([](job::SlotId) { return true; });
+  for (const auto& more : {free, last})
+    for (const job::SlotId slot : more)
+      if (wanted.size() < limit) wanted.push_back(slot);
+  return wanted;
+}
+
+bool has_substitute(const Slots& slots, const Workers& workers, int size, Time now) {
+  const auto sound = [&](job::SlotId slot) {
+    const auto id = workers.in(slot);
+    if (!id) return slots.usable(slot, now);
+    return !workers.find(*id)->expected() && !slots.avoided(slot, now);
+  };
+  return std::ranges::count_if(slots.all(), sound) > size;
+}
+
+}  // namespace elasticrun::job::workers

@@ -1,0 +1,147 @@
+// The workers of a job: one row each, from the order to start it to its end.
+//
+// What is known of a worker is its state, and each state has one deadline: a worker that starts
+// must be ready by then, a leaver must have ended, one that was told to stop must be gone. Who is a
+// member of the world is known by membership; here stands the rank that it has told.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/id_map.hpp"
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "job/core/terms/slot.hpp"
+#include "job/core/terms/state_table.hpp"
+
+namespace elasticrun::job::workers {
+
+enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, gone };
+
+inline constexpr std::array worker_states{
+    job::Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
+    job::Named<WorkerState>{WorkerState::running, "running", "its process exists"},
+    job::Named<WorkerState>{WorkerState::ready, "ready",
+                            "it is in train, or was; with a rank, a member"},
+    job::Named<WorkerState>{WorkerState::leaving, "leaving",
+                            "out of the world, by decision or by itself; it may end by itself"},
+    job::Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
+    job::Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
+    job::Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
+};
+
+enum class WorkerTurn { started, joined, dismissed, stopped, given_up, ended };
+
+inline constexpr std::array worker_turns{
+    job::Named<WorkerTurn>{WorkerTurn::started, "its process started"},
+    job::Named<WorkerTurn>{WorkerTurn::joined, "it is ready to train"},
+    job::Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
+    job::Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
+    job::Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
+    job::Named<WorkerTurn>{WorkerTurn::ended, "its process ended"},
+};
+
+using WorkerTransition = job::Transition<WorkerState, WorkerTurn>;
+
+inline constexpr std::array worker_transitions{
+    WorkerTransition{WorkerState::ordered, WorkerTurn::started, WorkerState::running},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::running, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::running, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::running, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::running, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::running, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::ready, WorkerTurn::dismissed, WorkerState::leaving},
+    WorkerTransition{WorkerState::ready, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::ready, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::ready, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::given_up, WorkerState::stopping},
+    WorkerTransition{WorkerState::leaving, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::stopping, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::fenced, WorkerTurn::ended, WorkerState::gone},
+};
+
+struct Worker {
+  job::SlotId slot;
+  WorkerState state = WorkerState::ordered;
+  Time deadline = never;     // of this state
+  Time ready_since = never;  // in train for the first time; never: it was not yet
+  std::optional<std::int32_t>
+      rank{};             // in the newest world, or in the first one that there will be
+  std::string trouble{};  // why it was given up; empty: it was not
+
+  bool is(WorkerState one) const { return state == one; }
+  bool starts() const { return is(WorkerState::ordered) || is(WorkerState::running); }
+  bool was_ready() const { return ready_since != never; }
+  // Its end is wanted.
+  bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
+};
+
+class Workers {
+ public:
+  using Rows = IdMap<WorkerId, Worker>;
+
+  // A new one, which must be ready by that time.
+  WorkerId order(job::SlotId slot, Time ready_by);
+  void turn(WorkerId worker, WorkerTurn turn);
+  // It is in train, for the first time since then.
+  void ready(WorkerId worker, Time now);
+  // Not again for one that has a trouble. False: there is no such worker, or it has one.
+  bool give_up(WorkerId worker, const std::string& trouble);
+  void set_deadline(WorkerId worker, Time at);
+  void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
+  void clear_ranks();
+  // It has ended, or nobody waits for that any more.
+  void erase(WorkerId worker);
+  void clear();
+  // The controller stood still for that time: no deadline of a worker has run.
+  void stood_still(Duration time);
+
+  const Worker* find(WorkerId worker) const;
+  const Rows& rows() const { return rows_; }
+  bool empty() const { return rows_.empty(); }
+  std::optional<WorkerId> in(job::SlotId slot) const;
+  // In the order of their numbers.
+  std::vector<WorkerId> on(HostId host) const;
+  int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  // Those that nobody has told to end, and that have not been given up.
+  int unstopped() const {
+    return count(WorkerState::ordered) + count(WorkerState::running) + count(WorkerState::ready);
+  }
+  // Those that are not ready yet and shall be, or have been given up before they were.
+  bool any_starting() const;
+  // One whose deadline has passed, the earliest one; it has none from then on.
+  std::optional<WorkerId> due(Time now);
+  Time wake_at() const { return deadlines_.empty() ? never : deadlines_.begin()->first; }
+
+  // Killed and still there, in the kernel of its host: no part of the job any more, but perhaps of
+  // a world that may step.
+  void leave_stuck(WorkerId worker, HostId host) { stuck_.emplace(worker, host); }
+  bool erase_stuck(WorkerId worker) { return stuck_.erase(worker) > 0; }
+  std::vector<WorkerId> stuck_on(HostId host) const;
+  // A host speaks for its own workers only.
+  bool runs_on(WorkerId worker, HostId host) const;
+
+ private:
+  void enter(Worker& worker, WorkerState state);
+
+  Rows rows_;
+  std::map<job::SlotId, WorkerId> by_slot_;
+  std::map<HostId, std::set<WorkerId>> by_host_;
+  std::set<std::pair<Time, WorkerId>> deadlines_;
+  std::array<int, worker_states.size()> counts_{};
+  std::map<WorkerId, HostId> stuck_;
+  WorkerId last_;
+};
+
+}  // namespace elasticrun::job::workers

@@ -1,0 +1,229 @@
+#include "simulate/faults/host.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace elasticrun::simulate::faults {
+
+// ---------------------------------------------------------------- the connection
+
+void Link::send(std::function<void()> message) {
+  if (cut_) return held_.push_back(std::move(message));
+  const Duration delay =
+      std::chrono::microseconds(20 + rng_.below(rng_.chance(0.05) ? 20'000 : 800));
+  last_ = std::max(last_, queue_.now() + delay);
+  queue_.at(last_, std::move(message));
+}
+
+void Link::heal() {
+  cut_ = false;
+  for (auto& message : std::exchange(held_, {})) send(std::move(message));
+}
+
+// ---------------------------------------------------------------- the agent
+
+Agent::Agent(Stage& stage, Handlers handlers)
+    : stage_(stage),
+      handlers_(std::move(handlers)),
+      core_({Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.beat,
+             stage.scene.spec.deadlines.orphan_grace},
+            stage.queue.now()),
+      up_(stage.queue, stage.rng),
+      down_(stage.queue, stage.rng) {}
+
+void Agent::begin() {
+  up([this] { handlers_.up(); });
+  arm();
+}
+
+void Agent::now_or_thawed(std::function<void()> what) {
+  if (!alive_) return;
+  if (frozen_)
+    deferred_.push_back(std::move(what));
+  else
+    what();
+}
+
+void Agent::up(std::function<void()> message) {
+  up_.send([self = shared_from_this(), message = std::move(message)] {
+    if (!self->closed_) message();
+  });
+}
+
+void Agent::order(wire::ToAgent order) {
+  if (closed_ || (away_ && std::holds_alternative<wire::Beat>(order))) return;
+  down_.send([this, self = shared_from_this(), order = std::move(order)] {
+    now_or_thawed([this, order] { std::visit([this](const auto& o) { take(o); }, order); });
+  });
+}
+
+void Agent::deliver(WorkerId worker, wire::ToWorker letter) {
+  if (closed_) return;
+  down_.send([this, self = shared_from_this(), worker, letter = std::move(letter)] {
+    now_or_thawed([this, worker, letter] {
+      const auto process = workers_.find(worker);
+      if (process != workers_.end()) process->second->receive(letter);
+    });
+  });
+}
+
+void Agent::close(launcher::agent::AgentEvent why) {
+  if (std::exchange(closed_, why) || away_) return;
+  down_.send([this, self = shared_from_this(), why] { now_or_thawed([this, why] { feed(why); }); });
+}
+
+void Agent::kill() {
+  if (!reachable()) return;
+  crash();
+}
+
+void Agent::arm() {
+  const Time at = core_.wake_at();
+  if (at == never || at >= armed_) return;
+  armed_ = at;
+  stage_.queue.at(at, [this, self = shared_from_this(), at] {
+    if (armed_ != at) return;
+    armed_ = never;
+    now_or_thawed([this] { feed(launcher::agent::Tick{}); });
+  });
+}
+
+void Agent::feed(const launcher::agent::AgentEvent& event) {
+  if (!alive_) return;
+  for (const auto& action : core_.step(event, stage_.queue.now())) act(action);
+  if (alive_) arm();
+}
+
+void Agent::take(const wire::Beat& beat) {
+  feed(beat);
+  const wire::ToWorker lease = wire::Lease{core_.lease_ends().time_since_epoch().count()};
+  for (const auto& [id, worker] : workers_) worker->receive(lease);
+}
+
+void Agent::act(const launcher::agent::AgentAction& action) {
+  if (const auto* spawning = std::get_if<launcher::agent::Spawn>(&action)) {
+    spawn(spawning->order);
+  } else if (const auto* signal = std::get_if<launcher::agent::Signal>(&action)) {
+    const auto worker = workers_.find(signal->worker);
+    if (worker != workers_.end()) worker->second->signal(signal->signal);
+  } else if (const auto* kill = std::get_if<launcher::agent::KillTree>(&action)) {
+    kill_worker(kill->worker);
+  } else if (const auto* report = std::get_if<launcher::agent::Report>(&action)) {
+    up([this, message = report->message] { handlers_.report(message); });
+  } else if (const auto* end = std::get_if<launcher::agent::EndAgent>(&action)) {
+    ended(end->reason);
+  }
+}
+
+void Agent::spawn(const wire::StartWorker& order) {
+  const WorkerId id = order.worker;
+  stage_.queue.after(stage_.between_us(200, 3000), [this, self = shared_from_this(), id] {
+    now_or_thawed([this, id] {
+      if (stage_.rng.chance(0.005))
+        return feed(launcher::agent::ProcessFailed{id, 121, "fork: no memory"});
+      auto& process = workers_[id];
+      process = std::make_shared<Process>(
+          stage_, id,
+          Process::Handlers{[this, id](wire::FromWorker letter) {
+                              now_or_thawed([this, id, letter = std::move(letter)] {
+                                up([this, id, letter] { handlers_.letter(id, letter); });
+                              });
+                            },
+                            [this, id](int code, int signal) {
+                              stage_.queue.after(
+                                  stage_.between_us(10, 3000),
+                                  [=, this, self = shared_from_this()] {
+                                    now_or_thawed([=, this] {
+                                      feed(launcher::agent::ProcessExited{id, code, signal});
+                                    });
+                                  });
+                            }});
+      process->begin();
+      feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
+    });
+  });
+}
+
+void Agent::kill_worker(WorkerId worker) {
+  const auto process = workers_.find(worker);
+  if (process == workers_.end()) return;
+  stage_.queue.after(stage_.between_us(10, 500), [p = process->second] { p->die(0, SIGKILL); });
+}
+
+// The kernel closes its end, or the guardian says so; what it had sent arrives first.
+void Agent::ended(const std::string& reason) {
+  alive_ = false;
+  if (std::exchange(away_, false)) heal();
+  up([this, reason] { handlers_.down(reason); });
+}
+
+// ---------------------------------------------------------------- what happens to it
+
+void Agent::cut() {
+  cut_ = true;
+  up_.cut();
+  down_.cut();
+}
+
+void Agent::heal() {
+  cut_ = false;
+  if (away_) return;
+  up_.heal();
+  down_.heal();
+}
+
+// What is under way and not acknowledged is sent again, in order, over the next connection.
+void Agent::reset(Duration time) {
+  if (!alive_ || closed_ || std::exchange(away_, true)) return;
+  up_.cut();
+  down_.cut();
+  handlers_.away();
+  now_or_thawed([this] { feed(launcher::agent::ConnectionLost{}); });
+  stage_.queue.after(time, [self = shared_from_this()] { self->dial(); });
+}
+
+void Agent::dial() {
+  if (!alive_) return;
+  if (frozen_ || cut_)
+    return stage_.queue.after(std::chrono::milliseconds(20),
+                              [self = shared_from_this()] { self->dial(); });
+  if (closed_) return feed(*closed_);
+  away_ = false;
+  handlers_.back();
+  heal();
+  feed(launcher::agent::Reconnected{});
+}
+
+void Agent::freeze(bool workers, Duration time) {
+  frozen_ = true;
+  for (const auto& [id, worker] : workers_)
+    if (workers) worker->freeze();
+  stage_.queue.after(time, [self = shared_from_this()] { self->thaw(); });
+}
+
+// Its processes run again in any order, and long after its lease may have ended.
+void Agent::thaw() {
+  frozen_ = false;
+  const auto thaw_workers = [this] {
+    for (const auto& [id, worker] : workers_) worker->thaw();
+  };
+  const bool workers_first = stage_.rng.chance(0.5);
+  if (workers_first) thaw_workers();
+  for (auto& what : std::exchange(deferred_, {})) now_or_thawed(std::move(what));
+  if (!workers_first) thaw_workers();
+}
+
+void Agent::crash() {
+  if (!alive_) return;
+  ended("the agent was killed");
+  for (const auto& [id, worker] : workers_)
+    stage_.queue.after(stage_.between_us(10, 3000), [p = worker] { p->die(0, SIGKILL); });
+}
+
+void Agent::lose_power() {
+  alive_ = false;
+  for (const auto& [id, worker] : workers_) worker->die(0, SIGKILL);
+}
+
+}  // namespace elasticrun::simulate::faults

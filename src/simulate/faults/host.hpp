@@ -1,0 +1,99 @@
+// A simulated host: the real core of an agent, its workers, and the connection to the controller,
+// with everything that can happen to a machine.
+//
+// Each direction of the connection keeps its order, as TCP does; a cut one holds what is sent until
+// it is healed, and a frozen end reads nothing.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/agent/agent_core.hpp"
+#include "simulate/faults/process.hpp"
+
+namespace elasticrun::simulate::faults {
+
+// One direction of a connection.
+class Link {
+ public:
+  Link(Queue& queue, Rng& rng) : queue_(queue), rng_(rng) {}
+  void send(std::function<void()> message);
+  void cut() { cut_ = true; }
+  void heal();
+
+ private:
+  Queue& queue_;
+  Rng& rng_;
+  Time last_{};
+  bool cut_ = false;
+  std::deque<std::function<void()>> held_;
+};
+
+// One run of an agent on a host.
+class Agent : public std::enable_shared_from_this<Agent> {
+ public:
+  struct Handlers {  // at the controller's end
+    std::function<void()> up;
+    std::function<void(const std::string& reason)> down;
+    std::function<void()> away, back;  // its connection was reset; it has dialled again
+    std::function<void(WorkerId, wire::FromWorker)> letter;
+    std::function<void(wire::FromAgent)> report;
+  };
+  Agent(Stage& stage, Handlers handlers);
+
+  void begin();
+  // ---- the controller's end
+  void order(wire::ToAgent order);
+  void deliver(WorkerId worker, wire::ToWorker letter);
+  // It hears no more of this agent: it has given the host up, or is gone itself.
+  void close(launcher::agent::AgentEvent why);
+  void kill();  // the executor's kill, where it can be reached
+  // ---- what happens to it
+  void cut();
+  void heal();
+  // Resets the connection; the agent has dialled again after that time, if it can.
+  void reset(Duration time);
+  // With its workers or alone, for that time.
+  void freeze(bool workers, Duration time);
+  void thaw();
+  void crash();       // its guardian cleans up
+  void lose_power();  // nobody says a word
+
+  bool alive() const { return alive_; }
+  bool away() const { return away_; }
+  bool reachable() const { return alive_ && !frozen_ && !cut_; }
+  const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
+
+ private:
+  void take(const wire::ParcelPart&) {}  // every program is there
+  void take(const wire::HoldOutput&) {}  // and none prints anything
+  void take(const wire::Beat& beat);
+  void take(const auto& order) { feed(order); }
+  void dial();
+  void feed(const launcher::agent::AgentEvent& event);
+  void act(const launcher::agent::AgentAction& action);
+  void spawn(const wire::StartWorker& order);
+  void kill_worker(WorkerId worker);
+  void arm();
+  void ended(const std::string& reason);
+  void now_or_thawed(std::function<void()> what);
+  void up(std::function<void()> message);
+
+  Stage& stage_;
+  Handlers handlers_;
+  launcher::agent::AgentCore core_;
+  Link up_, down_;
+  std::map<WorkerId, std::shared_ptr<Process>> workers_;
+  bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
+  std::optional<launcher::agent::AgentEvent>
+      closed_;  // why, when the controller hears no more of it
+  Time armed_ = never;
+  std::vector<std::function<void()>> deferred_;
+};
+
+}  // namespace elasticrun::simulate::faults

@@ -1,0 +1,107 @@
+// What can happen to a host, to the paths between hosts, and to the controller (faults.cpp).
+#include <utility>
+
+#include "simulate/faults/cluster.hpp"
+
+namespace elasticrun::simulate::faults {
+
+// The first living one from that host on.
+std::shared_ptr<Agent> Cluster::agent_of(const Fault& fault) const {
+  std::shared_ptr<Agent> before, from;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs) {
+      if (!agent->alive()) continue;
+      if (!before) before = agent;
+      if (!from && host.value >= static_cast<std::uint64_t>(fault.host)) from = agent;
+    }
+  return from ? from : before;
+}
+
+void Cluster::touch_all(const Agent& agent) {
+  for (const auto& [id, process] : agent.workers()) {
+    touched_.insert(id);
+    tainted_.insert(id);
+  }
+}
+
+void Cluster::strike_host(const Fault& fault) {
+  if (fault.kind == FaultKind::join) return join(fault);
+  if (fault.kind == FaultKind::reset_all) return reset_all(fault.time);
+  const auto agent = agent_of(fault);
+  if (!agent) return;
+  if (fault.kind == FaultKind::reset) return reset(*agent, fault.time);
+  touch_all(*agent);
+  switch (fault.kind) {
+    case FaultKind::cut:
+      agent->cut();
+      return queue_.after(fault.time, [agent] { agent->heal(); });
+    case FaultKind::freeze_agent:
+      return agent->freeze(false, fault.time);
+    case FaultKind::freeze_host:
+      return agent->freeze(true, fault.time);
+    case FaultKind::kill_agent:
+      return agent->crash();
+    default:
+      return agent->lose_power();
+  }
+}
+
+// A firewall that forgets a connection. Who dials late is lost, as one that is silent is.
+void Cluster::reset(Agent& agent, Duration time) {
+  if (time >= std::chrono::milliseconds(50)) touch_all(agent);
+  agent.reset(time);
+}
+
+// Each dials again by its own time.
+void Cluster::reset_all(Duration time) {
+  for (const auto& [host, runs] : agents_)
+    for (const auto& agent : runs)
+      reset(*agent, Duration(static_cast<std::int64_t>(
+                        rng_.below(static_cast<std::uint64_t>(time.count()) + 1))));
+}
+
+// One run of each number, as the roster gives them.
+void Cluster::join(const Fault& fault) {
+  const HostId host(static_cast<std::uint64_t>(scene_.hosts) + agents_joined_ + 1);
+  if (++agents_joined_ > 3) return;
+  for (int slot = 0; slot <= fault.slot; ++slot) joined_slots_.push_back({host, slot});
+  make_agent(host)->begin();
+}
+
+void Cluster::joined_host_is_gone(HostId host) {
+  const auto gone = std::erase_if(joined_slots_, [&](job::SlotId s) { return s.host == host; });
+  if (gone > 0) tell_slots();
+}
+
+void Cluster::spoil_link(const Fault& fault) {
+  const HostId a(static_cast<std::uint64_t>(fault.host)),
+      b(static_cast<std::uint64_t>(fault.number));
+  if (a == b) return;
+  const auto loss = fault.kind == FaultKind::link_small ? Links::Loss::large : Links::Loss::all;
+  const auto taint = [this, a, b] {
+    for (const HostId host : {a, b})
+      for (const auto& agent : agents_[host])
+        for (const auto& [id, process] : agent->workers()) tainted_.insert(id);
+  };
+  taint();
+  plane_.change_links([&](Links& links) {
+    links.spoil(a, b, loss);
+    if (fault.kind != FaultKind::link_one_way) links.spoil(b, a, loss);
+  });
+  queue_.after(fault.time, [this, a, b, taint] {
+    taint();
+    plane_.change_links([&](Links& links) { links.heal(a, b); });
+  });
+}
+
+// Ctrl-Z, or a machine that is moved.
+void Cluster::stop_controller(Duration time) {
+  if (std::exchange(stands_still_, true)) return;
+  queue_.after(time, [this, time] {
+    stands_still_ = false;
+    feed(job::StoodStill{time});
+    for (const auto& event : std::exchange(missed_, {})) feed(event);
+  });
+}
+
+}  // namespace elasticrun::simulate::faults

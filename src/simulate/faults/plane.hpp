@@ -1,0 +1,106 @@
+// Groups and their calls as they really behave: all or nobody completes a collective, but who dies
+// or aborts in the middle leaves some with the result and some with an error, and a link that loses
+// what is sent breaks nothing: those at its ends wait, and can say for whom.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/rng.hpp"
+#include "simulate/faults/links.hpp"
+#include "simulate/queue.hpp"
+#include "wire/messages.hpp"
+#include "worker/collective/group.hpp"
+
+namespace elasticrun::simulate::faults {
+
+class Plane {
+ public:
+  // A call ends with the sum of what all put in, or broken: no sum, and whom it is put down to.
+  struct Ended {
+    std::optional<double> sum;
+    std::vector<worker::collective::PeerTrouble> troubles;
+  };
+  using Done = std::function<void(const Ended&)>;
+  // Runs at the moment at which the last member has arrived and nothing holds the call up.
+  using Complete = std::function<void()>;
+
+  Plane(Queue& queue, Rng& rng) : queue_(queue), rng_(rng) {}
+
+  // `size`: as this worker counts the members.
+  void create(const wire::World& world, WorkerId worker, int size);
+  // Done when all peers are connected, or the limit has passed.
+  void connect(Generation generation, WorkerId worker, Duration limit, Done done);
+  // The state on its way from those who hold it: each is done with its own part in that.
+  void transfer(Generation generation, WorkerId worker, Complete complete, Done done);
+  // Every member calls the same reductions in the same order; `index` names the call, from 0.
+  void reduce(Generation generation, WorkerId worker, int index, double value, Complete complete,
+              Done done);
+  void abort(WorkerId worker, Generation up_to);
+  void drop(WorkerId worker, Generation generation);
+  void died(WorkerId worker);
+
+  // What the groups of this worker are held up by at present.
+  std::vector<worker::collective::HeldUp> held_up(WorkerId worker) const;
+  bool has_lost_link(WorkerId worker) const;
+
+  const Links& links() const { return links_; }
+  // What has been waited for may arrive now.
+  void change_links(const std::function<void(Links&)>& change);
+
+ private:
+  static constexpr int connecting = 0, moving_state = 1, first_reduction = 2;
+  struct End {
+    bool gone = false;  // aborted, dropped or dead
+    int index = 0;
+    Time since{};
+    Done pending;
+  };
+  struct Call {
+    std::set<WorkerId> arrived;
+    double sum = 0;
+    Complete complete;
+    bool completed = false;
+    std::set<WorkerId> served;  // their results are on the way
+  };
+  struct Group {
+    wire::World world;
+    std::size_t size = 0;
+    std::map<WorkerId, End> ends;
+    std::map<int, Call> calls;
+  };
+  // Of one rank in a call.
+  struct Obstacle {
+    bool blocked = false;
+    std::vector<int> waits_for;
+    std::vector<int> lost;  // what is sent to them does not arrive
+  };
+
+  void call(Generation generation, WorkerId worker, int index, double value, Complete complete,
+            Done done);
+  void settle(Generation generation, int index);
+  void leave(Generation generation, Group& group, WorkerId worker, bool alive);
+  void serve(Generation generation, Call& call, WorkerId worker, int index);
+  void deliver(Generation generation, WorkerId worker, int index);
+  void fail(Generation generation, WorkerId worker, int index,
+            std::vector<worker::collective::PeerTrouble> why);
+  void out_of_time(Generation generation, WorkerId worker);
+  Obstacle obstacle(const Group& group, const Call& call, int rank, int index) const;
+  Obstacle unconnected(const Group& group, const Call& call, int rank) const;
+  Obstacle in_transfer(const Group& group, int rank) const;
+  Obstacle in_ring(const Group& group, int rank) const;
+  std::vector<worker::collective::PeerTrouble> hung_up(const Group& group) const;
+  bool somebody_gone(const Group& group) const;
+  Duration soon(int most_us);
+
+  Queue& queue_;
+  Rng& rng_;
+  Links links_;
+  std::map<Generation, Group> groups_;
+};
+
+}  // namespace elasticrun::simulate::faults

@@ -1,0 +1,125 @@
+// A simulated worker: the real membership client, and a program that trains a digest instead of
+// weights. Three threads of it can stand still alone: the one that trains, the one that forms
+// groups, and (frozen) all of them; the control thread answers as long as the process runs.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simulate/faults/invariants.hpp"
+#include "simulate/faults/plane.hpp"
+#include "simulate/faults/scene.hpp"
+#include "simulate/faults/stepping.hpp"
+#include "simulate/queue.hpp"
+#include "worker/core/member.hpp"
+
+namespace elasticrun::simulate::faults {
+
+// What all processes of a run share.
+struct Stage {
+  const Scene& scene;
+  Queue& queue;
+  Rng& rng;
+  Plane& plane;
+  Invariants& invariants;
+  Stepping& stepping;
+  std::map<Generation, std::vector<Model>> holders;  // what each member that has the state sends
+  struct Spoiled {
+    int times = 0;          // still
+    Generation generation;  // the last one
+  };
+  std::map<WorkerId, Spoiled> spoiled;  // who gets no whole state
+
+  Duration between_us(int low, int high) {
+    return std::chrono::microseconds(
+        low + static_cast<int>(rng.below(static_cast<std::uint64_t>(high - low + 1))));
+  }
+};
+
+class Process : public std::enable_shared_from_this<Process> {
+ public:
+  struct Handlers {
+    std::function<void(wire::FromWorker)> send;
+    std::function<void(int code, int signal)> exited;
+  };
+  Process(Stage& stage, WorkerId id, Handlers handlers);
+
+  void begin();  // after fork: starts up, joins, trains
+  void receive(const wire::ToWorker& letter);
+  void signal(int number);
+  void die(int code, int signal);
+  void freeze() { frozen_ = true; }
+  void thaw();
+  // When it next comes to that point (not Point::now), its thread there hangs for good, or all of
+  // it dies.
+  void strike(Point in, bool dies) { struck_ = Strike{in, dies}; }
+  void slow_down(int factor) { slowness_ = factor; }
+  void leave();
+
+  bool alive() const { return alive_; }
+  bool frozen() const { return frozen_; }
+  bool hangs() const { return hangs_ || former_hangs_; }
+  bool is_struck() const { return hangs() || struck_; }  // or will be
+  bool in_train() const { return in_train_; }
+  bool finished() const { return finished_; }
+  WorkerId id() const { return id_; }
+  const worker::core::Member& member() const { return member_; }
+  const Model& model() const { return model_; }
+
+ private:
+  void later(Duration delay, std::function<void()> what);
+  void now_or_thawed(std::function<void()> what);
+  void do_outbox();
+  void train();
+  void pump();
+  void enter();
+  void entered(const Model& received);
+  void discard();
+  void broken(const char* what, const std::vector<worker::collective::PeerTrouble>& troubles);
+  bool transfer_fails();
+  void step();
+  bool ends_epoch() const;
+  void end_epoch();
+  void reduce(Generation generation);
+  void reduced(Generation generation, const Plane::Ended& ended);
+  void applied(Generation generation);
+  void end_call();
+  void sample();
+  void phase(const char* name);
+  // True: it is struck there, and the caller does nothing more.
+  bool caught(Point in);
+  void form(const worker::collective::GroupSpec& spec);
+  void connect(Generation generation);
+
+  Stage& stage_;
+  WorkerId id_;
+  Handlers handlers_;
+  worker::core::Member member_;
+  Model model_;
+  struct Strike {
+    Point in;
+    bool dies = false;
+  };
+  std::optional<Strike> struck_;
+  bool alive_ = true, frozen_ = false, hangs_ = false, former_hangs_ = false;
+  std::map<Generation, wire::World> worlds_;  // that it was told to form
+  std::map<Generation, Duration> connect_limits_;
+  int slowness_ = 1;
+  Duration computed_{};  // since the last sample
+  bool in_train_ = false, busy_ = false, finished_ = false;
+  std::int64_t call_ = 0;
+  std::int64_t epochs_ended_ = 0;  // of this call, by on_epoch
+  int index_ = 0;                  // of the next collective in this group
+  const char* phase_ = "idle";
+  Time phase_since_{};
+  std::int64_t steps_ = 0;  // since the last sample
+  std::int64_t samples_ = 0;
+  std::int64_t share_ = 0;   // of the step under way
+  std::uint64_t moved_ = 0;  // of the state, in all transfers
+  std::vector<std::function<void()>> deferred_;
+};
+
+}  // namespace elasticrun::simulate::faults

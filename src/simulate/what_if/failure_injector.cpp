@@ -1,0 +1,147 @@
+// What befalls hosts, and what is done about slow ones (simulated_job.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "autoscaler/telling.hpp"
+#include "simulate/what_if/simulated_job.hpp"
+
+namespace elasticrun::simulate::what_if {
+
+namespace {
+
+Duration exponential(double mean_s, double chance) {
+  return from_seconds(std::min(-std::log(1 - chance) * mean_s, 1e9));
+}
+
+}  // namespace
+
+// Without memory, and over all hosts at once: which one it is, and what else is up to chance, is
+// drawn when it comes, whether that host is used or not.
+void Course::await(Rng& rng, double per_hour, Blow blow) {
+  if (!(per_hour > 0)) return;
+  const double mean_s = 3600 / (per_hour * site_.hosts());
+  queue_.after(exponential(mean_s, rng.uniform()), [this, &rng, per_hour, blow] {
+    const auto host = rng.below(static_cast<std::uint64_t>(site_.hosts()));
+    (this->*blow)(static_cast<int>(host), rng.uniform());
+    await(rng, per_hour, blow);
+  });
+}
+
+void Course::fail(int host, double) {
+  if (!site_.listed(host)) return;
+  if (site_.has_workers(host)) ++out_.failures;
+  go(host, Duration::zero(), "is lost");
+}
+
+void Course::revoke(int host, double) {
+  if (!site_.listed(host)) return;
+  if (site_.has_workers(host)) ++out_.revoked;
+  go(host, conditions_.notice, "is taken away");
+}
+
+// Who has notice is replaced, or done without, before.
+void Course::go(int host, Duration notice, std::string_view how) {
+  if (site_.has_workers(host)) note(fmt::format("{} {}", name(host), how));
+  site_.list(host, false);
+  understaffed_ = true;
+  queue_.at(now_ + notice, [this, host] { gone(host); });
+  queue_.at(now_ + std::max(notice, conditions_.new_host), [this, host] {
+    site_.list(host, true);
+    understaffed_ = true;
+  });
+}
+
+void Course::gone(int host) {
+  site_.set_speed(host, 1);
+  understaffed_ = true;
+  if (site_.lose(host) == 0 || site_.members().empty()) return;
+  settle(false);
+  pass(conditions_.recovery);
+  world();
+}
+
+void Course::slow(int host, double chance) {
+  if (!site_.listed(host) || site_.speed(host) < 1) return;
+  if (site_.has_workers(host)) ++out_.slow_phases;
+  site_.set_speed(host, conditions_.slow_speed);
+  pace();
+  queue_.at(now_ + exponential(seconds(conditions_.slow_time), chance), [this, host] {
+    site_.set_speed(host, 1);
+    pace();
+  });
+}
+
+std::vector<autoscaler::Member> Course::typed_members() const {
+  std::vector<autoscaler::Member> typed;
+  for (const WorkerId member : site_.members()) {
+    const auto host = static_cast<std::size_t>(site_.slot(member).host.value);
+    const launcher::hosts::Host& described = curve_.hosts()[host];
+    typed.push_back({member, described.type.empty() ? described.name : described.type});
+  }
+  return typed;
+}
+
+// Each member's own compute, which alone tells who is slow. It is drawn less often than rounds
+// are, for there are so many of them.
+void Course::watch() {
+  if (now_ < watch_at_) return;
+  watch_at_ = now_ + 10 * conditions_.report;
+  if (!hosts_are_slow()) return;
+  report_compute();
+  if (conditions_.stragglers != job::StragglerAction::off) replace_stragglers();
+  if (unsettled_ || !better_shares()) return;
+  change(site_.members());
+  understaffed_ = true;  // staff() ends the change
+}
+
+// Not while one may turn out to be a worker to replace.
+bool Course::better_shares() {
+  const bool replaces = conditions_.stragglers == job::StragglerAction::replace &&
+                        site_.has_substitute(target_, now_);
+  if (!conditions_.shares_by_speed || (replaces && stragglers_.wake_at() != never)) return false;
+  const auto why = shares_.better(now_);
+  if (why) note(*why);
+  return why.has_value();
+}
+
+void Course::replace_stragglers() {
+  std::map<std::pair<HostId, bool>, std::vector<autoscaler::Straggler>> found;
+  for (const autoscaler::Straggler& one : stragglers_.confirmed(now_)) {
+    const job::SlotId slot = site_.slot(one.worker);
+    const bool replace = conditions_.stragglers == job::StragglerAction::replace &&
+                         site_.has_substitute(target_, now_);
+    found[{slot.host, replace}].push_back(one);
+    ++out_.stragglers;
+    if (!replace) continue;
+    ++out_.replaced;
+    site_.slots().quarantine(slot, now_);
+    understaffed_ = true;
+  }
+  for (const auto& [where, slow] : found)
+    note(fmt::format("{} of {} at {:.2f} of the others' speed for {}: {}",
+                     autoscaler::workers_text(static_cast<int>(slow.size())),
+                     name(static_cast<int>(where.first.value)), slow.front().score,
+                     elasticrun::to_text(slow.front().slow_for),
+                     where.second ? "replaced" : "reported"));
+}
+
+void Course::report_compute() {
+  const double compute = compute_s_ > 0 ? compute_s_ : step_s_;
+  for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+    const WorkerId member = site_.members()[rank];
+    if (!(parts_[rank] > 0)) continue;
+    autoscaler::WorkerSample sample{.worker = member, .generation = generation_};
+    sample.steps = static_cast<std::int64_t>(unwatched_);
+    sample.samples = std::max<std::int64_t>(1, std::llround(unwatched_ * batch_ * parts_[rank]));
+    sample.compute = from_seconds(unwatched_ * compute * parts_[rank] * size() /
+                                  site_.speed(member) * noise(unwatched_));
+    stragglers_.observe(sample, now_);
+    shares_.observe(sample);
+  }
+  unwatched_ = 0;
+}
+
+}  // namespace elasticrun::simulate::what_if

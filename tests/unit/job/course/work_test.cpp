@@ -1,0 +1,103 @@
+// Samples left, counted by hand.
+#include "job/core/course/work.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+using namespace elasticrun;
+using namespace elasticrun::job;
+using namespace elasticrun::job::course;
+
+namespace {
+
+wire::TrainSpec train(std::int64_t call, std::int64_t samples, std::int64_t epochs) {
+  return {.call = call, .samples = samples, .epochs = epochs};
+}
+
+}  // namespace
+
+TEST_CASE("work: the last step of an epoch is smaller") {
+  Work work;
+  work.asked(train(1, 100, 3));
+  CHECK_FALSE(work.left());  // nobody knows yet what a step takes
+  work.world_changed(Step(0), 30);
+  struct Case {
+    std::int64_t step;
+    std::int64_t left;
+  };
+  for (const Case c : {Case{0, 300},
+                       {1, 270},
+                       {3, 210},
+                       {4, 200},
+                       {5, 170},
+                       {8, 100},
+                       {11, 10},
+                       {12, 0},
+                       {13, 0}}) {
+    CAPTURE(c.step);
+    work.committed(Step(c.step));
+    CHECK(work.left() == c.left);
+    if (c.step <= 12) CHECK(work.between_epochs() == (c.step > 0 && c.left % 100 == 0));
+  }
+}
+
+TEST_CASE("work: another world goes on where the last one was, in the middle of an epoch") {
+  Work work;
+  work.asked(train(1, 100, 2));
+  work.world_changed(Step(0), 30);
+  work.committed(Step(2));
+  // A report of the new world may come before all of it is known to have formed.
+  work.committed(Step(3));
+  work.world_changed(Step(2), 15);  // 60 used, 40 left of the epoch: 15 15 10
+  CHECK(work.left() == 125);
+  work.committed(Step(5));
+  CHECK(work.left() == 100);
+  work.committed(Step(6));
+  CHECK(work.left() == 85);
+  // Steps that nobody has any more are counted once when they are repeated.
+  work.world_changed(Step(4), 15);
+  work.committed(Step(6));
+  CHECK(work.left() == 85);
+}
+
+TEST_CASE("work: each call of train asks for its own") {
+  Work work;
+  work.asked(train(1, 100, 1));
+  work.world_changed(Step(0), 50);
+  work.committed(Step(2));
+  CHECK(work.left() == 0);
+  work.asked(train(2, 10, 10));
+  CHECK(work.left() == 100);
+  work.asked(train(1, 100, 1));  // a newcomer
+  work.committed(Step(5));
+  CHECK(work.left() == 70);
+}
+
+TEST_CASE("work: a loop of its own says nothing") {
+  Work work;
+  work.asked(train(1, 0, 0));
+  work.world_changed(Step(0), 50);
+  CHECK_FALSE(work.left());
+}
+
+TEST_CASE("work: who trains until somebody stops it has work left for ever") {
+  constexpr auto endless = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // that a worker may ask for
+  struct Case {
+    std::int64_t samples;
+    std::int64_t epochs;
+    std::int64_t batch;
+  };
+  for (const Case& c : {Case{10'000'000, most, 64},
+                        {most, most, 64},
+                        {endless, endless, most},
+                        {64, endless, 64}}) {
+    CAPTURE(c.samples);
+    Work work;
+    work.asked(train(1, c.samples, c.epochs));
+    work.world_changed(Step(0), c.batch);
+    work.committed(Step(10));
+    CHECK(work.left() > endless / 2);
+  }
+}

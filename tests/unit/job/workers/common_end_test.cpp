@@ -1,0 +1,60 @@
+// When the end of all members is told as one mistake, and when it is the loss of the state.
+#include "job/core/workers/common_end.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+namespace elasticrun::job::workers {
+namespace {
+
+using End = CommonEnd::End;
+
+End exits(const char* worker, int code) { return {worker, "exited", code, 0, true}; }
+End dies(const char* worker, int signal) { return {worker, "was killed", 0, signal, true}; }
+
+TEST_CASE("ends that are one mistake, and ends that are not") {
+  End fenced = exits("b", 3);
+  fenced.own = false;
+  struct Case {
+    std::vector<End> ends;
+    int code;  // 0: no common mistake
+    const char* words;
+  };
+  const Case cases[] = {
+      {{}, 0, ""},
+      {{exits("a", 3)}, 3, "a exited"},
+      {{exits("b", 3), exits("a", 3)}, 3, "b exited, and so did the others"},
+      {{exits("a", 3), exits("b", 4)}, 0, ""},
+      {{exits("a", 3), dies("b", SIGSEGV)}, 0, ""},
+      {{exits("a", 0), exits("b", 0)}, 0, ""},  // left in mid-training: no code to end with
+      {{dies("a", SIGSEGV), dies("b", SIGSEGV)}, 139, "a was killed, and so were the others"},
+      {{dies("a", SIGABRT)}, 134, "a was killed"},
+      {{dies("a", SIGKILL), dies("b", SIGKILL)}, 0, ""},  // by a person, or for want of memory
+      {{dies("a", SIGTERM)}, 0, ""},
+      {{exits("a", 3), fenced}, 0, ""},
+  };
+  for (const Case& c : cases) {
+    CommonEnd ends;
+    for (const End& end : c.ends) ends.add(end);
+    const auto mistake = ends.mistake();
+    CAPTURE(c.ends.size());
+    CAPTURE(std::string(c.words));
+    CHECK(mistake.has_value() == (c.code != 0));
+    if (!mistake) continue;
+    CHECK(mistake->exit_code == c.code);
+    CHECK(mistake->words == c.words);
+  }
+}
+
+TEST_CASE("what a world has survived was not everybody's mistake") {
+  CommonEnd ends;
+  ends.add(exits("a", 3));
+  ends.survived();
+  CHECK_FALSE(ends.mistake());
+  ends.add(exits("b", 4));
+  CHECK(ends.mistake()->words == "b exited");
+}
+
+}  // namespace
+}  // namespace elasticrun::job::workers

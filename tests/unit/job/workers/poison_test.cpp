@@ -1,0 +1,76 @@
+// When a step counts as one that kills.
+#include "job/core/workers/poison.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace elasticrun;
+using job::workers::Poison;
+
+TEST_CASE("three attempts at one step, whoever dies in them") {
+  Poison poison;
+  CHECK_FALSE(poison.suspected());
+  poison.world_formed(Step(5));
+  poison.committed(Step(6));
+  poison.died("worker 1 (rank 0) was killed by signal 11", Generation(1));
+  CHECK(poison.suspected());
+  poison.died("worker 2 (rank 1) was killed by signal 11", Generation(1));  // of the same attempt
+  poison.world_formed(Step(56));
+  CHECK(poison.suspected());
+  poison.committed(Step(56));  // a late report
+  poison.died("worker 3 (rank 0) exited with code 1", Generation(2));
+  CHECK_FALSE(poison.certain());
+  poison.world_formed(Step(56));
+  poison.samples("its samples: 1 2 3");
+  poison.died("worker 4 (rank 0) was killed by signal 11", Generation(3));
+  CHECK(poison.certain());
+  CHECK(poison.words(false) ==
+        "step 57 has killed its workers 3 times: worker 1 (rank 0) was killed by signal 11; "
+        "worker 2 (rank 1) was killed by signal 11; worker 3 (rank 0) exited with code 1; "
+        "worker 4 (rank 0) was killed by signal 11; its samples: 1 2 3");
+}
+
+TEST_CASE("a step that is committed in the end was none") {
+  Poison poison;
+  poison.died("worker 1", Generation(1));
+  poison.world_formed(Step(56));
+  poison.died("worker 2", Generation(2));
+  poison.world_formed(Step(56));
+  poison.committed(Step(57));
+  CHECK_FALSE(poison.suspected());
+  poison.died("worker 3", Generation(3));
+  poison.world_formed(Step(60));
+  CHECK(poison.suspected());
+  poison.world_formed(Step(61));  // another world, a step further
+  CHECK_FALSE(poison.suspected());
+}
+
+TEST_CASE("before the first world nothing is known of the step") {
+  Poison poison;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    poison.died("worker 1", Generation(i));
+    if (i < 3) poison.world_formed(Step(0));
+  }
+  CHECK(poison.words(false).starts_with("step 1 has killed"));
+}
+
+TEST_CASE("attempts that end before their world is known to have formed") {
+  Poison poison;
+  poison.committed(Step(40));  // reports come late
+  poison.died("worker 1", Generation(1));
+  poison.committed(Step(41));  // the answer of one that is left
+  poison.died("worker 2", Generation(2));
+  SUBCASE("at one step") {
+    poison.died("worker 3", Generation(3));
+    CHECK(poison.certain());
+    CHECK(poison.words(false).starts_with("step 42 has killed its workers 3 times"));
+    CHECK(poison.words(true).starts_with(
+        "step 42, or on_epoch before it, has killed its workers 3 times"));
+  }
+  SUBCASE("at different steps") {
+    poison.committed(Step(42));
+    CHECK_FALSE(poison.suspected());
+    poison.died("worker 3", Generation(3));
+    CHECK(poison.suspected());
+    CHECK_FALSE(poison.certain());
+  }
+}
