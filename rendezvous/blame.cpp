@@ -99,7 +99,7 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
   for (Blamed& one : blamed) {
     if (newcomers.contains(one.worker)) {
       left_out.insert(one.worker);
-      seats_.vacate(one.worker);
+      rank_table_.vacate(one.worker);
       leave_out(one.worker, std::move(one.why));
     } else if (too_often && std::exchange(failed_forms_, 0) > 0) {
       give_up({one.worker}, one.why, now);  // one at a time: the others may be well without it

@@ -19,7 +19,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
   done_.erase(gone.worker);
   training_.erase(gone.worker);
   peers_.erase(peer);
-  seats_.vacate(gone.worker);
+  rank_table_.vacate(gone.worker);
   leaving_.erase(gone.worker);
   const std::string reason = fmt::format("worker {} {}", gone.worker.value, gone.reason);
 
@@ -82,7 +82,7 @@ void Membership::on(const Stuck& stuck, Time now) {
 // maybe_finish_abort follows: it may be that nobody is there to ask.
 void Membership::start_abort(const std::string& reason, Time now) {
   std::set<WorkerId> asked = leaving_;
-  for (const WorkerId worker : seats_.order()) asked.insert(worker);
+  for (const WorkerId worker : rank_table_.order()) asked.insert(worker);
   if (forming_) {
     for (const WorkerId worker : participants()) asked.insert(worker);
     if (forming_->change)
@@ -158,50 +158,51 @@ bool Membership::state_is_lost() const {
   return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= Step(0));
 }
 
-// Who goes on. Survivors keep their seats, and those in reserve fill the world up to the size that
+// Who goes on. Survivors keep their order, and those in reserve fill the world up to the size that
 // is wanted. Whoever holds a newer state than all of them is in it in any case: a leaver, or a
 // newcomer that has stepped in the new world. Then a survivor without it may have to make room, one
 // that was about to leave before others.
-Seats Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const {
-  Seats seats = seats_;
+RankTable Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const {
+  RankTable rank_table = rank_table_;
   const auto committed = [&](WorkerId worker) { return peers_.at(worker).committed; };
-  std::vector<WorkerId> order = seats.order();
+  std::vector<WorkerId> order = rank_table.order();
   const auto limit = std::max<std::size_t>(static_cast<std::size_t>(wanted_.size), order.size());
   Step newest = no_state;
   for (const WorkerId worker : order) newest = std::max(newest, committed(worker));
   for (const auto& [worker, peer] : peers_)
     if (is_training(worker) && peer.committed > newest) {
       newest = peer.committed;
-      seats.add(worker);
+      rank_table.add(worker);
     }
   std::erase_if(order, [&](WorkerId worker) { return committed(worker) == newest; });
   const std::set<WorkerId> leavers(aborted.leavers.begin(), aborted.leavers.end());
   std::ranges::stable_partition(order, [&](WorkerId worker) { return !leavers.contains(worker); });
-  for (; !order.empty() && seats.size() > limit; order.pop_back()) seats.remove(order.back());
+  for (; !order.empty() && rank_table.size() > limit; order.pop_back())
+    rank_table.remove(order.back());
   for (const WorkerId worker : wanted_.reserves)
-    if (is_training(worker) && !left_out.contains(worker) && !seats.contains(worker) &&
-        seats.size() < static_cast<std::size_t>(wanted_.size))
-      seats.add(worker);
-  return seats;
+    if (is_training(worker) && !left_out.contains(worker) && !rank_table.contains(worker) &&
+        rank_table.size() < static_cast<std::size_t>(wanted_.size))
+      rank_table.add(worker);
+  return rank_table;
 }
 
 void Membership::form_from_survivors(const Aborting& aborted, Time now) {
   const std::set<WorkerId> left_out = settle_complaints(aborted, now);
-  Seats seats = survivors(aborted, left_out);
-  std::erase_if(leaving_, [&](WorkerId w) { return seats.contains(w); });
+  RankTable rank_table = survivors(aborted, left_out);
+  std::erase_if(leaving_, [&](WorkerId w) { return rank_table.contains(w); });
   dismiss_leavers("left the world by decision");
-  seats_ = seats;
+  rank_table_ = rank_table;
 
   if (state_is_lost()) {
     outbox_.push_back(StateLost{abort_reason_});
     return;
   }
-  const int size = static_cast<int>(seats.size());
+  const int size = static_cast<int>(rank_table.size());
   if (size < wanted_.minimum) {
     outbox_.push_back(BelowMinimum{size, wanted_.minimum});
     return;
   }
-  form(std::move(seats), {}, std::nullopt, abort_reason_, now);
+  form(std::move(rank_table), {}, std::nullopt, abort_reason_, now);
 }
 
 }  // namespace elasticrun::rendezvous

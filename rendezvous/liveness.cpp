@@ -100,7 +100,8 @@ std::vector<Verdict> Liveness::check(Time now) {
   return verdicts;
 }
 
-// One host is silent when others are not; nobody's beats are older than half of the timeout then.
+// One host is silent when others are not; nobody's heartbeats are older than half of the timeout
+// then.
 void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
   if (!everybody_ && !hosts_.empty() && now >= hosts_.oldest() + options_.agent_timeout &&
       now >= hosts_.newest() + options_.agent_timeout / 2) {

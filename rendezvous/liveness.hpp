@@ -57,7 +57,7 @@ class Liveness {
 
   void host_heard(HostId host, Time now);
   void host_gone(HostId host);
-  // Any letter. Starts with the first one, so plain programs are never silent.
+  // Any message. Starts with the first one, so plain programs are never silent.
   void worker_heard(WorkerId worker, Time now) { workers_.heard(worker, now); }
   void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
   void worker_gone(WorkerId worker);

@@ -29,7 +29,7 @@ Time Membership::wake_at() const {
   return never;
 }
 
-bool Membership::is_member(WorkerId worker) const { return seats_.contains(worker); }
+bool Membership::is_member(WorkerId worker) const { return rank_table_.contains(worker); }
 
 std::optional<std::int32_t> Membership::rank_of(WorkerId worker) const {
   const auto found = std::ranges::find(went_.members, worker, &wire::Member::worker);
@@ -63,10 +63,10 @@ void Membership::on(const WorkerUp& up, Time) {
   peers_.try_emplace(up.worker, Peer{.host = up.host, .slot = up.slot});
 }
 
-void Membership::on(const Letter& letter, Time now) {
-  const auto peer = peers_.find(letter.from);
+void Membership::on(const WorkerMessage& message, Time now) {
+  const auto peer = peers_.find(message.from);
   if (peer == peers_.end() || peer->second.left) return;
-  std::visit([&](const auto& text) { hear(letter.from, text, now); }, letter.text);
+  std::visit([&](const auto& text) { hear(message.from, text, now); }, message.text);
 }
 
 void Membership::on(const Change& change, Time now) {
@@ -75,31 +75,31 @@ void Membership::on(const Change& change, Time now) {
   };
   if (!quiet()) return refuse("another change is under way");
   if (running_ && !anybody_training()) return refuse("nobody is training");
-  Seats seats = seats_;
+  RankTable rank_table = rank_table_;
   std::vector<WorkerId> leavers;
   // Without a world nobody can leave it, and a survivor may hold the only state. With one, somebody
   // stays: newcomers have their state from whom the old and the new world have in common. The last
   // one leaves by another change.
   if (running_)
     for (const WorkerId worker : change.remove)
-      if (is_member(worker) && seats.size() > 1) {
-        seats.remove(worker);
+      if (is_member(worker) && rank_table.size() > 1) {
+        rank_table.remove(worker);
         leavers.push_back(worker);
       }
   bool added = false;
   for (const WorkerId worker : change.add)
     if (is_training(worker) && !is_member(worker) && !is_leaving(worker)) {
-      seats.add(worker);
+      rank_table.add(worker);
       added = true;
     }
-  const int size = static_cast<int>(seats.size());
+  const int size = static_cast<int>(rank_table.size());
   const bool named = !change.add.empty() || !change.remove.empty();
   if (running_ && named && !added && leavers.empty())
     return refuse("it names nobody who could join or leave");
   if (size < wanted_.minimum)
     return refuse(
         fmt::format("{} workers would be fewer than the minimum {}", size, wanted_.minimum));
-  form(std::move(seats), std::move(leavers), change.id, change.reason, now);
+  form(std::move(rank_table), std::move(leavers), change.id, change.reason, now);
 }
 
 void Membership::on(const StoodStill& stood, Time) {
@@ -110,20 +110,20 @@ void Membership::on(const StoodStill& stood, Time) {
 
 // ---------------------------------------------------------------- forming a world
 
-void Membership::form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
-                      std::string reason, Time now) {
+void Membership::form(RankTable rank_table, std::vector<WorkerId> leavers,
+                      std::optional<ChangeId> change, std::string reason, Time now) {
   last_ = last_.next();
   complaints_.next_attempt();
   Forming forming;
   forming.world.generation = last_;
   forming.world.reason = std::move(reason);
-  for (const WorkerId worker : seats.order()) {
+  for (const WorkerId worker : rank_table.order()) {
     const Peer& peer = peers_.at(worker);
     forming.ranks.try_emplace(worker, Rank(static_cast<std::int32_t>(forming.ranks.size())));
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
   mark_holders(forming.world.members);
-  forming.seats = std::move(seats);
+  forming.rank_table = std::move(rank_table);
   forming.leavers = std::move(leavers);
   forming.change = change;
   forming.at_once = !running_;
@@ -200,12 +200,12 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   went_ = forming_->world;
   forming_->report.prepare = now - forming_->since;
   state_born_ = true;
-  if (forming_->at_once) seats_ = forming_->seats;
+  if (forming_->at_once) rank_table_ = forming_->rank_table;
   std::uint64_t state_bytes = 0;
   for (const auto& member : forming_->world.members)
     state_bytes = std::max(state_bytes, peers_.at(member.worker).train.state_bytes);
   transfer_.begin(forming_->world.members, state_bytes, options_.transfer_timeout,
-                  running_ ? seats_.order() : std::vector<WorkerId>{}, now);
+                  running_ ? rank_table_.order() : std::vector<WorkerId>{}, now);
   send(participants(), wire::Go{prepared.generation, forming_->at_once});
 }
 
@@ -238,7 +238,7 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
   }
   // The present world is well: whoever is to blame among the newcomers waits, the others come.
   const auto newcomers = newcomers_of(*forming_);
-  const auto members = seats_.order();
+  const auto members = rank_table_.order();
   const auto blamed =
       complaints_.verdict({newcomers.begin(), newcomers.end()}, {members.begin(), members.end()});
   bool known = false;
@@ -284,7 +284,7 @@ void Membership::world_entered() {
   forming_.reset();
   transfer_.end();
   incomplete_ = false;
-  seats_ = done.seats;
+  rank_table_ = done.rank_table;
   running_ = Running{done.world, false};
   leaving_ = {done.leavers.begin(), done.leavers.end()};
   done.report.world = std::move(done.world);
@@ -352,8 +352,8 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
 void Membership::maybe_release() {
   if (!running_ || aborting_) return;
   // All are looked at only when as many have said it.
-  if (seats_.empty() || done_.size() < seats_.size()) return;
-  const auto members = seats_.order();
+  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;
+  const auto members = rank_table_.order();
   const auto call_of = [&](WorkerId worker) {
     const auto found = done_.find(worker);
     return found == done_.end() ? 0 : found->second;

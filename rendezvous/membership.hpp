@@ -1,5 +1,5 @@
 // Who is in the world, and how one world becomes the next. The heart of elasticrun, and pure:
-// letters and local events in, letters and facts out, time as a parameter.
+// messages and local events in, messages and facts out, time as a parameter.
 //
 // Planned: Prepare to members and newcomers; each forms the new group in the background; when all
 // are prepared, Go; from then on the members agree inside their own reductions when to switch (a
@@ -31,7 +31,7 @@
 #include "base/time.hpp"
 #include "rendezvous/complaints.hpp"
 #include "rendezvous/exchange.hpp"
-#include "rendezvous/seats.hpp"
+#include "rendezvous/rank_table.hpp"
 #include "rendezvous/transfer_watch.hpp"
 #include "wire/messages.hpp"
 
@@ -51,7 +51,7 @@ struct WorkerGone {
   std::string reason;
   Time dead_by{};
 };
-struct Letter {
+struct WorkerMessage {
   WorkerId from;
   wire::FromWorker text;
 };
@@ -86,15 +86,15 @@ struct StoodStill {
   Duration time{};
 };
 struct Tick {};
-using Event =
-    std::variant<WorkerUp, WorkerGone, Letter, Change, Wanted, Stuck, PlanMade, StoodStill, Tick>;
+using Event = std::variant<WorkerUp, WorkerGone, WorkerMessage, Change, Wanted, Stuck, PlanMade,
+                           StoodStill, Tick>;
 
 // ---------------------------------------------------------------- what comes out
 
-// One letter, which may be for many.
+// One message, which may be for many.
 struct ToMembers {
   std::vector<WorkerId> to;
-  wire::ToWorker letter;
+  wire::ToWorker message;
 };
 // It did not answer in time: kill it, then report it gone.
 struct Fence {
@@ -189,10 +189,12 @@ class Membership {
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
   // In rank order: the running world, or who waits for one with its state.
-  std::vector<WorkerId> members() const { return seats_.order(); }
-  std::size_t size() const { return seats_.size(); }
+  std::vector<WorkerId> members() const { return rank_table_.order(); }
+  std::size_t size() const { return rank_table_.size(); }
   // The member of the first rank, where there are members, is in train and not released.
-  bool first_is_training() const { return !seats_.empty() && is_training(seats_.first()); }
+  bool first_is_training() const {
+    return !rank_table_.empty() && is_training(rank_table_.first());
+  }
   bool is_member(WorkerId worker) const;
   // In a world that has stepped, or in one that was told to go.
   bool may_step(WorkerId worker) const;
@@ -225,7 +227,7 @@ class Membership {
   struct Forming {
     wire::World world;
     std::optional<ChangeId> change;
-    Seats seats;  // as they will be
+    RankTable rank_table;  // as they will be
     std::vector<WorkerId> leavers;
     bool at_once = false;
     bool going = false;
@@ -262,7 +264,7 @@ class Membership {
 
   void on(const WorkerUp&, Time now);
   void on(const WorkerGone&, Time now);
-  void on(const Letter&, Time now);
+  void on(const WorkerMessage&, Time now);
   void on(const Change&, Time now);
   void on(const Wanted& wanted, Time) { wanted_ = wanted; }
   void on(const Stuck& stuck, Time now);
@@ -285,7 +287,7 @@ class Membership {
   void hear(WorkerId, const wire::Done&, Time now);
   void hear(WorkerId, const wire::Leave&, Time now);
 
-  void form(Seats seats, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
+  void form(RankTable rank_table, std::vector<WorkerId> leavers, std::optional<ChangeId> change,
             std::string reason, Time now);
   bool waits_for_silent(WorkerId worker, const wire::PrepareFailed& failed, Time now) const;
   void preparation_overdue(Time now);
@@ -309,7 +311,7 @@ class Membership {
   void leave_out(WorkerId worker, std::string why);
   std::set<WorkerId> settle_complaints(const Aborting& aborted, Time now);
 
-  Seats survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
+  RankTable survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
   void form_from_survivors(const Aborting& aborted, Time now);
   bool state_is_lost() const;
   void world_entered();
@@ -321,14 +323,14 @@ class Membership {
   std::vector<WorkerId> participants() const;
 
   template <class Message>
-  void send(std::vector<WorkerId> to, Message letter) {
-    if (!to.empty()) outbox_.push_back(ToMembers{std::move(to), std::move(letter)});
+  void send(std::vector<WorkerId> to, Message message) {
+    if (!to.empty()) outbox_.push_back(ToMembers{std::move(to), std::move(message)});
   }
 
   MembershipOptions options_;
   IdMap<WorkerId, Peer> peers_;
   std::set<WorkerId> training_;  // of these: between Ready and Release
-  Seats seats_;
+  RankTable rank_table_;
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
@@ -337,7 +339,7 @@ class Membership {
   Generation last_;                     // newest allocated
   wire::World went_;                    // newest that was told to go
   bool state_born_ = false;             // a world was told to go: from here on state can be lost
-  Step newest_seen_ = no_state;         // in any letter, ever
+  Step newest_seen_ = no_state;         // in any message, ever
   bool closed_by_answer_ = true;        // every world that ever stepped
   bool incomplete_ = false;             // somebody left the world between two calls of train
   std::int64_t released_call_ = 0;      // of train, the newest

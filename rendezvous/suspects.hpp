@@ -2,7 +2,7 @@
 //
 // A firewall that is reloaded resets every connection at once, and costs nothing when hosts are
 // given a moment to come back. A host that has lost its power never comes back, and its workers
-// should be replaced at once. What tells the two apart: the agent's guardian says that it is dead,
+// should be replaced at once. What tells the two apart: the agent's watchdog says that it is dead,
 // nobody dials for half a second, or, where a worker of another host finds its peer there gone as
 // well, for some milliseconds: the firewall may have reset that connection, too. Pure.
 #pragma once

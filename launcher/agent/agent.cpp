@@ -1,5 +1,5 @@
 // See agent.hpp. One thread, one io_context; every event goes through `step`, so that the core sees
-// them in one order. Letters between the controller and a worker's library are passed on unread.
+// them in one order. Messages between the controller and a worker's library are passed on unread.
 #include "launcher/agent/agent.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ using ErrorCode = boost::system::error_code;
 
 AgentLimits limits_of(const executors::AgentStart& start) {
   using ms = std::chrono::milliseconds;
-  return {start.term, ms(start.lease_ms), ms(start.beat_ms), ms(start.orphan_grace_ms)};
+  return {start.term, ms(start.lease_ms), ms(start.heartbeat_ms), ms(start.orphan_grace_ms)};
 }
 
 class Agent {
@@ -59,19 +59,19 @@ class Agent {
   void watch_signals();
   workers::WorkerSocket::Handlers handlers_of_socket();
   link::ControllerLink::Handlers handlers_of_link();
-  void connected(const Result<link::Reached>& reached);
+  void connected(const Result<link::Dialled>& reached);
   void controller_gone(const std::string& reason);
   void resume_output();
   void frame(WorkerId worker, std::string_view payload);
 
-  void take(const wire::ParcelPart& part) { parcels_.take(part); }
+  void take(const wire::BundlePart& part) { bundles_.take(part); }
   void take(const wire::HoldOutput& order) {
     held_ = order.hold;
     resume_output();
   }
-  void take(const wire::Beat& beat) {
-    controller_.acknowledged(beat.received);
-    step(beat);
+  void take(const wire::Heartbeat& heartbeat) {
+    controller_.acknowledged(heartbeat.received);
+    step(heartbeat);
     tell_lease();
   }
   void take(const auto& order) { step(order); }
@@ -80,7 +80,7 @@ class Agent {
   void wake();
   void act(const Spawn& action);
   void spawn(wire::StartWorker order, const std::string& program);
-  bundle::Parcels::Handlers handlers_of_parcels();
+  bundle::BundleReceiver::Handlers handlers_of_bundles();
   void not_started(WorkerId id, std::int32_t code, const std::string& reason);
   void act(const Signal& action);
   void act(const KillTree& action);
@@ -100,7 +100,7 @@ class Agent {
   std::size_t descriptors_ = machine::raise_descriptor_limit();  // or what was said to be too few
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
   int ended_by_ = 0;  // the signal
-  asio::posix::stream_descriptor guardian_;
+  asio::posix::stream_descriptor watchdog_;
   LauncherChannel launcher_{io_};
   asio::steady_timer timer_{io_};
   Time armed_ = never;
@@ -109,7 +109,7 @@ class Agent {
   std::string address_;                                                  // of the data plane here
   std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until output ends
   workers::WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
-  bundle::Parcels parcels_{io_, directory_, handlers_of_parcels()};
+  bundle::BundleReceiver bundles_{io_, directory_, handlers_of_bundles()};
   std::optional<AgentCore> core_;  // when we have reached the controller
   const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, when we came
   std::optional<workers::GpuWatch> gpu_watch_;  // when we have reached the controller
@@ -123,14 +123,14 @@ Agent::Agent(const executors::AgentStart& start, const Guarded& guarded)
     : start_(start),
       joins_(start.host == no_host),
       directory_(guarded.directory),
-      guardian_(io_, guarded.guardian_socket) {
+      watchdog_(io_, guarded.watchdog_socket) {
   if (joins_) signals_.add(SIGINT);
 }
 
 int Agent::run() {
   watch_signals();
-  guardian_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
-    if (!error) step(GuardianLost{});
+  watchdog_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
+    if (!error) step(WatchdogLost{});
   });
   if (const Result<void> listening = socket_.ensure(); !listening) {
     log(listening.error().text);
@@ -161,20 +161,20 @@ void Agent::watch_signals() {
 }
 
 void Agent::sweep() {
-  std::set<pid_t> keepers;
-  for (const auto& [id, worker] : workers_) keepers.insert(worker->keeper());
-  workers::end_strays(keepers);
+  std::set<pid_t> shims;
+  for (const auto& [id, worker] : workers_) shims.insert(worker->shim());
+  workers::end_strays(shims);
 }
 
 // ---------------------------------------------------------------- the controller
 
 link::ControllerLink::Handlers Agent::handlers_of_link() {
-  return {.reached = [this](const Result<link::Reached>& reached) { connected(reached); },
+  return {.reached = [this](const Result<link::Dialled>& reached) { connected(reached); },
           .frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
           .away = [this] { step(ConnectionLost{}); },
           .back =
               [this] {
-                parcels_.ask_again();
+                bundles_.ask_again();
                 step(Reconnected{});
                 resume_output();
               },
@@ -188,7 +188,7 @@ link::ControllerLink::Handlers Agent::handlers_of_link() {
           .bulk_drained = [this] { resume_output(); }};
 }
 
-void Agent::connected(const Result<link::Reached>& reached) {
+void Agent::connected(const Result<link::Dialled>& reached) {
   if (!reached) {
     log(reached.error().text);
     return io_.stop();
@@ -200,12 +200,12 @@ void Agent::connected(const Result<link::Reached>& reached) {
     launcher_.watch([this] {
       if (!ending_) log("the channel of the launcher has closed; going on without it");
     });
-    link::tell_guardian(guardian_.native_handle(), start_, reached->controller);
+    link::tell_watchdog(watchdog_.native_handle(), start_, reached->controller);
   }
   core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
-  tell_lease();  // workers may come, and step, before the first beat has come back
+  tell_lease();  // workers may come, and step, before the first heartbeat has come back
   wake();
 }
 
@@ -230,13 +230,13 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
 // ---------------------------------------------------------------- the workers' libraries
 
 workers::WorkerSocket::Handlers Agent::handlers_of_socket() {
-  return {.keeper_of =
+  return {.shim_of =
               [this](WorkerId id) {
                 const auto worker = workers_.find(id);
-                return worker == workers_.end() ? -1 : worker->second->keeper();
+                return worker == workers_.end() ? -1 : worker->second->shim();
               },
-          .on_letter = [this](WorkerId worker,
-                              std::string_view letter) { controller_.send(worker, letter); },
+          .on_message = [this](WorkerId worker,
+                               std::string_view message) { controller_.send(worker, message); },
           .log = [this](const std::string& text) { log(text); }};
 }
 
@@ -275,13 +275,13 @@ void Agent::wake() {
 void Agent::act(const Spawn& action) {
   if (const auto there = socket_.ensure(); !there)
     return not_started(action.order.worker, 121, there.error().text);
-  if (action.order.parcel.empty() || workers::program_is_here(action.order))
+  if (action.order.bundle.empty() || workers::program_is_here(action.order))
     return spawn(action.order, {});
-  parcels_.start(action.order);
+  bundles_.start(action.order);
 }
 
-bundle::Parcels::Handlers Agent::handlers_of_parcels() {
-  return {.ask = [this](const wire::ParcelWanted& wanted) { act(Report{wanted}); },
+bundle::BundleReceiver::Handlers Agent::handlers_of_bundles() {
+  return {.ask = [this](const wire::BundleWanted& wanted) { act(Report{wanted}); },
           .start = [this](const wire::StartWorker& order,
                           const std::string& program) { spawn(order, program); },
           .failed =
@@ -353,13 +353,13 @@ void Agent::act(const KillTree& action) {
 void Agent::act(const CallOff& action) {
   if (const auto it = workers_.find(action.worker); it != workers_.end())
     return it->second->call_off();
-  if (!parcels_.call_off(action.worker)) return;
+  if (!bundles_.call_off(action.worker)) return;
   asio::post(io_, [this, id = action.worker] { step(ProcessExited{id, 0, SIGTERM}); });
 }
 
 void Agent::act(const Report& action) {
-  if (const auto* beat = std::get_if<wire::Beat>(&action.message))
-    return controller_.send_beat(*beat);
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.message))
+    return controller_.send_heartbeat(*heartbeat);
   controller_.send(WorkerId{}, wire::encode(action.message));
 }
 

@@ -9,7 +9,7 @@ namespace elasticrun::launcher::agent {
 namespace {
 
 // Long after a SIGKILL nothing but a process stuck in the kernel can be left; waiting for it helps
-// nobody, and the guardian tries once more.
+// nobody, and the watchdog tries once more.
 constexpr Duration kill_patience = std::chrono::seconds(5);
 constexpr std::size_t finished_max = 4096;
 
@@ -18,7 +18,7 @@ bool valid(std::int32_t signal) { return signal > 0 && signal <= 64; }
 }  // namespace
 
 AgentCore::AgentCore(const AgentLimits& limits, Time now)
-    : limits_(limits), lease_ends_(now + limits.lease), next_beat_(now + limits.beat) {}
+    : limits_(limits), lease_ends_(now + limits.lease), next_heartbeat_(now + limits.heartbeat) {}
 
 std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
   actions_.clear();
@@ -31,7 +31,7 @@ std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
 Time AgentCore::wake_at() const {
   if (ended_) return never;
   Time at = std::min(lease_ends_, give_up_at_);
-  if (controller_ == Controller::connected) at = std::min(at, next_beat_);
+  if (controller_ == Controller::connected) at = std::min(at, next_heartbeat_);
   for (const auto& [id, worker] : workers_)
     if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
   return at;
@@ -59,7 +59,7 @@ void AgentCore::on(const wire::SignalWorker& order, Time) {
 }
 
 // A controller that has been replaced by one with a higher term must not keep us alive.
-void AgentCore::on(const wire::Beat& order, Time now) {
+void AgentCore::on(const wire::Heartbeat& order, Time now) {
   if (order.term < limits_.term) return;
   limits_.term = order.term;
   if (lease_ends_ == never) return;  // it has ended
@@ -96,7 +96,7 @@ void AgentCore::on(const ProcessExited& event, Time) {
 
 void AgentCore::on(const Reconnected&, Time now) {
   controller_ = Controller::connected;
-  next_beat_ = now;
+  next_heartbeat_ = now;
 }
 
 void AgentCore::on(const GivenUp& event, Time now) {
@@ -115,8 +115,8 @@ void AgentCore::on(const Terminated&, Time now) {
   end_with(0, {}, limits_.orphan_grace, now);
 }
 
-void AgentCore::on(const GuardianLost&, Time now) {
-  host_ends(1, "its guardian was killed");
+void AgentCore::on(const WatchdogLost&, Time now) {
+  host_ends(1, "its watchdog was killed");
   kill_all(now);
 }
 
@@ -199,9 +199,9 @@ void AgentCore::deadlines(Time now) {
     actions_.emplace_back(*ending_);
     return;
   }
-  if (controller_ == Controller::connected && now >= next_beat_) {
-    report(wire::Beat{limits_.term, now.time_since_epoch().count()});
-    next_beat_ = now + limits_.beat;
+  if (controller_ == Controller::connected && now >= next_heartbeat_) {
+    report(wire::Heartbeat{limits_.term, now.time_since_epoch().count()});
+    next_heartbeat_ = now + limits_.heartbeat;
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // The intuition: an agent is an arm of the controller, with one idea of its own: that nothing may
 // outlive the job. So it obeys orders, and everything else in here is a deadline that ends in
-// killing. The lease is the most important one: it runs from the newest beat of ours that the
+// killing. The lease is the most important one: it runs from the newest heartbeat of ours that the
 // controller has sent back, and when it ends, we kill our workers. The controller knows when that
 // is and may then form a world without them although it cannot see them any more. Never two worlds
 // depends on it, so no other order prolongs it: one may have been under way for long.
@@ -26,8 +26,8 @@ namespace elasticrun::launcher::agent {
 
 struct AgentLimits {
   Term term;
-  Duration lease{};         // from a beat that came back to the kill of everything
-  Duration beat{};          // between two signs of life of ours
+  Duration lease{};         // from a heartbeat that came back to the kill of everything
+  Duration heartbeat{};     // between two signs of life of ours
   Duration orphan_grace{};  // from the loss of the controller to the kill; the lease may cut it
 };
 
@@ -63,14 +63,14 @@ struct GivenUp {
 };
 // Somebody on this host asks the agent to end (SIGTERM).
 struct Terminated {};
-// The guardian above us is gone: nobody would clean up after us any more.
-struct GuardianLost {};
+// The watchdog above us is gone: nobody would clean up after us any more.
+struct WatchdogLost {};
 struct Tick {};
 
 using AgentEvent =
-    std::variant<wire::StartWorker, wire::StopWorker, wire::SignalWorker, wire::Beat,
+    std::variant<wire::StartWorker, wire::StopWorker, wire::SignalWorker, wire::Heartbeat,
                  wire::Shutdown, ProcessStarted, ProcessFailed, ProcessExited, ConnectionLost,
-                 Reconnected, ControllerLost, GivenUp, Terminated, GuardianLost, Tick>;
+                 Reconnected, ControllerLost, GivenUp, Terminated, WatchdogLost, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -111,7 +111,7 @@ class AgentCore {
   std::vector<AgentAction> step(const AgentEvent& event, Time now);
   // When to call step with a Tick at the latest.
   Time wake_at() const;
-  // When every worker is killed, if no beat comes back before; never: that was done.
+  // When every worker is killed, if no heartbeat comes back before; never: that was done.
   Time lease_ends() const { return lease_ends_; }
 
  private:
@@ -123,13 +123,13 @@ class AgentCore {
     std::vector<std::int32_t> waiting;  // signals for after its start, each once
   };
   using Workers = std::map<WorkerId, Worker>;
-  // To one that is away no beats are sent, and reports wait for the next connection.
+  // To one that is away no heartbeats are sent, and reports wait for the next connection.
   enum class Controller { connected, away, gone };
 
   void on(const wire::StartWorker& order, Time now);
   void on(const wire::StopWorker& order, Time now);
   void on(const wire::SignalWorker& order, Time now);
-  void on(const wire::Beat& order, Time now);
+  void on(const wire::Heartbeat& order, Time now);
   void on(const wire::Shutdown& order, Time now);
   void on(const ProcessStarted& event, Time now);
   void on(const ProcessFailed& event, Time now);
@@ -139,7 +139,7 @@ class AgentCore {
   void on(const ControllerLost& event, Time now);
   void on(const GivenUp& event, Time now);
   void on(const Terminated& event, Time now);
-  void on(const GuardianLost& event, Time now);
+  void on(const WatchdogLost& event, Time now);
   void on(const Tick&, Time) {}
 
   void stop(Workers::value_type& worker, std::int32_t signal, Duration grace, Time now);
@@ -154,7 +154,7 @@ class AgentCore {
 
   AgentLimits limits_;
   Time lease_ends_;
-  Time next_beat_;
+  Time next_heartbeat_;
   Controller controller_ = Controller::connected;
   bool host_ends_ = false;          // by our decision, not by an order
   std::optional<EndAgent> ending_;  // what to end with once the workers are gone

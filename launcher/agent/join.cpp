@@ -119,9 +119,9 @@ void learn(executors::AgentStart& start, const wire::Welcome& welcome) {
   start.identity = welcome.identity;
   start.key_hex = welcome.key_hex;
   start.term = welcome.term;
-  if (welcome.lease_ms <= 0 || welcome.beat_ms <= 0) return;  // of no use
+  if (welcome.lease_ms <= 0 || welcome.heartbeat_ms <= 0) return;  // of no use
   start.lease_ms = welcome.lease_ms;
-  start.beat_ms = welcome.beat_ms;
+  start.heartbeat_ms = welcome.heartbeat_ms;
   start.orphan_grace_ms = welcome.orphan_grace_ms;
 }
 

@@ -27,10 +27,10 @@ constexpr int start_time_ms = 30'000;  // a launcher that has said nothing by th
 
 // Byte by byte would be simpler than remembering nothing of what follows: after the line comes
 // nothing.
-Result<std::string> read_line(int guardian) {
+Result<std::string> read_line(int watchdog) {
   std::string line;
   for (;;) {
-    pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {guardian, POLLIN, 0}};
+    pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {watchdog, POLLIN, 0}};
     const int ready = ::poll(waiting, 2, start_time_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || waiting[1].revents)
@@ -54,7 +54,7 @@ int fail(std::string_view text) {
 }
 
 int agent(const launcher::agent::Guarded& guarded) {
-  const Result<std::string> line = read_line(guarded.guardian_socket);
+  const Result<std::string> line = read_line(guarded.watchdog_socket);
   if (!line) return fail(line.error().text);
   const Result<launcher::executors::AgentStart> start =
       launcher::executors::decode_agent_start(*line);
@@ -69,7 +69,7 @@ int agent(const launcher::agent::Guarded& guarded) {
 // Standard input is let go: it is the terminal of a person.
 int join(const launcher::agent::JoinOptions& options, const launcher::agent::Guarded& guarded) {
   const Result<std::string> line = options.key_file.empty()
-                                       ? read_line(guarded.guardian_socket)
+                                       ? read_line(guarded.watchdog_socket)
                                        : launcher::agent::read_key_file(options.key_file);
   if (!line) return fail(line.error().text);
   const net::Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

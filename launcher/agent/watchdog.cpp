@@ -85,7 +85,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   ::close(sockets[1]);
   int code = 121;
   if (child > 0) {
-    ::prctl(PR_SET_NAME, "er-guardian");
+    ::prctl(PR_SET_NAME, "er-watchdog");
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ::dup2(null, STDIN_FILENO);  // its end belongs to the agent proper
     ::close(null);
@@ -99,7 +99,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   } else {
     say(fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  bundle::remove_unfinished_parcels(directory.path);
+  bundle::remove_unfinished_bundles(directory.path);
   workers::remove_directory(directory.path);
   return code;
 }

@@ -1,10 +1,10 @@
-// The guardian: the process above the agent, which does nothing but wait for the agent's end and
+// The watchdog: the process above the agent, which does nothing but wait for the agent's end and
 // then clean up.
 //
 // The agent can be killed from outside (the kernel out of memory, a person), and then nobody would
 // be left who knows its workers. A parent-death signal is not enough: it reaches only children and
 // kills them before they could clean up. So two processes watch each other: the agent sees the
-// guardian's end as the end of a socket, the guardian is the agent's parent. Both are subreapers;
+// watchdog's end as the end of a socket, the watchdog is the agent's parent. Both are subreapers;
 // who remains ends everything below itself.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace elasticrun::launcher::agent {
 
-// What the guardian gives to the agent proper.
+// What the watchdog gives to the agent proper.
 struct Guarded {
-  int guardian_socket = -1;  // readable (end of file) when the guardian is gone; see goodbye.hpp
+  int watchdog_socket = -1;  // readable (end of file) when the watchdog is gone; see goodbye.hpp
   std::string directory;     // private_directory.hpp; removed by whoever is last
 };
 

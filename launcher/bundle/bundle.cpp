@@ -46,8 +46,8 @@ Found find_program(const std::string& program, const std::vector<std::string>& e
   return found;
 }
 
-Result<ParcelFile> open_file(std::string name, std::string path, bool executable) {
-  ParcelFile file{std::move(name), std::move(path), executable, 0,
+Result<BundleFile> open_file(std::string name, std::string path, bool executable) {
+  BundleFile file{std::move(name), std::move(path), executable, 0,
                   net::Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC))};
   struct stat about {};
   if (file.fd.get() < 0 || ::fstat(file.fd.get(), &about) != 0)
@@ -56,7 +56,7 @@ Result<ParcelFile> open_file(std::string name, std::string path, bool executable
   return {boost::system::in_place_value, std::move(file)};
 }
 
-Result<void> add_to(ParcelHash& hash, const ParcelFile& file) {
+Result<void> add_to(BundleDigest& hash, const BundleFile& file) {
   for (std::int64_t offset = 0; offset < file.bytes;) {
     const auto bytes = read_part(file, offset, read_bytes);
     if (!bytes) return bytes.error();
@@ -69,52 +69,52 @@ Result<void> add_to(ParcelHash& hash, const ParcelFile& file) {
   return {};
 }
 
-Result<void> seal(Parcel& parcel) {
-  for (const ParcelFile& file : parcel.files) parcel.bytes += file.bytes;
-  if (parcel.bytes > parcel_bytes_max || parcel.files.size() > parcel_files_max)
+Result<void> seal(Bundle& bundle) {
+  for (const BundleFile& file : bundle.files) bundle.bytes += file.bytes;
+  if (bundle.bytes > bundle_bytes_max || bundle.files.size() > bundle_files_max)
     return Error{
         fmt::format("'{}' and its libraries are {} MiB in {} files, more than --ship copies "
                     "({} MiB, {} files); put them on each host",
-                    parcel.files.back().path, parcel.bytes >> 20, parcel.files.size(),
-                    parcel_bytes_max >> 20, parcel_files_max)};
-  ParcelHash hash;
-  for (const ParcelFile& file : parcel.files)
+                    bundle.files.back().path, bundle.bytes >> 20, bundle.files.size(),
+                    bundle_bytes_max >> 20, bundle_files_max)};
+  BundleDigest hash;
+  for (const BundleFile& file : bundle.files)
     if (const auto read = add_to(hash, file); !read) return read.error();
-  parcel.hash = hash.text();
+  bundle.hash = hash.text();
   return {};
 }
 
 }  // namespace
 
-std::variant<Parcel, ParcelTrouble> gather_parcel(const std::string& program,
+std::variant<Bundle, BundleTrouble> gather_bundle(const std::string& program,
                                                   const std::vector<std::string>& env,
                                                   const std::string& cwd) {
   const auto trouble = [&](int code, const std::string& what) {
-    return ParcelTrouble{code, fmt::format("--ship: program '{}' {}", program, what)};
+    return BundleTrouble{code, fmt::format("--ship: program '{}' {}", program, what)};
   };
   const Found found = find_program(program, env, cwd);
   if (found.path.empty()) return trouble(exit_code::not_found, "not found on this machine");
   if (found.error != 0)
     return trouble(exit_code::not_executable,
                    fmt::format("cannot be run: {}", std::strerror(found.error)));
-  Parcel parcel;
-  auto itself = open_file(parcel_file_of(program), found.path, true);
-  if (!itself) return ParcelTrouble{exit_code::not_executable, "--ship: " + itself.error().text};
+  Bundle bundle;
+  auto itself = open_file(bundle_file_of(program), found.path, true);
+  if (!itself) return BundleTrouble{exit_code::not_executable, "--ship: " + itself.error().text};
   if (const std::string loader = loader_of(itself->fd.get()); !loader.empty()) {
     const auto libraries = libraries_of(loader, found.path, env, cwd);
     if (!libraries)
       return trouble(exit_code::not_found, "cannot be run: " + libraries.error().text);
     for (const Library& library : *libraries) {
-      if (!is_parcel_file(library.name) || library.name == itself->name) continue;
+      if (!is_bundle_file(library.name) || library.name == itself->name) continue;
       auto file = open_file(library.name, library.path, false);
-      if (!file) return ParcelTrouble{exit_code::not_executable, "--ship: " + file.error().text};
-      parcel.files.push_back(std::move(*file));
+      if (!file) return BundleTrouble{exit_code::not_executable, "--ship: " + file.error().text};
+      bundle.files.push_back(std::move(*file));
     }
   }
-  parcel.files.push_back(std::move(*itself));
-  if (const auto sealed = seal(parcel); !sealed)
-    return ParcelTrouble{exit_code::not_executable, "--ship: " + sealed.error().text};
-  return parcel;
+  bundle.files.push_back(std::move(*itself));
+  if (const auto sealed = seal(bundle); !sealed)
+    return BundleTrouble{exit_code::not_executable, "--ship: " + sealed.error().text};
+  return bundle;
 }
 
 bool program_is_there(const std::string& program, const std::vector<std::string>& env,
@@ -123,7 +123,7 @@ bool program_is_there(const std::string& program, const std::vector<std::string>
   return !found.path.empty() && found.error == 0;
 }
 
-Result<std::string> read_part(const ParcelFile& file, std::int64_t offset, std::size_t most) {
+Result<std::string> read_part(const BundleFile& file, std::int64_t offset, std::size_t most) {
   std::string bytes(most, '\0');
   ssize_t n = 0;
   while ((n = ::pread(file.fd.get(), bytes.data(), most, offset)) < 0 && errno == EINTR) {

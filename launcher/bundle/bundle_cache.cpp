@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view prefix = "parcel-";
+constexpr std::string_view prefix = "bundle-";
 constexpr auto unused_time = std::chrono::hours(1);
 constexpr std::size_t read_bytes = 256u << 10;
 constexpr std::size_t kept = 3;  // old ones, beside those in use
@@ -59,7 +59,7 @@ std::int64_t size_of(const std::string& folder) {
   return bytes;
 }
 
-bool add_file(ParcelHash& hash, const fs::directory_entry& file) {
+bool add_file(BundleDigest& hash, const fs::directory_entry& file) {
   const net::Fd fd(::open(file.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat about {};
   if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
@@ -74,11 +74,11 @@ bool add_file(ParcelHash& hash, const fs::directory_entry& file) {
 }
 
 // After a loss of power files may be there without their bytes, or with others; the name of a
-// parcel is a promise that a disk does not keep.
+// bundle is a promise that a disk does not keep.
 bool is_whole(const std::string& folder, const std::string& hash, std::int64_t bytes) {
   if (size_of(folder) != bytes) return false;
   const auto files = files_in(folder);
-  ParcelHash found;
+  BundleDigest found;
   return files &&
          std::ranges::all_of(*files, [&](const auto& file) { return add_file(found, file); }) &&
          found.text() == hash;
@@ -89,7 +89,7 @@ void discard(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
-std::vector<fs::path> parcels_in(const fs::path& place) {
+std::vector<fs::path> bundles_in(const fs::path& place) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error))
@@ -99,14 +99,14 @@ std::vector<fs::path> parcels_in(const fs::path& place) {
 
 }  // namespace
 
-std::vector<std::string> parcel_places(const std::string& private_directory) {
+std::vector<std::string> bundle_places(const std::string& private_directory) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-  return parcel_places(private_directory, self, runtime ? runtime : "");
+  return bundle_places(private_directory, self, runtime ? runtime : "");
 }
 
-std::vector<std::string> parcel_places(const std::string& private_directory, const fs::path& self,
+std::vector<std::string> bundle_places(const std::string& private_directory, const fs::path& self,
                                        std::string_view runtime) {
   // So an agent is called where the ssh executor keeps it; others lie where packages do.
   if (!self.filename().string().starts_with("agent-")) return {private_directory};
@@ -116,12 +116,12 @@ std::vector<std::string> parcel_places(const std::string& private_directory, con
   return {beside, private_directory};
 }
 
-std::optional<std::string> find_parcel(const std::vector<std::string>& places,
+std::optional<std::string> find_bundle(const std::vector<std::string>& places,
                                        const std::string& hash, std::int64_t bytes) {
   for (const std::string& place : places) {
     const std::string folder = folder_of(place, hash);
     if (!is_whole(folder, hash, bytes)) continue;
-    touch_parcel(folder);
+    touch_bundle(folder);
     return folder;
   }
   return std::nullopt;
@@ -129,7 +129,7 @@ std::optional<std::string> find_parcel(const std::vector<std::string>& places,
 
 bool has_size(const std::string& folder, std::int64_t bytes) { return size_of(folder) == bytes; }
 
-Result<std::string> place_for_parcel(const std::vector<std::string>& places, std::int64_t bytes) {
+Result<std::string> place_for_bundle(const std::vector<std::string>& places, std::int64_t bytes) {
   std::string why;
   for (const std::string& place : places) {
     struct statvfs about {};
@@ -156,21 +156,21 @@ bool has_libraries(const std::string& folder) {
   return std::distance(fs::directory_iterator(folder, error), fs::directory_iterator()) > 1;
 }
 
-void touch_parcel(const std::string& folder) { ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0); }
+void touch_bundle(const std::string& folder) { ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0); }
 
-net::Fd hold_parcel(const std::string& folder) {
+net::Fd hold_bundle(const std::string& folder) {
   net::Fd held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (held.get() >= 0) (void)::flock(held.get(), LOCK_SH | LOCK_NB);
   return held;
 }
 
 // Ages against the time of the one just stored: the clock is the file server's, not ours.
-void forget_old_parcels(const std::string& folder) {
+void forget_old_bundles(const std::string& folder) {
   std::error_code error;
   const auto now = fs::last_write_time(folder, error);
   if (error) return;
   std::vector<std::pair<fs::file_time_type, fs::path>> unused;
-  for (const fs::path& one : parcels_in(fs::path(folder).parent_path())) {
+  for (const fs::path& one : bundles_in(fs::path(folder).parent_path())) {
     const auto used = fs::last_write_time(one, error);
     if (!error && used < now - unused_time) unused.emplace_back(used, one);
   }
@@ -178,40 +178,40 @@ void forget_old_parcels(const std::string& folder) {
   for (std::size_t i = kept; i < unused.size(); ++i) discard(unused[i].second);
 }
 
-void remove_unfinished_parcels(const std::string& private_directory) {
+void remove_unfinished_bundles(const std::string& private_directory) {
   const std::string end = "." + mark_of(private_directory);
-  for (const std::string& place : parcel_places(private_directory))
-    for (const fs::path& one : parcels_in(place))
+  for (const std::string& place : bundle_places(private_directory))
+    for (const fs::path& one : bundles_in(place))
       if (one.extension() == end) discard(one);
 }
 
 // ---------------------------------------------------------------- writing one
 
-Result<std::unique_ptr<UnfinishedParcel>> UnfinishedParcel::begin(
+Result<std::unique_ptr<UnfinishedBundle>> UnfinishedBundle::begin(
     const std::string& place, const std::string& hash, std::int64_t bytes,
     const std::string& private_directory) {
   const std::string folder =
       fmt::format("{}.{}", folder_of(place, hash), mark_of(private_directory));
   if (::mkdir(folder.c_str(), 0700) != 0)
     return Error{fmt::format("{}: {}", folder, std::strerror(errno))};
-  return std::unique_ptr<UnfinishedParcel>(new UnfinishedParcel(place, hash, bytes, folder));
+  return std::unique_ptr<UnfinishedBundle>(new UnfinishedBundle(place, hash, bytes, folder));
 }
 
-UnfinishedParcel::UnfinishedParcel(std::string place, std::string hash, std::int64_t bytes,
+UnfinishedBundle::UnfinishedBundle(std::string place, std::string hash, std::int64_t bytes,
                                    std::string folder)
     : place_(std::move(place)), hash_(std::move(hash)), bytes_(bytes), folder_(std::move(folder)) {}
 
-UnfinishedParcel::~UnfinishedParcel() { discard(folder_); }
+UnfinishedBundle::~UnfinishedBundle() { discard(folder_); }
 
-Error UnfinishedParcel::failure(const std::string& what) const {
+Error UnfinishedBundle::failure(const std::string& what) const {
   return Error{fmt::format("{}: {}", place_, what)};
 }
 
-Result<void> UnfinishedParcel::take(const wire::ParcelPart& part) {
+Result<void> UnfinishedBundle::take(const wire::BundlePart& part) {
   if (part.file != file_)
     if (const auto next = next_file(part); !next) return next.error();
   taken_ += static_cast<std::int64_t>(part.bytes.size());
-  if (taken_ > std::min(bytes_, parcel_bytes_max))
+  if (taken_ > std::min(bytes_, bundle_bytes_max))
     return failure("more bytes came than were announced");
   for (std::string_view left = part.bytes; !left.empty();) {
     const ssize_t n = ::write(fd_.get(), left.data(), left.size());
@@ -223,10 +223,10 @@ Result<void> UnfinishedParcel::take(const wire::ParcelPart& part) {
   return {};
 }
 
-Result<void> UnfinishedParcel::next_file(const wire::ParcelPart& part) {
+Result<void> UnfinishedBundle::next_file(const wire::BundlePart& part) {
   if (const auto ended = end_file(); !ended) return ended;
-  if (!is_parcel_file(part.file) || ++files_ > parcel_files_max)
-    return failure("what came is no parcel");
+  if (!is_bundle_file(part.file) || ++files_ > bundle_files_max)
+    return failure("what came is no bundle");
   const std::string path = fmt::format("{}/{}", folder_, part.file);
   fd_ = net::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        part.executable ? 0700 : 0600));
@@ -237,14 +237,14 @@ Result<void> UnfinishedParcel::next_file(const wire::ParcelPart& part) {
 }
 
 // Some file systems say only here that there was no room.
-Result<void> UnfinishedParcel::end_file() {
+Result<void> UnfinishedBundle::end_file() {
   if (file_.empty()) return {};
   seen_.end_file(file_, executable_);
   if (::close(fd_.release()) != 0) return failure(std::strerror(errno));
   return {};
 }
 
-Result<void> UnfinishedParcel::finish() {
+Result<void> UnfinishedBundle::finish() {
   if (const auto ended = end_file(); !ended) return ended;
   if (taken_ != bytes_ || seen_.text() != hash_)
     return Error{
@@ -265,6 +265,6 @@ Result<void> UnfinishedParcel::finish() {
   return {};
 }
 
-std::string UnfinishedParcel::stored_in() const { return folder_of(place_, hash_); }
+std::string UnfinishedBundle::stored_in() const { return folder_of(place_, hash_); }
 
 }  // namespace elasticrun::launcher::bundle

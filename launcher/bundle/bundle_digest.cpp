@@ -12,30 +12,30 @@ constexpr std::size_t name_bytes_max = 255;  // of Linux
 
 }  // namespace
 
-void ParcelHash::add(std::string_view bytes) {
+void BundleDigest::add(std::string_view bytes) {
   present_.add(bytes);
   bytes_ += bytes.size();
 }
 
 // The length of the name ends it, whatever is in it.
-void ParcelHash::end_file(std::string_view name, bool executable) {
+void BundleDigest::end_file(std::string_view name, bool executable) {
   const ContentHash content = std::exchange(present_, ContentHash());
   files_.insert(fmt::format("{} {} {} {} {}", content.text(), std::exchange(bytes_, 0), executable,
                             name.size(), name));
 }
 
-std::string ParcelHash::text() const {
+std::string BundleDigest::text() const {
   ContentHash whole;
   for (const std::string& file : files_) whole.add(file);
   return whole.text();
 }
 
-bool is_parcel_file(std::string_view name) {
+bool is_bundle_file(std::string_view name) {
   return !name.empty() && name.size() <= name_bytes_max && name != "." && name != ".." &&
          name.find('/') == name.npos && name.find('\0') == name.npos;
 }
 
-std::string parcel_file_of(std::string_view program) {
+std::string bundle_file_of(std::string_view program) {
   return std::string(program.substr(program.rfind('/') + 1));  // npos + 1 is 0
 }
 

@@ -28,17 +28,17 @@ void prepend_library_path(std::vector<std::string>& env, const std::string& fold
 
 }  // namespace
 
-// A parcel that workers wait for: first it is looked for, then it comes. The thread is the only one
+// A bundle that workers wait for: first it is looked for, then it comes. The thread is the only one
 // that touches the disk meanwhile. It is joined last, with what it still has to do.
-struct Parcels::Copy {
-  explicit Copy(std::int64_t parcel_bytes) : bytes(parcel_bytes) {}
+struct BundleReceiver::Copy {
+  explicit Copy(std::int64_t bundle_bytes) : bytes(bundle_bytes) {}
   ~Copy() {
     disk.stop();  // what is not written yet need not be
     disk.join();
   }
 
   const std::int64_t bytes;
-  std::unique_ptr<UnfinishedParcel> files;  // null: still looked for
+  std::unique_ptr<UnfinishedBundle> files;  // null: still looked for
   std::vector<wire::StartWorker> waiting;
   std::int64_t come = 0;
   std::int64_t taken = 0;  // of it, written
@@ -47,136 +47,137 @@ struct Parcels::Copy {
   asio::thread_pool disk{1};
 };
 
-struct Parcels::Timer {
+struct BundleReceiver::Timer {
   explicit Timer(asio::io_context& io) : timer(io) {}
   asio::steady_timer timer;
 };
 
-Parcels::Parcels(asio::io_context& io, std::string private_directory, Handlers handlers)
+BundleReceiver::BundleReceiver(asio::io_context& io, std::string private_directory,
+                               Handlers handlers)
     : io_(io), private_directory_(std::move(private_directory)), handlers_(std::move(handlers)) {}
 
-Parcels::~Parcels() = default;
+BundleReceiver::~BundleReceiver() = default;
 
-void Parcels::start(const wire::StartWorker& order) {
-  if (const auto copy = copies_.find(order.parcel); copy != copies_.end())
+void BundleReceiver::start(const wire::StartWorker& order) {
+  if (const auto copy = copies_.find(order.bundle); copy != copies_.end())
     return copy->second->waiting.push_back(order);
-  if (!is_content_hash(order.parcel))
-    return handlers_.failed(order.worker, exit_code::not_executable, "no parcel has such a name");
-  const auto known = whole_.find(order.parcel);
-  if (known != whole_.end() && has_size(known->second, order.parcel_bytes))
+  if (!is_content_hash(order.bundle))
+    return handlers_.failed(order.worker, exit_code::not_executable, "no bundle has such a name");
+  const auto known = whole_.find(order.bundle);
+  if (known != whole_.end() && has_size(known->second, order.bundle_bytes))
     return start_from(known->second, order);
-  const auto copy = copies_.emplace(order.parcel, std::make_unique<Copy>(order.parcel_bytes)).first;
+  const auto copy = copies_.emplace(order.bundle, std::make_unique<Copy>(order.bundle_bytes)).first;
   copy->second->waiting.push_back(order);
-  look_for(order.parcel, *copy->second);
+  look_for(order.bundle, *copy->second);
 }
 
-// Once for each parcel, however many workers start from it.
-void Parcels::look_for(const std::string& parcel, Copy& copy) {
-  asio::post(copy.disk, [this, &io = io_, parcel, bytes = copy.bytes,
-                         places = parcel_places(private_directory_)] {
-    const auto folder = find_parcel(places, parcel, bytes);
-    asio::post(io, [this, parcel, folder] {
-      if (folder) return stored(parcel, *folder);
-      begin(parcel);
+// Once for each bundle, however many workers start from it.
+void BundleReceiver::look_for(const std::string& bundle, Copy& copy) {
+  asio::post(copy.disk, [this, &io = io_, bundle, bytes = copy.bytes,
+                         places = bundle_places(private_directory_)] {
+    const auto folder = find_bundle(places, bundle, bytes);
+    asio::post(io, [this, bundle, folder] {
+      if (folder) return stored(bundle, *folder);
+      begin(bundle);
     });
   });
 }
 
-void Parcels::begin(const std::string& parcel) {
-  Copy& copy = *copies_.at(parcel);
-  if (copy.waiting.empty()) return void(copies_.erase(parcel));  // they were called off
-  const auto place = place_for_parcel(parcel_places(private_directory_), copy.bytes);
-  if (!place) return failed(parcel, place.error().text);
-  auto files = UnfinishedParcel::begin(*place, parcel, copy.bytes, private_directory_);
-  if (!files) return failed(parcel, files.error().text);
+void BundleReceiver::begin(const std::string& bundle) {
+  Copy& copy = *copies_.at(bundle);
+  if (copy.waiting.empty()) return void(copies_.erase(bundle));  // they were called off
+  const auto place = place_for_bundle(bundle_places(private_directory_), copy.bytes);
+  if (!place) return failed(bundle, place.error().text);
+  auto files = UnfinishedBundle::begin(*place, bundle, copy.bytes, private_directory_);
+  if (!files) return failed(bundle, files.error().text);
   copy.files = std::move(*files);
   used_.try_emplace(copy.files->folder());
-  handlers_.ask({parcel, 0});
+  handlers_.ask({bundle, 0});
   if (!timer_) keep_fresh();
 }
 
 // A copy that nobody waits for any more still comes to its end: the next job has use for it.
-bool Parcels::call_off(WorkerId worker) {
-  for (auto& [parcel, copy] : copies_)
+bool BundleReceiver::call_off(WorkerId worker) {
+  for (auto& [bundle, copy] : copies_)
     if (std::erase_if(copy->waiting, [&](const auto& order) { return order.worker == worker; }))
       return true;
   return false;
 }
 
-void Parcels::ask_again() {
-  for (auto& [parcel, copy] : copies_) {
+void BundleReceiver::ask_again() {
+  for (auto& [bundle, copy] : copies_) {
     if (!copy->files || copy->over) continue;
     copy->asked = copy->come;
-    handlers_.ask({parcel, copy->come, true});
+    handlers_.ask({bundle, copy->come, true});
   }
 }
 
-void Parcels::take(const wire::ParcelPart& part) {
-  const auto found = copies_.find(part.parcel);
+void BundleReceiver::take(const wire::BundlePart& part) {
+  const auto found = copies_.find(part.bundle);
   if (found == copies_.end() || !found->second->files || found->second->over) return;
-  if (!part.trouble.empty()) return failed(part.parcel, part.trouble);
+  if (!part.trouble.empty()) return failed(part.bundle, part.trouble);
   Copy& copy = *found->second;
   copy.over = part.last;
   copy.come += static_cast<std::int64_t>(part.bytes.size());
   asio::post(copy.disk, [this, &io = io_, files = copy.files.get(), part] {
-    const std::string& parcel = part.parcel;
+    const std::string& bundle = part.bundle;
     const auto fail = [&](const Error& error) {
-      asio::post(io, [this, parcel, text = error.text] { failed(parcel, text); });
+      asio::post(io, [this, bundle, text = error.text] { failed(bundle, text); });
     };
     if (const auto taken = files->take(part); !taken) return fail(taken.error());
     const auto bytes = static_cast<std::int64_t>(part.bytes.size());
-    if (!part.last) return asio::post(io, [this, parcel, bytes] { written(parcel, bytes); });
+    if (!part.last) return asio::post(io, [this, bundle, bytes] { written(bundle, bytes); });
     if (const auto finished = files->finish(); !finished) return fail(finished.error());
-    forget_old_parcels(files->stored_in());
-    asio::post(io, [this, parcel, folder = files->stored_in()] { stored(parcel, folder); });
+    forget_old_bundles(files->stored_in());
+    asio::post(io, [this, bundle, folder = files->stored_in()] { stored(bundle, folder); });
   });
 }
 
-void Parcels::written(const std::string& parcel, std::int64_t bytes) {
-  const auto found = copies_.find(parcel);
+void BundleReceiver::written(const std::string& bundle, std::int64_t bytes) {
+  const auto found = copies_.find(bundle);
   if (found == copies_.end()) return;
   Copy& copy = *found->second;
   copy.taken += bytes;
-  if (copy.over || copy.taken < copy.asked + parcel_ask_bytes) return;
+  if (copy.over || copy.taken < copy.asked + bundle_ask_bytes) return;
   copy.asked = copy.taken;
-  handlers_.ask({parcel, copy.taken});
+  handlers_.ask({bundle, copy.taken});
 }
 
-void Parcels::stored(const std::string& parcel, const std::string& folder) {
-  whole_[parcel] = folder;
-  const auto copy = take_out(parcel);
+void BundleReceiver::stored(const std::string& bundle, const std::string& folder) {
+  whole_[bundle] = folder;
+  const auto copy = take_out(bundle);
   if (!copy) return;
   for (const wire::StartWorker& order : copy->waiting) start_from(folder, order);
 }
 
-void Parcels::failed(const std::string& parcel, const std::string& reason) {
-  const auto copy = take_out(parcel);
+void BundleReceiver::failed(const std::string& bundle, const std::string& reason) {
+  const auto copy = take_out(bundle);
   if (!copy) return;
   for (const wire::StartWorker& order : copy->waiting)
     handlers_.failed(order.worker, exit_code::not_executable, reason);
 }
 
 // Null: that was done.
-std::unique_ptr<Parcels::Copy> Parcels::take_out(const std::string& parcel) {
-  auto node = copies_.extract(parcel);
+std::unique_ptr<BundleReceiver::Copy> BundleReceiver::take_out(const std::string& bundle) {
+  auto node = copies_.extract(bundle);
   if (node.empty()) return nullptr;
   if (node.mapped()->files) used_.erase(node.mapped()->files->folder());
   return std::move(node.mapped());
 }
 
-void Parcels::start_from(const std::string& folder, wire::StartWorker order) {
-  used_.insert_or_assign(folder, hold_parcel(folder));
+void BundleReceiver::start_from(const std::string& folder, wire::StartWorker order) {
+  used_.insert_or_assign(folder, hold_bundle(folder));
   if (!timer_) keep_fresh();
   if (has_libraries(folder)) prepend_library_path(order.env, folder);
-  handlers_.start(order, folder + "/" + parcel_file_of(order.argv[0]));
+  handlers_.start(order, folder + "/" + bundle_file_of(order.argv[0]));
 }
 
-void Parcels::keep_fresh() {
+void BundleReceiver::keep_fresh() {
   if (!timer_) timer_ = std::make_unique<Timer>(io_);
   timer_->timer.expires_after(touch_interval);
   timer_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    for (const auto& [folder, held] : used_) touch_parcel(folder);
+    for (const auto& [folder, held] : used_) touch_bundle(folder);
     keep_fresh();
   });
 }

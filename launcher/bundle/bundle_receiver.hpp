@@ -4,7 +4,7 @@
 // to be in it. However many workers of a host wait, one copy comes. It is taken at the speed of the
 // disk: the controller sends no more than a window beyond what is written. A thread of its own
 // reads and writes, because a network file system may let one wait for seconds, and an agent that
-// is silent for that long counts as lost. There is such a thread only while it is needed: keepers
+// is silent for that long counts as lost. There is such a thread only while it is needed: shims
 // are forks.
 #pragma once
 
@@ -25,35 +25,35 @@ class io_context;
 
 namespace elasticrun::launcher::bundle {
 
-class Parcels {
+class BundleReceiver {
  public:
   // `start` may be called inside calls of ours, the others as well.
   struct Handlers {
-    std::function<void(const wire::ParcelWanted&)> ask;
+    std::function<void(const wire::BundleWanted&)> ask;
     // The program lies in this file.
     std::function<void(const wire::StartWorker&, const std::string& program)> start;
     std::function<void(WorkerId, std::int32_t code, const std::string& reason)> failed;
   };
-  Parcels(boost::asio::io_context& io, std::string private_directory, Handlers handlers);
-  ~Parcels();
+  BundleReceiver(boost::asio::io_context& io, std::string private_directory, Handlers handlers);
+  ~BundleReceiver();
 
-  // Starts it from its parcel: at once, or when that has come.
+  // Starts it from its bundle: at once, or when that has come.
   void start(const wire::StartWorker& order);
   // Whether it was waiting; it waits no more.
   bool call_off(WorkerId worker);
-  void take(const wire::ParcelPart& part);
+  void take(const wire::BundlePart& part);
   // The connection is another one, and parts that were under way are lost: asks for what follows
   // those that have come.
   void ask_again();
 
  private:
   struct Copy;
-  void look_for(const std::string& parcel, Copy& copy);
-  void begin(const std::string& parcel);
-  void written(const std::string& parcel, std::int64_t bytes);
-  void stored(const std::string& parcel, const std::string& folder);
-  void failed(const std::string& parcel, const std::string& reason);
-  std::unique_ptr<Copy> take_out(const std::string& parcel);
+  void look_for(const std::string& bundle, Copy& copy);
+  void begin(const std::string& bundle);
+  void written(const std::string& bundle, std::int64_t bytes);
+  void stored(const std::string& bundle, const std::string& folder);
+  void failed(const std::string& bundle, const std::string& reason);
+  std::unique_ptr<Copy> take_out(const std::string& bundle);
   void start_from(const std::string& folder, wire::StartWorker order);
   void keep_fresh();
 

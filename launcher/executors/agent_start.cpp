@@ -98,8 +98,8 @@ const char* what_is_wrong(const AgentStart& start) {
   if (!is_key(start.key_hex)) return "key_hex must be 64 hexadecimal digits in lower case";
   if (start.port == 0 || (start.addresses.empty() && start.stream.empty()))
     return "addresses and port must be given";
-  if (start.lease_ms <= 0 || start.beat_ms <= 0 || start.orphan_grace_ms < 0)
-    return "lease_ms and beat_ms must be positive, orphan_grace_ms not negative";
+  if (start.lease_ms <= 0 || start.heartbeat_ms <= 0 || start.orphan_grace_ms < 0)
+    return "lease_ms and heartbeat_ms must be positive, orphan_grace_ms not negative";
   return nullptr;
 }
 

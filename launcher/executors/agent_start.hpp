@@ -31,7 +31,7 @@ struct AgentStart {
       network;  // of the data plane: interface, address or CIDR; empty: what others can dial
   std::string address;  // of this host for the others, as the host file has it; empty: not said
   std::int64_t lease_ms = 10'000;
-  std::int64_t beat_ms = 500;
+  std::int64_t heartbeat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
   std::string version;  // of the controller; the agent's must be the same
   // When no address answers: the word that begins the line on standard output which asks for the
@@ -41,7 +41,7 @@ struct AgentStart {
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
                       (job, identity, key_hex, term, host, name, addresses, port, network, address,
-                       lease_ms, beat_ms, orphan_grace_ms, version, stream, slots))
+                       lease_ms, heartbeat_ms, orphan_grace_ms, version, stream, slots))
 
 // What a host that joins by itself has to know of the job: one line of JSON, in a file or on
 // standard input.

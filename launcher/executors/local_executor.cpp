@@ -55,7 +55,7 @@ struct LocalExecutor::Child {
   asio::writable_pipe input;  // stays open: its end would say that we are gone
   asio::readable_pipe errors;
   process::process process;
-  process::process search;  // for the guardian below a wrapped one
+  process::process search;  // for the watchdog below a wrapped one
   LineSplitter lines{wire::line_bytes_max};
   std::array<char, 4096> buffer;
   std::string reason;
@@ -138,7 +138,7 @@ void LocalExecutor::kill(HostId host) {
   ::kill(it->second->process.id(), SIGKILL);
 }
 
-// Its guardian cleans up when it can, and that it cannot while it is stopped.
+// Its watchdog cleans up when it can, and that it cannot while it is stopped.
 void LocalExecutor::end_at_once(Child& child) {
   if (state_->wrap.empty()) {
     for (const int signal : {SIGCONT, SIGUSR1}) ::kill(child.process.id(), signal);
@@ -147,7 +147,7 @@ void LocalExecutor::end_at_once(Child& child) {
   ErrorCode ignored;  // the second call of kill does not need it
   child.search =
       start_process(state_->io, ignored, "/bin/sh",
-                    {"-c", end_guardian_script(child.process.id(), true)}, CloseOnExec{});
+                    {"-c", end_watchdog_script(child.process.id(), true)}, CloseOnExec{});
 }
 
 void LocalExecutor::read_errors(const std::shared_ptr<Child>& child) {

@@ -8,9 +8,9 @@ namespace {
 
 // One that is stopped would not obey. From the leaves up, so that nothing is asked for its children
 // after its end.
-constexpr std::string_view search_guardian =
+constexpr std::string_view search_watchdog =
     "k() {{ for p in $(cat /proc/$1/task/*/children 2>/dev/null); do k $p; done; "
-    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-guardian ]; then kill -CONT $1; kill -USR1 $1; "
+    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-watchdog ]; then kill -CONT $1; kill -USR1 $1; "
     "fi; }}; k {}";
 
 }  // namespace
@@ -33,9 +33,9 @@ std::string wrap_failure(std::string_view wrap, int exit_code) {
                                       : "cannot be run (exit code 126)");
 }
 
-std::string end_guardian_script(int pid, bool wrapped) {
+std::string end_watchdog_script(int pid, bool wrapped) {
   if (!wrapped) return fmt::format("kill -CONT {0}; kill -USR1 {0}", pid);
-  return fmt::format(fmt::runtime(search_guardian), pid);
+  return fmt::format(fmt::runtime(search_watchdog), pid);
 }
 
 }  // namespace elasticrun::launcher::executors

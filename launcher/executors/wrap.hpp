@@ -16,8 +16,8 @@ std::string wrap_mistake(std::string_view wrap);
 // How a wrap that has ended with 126 or 127, as shells do when there is nothing to run, is told.
 std::string wrap_failure(std::string_view wrap, int exit_code);
 
-// For sh on the agent's host: tells its guardian to end everything at once. `pid` is the guardian,
+// For sh on the agent's host: tells its watchdog to end everything at once. `pid` is the watchdog,
 // or, wrapped, something that it descends from, as far as it is seen from there.
-std::string end_guardian_script(int pid, bool wrapped);
+std::string end_watchdog_script(int pid, bool wrapped);
 
 }  // namespace elasticrun::launcher::executors

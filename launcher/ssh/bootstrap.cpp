@@ -58,7 +58,7 @@ constexpr std::string_view copy_script = R"(
 umask 077;
 if cat >"$t" && [ $(wc -c <"$t") -eq $z ] && chmod 700 "$t" && mv -f "$t" "$f"; then
 find "$d" -type f -name "agent-*" -mtime +30 -atime +30 -exec rm -f {} + 2>/dev/null;
-find "$d" -type d -name "parcel-*" -mtime +30 -prune -exec rm -rf {} + 2>/dev/null;
+find "$d" -type d -name "bundle-*" -mtime +30 -prune -exec rm -rf {} + 2>/dev/null;
 echo; echo "$m copied $c 0";
 else rm -f "$t"; echo; echo "$m failed $c 0 $d"; fi
 )";
@@ -117,7 +117,7 @@ std::string copy_agent_command(const Bootstrap& bootstrap, int place) {
 
 std::string end_agent_command(const Bootstrap& bootstrap, int pid) {
   return fmt::format("exec sh -c '{}'",
-                     executors::end_guardian_script(pid, !bootstrap.wrap.empty()));
+                     executors::end_watchdog_script(pid, !bootstrap.wrap.empty()));
 }
 
 std::optional<Answer> find_answer(std::string_view printed, const std::string& mark,

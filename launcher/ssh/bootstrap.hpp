@@ -53,7 +53,7 @@ struct Answer {
   enum class What { found, ready, damaged, copy, foreign, nowhere, copied, failed, stream };
   What what{};
   int place = 0;
-  int pid = 0;  // of the agent's guardian, with found and ready
+  int pid = 0;  // of the agent's watchdog, with found and ready
   // foreign: its system; nowhere: each place and why not; failed: the directory; stream: why
   std::string text;
 };

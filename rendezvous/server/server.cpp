@@ -33,7 +33,7 @@ struct Server::Impl {
   Result<void> admit(const wire::Hello& hello, const net::Peer& peer, wire::Welcome& welcome);
   Result<void> admit_agent(const wire::Hello& hello, const KeyOwner& owner, wire::Welcome& welcome);
   Result<void> admit_again(const KeyOwner& owner, wire::Welcome& welcome);
-  Result<void> admit_guardian(const KeyOwner& owner) const;
+  Result<void> admit_watchdog(const KeyOwner& owner) const;
   void accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,
                 const net::Peer& peer);
   std::unique_ptr<net::Resumable> make_link(HostId host);
@@ -61,12 +61,12 @@ Result<void> Server::Impl::admit(const wire::Hello& hello, const net::Peer& peer
   if (hello.term > ours.term)
     return Error{fmt::format("a newer controller (term {}) has taken over from this one (term {})",
                              hello.term.value, ours.term.value)};
-  if (hello.role == "guardian") return admit_guardian(*owner);
+  if (hello.role == "watchdog") return admit_watchdog(*owner);
   return hello.resumes < 0 ? admit_agent(hello, *owner, welcome) : admit_again(*owner, welcome);
 }
 
 // An agent that is not up, or was given up, may be dead.
-Result<void> Server::Impl::admit_guardian(const KeyOwner& owner) const {
+Result<void> Server::Impl::admit_watchdog(const KeyOwner& owner) const {
   const auto found = agents.find(owner.host);
   if (found != agents.end() && found->second.run == owner.run) return {};
   return Error{fmt::format("host {} is not up", owner.host.value)};
@@ -119,7 +119,7 @@ void Server::Impl::lost(HostId host, const std::string& reason) {
 void Server::Impl::accepted(std::unique_ptr<net::Session> session, const wire::Hello& hello,
                             const net::Peer& peer) {
   const HostId host = hello.host;
-  if (hello.role == "guardian") {
+  if (hello.role == "watchdog") {
     session->close();
     return handlers.agent_dead(host, hello.name);
   }
@@ -144,7 +144,7 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
   self.options = std::move(options);
   self.handlers = std::move(handlers);
   const ServerOptions& o = self.options;
-  const net::ListenerOptions listening{.roles = {"agent", "guardian"},
+  const net::ListenerOptions listening{.roles = {"agent", "watchdog"},
                                        .job = o.keys.job(),
                                        .welcome = o.welcome,
                                        .greeting_time = o.greeting_time};
@@ -177,17 +177,17 @@ void Server::send(HostId host, WorkerId worker, std::string_view payload) {
   if (found != impl_->agents.end()) found->second.link->send(worker, payload);
 }
 
-void Server::send_letter(HostId host, const std::vector<WorkerId>& workers,
-                         std::string_view letter) {
-  if (workers.size() == 1) return send(host, workers.front(), letter);
-  send(host, wire::several_workers, wire::for_several(workers, letter));
+void Server::send_message(HostId host, const std::vector<WorkerId>& workers,
+                          std::string_view message) {
+  if (workers.size() == 1) return send(host, workers.front(), message);
+  send(host, wire::several_workers, wire::for_several(workers, message));
 }
 
-void Server::send_beat(HostId host, wire::Beat beat) {
+void Server::send_heartbeat(HostId host, wire::Heartbeat heartbeat) {
   const auto found = impl_->agents.find(host);
   if (found == impl_->agents.end()) return;
-  beat.received = found->second.link->received();
-  found->second.link->send_passing(WorkerId{}, wire::encode(wire::ToAgent(beat)));
+  heartbeat.received = found->second.link->received();
+  found->second.link->send_passing(WorkerId{}, wire::encode(wire::ToAgent(heartbeat)));
 }
 
 void Server::acknowledged(HostId host, std::uint64_t count) {

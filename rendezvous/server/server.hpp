@@ -41,14 +41,14 @@ struct ServerHandlers {
   // Who the agent is that greets, a new one where its host joins by itself; or why it is refused.
   std::function<Result<KeyOwner>(const wire::Hello&, const KeyOwner&)> admit;
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
-  // worker 0: a report of the agent itself (wire::FromAgent); else a letter (wire::FromWorker).
+  // worker 0: a report of the agent itself (wire::FromAgent); else a message (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
   // The connection of a host that is up is lost; agent_back may follow, or another agent_up after
   // retire() or drop().
   std::function<void(HostId, const std::string& reason)> agent_away;
   // It has dialled again: nothing that was sent is lost.
   std::function<void(HostId)> agent_back;
-  // Its guardian says that it is dead.
+  // Its watchdog says that it is dead.
   std::function<void(HostId, const std::string& reason)> agent_dead;
   // Who knocked and did not get in; `count` is their number so far.
   std::function<void(std::uint64_t count, const std::string& why)> stranger;
@@ -65,10 +65,10 @@ class Server {
   std::uint16_t port() const;
   // What is sent to a host that is away waits for it; to one that is not up: nothing happens.
   void send(HostId host, WorkerId worker, std::string_view payload);
-  // One letter for workers of that host.
-  void send_letter(HostId host, const std::vector<WorkerId>& workers, std::string_view letter);
+  // One message for workers of that host.
+  void send_message(HostId host, const std::vector<WorkerId>& workers, std::string_view message);
   // To the agent itself, with how much of it was received; lost where there is no connection.
-  void send_beat(HostId host, wire::Beat beat);
+  void send_heartbeat(HostId host, wire::Heartbeat heartbeat);
   // The agent has received so many of our frames.
   void acknowledged(HostId host, std::uint64_t count);
   // To the agent itself, when nothing of the above waits.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 
 namespace elasticrun::autoscaler {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "autoscaler/decision_text.hpp"
 #include "autoscaler/prediction.hpp"
-#include "autoscaler/telling.hpp"
 #include "base/check.hpp"
 
 namespace elasticrun::autoscaler {

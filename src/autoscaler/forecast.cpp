@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 
 namespace elasticrun::autoscaler {
 

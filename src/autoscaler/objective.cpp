@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 #include "base/check.hpp"
 
 namespace elasticrun::autoscaler {

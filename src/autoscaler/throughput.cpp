@@ -10,7 +10,7 @@
 #include <cmath>
 #include <utility>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 
 namespace elasticrun::autoscaler {
 

@@ -14,7 +14,7 @@
 namespace elasticrun::job {
 
 struct Deadlines {
-  Duration beat = std::chrono::milliseconds(500);
+  Duration heartbeat = std::chrono::milliseconds(500);
   Duration agent_timeout = std::chrono::seconds(5);
   Duration lease = std::chrono::seconds(10);
   Duration abort_timeout = std::chrono::seconds(5);
@@ -45,7 +45,8 @@ struct DeadlineRow {
 };
 
 inline constexpr DeadlineRow deadline_table[] = {
-    {"beat", "500ms", &Deadlines::beat, "agent-timeout", "between two signs of life of a host"},
+    {"heartbeat", "500ms", &Deadlines::heartbeat, "agent-timeout",
+     "between two signs of life of a host"},
     {"agent-timeout", "5s", &Deadlines::agent_timeout, "lease", "silence that makes a host lost"},
     {"lease", "10s", &Deadlines::lease, "", "without news from here a host kills its workers"},
     {"abort-timeout", "5s", &Deadlines::abort_timeout, "hung",

@@ -114,7 +114,7 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
   Result<wire::Welcome> welcome = wire::decode<wire::Welcome>(payload);
   if (!welcome) return fail(fmt::format("{} did not greet: {}", where_, welcome.error().text));
   if (worker != WorkerId())
-    return fail(fmt::format("{} did not greet: a letter came first", where_));
+    return fail(fmt::format("{} did not greet: a message came first", where_));
   if (welcome->proof != session_->proof(Side::listener))
     return fail(fmt::format("{} does not share our key: its greeting does not prove it", where_));
   if (!welcome->refused.empty())

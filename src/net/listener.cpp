@@ -186,7 +186,7 @@ void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view
   Result<wire::Hello> hello = wire::decode<wire::Hello>(payload);
   if (!hello || worker != WorkerId())
     return refuse(
-        id, fmt::format("no greeting: {}", hello ? "a letter came first" : hello.error().text),
+        id, fmt::format("no greeting: {}", hello ? "a message came first" : hello.error().text),
         true);
   Guest& guest = found->second;
   guest.peer.identity = guest.session->identity();

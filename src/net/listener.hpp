@@ -28,7 +28,7 @@ struct Peer {
 };
 
 struct ListenerOptions {
-  std::vector<std::string> roles;  // that are welcome: "agent", "guardian", "worker"
+  std::vector<std::string> roles;  // that are welcome: "agent", "watchdog", "worker"
   std::string job;                 // the only job
   wire::Welcome welcome;  // our protocol, version and term; the rest is filled in here and by admit
   Duration greeting_time = greeting_time_default;

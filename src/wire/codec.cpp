@@ -245,14 +245,14 @@ Message message_from_json(std::string_view name, const json::value& members, Pro
 
 template <class Message>
 std::string encode(const Message& message) {
-  json::object letter;
+  json::object object;
   if constexpr (is_variant<Message>) {
-    std::visit([&]<class T>(const T& x) { letter.emplace(message_name<T>(), to_json(x)); },
+    std::visit([&]<class T>(const T& x) { object.emplace(message_name<T>(), to_json(x)); },
                message);
   } else {
-    letter.emplace(message_name<Message>(), to_json(message));
+    object.emplace(message_name<Message>(), to_json(message));
   }
-  return json::serialize(letter);
+  return json::serialize(object);
 }
 
 template <class Message>
@@ -265,12 +265,12 @@ Result<Message> decode(std::string_view text) {
   json::error_code ec;
   const json::value value = json::parse(text, ec, {}, options);
   if (ec) return Error{fmt::format("a message is not JSON: {}", ec.message())};
-  const json::object* letter = value.if_object();
-  if (!letter || letter->size() != 1)
+  const json::object* object = value.if_object();
+  if (!object || object->size() != 1)
     return Error{"a message must be one object with one member, the name of the message"};
   Problem problem;
   Message message =
-      message_from_json<Message>(letter->begin()->key(), letter->begin()->value(), problem);
+      message_from_json<Message>(object->begin()->key(), object->begin()->value(), problem);
   if (!problem) return message;
   if (problem.path.empty()) return Error{problem.text};
   return Error{fmt::format("{}: {}", problem.path, problem.text)};

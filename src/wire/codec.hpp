@@ -1,4 +1,4 @@
-// Text of a message and back. A letter is {"<name of the struct>": {members}}.
+// Text of a message and back. A message is {"<name of the struct>": {members}}.
 //
 // Boost.JSON 1.81 converts described structs by itself, but refuses a missing member; the library
 // of an older program must be able to leave one out. So the walk over the described members is ours

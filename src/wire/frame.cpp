@@ -35,12 +35,12 @@ void append_frame(std::string& out, WorkerId worker, std::string_view payload, b
   out += payload;
 }
 
-std::string for_several(const std::vector<WorkerId>& workers, std::string_view letter) {
+std::string for_several(const std::vector<WorkerId>& workers, std::string_view message) {
   std::string payload;
-  payload.reserve(sizeof(std::uint32_t) * (1 + workers.size()) + letter.size());
+  payload.reserve(sizeof(std::uint32_t) * (1 + workers.size()) + message.size());
   append_u32(payload, static_cast<std::uint32_t>(workers.size()));
   for (const WorkerId worker : workers) append_u32(payload, worker.value);
-  payload += letter;
+  payload += message;
   return payload;
 }
 
@@ -48,7 +48,7 @@ Result<ForSeveral> read_for_several(std::string_view payload) {
   constexpr std::size_t word = sizeof(std::uint32_t);
   const std::size_t count = payload.size() < word ? 0 : read_u32(payload.data());
   if (count == 0 || count > payload.size() / word - 1)
-    return Error{"a letter for several workers names none, or more than it can hold"};
+    return Error{"a message for several workers names none, or more than it can hold"};
   ForSeveral several{{}, payload.substr(word * (1 + count))};
   several.workers.reserve(count);
   for (std::size_t i = 1; i <= count; ++i)

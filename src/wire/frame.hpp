@@ -1,4 +1,4 @@
-// Frames: how letters lie on a byte stream.
+// Frames: how messages lie on a byte stream.
 //
 //   u32 payload length (big endian) | u32 worker id (big endian) | payload
 //
@@ -6,8 +6,8 @@
 // over another connection (net/resumable.hpp).
 //
 // The worker id is the envelope: 0 is the peer itself, the highest number several workers, named in
-// front of the letter (for_several); anything else is a letter for or from that worker. An agent
-// relays letters without reading them, so the id stands in the header and not in the JSON text. A
+// front of the message (for_several); anything else is a message for or from that worker. An agent
+// relays messages without reading them, so the id stands in the header and not in the JSON text. A
 // text protocol with line ends would be easier to watch, but then each payload had to be escaped or
 // scanned, and a limit could only be enforced after the bytes are here.
 #pragma once
@@ -29,14 +29,14 @@ inline constexpr std::size_t frame_header_bytes = 8;
 void append_frame(std::string& out, WorkerId worker, std::string_view payload,
                   bool passing = false);
 
-// The envelope of one letter for several workers of a host: it is encoded and sent once.
+// The envelope of one message for several workers of a host: it is encoded and sent once.
 inline constexpr WorkerId several_workers{~0u};
 struct ForSeveral {
   std::vector<WorkerId> workers;
-  std::string_view letter;  // part of the payload
+  std::string_view message;  // part of the payload
 };
-//   u32 number of workers | u32 worker id, each | letter
-std::string for_several(const std::vector<WorkerId>& workers, std::string_view letter);
+//   u32 number of workers | u32 worker id, each | message
+std::string for_several(const std::vector<WorkerId>& workers, std::string_view message);
 Result<ForSeveral> read_for_several(std::string_view payload);
 
 struct Frame {

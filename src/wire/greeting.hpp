@@ -15,7 +15,7 @@ namespace elasticrun::wire {
 struct Hello {
   std::uint32_t protocol = 0;
   std::string version;  // of the program or library, for messages to people
-  std::string role;     // "agent" or "worker"; "guardian": the agent of that host is dead
+  std::string role;     // "agent" or "worker"; "watchdog": the agent of that host is dead
   std::string job;      // job id
   Term term;
   std::string proof;  // that the sender has the key of this connection; empty on a Unix socket
@@ -43,7 +43,7 @@ struct Welcome {
   std::string identity;  // with the key below: its own, in place of the one that let it join
   std::string key_hex;
   std::int64_t lease_ms = 0;
-  std::int64_t beat_ms = 0;
+  std::int64_t heartbeat_ms = 0;
   std::int64_t orphan_grace_ms = 0;
 };
 
@@ -52,6 +52,6 @@ BOOST_DESCRIBE_STRUCT(Hello, (),
                        slots, address, free_port, gpus))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
                       (protocol, version, term, refused, proof, received, host, identity, key_hex,
-                       lease_ms, beat_ms, orphan_grace_ms))
+                       lease_ms, heartbeat_ms, orphan_grace_ms))
 
 }  // namespace elasticrun::wire

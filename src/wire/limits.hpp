@@ -9,7 +9,7 @@ namespace elasticrun::wire {
 // Bumped when an old peer could misread a new one. Controller and agent must agree exactly; a
 // library may be older or newer than its agent as long as this number is the same, because unknown
 // members are ignored and missing ones have defaults.
-inline constexpr std::uint32_t protocol = 3;
+inline constexpr std::uint32_t protocol = 4;
 
 inline constexpr std::size_t frame_bytes_max = 16u << 20;    // one frame, header not counted
 inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before the greeting is done

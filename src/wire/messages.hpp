@@ -1,9 +1,9 @@
 // Every message of elasticrun: a declared struct is the wire format, and the very type the cores
 // consume. There is no second set of types, and no codec is written by hand.
 //
-// Two roads. *Orders and reports* run between controller and agent. *Letters* run between
-// controller and a worker's library; the agent relays them by the envelope (the worker's id in the
-// frame's header, see frame.hpp) and does not read them.
+// Two kinds of traffic share a connection. *Orders* (to the agent) and *reports* (from it) are read
+// by the agent. *Worker messages* run between the controller and a worker's library; the agent
+// relays them by the worker's id in the frame's header (frame.hpp) and does not read them.
 //
 // Rules: times are nanoseconds of the sender's own clock differences; unknown members are ignored
 // and missing ones keep their default, so a library may be older than its agent.
@@ -62,7 +62,7 @@ struct TrainSpec {
   std::uint64_t state_layout = 0;  // hash of names, types and sizes: must agree over the world
 };
 
-// ---------------------------------------------------------------- letters: controller to worker
+// ---------------------------------------------------------------- controller to worker
 
 // Form the group of this world in the background; the present world goes on.
 struct Prepare {
@@ -104,7 +104,7 @@ struct Lease {
   std::int64_t ends_ns = 0;
 };
 
-// ---------------------------------------------------------------- letters: worker to controller
+// ---------------------------------------------------------------- worker to controller
 
 // The library is there.
 struct Join {
@@ -221,8 +221,8 @@ struct StartWorker {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // NAME=VALUE, complete
   std::string cwd;
-  std::string parcel = {};  // the program for hosts that lack it, by its hash; empty: there is none
-  std::int64_t parcel_bytes = 0;
+  std::string bundle = {};  // the program for hosts that lack it, by its hash; empty: there is none
+  std::int64_t bundle_bytes = 0;
 };
 // Signal its group, and kill it and its descendants when it is still there after the grace time.
 struct StopWorker {
@@ -235,8 +235,8 @@ struct SignalWorker {
   std::int32_t signal = 0;
 };
 // A sign of life. The agent sends one with what its own clock says, the controller sends it back,
-// and the lease runs anew from that time: a beat that was long under way prolongs nothing.
-struct Beat {
+// and the lease runs anew from that time: a heartbeat that was long under way prolongs nothing.
+struct Heartbeat {
   Term term;
   std::int64_t clock_ns = 0;
   std::uint64_t received = 0;  // counted frames of the other side, which need not be kept any more
@@ -251,11 +251,11 @@ struct Shutdown {
 };
 // Some bytes of the program that is copied, one file after the other; bulk. Each file has at least
 // one part, and the parts of a file follow each other.
-struct ParcelPart {
-  std::string parcel;
+struct BundlePart {
+  std::string bundle;
   std::string file;  // a name without folders
   bool executable = false;
-  bool last = false;  // nothing follows: the parcel is whole
+  bool last = false;  // nothing follows: the bundle is whole
   std::string bytes;
   std::string trouble;  // not empty: nothing follows because of this
 };
@@ -284,9 +284,9 @@ struct Output {
   std::int32_t stream = 1;
   std::string text;
 };
-// Send that parcel: as much of it as makes a window beyond what this host has put on its disk.
-struct ParcelWanted {
-  std::string parcel;
+// Send that bundle: as much of it as makes a window beyond what this host has put on its disk.
+struct BundleWanted {
+  std::string bundle;
   std::int64_t taken = 0;  // bytes; 0: from the beginning
   bool resumes = false;    // from there on, over another connection; what was under way is lost
 };
@@ -305,10 +305,10 @@ struct GpuLost {
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss, Lease>;
 using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
                                 Committed, Broken, Sample, StepSamples, Diverged, Done, Leave>;
-using ToAgent =
-    std::variant<StartWorker, StopWorker, SignalWorker, Beat, Shutdown, HoldOutput, ParcelPart>;
-using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Beat, ParcelWanted,
-                               GpuLost, Goodbye>;
+using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Heartbeat, Shutdown, HoldOutput,
+                             BundlePart>;
+using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Heartbeat,
+                               BundleWanted, GpuLost, Goodbye>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -344,18 +344,18 @@ BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
 BOOST_DESCRIBE_STRUCT(Diverged, (), (generation, step, odd, where, mixed))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
 BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))
-BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, parcel, parcel_bytes))
+BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, bundle, bundle_bytes))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
-BOOST_DESCRIBE_STRUCT(Beat, (), (term, clock_ns, received))
+BOOST_DESCRIBE_STRUCT(Heartbeat, (), (term, clock_ns, received))
 BOOST_DESCRIBE_STRUCT(HoldOutput, (), (hold))
 BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
-BOOST_DESCRIBE_STRUCT(ParcelPart, (), (parcel, file, executable, last, bytes, trouble))
+BOOST_DESCRIBE_STRUCT(BundlePart, (), (bundle, file, executable, last, bytes, trouble))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
-BOOST_DESCRIBE_STRUCT(ParcelWanted, (), (parcel, taken, resumes))
+BOOST_DESCRIBE_STRUCT(BundleWanted, (), (bundle, taken, resumes))
 BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
 BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
 

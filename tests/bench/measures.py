@@ -44,11 +44,11 @@ def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
         if int(tensors) * int(elements) > TINY:  # then it is the copying that counts
             beside += f", packs {int(tensors) * int(elements) * 4 // 1024} KB"
         rows.append(Row(what, f"{cost} us", beside, ratio(float(cost), STEP_BUDGET_US)))
-    trainer = [programs / "bench_trainer", "-", "0", "1", "0", str(steps)]
-    job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:1", *trainer]
+    train_loop = [programs / "bench_trainer", "-", "0", "1", "0", str(steps)]
+    job = [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:1", *train_loop]
     alone, under = [], []
     for _ in range(runs):
-        alone.append(float(output_of(trainer).split()[0]))
+        alone.append(float(output_of(train_loop).split()[0]))
         under.append(float(output_of(job).split()[0]))
     rows.append(Row("whole step, 1 worker under elasticrun", f"{median(under):.2f} us",
                     f"alone: {median(alone):.2f} us", ratio(median(under), STEP_BUDGET_US)))

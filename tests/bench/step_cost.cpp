@@ -1,9 +1,9 @@
 // What the library costs in each step beside the collectives: the training thread's time from one
 // call of compute to the next, less what it spends inside the group.
 //
-// The engine is the real one (gate, trainer, reduction, Gloo). Only the controller is played, as in
-// a world that is never changed, and the group is wrapped in a stopwatch. Why not subtract a loop
-// of bare all-reduces: on two cores their times differ by more than what is looked for.
+// The engine is the real one (session, train loop, reduction, Gloo). Only the controller is played,
+// as in a world that is never changed, and the group is wrapped in a stopwatch. Why not subtract a
+// loop of bare all-reduces: on two cores their times differ by more than what is looked for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,26 +60,26 @@ class Stopwatch final : public Group {
 };
 
 // A controller that has one world only, whose group stands already.
-class OneWorld final : public Courier {
+class OneWorld final : public ControlChannel {
  public:
   OneWorld(Group& group, wire::World world) : group_(group), world_(std::move(world)) {}
 
   void carry(Member& member, MemberAction action) override {
-    if (const auto* send = std::get_if<Send>(&action)) return answer(member, send->letter);
+    if (const auto* send = std::get_if<Send>(&action)) return answer(member, send->message);
     if (std::holds_alternative<FormGroup>(action)) member.published(world_.generation, "-");
     if (std::holds_alternative<ConnectGroup>(action)) member.formed(world_.generation, {});
   }
-  Group* borrow(Generation) override { return &group_; }
-  void give_back(Generation) override {}
+  Group* acquire(Generation) override { return &group_; }
+  void release(Generation) override {}
 
  private:
-  void answer(Member& member, const wire::FromWorker& letter) {
-    if (std::holds_alternative<wire::Ready>(letter)) member.receive(wire::Prepare{world_});
-    if (std::holds_alternative<wire::Publish>(letter))
+  void answer(Member& member, const wire::FromWorker& message) {
+    if (std::holds_alternative<wire::Ready>(message)) member.receive(wire::Prepare{world_});
+    if (std::holds_alternative<wire::Publish>(message))
       member.receive(wire::Gathered{world_.generation, {}});
-    if (std::holds_alternative<wire::Prepared>(letter))
+    if (std::holds_alternative<wire::Prepared>(message))
       member.receive(wire::Go{world_.generation, true});
-    if (const auto* done = std::get_if<wire::Done>(&letter))
+    if (const auto* done = std::get_if<wire::Done>(&message))
       member.receive(wire::Release{done->call});
   }
 
@@ -148,19 +148,19 @@ void run(Group& bare, const Case& c, bool noise) {
   table.seal();
 
   Stopwatch group(bare);
-  OneWorld courier(group, world_of(bare.size(), batch, noise));
-  Meter meter;
-  Gate gate(WorkerId(static_cast<std::uint32_t>(bare.rank()) + 1));
-  gate.attach(courier);
-  Presence presence(gate, courier, meter, table);
-  Trainer trainer(presence);
+  OneWorld channel(group, world_of(bare.size(), batch, noise));
+  StepMeter meter;
+  MemberLock member_lock(WorkerId(static_cast<std::uint32_t>(bare.rank()) + 1));
+  member_lock.attach(channel);
+  WorldSession session(member_lock, channel, meter, table);
+  TrainLoop train_loop(session);
   Steps steps{.group = group};
   elasticrun_train_options options{};
   options.struct_size = sizeof options;
   options.samples = steps_wanted * batch;
   options.epochs = 1;
   options.batch = batch / bare.size();
-  trainer.train(
+  train_loop.train(
       options,
       {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &steps});
   if (bare.rank() == 0)

@@ -19,15 +19,15 @@ using Lines = std::vector<std::string>;
 Lines lines_of(std::string line) { return {std::move(line)}; }
 Lines lines_of(Lines lines) { return lines; }
 
-void add_lines(Lines& lines, const std::vector<WorkerId>& workers, const wire::ToWorker& letter) {
+void add_lines(Lines& lines, const std::vector<WorkerId>& workers, const wire::ToWorker& message) {
   for (const WorkerId to : workers)
-    lines.push_back(fmt::format("to {}: {}", to.value, to_text(letter)));
+    lines.push_back(fmt::format("to {}: {}", to.value, to_text(message)));
 }
 
 struct MembershipWriter {
   Lines operator()(const rendezvous::ToMembers& a) const {
     Lines lines;
-    add_lines(lines, a.to, a.letter);
+    add_lines(lines, a.to, a.message);
     return lines;
   }
   std::string operator()(const rendezvous::Fence& a) const {
@@ -78,7 +78,7 @@ struct MembershipWriter {
 };
 
 struct MemberWriter {
-  std::string operator()(const worker::core::Send& a) const { return "send " + to_text(a.letter); }
+  std::string operator()(const worker::core::Send& a) const { return "send " + to_text(a.message); }
   std::string operator()(const worker::core::FormGroup& a) const {
     return fmt::format("form g{} rank {} of {}", a.spec.generation.value, a.spec.rank, a.spec.size);
   }
@@ -113,7 +113,7 @@ struct JobWriter {
   }
   Lines operator()(const job::Deliver& a) const {
     Lines lines;
-    for (const auto& [host, workers] : a.to) add_lines(lines, workers, a.letter);
+    for (const auto& [host, workers] : a.to) add_lines(lines, workers, a.message);
     return lines;
   }
   std::string operator()(const job::Record& a) const {
@@ -123,7 +123,7 @@ struct JobWriter {
     return "event " + json;
   }
   std::string operator()(const job::Say& a) const {
-    return (a.tone == job::report::Tone::error ? "error: " : "say: ") + a.text;
+    return (a.tone == job::report::LogLevel::error ? "error: " : "say: ") + a.text;
   }
   std::string operator()(const job::Ranked& a) const {
     return fmt::format("rank of {} is {}", a.worker.value, a.rank);

@@ -1,8 +1,8 @@
-// A short notation for what the cores say and hear: letters, and what each core asks its driver to
+// A short notation for what the cores say and hear: messages, and what each core asks its driver to
 // do.
 //
-// JSON would do for letters, but a conversation in it is read by nobody, and a diff of it is worse.
-// Only what decides is written: ids, generations, steps, times, reasons.
+// JSON would do for messages, but a conversation in it is read by nobody, and a diff of it is
+// worse. Only what decides is written: ids, generations, steps, times, reasons.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@
 
 namespace elasticrun::fakes {
 
-std::string to_text(const wire::ToWorker& letter);
-std::string to_text(const wire::FromWorker& letter);
+std::string to_text(const wire::ToWorker& message);
+std::string to_text(const wire::FromWorker& message);
 std::string to_text(const wire::ToAgent& order);
 std::string to_text(const worker::core::MemberAction& action);
-// A letter for several has a line for each, all else has one.
+// A message for several has a line for each, all else has one.
 std::vector<std::string> to_lines(const rendezvous::Action& action);
 std::vector<std::string> to_lines(const job::JobAction& action);
 
-// The other way round; they throw when the words are not exactly one letter.
+// The other way round; they throw when the words are not exactly one message.
 wire::ToWorker to_worker(Words& words);
 wire::FromWorker from_worker(Words& words);
 

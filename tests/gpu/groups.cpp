@@ -78,8 +78,8 @@ struct Forming {
   bool can_shrink = false;
 };
 
-nccl::UniqueId shared_id(NcclShelf& shelf, int rank, PipeExchange& exchange) {
-  return *unique_id_from(exchange(rank == 0 ? to_hex(shelf.lend()) : "").front());
+nccl::UniqueId shared_id(CommunicatorCache& cache, int rank, PipeExchange& exchange) {
+  return *unique_id_from(exchange(rank == 0 ? to_hex(cache.acquire()) : "").front());
 }
 
 double first_sum(Communicator& comm, const Gpu& gpu) {
@@ -94,10 +94,10 @@ double first_sum(Communicator& comm, const Gpu& gpu) {
 }
 
 // The last rank does not take part in a sum; the others are stopped in it and go on without.
-void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& shelf,
+void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, CommunicatorCache& cache,
                PipeExchange& exchange, Forming& times) {
   Communicator all(gpu, limits);
-  const nccl::UniqueId id = shared_id(shelf, rank, exchange);
+  const nccl::UniqueId id = shared_id(cache, rank, exchange);
   auto begin = Clock::now();
   all.init(rank, size, {id});
   times.init.add(ms_since(begin));
@@ -138,7 +138,7 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& s
   }
   if (!all_say(shrunk)) times.can_shrink = false;
   all.release();
-  const nccl::UniqueId next = shared_id(shelf, rank, exchange);
+  const nccl::UniqueId next = shared_id(cache, rank, exchange);
   if (!stays) return;
   Communicator again(gpu, limits);
   begin = Clock::now();
@@ -149,7 +149,7 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, NcclShelf& s
 
 void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
   const auto gpu = open_gpu();
-  NcclShelf shelf(gpu, limits);
+  CommunicatorCache cache(gpu, limits);
   Forming times;
   times.can_shrink = gpu->features().shrink && gpu->features().revoke;
   if (rank == 0)
@@ -157,7 +157,7 @@ void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
                nccl_version_text(gpu->libraries().nccl_version),
                driver_version_text(gpu->libraries().driver_version), size);
   for (int i = 0; i < forms; ++i) {
-    form_once(rank, size, gpu, shelf, exchange, times);
+    form_once(rank, size, gpu, cache, exchange, times);
     if (rank == 0)
       fmt::print("  {}: init {:.1f}, sum {:.1f}, stop {:.1f}, shrink {:.1f}, sum {:.1f} ms\n",
                  i + 1, times.init.last(), times.warm_up.last(), times.abort.last(),

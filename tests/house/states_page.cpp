@@ -64,7 +64,7 @@ void write(std::string& page, std::string_view title, const States& states, cons
 
 std::string page() {
   std::string page(head);
-  write(page, "THE JOB", phases, happenings, phase_transitions);
+  write(page, "THE JOB", phases, phase_events, phase_transitions);
   write(page, "A HOST", host_states, host_turns, host_transitions);
   write(page, "A WORKER", worker_states, worker_turns, worker_transitions);
   page += ".Sh HOW A JOB ENDS\nEvery cause, with the exit code that it gives.\n";

@@ -53,7 +53,7 @@ const std::vector<Banned>& banned() {
     row(R"((::)?popen\s*\()", "a shell in between is a quoting bug in waiting", true);
     row(R"((std::|::)?(strcpy|strcat|sprintf|vsprintf|gets)\s*\()", "it can overflow", true);
     row(R"((std::|::)?(setenv|putenv)\s*\()", "not safe beside other threads", true);
-    // A process may be let go: its guardian ends it. So may a lookup, an abort or a look at a file:
+    // A process may be let go: its watchdog ends it. So may a lookup, an abort or a look at a file:
     // nothing can end one that waits for a name server, for NCCL or for a file server.
     rows.push_back(
         {std::regex(

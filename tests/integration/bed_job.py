@@ -11,7 +11,7 @@ from bed import Bed
 from job import FASHION, Job
 
 # Deadlines short enough to wait for, and in the order that the manual's table wants.
-QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
+QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
 BATCH = 128
 
 

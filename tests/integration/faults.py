@@ -82,8 +82,8 @@ def agents(host: Host) -> list[Process]:
     return [one for one in host.programs() if one.name.startswith("agent-")]
 
 
-def guardians(host: Host) -> list[Process]:
-    return [one for one in host.programs() if one.name == "er-guardian"]
+def watchdogs(host: Host) -> list[Process]:
+    return [one for one in host.programs() if one.name == "er-watchdog"]
 
 
 def signal_all(processes: list[Process], number: int) -> None:
@@ -102,8 +102,8 @@ def signalled(find: Callable[[Host], list[Process]], number: int) -> Callable[[S
     return begin
 
 
-def agent_and_guardian(host: Host) -> list[Process]:
-    return guardians(host) + agents(host)
+def agent_and_watchdog(host: Host) -> list[Process]:
+    return watchdogs(host) + agents(host)
 
 
 def cut(stage: Stage, fault: Fault) -> Undo:
@@ -161,8 +161,8 @@ KINDS = {
     "freeze_agent": Kind(signalled(agents, signal.SIGSTOP), (SHORT, LONG, FOREVER)),
     "freeze_host": Kind(freeze, (SHORT, LONG, FOREVER), loses=True),
     "kill_agent": Kind(signalled(agents, signal.SIGKILL), loses=True),
-    "kill_guardian": Kind(signalled(guardians, signal.SIGKILL), loses=True),
-    "kill_both": Kind(signalled(agent_and_guardian, signal.SIGKILL), loses=True),
+    "kill_watchdog": Kind(signalled(watchdogs, signal.SIGKILL), loses=True),
+    "kill_both": Kind(signalled(agent_and_watchdog, signal.SIGKILL), loses=True),
     "cut": Kind(cut, (SHORT, LONG, LONG, FOREVER), loses=True),
     "slow": Kind(slow, (LONG,)),
     "small_packets": Kind(narrow, (LONG, FOREVER), link=True),

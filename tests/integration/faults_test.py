@@ -104,7 +104,7 @@ def temporary_files(host: Host) -> list[str]:
 
 
 def remove_abandoned(bed: Bed, pair: Pair) -> None:
-    """Agent and guardian that are killed at once can remove nothing. Their folder is removed by the
+    """Agent and watchdog that are killed at once can remove nothing. Their folder is removed by the
     next agent that starts on the host a minute later, which is more than there is time for here."""
     for fault in pair.faults:
         host = bed[fault.host]

@@ -146,9 +146,9 @@ class Lost(unittest.TestCase):
             job.wait_for("world_formed", size=1, hosts=["node2"])
             for number in range(3):
                 self.gpus.answer(number)
-            guardian = next(one for one in self.bed["node1"].programs()
-                            if one.name == "er-guardian")
-            self.bed["node1"].run("kill", "-9", str(guardian.inner))
+            watchdog = next(one for one in self.bed["node1"].programs()
+                            if one.name == "er-watchdog")
+            self.bed["node1"].run("kill", "-9", str(watchdog.inner))
             job.wait_for("world_formed", size=4, planned=True)
 
     def test_a_plain_program_that_hangs_ends(self) -> None:

@@ -42,7 +42,7 @@ class Edits(unittest.TestCase):
             edit("localhost slots=3\n", 3)
             both = edit("localhost slots=3\n127.0.0.1 slots=1\n", 4)
             self.assertEqual(both["hosts"], ["localhost", "127.0.0.1"])
-            self.assertEqual(len(job.guardians()), 2)
+            self.assertEqual(len(job.watchdogs()), 2)
             edit("localhost slots=3\n", 3)
             edit("localhost slots=2\n", 2)
             edit("localhost slots=2\n127.0.0.1 slots=2\n", 4)

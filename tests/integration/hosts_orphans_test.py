@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Across hosts, too, nothing is left behind: whoever dies, and whichever cable is cut.
 
-Each way to lose a part of a job (controller, agent, guardian, sshd's session, a host's link, the
+Each way to lose a part of a job (controller, agent, watchdog, sshd's session, a host's link, the
 controller's link, the power of the controller's machine) meets a program with the library and one
 whose processes have moved away (setsid, double fork, deaf to signals). Then the lists of processes
 of all hosts are looked at, also of those that nobody can reach, and what the agents had on disk.
@@ -113,7 +113,7 @@ class Way:
 WAYS = {
     "controller": Way(lambda bed, job: job.process.kill(), HOSTS, 137, 137),
     "agent": Way(lambda bed, job: kill_named(bed["node2"], "agent-"), ["node2"], None, 122),
-    "guardian": Way(lambda bed, job: kill_named(bed["node2"], "er-guardian"), ["node2"], None, 122),
+    "watchdog": Way(lambda bed, job: kill_named(bed["node2"], "er-watchdog"), ["node2"], None, 122),
     "sshd_sessions": Way(lambda bed, job: kill_sshd_sessions(bed["node2"]), [], None, None),
     "link_of_a_host": Way(lambda bed, job: bed["node2"].cut(), ["node2"], None, 122),
     "link_of_the_controller": Way(lambda bed, job: bed.cut(), HOSTS, 122, 122),
@@ -165,7 +165,7 @@ class Training(unittest.TestCase):
 class Scattered(unittest.TestCase):
     def run_case(self, way: Way) -> None:
         with Bed(3) as bed, Away(bed, [f"{name} slots=2" for name in HOSTS], SCATTERED) as job:
-            # Guardian and agent of each host, and a keeper for each worker.
+            # Watchdog and agent of each host, and a shim for each worker.
             whole = 2 + 2 * (1 + OF_SCATTERED)
             until("all processes", lambda: all(
                 len(host.programs()) == whole for host in bed.hosts), 20)

@@ -185,8 +185,8 @@ class Job:
     def named(self, name: str) -> list[int]:
         return [pid for pid in self.pids() if read(f"/proc/{pid}/comm").strip() == name]
 
-    def guardians(self) -> list[int]:
-        return self.named("er-guardian")
+    def watchdogs(self) -> list[int]:
+        return self.named("er-watchdog")
 
     def agents(self) -> list[int]:
         return self.named("elasticrun-agen")  # as much of it as the kernel keeps

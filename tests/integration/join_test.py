@@ -9,7 +9,7 @@ from job import BIN, FASHION, Job, lives, read, until
 
 AGENT = os.path.join(BIN, "elasticrun-agent")
 PATIENCE = 60
-QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
+QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
 
 
 class Joinable(Job):

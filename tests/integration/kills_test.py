@@ -159,7 +159,7 @@ class Hosts(unittest.TestCase):
     """A host that is lost with all its workers, beside one that is well: training goes on, and the
     host comes back."""
 
-    HURRY = ["--beat", "200ms", "--agent-timeout", "1500ms", "--lease", "3s"]
+    HURRY = ["--heartbeat", "200ms", "--agent-timeout", "1500ms", "--lease", "3s"]
 
     def lose(self, hurt: Callable[[Training, int], None]) -> None:
         with Training("localhost slots=2\\n127.0.0.1 slots=2\\n", epochs=10000, device_ms=0.5,
@@ -180,13 +180,13 @@ class Hosts(unittest.TestCase):
             job.gone(5)
 
     def agent_of(self, job: Training, worker: int) -> int:
-        """worker < keeper < agent < guardian."""
+        """worker < shim < agent < watchdog."""
         return parent_of(parent_of(worker))
 
     def test_its_agent_is_killed(self) -> None:
         self.lose(lambda job, worker: kill(self.agent_of(job, worker), signal.SIGKILL))
 
-    def test_its_guardian_is_killed(self) -> None:
+    def test_its_watchdog_is_killed(self) -> None:
         self.lose(lambda job, worker: kill(parent_of(self.agent_of(job, worker)), signal.SIGKILL))
 
     def test_its_agent_is_stuck(self) -> None:

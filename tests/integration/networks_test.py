@@ -96,7 +96,7 @@ class Networks(unittest.TestCase):
             kill(jobs[0].process.pid, signal.SIGTERM)
             self.assertEqual(jobs[0].wait(PATIENCE), 143, jobs[0].err())
             self.assertEqual(jobs[0].pids(), [])
-            # Guardian, agent, and two workers with a keeper each.
+            # Watchdog, agent, and two workers with a shim each.
             self.assertEqual([len(host.programs()) for host in bed.hosts], [6, 6])
             step = jobs[1].progress()
             until("the other goes on", lambda: jobs[1].progress() > step + 1, PATIENCE)

@@ -2,7 +2,7 @@
 """Nothing is left behind, however a job ends.
 
 Each way to end it (a signal to the controller, a kill of the controller, of the agent, of its
-guardian, of all workers at once) meets each kind of program: one with the library, one that ignores
+watchdog, of all workers at once) meets each kind of program: one with the library, one that ignores
 what it can, one whose processes moved away (setsid, double fork). Afterwards no process, socket, or
 temporary file may be left, and exit code and last line are as promised.
 """
@@ -48,7 +48,7 @@ WAYS = {
     "hang up": Way(controller, signal.SIGHUP, (143,), "stopped by SIGHUP"),
     "kill controller": Way(controller, signal.SIGKILL, (137,), "^"),
     "kill agent": Way(Job.agents, signal.SIGKILL, (122,), "host localhost"),
-    "kill guardian": Way(Job.guardians, signal.SIGKILL, (122,), "host localhost"),
+    "kill watchdog": Way(Job.watchdogs, signal.SIGKILL, (122,), "host localhost"),
     "terminate agent": Way(Job.agents, signal.SIGTERM, (122,), "host localhost"),
     "kill all workers": Way(workers, signal.SIGKILL, (122, 137), "SIGKILL|state lost"),
 }
@@ -62,7 +62,7 @@ class Ends(unittest.TestCase):
         if with_library:
             job.wait_for("world_formed")
         else:
-            # Guardian, agent, controller, and a keeper for each worker.
+            # Watchdog, agent, controller, and a shim for each worker.
             until("all processes", lambda: len(job.pids()) >= processes + 5, 20)
         return job
 
@@ -135,7 +135,7 @@ class Signals(unittest.TestCase):
             self.assertEqual(job.out().count("got"), 2)
 
     def test_a_frozen_controller_does_not_keep_workers(self) -> None:
-        options = ["-H", "localhost:2", "--grace", "1s", "--beat", "200ms", "--agent-timeout", "1s",
+        options = ["-H", "localhost:2", "--grace", "1s", "--heartbeat", "200ms", "--agent-timeout", "1s",
                    "--lease", "2s"]
         with Job(options, SCATTERED) as job:
             until("all processes", lambda: len(job.pids()) >= 15, 20)
@@ -147,7 +147,7 @@ class Signals(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_a_frozen_agent_is_given_up(self) -> None:
-        options = ["-H", "localhost:2", "--grace", "1s", "--beat", "200ms", "--agent-timeout", "1s",
+        options = ["-H", "localhost:2", "--grace", "1s", "--heartbeat", "200ms", "--agent-timeout", "1s",
                    "--lease", "2s"]
         with Job(options, SCATTERED) as job:
             until("all processes", lambda: len(job.pids()) >= 15, 20)

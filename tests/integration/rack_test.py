@@ -13,7 +13,7 @@ from job import FASHION, until
 
 PATIENCE = 120
 CUT = 10.0  # seconds
-QUICK = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "2s",
+QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "2s",
          "--settle", "2s"]
 
 

@@ -2,7 +2,7 @@
 """Hosts that cannot call the controller: their control stream goes through ssh.
 
 What is asked of it: that the job is the same, that it needs nothing of sshd but a command, that a
-flood of output neither makes beats late nor memory grow, and that its end is the end of the host.
+flood of output neither makes heartbeats late nor memory grow, and that its end is the end of the host.
 """
 import os
 import sys

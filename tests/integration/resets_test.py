@@ -26,7 +26,7 @@ PATIENCE = 60
 UNTIL_TRAINED = 240 if SANITIZED else 60
 # Long enough for machines that are busy with other tests, short enough to wait for.
 LEASE = 9 if SANITIZED else 4  # seconds
-DEADLINES = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", f"{LEASE}s", "--grace", "2s"]
+DEADLINES = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", f"{LEASE}s", "--grace", "2s"]
 SAMPLES = 256
 NO_BED = beds.missing() or ("" if shutil.which("ss") else "no ss (iproute2)")
 TWO_HOSTS = "localhost slots=2\\n127.0.0.1 slots=2\\n"
@@ -64,7 +64,7 @@ def trainers(host: beds.Host) -> list[beds.Process]:
 
 
 def agents_above(workers: list[beds.Process]) -> list[int]:
-    """Guardian and agent: worker < keeper < agent < guardian."""
+    """Watchdog and agent: worker < shim < agent < watchdog."""
     agent = parent_of(parent_of(workers[0].pid))
     return [parent_of(agent), agent]
 
@@ -154,7 +154,7 @@ def sshds(host: Host) -> list[int]:
 class StoppedAway(unittest.TestCase):
     """Where nobody can kill from outside what does not run."""
 
-    def test_an_agent_and_its_guardian_for_longer_than_the_lease(self) -> None:
+    def test_an_agent_and_its_watchdog_for_longer_than_the_lease(self) -> None:
         epochs = 150
         with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(epochs),
                                  DEADLINES) as job:
@@ -188,14 +188,14 @@ class StoppedAway(unittest.TestCase):
             lineage(job, epochs)
             self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
 
-    def test_all_agents_and_their_guardians(self) -> None:
+    def test_all_agents_and_their_watchdogs(self) -> None:
         """The groups of the workers are well, and nothing stops them but their own look at the
         lease."""
         self.stop_all_agents(DEADLINES)
 
-    def test_all_agents_before_their_first_beat(self) -> None:
+    def test_all_agents_before_their_first_heartbeat(self) -> None:
         """The lease that runs then is the one with which an agent begins."""
-        self.stop_all_agents([*DEADLINES, "--beat", f"{LEASE // 2}s",
+        self.stop_all_agents([*DEADLINES, "--heartbeat", f"{LEASE // 2}s",
                               "--agent-timeout", f"{LEASE - 1}s"])
 
     def stop_all_agents(self, deadlines: list[str]) -> None:

@@ -17,7 +17,7 @@ from bed import Bed, Host, Spec
 from job import FASHION, SANITIZED, Job, until
 
 PATIENCE = 60
-QUICK = ["--beat", "200ms", "--agent-timeout", "5s", "--grace", "1s"]
+QUICK = ["--heartbeat", "200ms", "--agent-timeout", "5s", "--grace", "1s"]
 TRAINING = [FASHION, "--samples", "2560", "--batch", "32"]
 MANY_EPOCHS = [*TRAINING, "--device-ms", "0.5", "--epochs", "10000"]
 
@@ -44,9 +44,9 @@ def script(bed: Bed, text: str, megabytes: int = 0) -> str:
     return folder
 
 
-def parcels(host: Host) -> list[str]:
-    """Folders of parcels on the host's disk, whole or not."""
-    return glob.glob(os.path.join(host.folder, "home", ".cache", "elasticrun", "parcel-*"))
+def bundles(host: Host) -> list[str]:
+    """Folders of bundles on the host's disk, whole or not."""
+    return glob.glob(os.path.join(host.folder, "home", ".cache", "elasticrun", "bundle-*"))
 
 
 def state_of(folder: str) -> dict[str, tuple[int, int]]:
@@ -70,21 +70,21 @@ class Ship(unittest.TestCase):
             with Shipping(bed, MANY_EPOCHS, "--ship", "--max-batch", "128") as job:
                 job.wait_for("world_formed", size=4)
                 self.assertEqual(set(executables(here)), {FASHION})
-                [parcel] = parcels(lacks)
-                inside = parcel[parcel.index("/.cache"):]
+                [bundle] = bundles(lacks)
+                inside = bundle[bundle.index("/.cache"):]
                 self.assertEqual(set(executables(lacks)), {f"/root{inside}/fashion"})
                 job.process.terminate()
                 self.assertEqual(job.wait(PATIENCE), 143, job.err())
-            self.assertEqual(parcels(here), [])
-            self.assertEqual(sorted(name.partition(".so")[0] for name in os.listdir(parcel)),
+            self.assertEqual(bundles(here), [])
+            self.assertEqual(sorted(name.partition(".so")[0] for name in os.listdir(bundle)),
                              ["fashion", "libelasticrun"])
-            before = state_of(parcel)
+            before = state_of(bundle)
             with Shipping(bed, [*TRAINING, "--epochs", "1"], "--ship",
                           "--max-batch", "128") as job:
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
                 self.assertEqual(len(job.find("world_formed", size=4)), 1)
-            self.assertEqual(parcels(lacks), [parcel])
-            self.assertEqual(state_of(parcel), before, "the second run copied it again")
+            self.assertEqual(bundles(lacks), [bundle])
+            self.assertEqual(state_of(bundle), before, "the second run copied it again")
 
     def test_without_ship_it_is_suggested(self) -> None:
         with Bed([Spec(), lacking()]) as bed, Shipping(bed, TRAINING) as job:
@@ -108,8 +108,8 @@ class Ship(unittest.TestCase):
                 with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                     self.assertEqual(job.wait(PATIENCE), 0, job.err())
                     self.assertEqual(job.out().count("right\n"), 2, job.out())
-                [parcel] = parcels(bed["node1"])
-                with open(os.path.join(parcel, "script"), "r+b") as file:
+                [bundle] = bundles(bed["node1"])
+                with open(os.path.join(bundle, "script"), "r+b") as file:
                     file.write(b"#!/bin/sh\necho wrong")  # as many bytes
 
     def test_two_jobs_at_once(self) -> None:
@@ -122,8 +122,8 @@ class Ship(unittest.TestCase):
                     for host in ("node1", "node2"):
                         self.assertEqual(job.out().count(f"{word} on {host}\n"), 2, job.out())
             for host in bed.hosts:
-                [parcel] = parcels(host)
-                self.assertEqual(os.listdir(parcel), ["script"])
+                [bundle] = bundles(host)
+                self.assertEqual(os.listdir(bundle), ["script"])
 
     @unittest.skipIf(SANITIZED, "a sanitizer's agent needs more room")
     def test_a_full_home(self) -> None:
@@ -131,8 +131,8 @@ class Ship(unittest.TestCase):
             folder = script(bed, 'echo "$0"')
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
-                self.assertIn("/tmp/elasticrun-0/parcel-", job.out())
-            self.assertFalse(parcels(bed["node1"]))
+                self.assertIn("/tmp/elasticrun-0/bundle-", job.out())
+            self.assertFalse(bundles(bed["node1"]))
             # Nowhere on that host is so much room.
             folder = script(bed, "", megabytes=16)
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
@@ -141,7 +141,7 @@ class Ship(unittest.TestCase):
                 self.assertIn("/tmp/elasticrun-0: not enough room", job.err())
 
     def test_a_slow_line_does_not_cost_the_host(self) -> None:
-        """Beats are not held up: a megabyte under way would take longer than the timeout."""
+        """Heartbeats are not held up: a megabyte under way would take longer than the timeout."""
         with Bed([lacking()]) as bed:
             folder = script(bed, "echo done", megabytes=3)
             with Shipping(bed, ["./script"], "--ship", "--agent-timeout", "2s", "--lease", "4s",
@@ -158,11 +158,11 @@ class Ship(unittest.TestCase):
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                 job.wait_for("host_up")
                 host.slow("8mbit")  # half a minute
-                until("a part of it is there", lambda: parcels(host), PATIENCE)
-                self.assertRegex(parcels(host)[0], r"/parcel-[0-9a-f]{32}\.\w+$")
+                until("a part of it is there", lambda: bundles(host), PATIENCE)
+                self.assertRegex(bundles(host)[0], r"/bundle-[0-9a-f]{32}\.\w+$")
                 job.process.terminate()
                 self.assertEqual(job.wait(10), 143, job.err())
-            until("nothing is left", lambda: not host.programs() and not parcels(host), 10)
+            until("nothing is left", lambda: not host.programs() and not bundles(host), 10)
 
     def test_the_agent_is_killed_in_the_midst_of_a_copy(self) -> None:
         with Bed([lacking()]) as bed:
@@ -171,12 +171,12 @@ class Ship(unittest.TestCase):
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                 job.wait_for("host_up")
                 host.slow("8mbit")
-                until("a part of it is there", lambda: parcels(host), PATIENCE)
+                until("a part of it is there", lambda: bundles(host), PATIENCE)
                 for process in host.programs():
                     if process.name.startswith("agent-"):
                         os.kill(process.pid, signal.SIGKILL)
                 self.assertNotEqual(job.wait(PATIENCE), 0)
-            until("nothing is left", lambda: not host.programs() and not parcels(host), 10)
+            until("nothing is left", lambda: not host.programs() and not bundles(host), 10)
 
 
 if __name__ == "__main__":

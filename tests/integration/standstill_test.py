@@ -23,7 +23,7 @@ from training import Training
 
 # A heartbeat that is late is noticed soon. A sample is an event, so there are hundreds a second.
 LEASE = 9 if SANITIZED else 3  # seconds
-QUICK = ["--beat", "200ms", "--agent-timeout", f"{LEASE - 1}s", "--lease", f"{LEASE}s",
+QUICK = ["--heartbeat", "200ms", "--agent-timeout", f"{LEASE - 1}s", "--lease", f"{LEASE}s",
          "--grace", "2s", "--sample-interval", "1ms"]
 IN_TIME = 2 + (12 if SANITIZED else 4)  # seconds: the grace time, and what writers are given at the end
 NO_FUSE = "a file system of one's own needs root and /dev/fuse"

@@ -46,7 +46,7 @@ DEAF = ["sh", "-c", "trap '' TERM INT HUP; echo deaf; while :; do sleep 0.1; don
 # Others than those that a row is about are long, so that they end nothing.
 COMMON = ["--grace", "1s", "--policy", "fixed"]
 DEADLINE_TEXT = "2s"
-QUICK_LEASE = ["--beat", "200ms", "--agent-timeout", "1s", "--lease", DEADLINE_TEXT]
+QUICK_LEASE = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", DEADLINE_TEXT]
 QUICK_HUNG = ["--abort-timeout", "1s", "--prepare-timeout", "1s", "--transfer-timeout", "1s",
               "--hung", DEADLINE_TEXT]
 
@@ -104,7 +104,7 @@ def stop_worker(job: Job) -> None:
 
 def stop_agent(job: Job) -> None:
     trains(1)(job)
-    for pid in job.agents() + job.guardians():
+    for pid in job.agents() + job.watchdogs():
         kill(pid, signal.SIGSTOP)
 
 
@@ -211,7 +211,7 @@ ROWS = {
         ["--hosts", "hosts", "--prepare-timeout", DEADLINE_TEXT], TRAIN, stop_before_a_change, None,
         "change dropped: ", files={"hosts": "localhost:1\n"}),
     "a silent agent, others are heard": Row(
-        ["-H", "localhost:1,127.0.0.1:1", "--beat", "200ms", "--agent-timeout", DEADLINE_TEXT],
+        ["-H", "localhost:1,127.0.0.1:1", "--heartbeat", "200ms", "--agent-timeout", DEADLINE_TEXT],
         TRAIN, stop_agent_of_second, None, "world 2: 1 worker", more_on_signal=2.0, quick=True),
     # ---- training
     "the end of a step": Row(

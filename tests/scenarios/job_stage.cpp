@@ -1,5 +1,5 @@
-// The core of a whole job on a stage: hosts, workers and people in; orders, letters, words out.
-// Beats are left out of the answers, they come twice a second.
+// The core of a whole job on a stage: hosts, workers and people in; orders, messages, words out.
+// Heartbeats are left out of the answers, they come twice a second.
 #include <algorithm>
 #include <iterator>
 
@@ -48,7 +48,7 @@ class JobStage final : public Stage {
   using Events = std::vector<job::JobEvent>;
 
   static Events events(Words& words) {
-    if (words.at_number()) return letters(words);
+    if (words.at_number()) return messages(words);
     const std::string what = words.word();
     if (what == "tick") return {job::Tick{}};
     if (what == "interrupt") return {job::Interrupt{number(words)}};
@@ -68,12 +68,12 @@ class JobStage final : public Stage {
     words.expect("says");
     return {job::FromHost{host, report(words)}};
   }
-  static Events letters(Words& words) {
+  static Events messages(Words& words) {
     Events events;
     const auto speakers = words.workers();
     words.expect(speakers.size() == 1 ? "says" : "say");
-    const wire::FromWorker letter = fakes::from_worker(words);
-    for (const WorkerId speaker : speakers) events.push_back(job::FromWorker{speaker, letter});
+    const wire::FromWorker message = fakes::from_worker(words);
+    for (const WorkerId speaker : speakers) events.push_back(job::FromWorker{speaker, message});
     return events;
   }
   // "advised: {...}" is what was printed; "advised not: was killed by signal 9" why nothing was.
@@ -105,7 +105,7 @@ class JobStage final : public Stage {
   }
   static wire::FromAgent report(Words& words) {
     const std::string what = words.word();
-    if (what == "beat") return wire::Beat{};
+    if (what == "heartbeat") return wire::Heartbeat{};
     if (what == "lost") {
       words.expect("gpu");
       const std::int32_t slot = number(words);
@@ -131,7 +131,7 @@ class JobStage final : public Stage {
     Lines lines;
     for (const auto& action : job_->step(event, now)) {
       const auto* order = std::get_if<job::Order>(&action);
-      if (!order || !std::holds_alternative<wire::Beat>(order->order))
+      if (!order || !std::holds_alternative<wire::Heartbeat>(order->order))
         std::ranges::move(fakes::to_lines(action), std::back_inserter(lines));
     }
     return lines;

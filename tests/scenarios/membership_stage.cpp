@@ -1,4 +1,4 @@
-// Membership on a stage: letters and local events in, letters and facts out.
+// Membership on a stage: messages and local events in, messages and facts out.
 #include <algorithm>
 #include <iterator>
 
@@ -31,14 +31,14 @@ class MembershipStage final : public Stage {
   }
 
  private:
-  // "1 2 say prepared g1" is one letter of each, one after the other.
+  // "1 2 say prepared g1" is one message of each, one after the other.
   Lines says(Words& words, Time now) {
     Lines lines;
     const auto speakers = words.workers();
     words.expect(speakers.size() == 1 ? "says" : "say");
-    const wire::FromWorker letter = fakes::from_worker(words);
+    const wire::FromWorker message = fakes::from_worker(words);
     for (const WorkerId speaker : speakers)
-      for (std::string& line : tell(rendezvous::Letter{speaker, letter}, now))
+      for (std::string& line : tell(rendezvous::WorkerMessage{speaker, message}, now))
         lines.push_back(std::move(line));
     return lines;
   }

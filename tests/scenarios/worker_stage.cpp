@@ -1,4 +1,4 @@
-// One worker's Member on a stage: the controller's letters and the training thread's calls in.
+// One worker's Member on a stage: the controller's messages and the training thread's calls in.
 #include "tests/fakes/notation.hpp"
 #include "tests/scenarios/stage.hpp"
 
@@ -44,9 +44,10 @@ class WorkerStage final : public Stage {
       return member_.receive(wire::Lease{ends.time_since_epoch().count()}), Lines{};
     }
     if (words.accept("hears")) {
-      const wire::ToWorker letter = fakes::to_worker(words);
-      if (std::holds_alternative<wire::Abort>(letter)) member_.held_up(std::exchange(held_up_, {}));
-      return member_.receive(letter), Lines{};
+      const wire::ToWorker message = fakes::to_worker(words);
+      if (std::holds_alternative<wire::Abort>(message))
+        member_.held_up(std::exchange(held_up_, {}));
+      return member_.receive(message), Lines{};
     }
     if (words.accept("ready")) return member_.ready({.call = words.number()}), Lines{};
     if (words.accept("waits")) {  // "waits in g1 for rank 1"

@@ -44,16 +44,16 @@ MUTATIONS = [
              "  last_ = last_.next();\n",
              "  if (last_.value % 4 != 2) last_ = last_.next();\n"),
     Mutation("one rank each", "rendezvous/forced.cpp",
-             " && !seats.contains(worker) &&\n", " &&\n"),
+             " && !rank_table.contains(worker) &&\n", " &&\n"),
     Mutation("who is out stays out", "rendezvous/membership.cpp",
              "  for (const WorkerId worker : leaving_) peers_.at(worker).left = true;\n", "",
              seeds=12_000),
     Mutation("a world has a source of state", "rendezvous/membership.cpp",
-             "is_member(worker) && seats.size() > 1", "is_member(worker)"),
+             "is_member(worker) && rank_table.size() > 1", "is_member(worker)"),
     Mutation("never below the minimum", "rendezvous/forced.cpp",
              "if (size < wanted_.minimum) {", "if (size < 1) {"),
     Mutation("never above the maximum", "rendezvous/forced.cpp",
-             "        seats.size() < static_cast<std::size_t>(wanted_.size))\n",
+             "        rank_table.size() < static_cast<std::size_t>(wanted_.size))\n",
              "        true)\n", few=True),
     Mutation("every decision has a reason", "src/job/core/job_staffing.cpp",
              '"replacements and new slots"', '""'),
@@ -98,10 +98,10 @@ MUTATIONS = [
     Mutation("success means trained", "src/job/core/job_workers.cpp",
              "    if (!clean && !past)\n", "    if (code == 1000)\n"),
     Mutation("every epoch has its end", "rendezvous/membership.cpp",
-             "  if (seats_.empty() || done_.size() < seats_.size()) return;\n",
-             "  if (seats_.empty() || done_.empty()) return;\n"
+             "  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;\n",
+             "  if (rank_table_.empty() || done_.empty()) return;\n"
              "  if (const auto any = done_.begin()->second; any > released_call_)\n"
-             "    for (const WorkerId w : seats_.order()) done_.try_emplace(w, any);\n"),
+             "    for (const WorkerId w : rank_table_.order()) done_.try_emplace(w, any);\n"),
     # ---- who pays for whose trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
              "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",
@@ -135,7 +135,7 @@ MUTATIONS = [
              "  const bool waits = is(Phase::starting) || is(Phase::short_of);\n",
              "  const bool waits = true;\n", seeds=12_000),
     # ---- who chooses a size
-    of_policies("sizes are lawful", "src/autoscaler/fit_words.cpp",
+    of_policies("sizes are lawful", "src/autoscaler/fit_text.cpp",
                 "  settled_ = here.setting;\n  searching_ = false;\n",
                 "  if (std::exchange(searching_, false)) settled_ = here.setting;\n"),
     of_policies("no internal error", "src/autoscaler/batch_plan.cpp",

@@ -27,16 +27,16 @@ using elasticrun::Result;
 using worker::control::Stop;
 
 struct elasticrun_job {
-  explicit elasticrun_job(elasticrun::WorkerId self) : gate(self) {}
+  explicit elasticrun_job(elasticrun::WorkerId self) : member_lock(self) {}
 
   worker::state::StateTable table;
-  worker::control::Meter meter;
-  worker::control::Gate gate;
-  std::shared_ptr<worker::gpu::Gpu> gpu;              // null: none that we know of is used
-  worker::gpu::cuda::Stream stream = nullptr;         // that the program works on there
-  std::unique_ptr<worker::control::Courier> courier;  // none: open has failed
-  std::optional<worker::control::Presence> presence;  // from the first train or start on
-  std::optional<worker::training::Trainer> trainer;
+  worker::control::StepMeter meter;
+  worker::control::MemberLock member_lock;
+  std::shared_ptr<worker::gpu::Gpu> gpu;                     // null: none that we know of is used
+  worker::gpu::cuda::Stream stream = nullptr;                // that the program works on there
+  std::unique_ptr<worker::control::ControlChannel> channel;  // none: open has failed
+  std::optional<worker::control::WorldSession> session;      // from the first train or start on
+  std::optional<worker::training::TrainLoop> train_loop;
   std::optional<worker::training::OwnLoop> loop;
   worker::training::Callbacks callbacks;
   bool busy = false;  // inside train
@@ -80,7 +80,7 @@ elasticrun_status guarded(elasticrun_job* job, Body&& body) noexcept {
 [[noreturn]] void misuse(const std::string& text) { throw Stop(ELASTICRUN_MISUSE, text); }
 
 void check_usable(const elasticrun_job& job, const char* what) {
-  if (!job.courier)
+  if (!job.channel)
     throw Stop(ELASTICRUN_FAILED, fmt::format("{}: the job could not be opened", what));
   if (job.owner != ::getpid())
     misuse(fmt::format("{}: the job belongs to process {}; a forked child cannot use it", what,
@@ -112,13 +112,13 @@ void check_reach(const elasticrun_job& job, const void* data, const char* what) 
 }
 
 // Registration is over.
-worker::control::Presence& begin(elasticrun_job& job) {
-  if (!job.presence) {
+worker::control::WorldSession& begin(elasticrun_job& job) {
+  if (!job.session) {
     job.table.seal();
-    job.presence.emplace(job.gate, *job.courier, job.meter, job.table,
-                         worker::api::own_compare_steps());
+    job.session.emplace(job.member_lock, *job.channel, job.meter, job.table,
+                        worker::api::own_compare_steps());
   }
-  return *job.presence;
+  return *job.session;
 }
 
 elasticrun_train_options checked(const elasticrun_train_options* given) {
@@ -184,7 +184,7 @@ elasticrun_status elasticrun_open(elasticrun_job** job) {
   if (!*job) return ELASTICRUN_FAILED;
   return guarded(*job, [&] {
     elasticrun_job& made = **job;
-    made.courier = worker::api::open_courier(made.gate, made.meter, made.gpu, version);
+    made.channel = worker::api::open_channel(made.member_lock, made.meter, made.gpu, version);
   });
 }
 
@@ -193,9 +193,9 @@ void elasticrun_close(elasticrun_job* job) {
   ER_CHECK(!job->busy, "elasticrun_close inside a callback of train");
   // A forked child has a copy of the memory, but not of the threads: they are the parent's.
   if (job->owner != ::getpid()) return;
-  if (job->presence && job->courier)
+  if (job->session && job->channel)
     guarded(job, [&] {
-      job->gate.update([](worker::core::Member& member) {
+      job->member_lock.update([](worker::core::Member& member) {
         if (member.task() != worker::core::Task::released)
           member.leave("the program closed its job");
       });
@@ -253,8 +253,8 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     const elasticrun_train_options checked_options = checked(options);
     check_state(*job, "train");
     check_gradients(*job);
-    worker::control::Presence& presence = begin(*job);
-    if (!job->trainer) job->trainer.emplace(presence);
+    worker::control::WorldSession& session = begin(*job);
+    if (!job->train_loop) job->train_loop.emplace(session);
     job->callbacks.compute = compute;
     job->callbacks.apply = apply;
     job->callbacks.user = user;
@@ -262,7 +262,7 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
       bool& flag;
       ~Busy() { flag = false; }
     } busy{job->busy = true};
-    job->trainer->train(checked_options, job->callbacks);
+    job->train_loop->train(checked_options, job->callbacks);
   });
 }
 
@@ -292,9 +292,9 @@ double elasticrun_step_total(const elasticrun_step* step, const char* name) {
 }
 
 size_t elasticrun_upcoming(const elasticrun_job* job, uint64_t* samples, size_t count) {
-  if (!job || !job->trainer || !samples) return 0;
+  if (!job || !job->train_loop || !samples) return 0;
   try {
-    return job->trainer->upcoming(samples, count);
+    return job->train_loop->upcoming(samples, count);
   } catch (...) {
     return 0;
   }
@@ -303,13 +303,13 @@ size_t elasticrun_upcoming(const elasticrun_job* job, uint64_t* samples, size_t 
 // ---- the world
 
 int32_t elasticrun_rank(const elasticrun_job* job) {
-  return job && job->presence ? job->presence->rank() : 0;
+  return job && job->session ? job->session->rank() : 0;
 }
 int32_t elasticrun_size(const elasticrun_job* job) {
-  return job && job->presence ? job->presence->size() : 1;
+  return job && job->session ? job->session->size() : 1;
 }
 uint64_t elasticrun_generation(const elasticrun_job* job) {
-  return job && job->presence ? job->presence->generation().value : 0;
+  return job && job->session ? job->session->generation().value : 0;
 }
 
 // ---- a loop of one's own
@@ -317,7 +317,7 @@ uint64_t elasticrun_generation(const elasticrun_job* job) {
 elasticrun_status elasticrun_start(elasticrun_job* job) {
   return guarded(job, [&] {
     check_usable(*job, "start");
-    if (job->trainer) misuse("start: this job has called train; use one or the other");
+    if (job->train_loop) misuse("start: this job has called train; use one or the other");
     if (job->loop) misuse("start: called twice");
     check_state(*job, "start");
     job->loop.emplace(begin(*job));
@@ -341,9 +341,8 @@ elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t b
     worker::training::OwnLoop& loop = started(*job, "broadcast");
     if (!data && bytes > 0) misuse("broadcast: no memory (null)");
     check_reach(*job, data, "broadcast");
-    if (root < 0 || root >= job->presence->size())
-      misuse(
-          fmt::format("broadcast: root {} is not in a world of {}", root, job->presence->size()));
+    if (root < 0 || root >= job->session->size())
+      misuse(fmt::format("broadcast: root {} is not in a world of {}", root, job->session->size()));
     loop.broadcast(data, bytes, root);
   });
 }
@@ -378,14 +377,14 @@ elasticrun_status elasticrun_stream(elasticrun_job* job, void* stream) {
 }
 
 int64_t elasticrun_committed(const elasticrun_job* job) {
-  return job && job->presence ? job->presence->progress.step : 0;
+  return job && job->session ? job->session->progress.step : 0;
 }
 
 elasticrun_status elasticrun_leave(elasticrun_job* job) {
   return guarded(job, [&] {
     check_usable(*job, "leave");
     begin(*job);
-    job->gate.update([](worker::core::Member& member) { member.leave("left by itself"); });
+    job->member_lock.update([](worker::core::Member& member) { member.leave("left by itself"); });
   });
 }
 

@@ -68,14 +68,15 @@ std::int64_t own_compare_steps() {
 
 std::string own_host() { return text_of("ELASTICRUN_HOST"); }
 
-std::unique_ptr<control::Courier> open_courier(control::Gate& gate, control::Meter& meter,
-                                               std::shared_ptr<gpu::Gpu>& gpu,
-                                               const char* version) {
+std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& member_lock,
+                                                      control::StepMeter& meter,
+                                                      std::shared_ptr<gpu::Gpu>& gpu,
+                                                      const char* version) {
   const std::string socket = text_of("ELASTICRUN_SOCKET");
   if (socket.empty()) {
-    auto solo = std::make_unique<control::Solo>(plane_of("gloo", gpu));
-    gate.attach(*solo);
-    return solo;
+    auto standalone = std::make_unique<control::Standalone>(plane_of("gloo", gpu));
+    member_lock.attach(*standalone);
+    return standalone;
   }
   const control::ConnectionOptions options{
       .path = socket,
@@ -83,10 +84,10 @@ std::unique_ptr<control::Courier> open_courier(control::Gate& gate, control::Met
       .worker = WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
       .version = version,
       .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
-  auto courier = control::AgentCourier::open(options, plane_of(text_of("ELASTICRUN_BACKEND"), gpu),
-                                             gate, meter);
-  if (!courier) throw control::Stop(ELASTICRUN_FAILED, courier.error().text);
-  return std::move(*courier);
+  auto channel = control::AgentChannel::open(options, plane_of(text_of("ELASTICRUN_BACKEND"), gpu),
+                                             member_lock, meter);
+  if (!channel) throw control::Stop(ELASTICRUN_FAILED, channel.error().text);
+  return std::move(*channel);
 }
 
 }  // namespace elasticrun::worker::api

@@ -18,8 +18,10 @@ std::int64_t own_compare_steps();
 // For messages to people.
 std::string own_host();
 
-// Attached to the gate; `gpu` as in backend.hpp. Everything outlives the courier. Throws Stop.
-std::unique_ptr<control::Courier> open_courier(control::Gate& gate, control::Meter& meter,
-                                               std::shared_ptr<gpu::Gpu>& gpu, const char* version);
+// Attached to the member; `gpu` as in backend.hpp. Everything outlives the channel. Throws Stop.
+std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& member_lock,
+                                                      control::StepMeter& meter,
+                                                      std::shared_ptr<gpu::Gpu>& gpu,
+                                                      const char* version);
 
 }  // namespace elasticrun::worker::api

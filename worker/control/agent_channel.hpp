@@ -1,4 +1,4 @@
-// Under elasticrun: letters go to the agent, groups to the background thread.
+// Under elasticrun: messages go to the agent, groups to the background thread.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,25 @@
 
 namespace elasticrun::worker::control {
 
-class AgentCourier final : public Courier {
+class AgentChannel final : public ControlChannel {
  public:
-  // Connects and attaches itself to the gate; gate and meter outlive it.
-  static Result<std::unique_ptr<AgentCourier>> open(const ConnectionOptions& options,
+  // Connects and attaches itself to the member; its lock and the meter outlive it.
+  static Result<std::unique_ptr<AgentChannel>> open(const ConnectionOptions& options,
                                                     std::unique_ptr<collective::DataPlane> plane,
-                                                    Gate& gate, Meter& meter);
-  ~AgentCourier() override;
+                                                    MemberLock& member_lock, StepMeter& meter);
+  ~AgentChannel() override;
 
   void carry(core::Member& member, core::MemberAction action) override;
-  collective::Group* borrow(Generation generation) override { return former_.borrow(generation); }
-  void give_back(Generation generation) override { former_.give_back(generation); }
-  std::vector<collective::HeldUp> held_up() const override { return former_.held_up(); }
+  collective::Group* acquire(Generation generation) override {
+    return builder_.acquire(generation);
+  }
+  void release(Generation generation) override { builder_.release(generation); }
+  std::vector<collective::HeldUp> held_up() const override { return builder_.held_up(); }
 
  private:
-  AgentCourier(std::unique_ptr<collective::DataPlane> plane, Gate& gate);
+  AgentChannel(std::unique_ptr<collective::DataPlane> plane, MemberLock& member_lock);
 
-  Former former_;
+  GroupBuilder builder_;
   std::unique_ptr<Connection> connection_;
 };
 

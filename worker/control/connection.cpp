@@ -27,7 +27,7 @@ struct Connection::Impl {
   Result<void> dial();
   void start();
   void stop();
-  void write(const wire::FromWorker& letter);
+  void write(const wire::FromWorker& message);
   void read(std::string_view payload) const;
   void lost(const std::string& reason);
   void arm();
@@ -76,12 +76,12 @@ void Connection::Impl::start() {
 // A newer controller may send what this library does not know; what it needs an answer to, its own
 // deadlines look after.
 void Connection::Impl::read(std::string_view payload) const {
-  const Result<wire::ToWorker> letter = wire::decode<wire::ToWorker>(payload);
-  if (letter) handlers.on_letter(*letter);
+  const Result<wire::ToWorker> message = wire::decode<wire::ToWorker>(payload);
+  if (message) handlers.on_message(*message);
 }
 
-void Connection::Impl::write(const wire::FromWorker& letter) {
-  if (session) session->send(options.worker, wire::encode(letter));
+void Connection::Impl::write(const wire::FromWorker& message) {
+  if (session) session->send(options.worker, wire::encode(message));
 }
 
 void Connection::Impl::lost(const std::string& reason) {
@@ -115,8 +115,9 @@ void Connection::Impl::stop() {
 Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Connection::~Connection() { impl_->stop(); }
 
-void Connection::send(wire::FromWorker letter) {
-  asio::post(impl_->io, [impl = impl_.get(), letter = std::move(letter)] { impl->write(letter); });
+void Connection::send(wire::FromWorker message) {
+  asio::post(impl_->io,
+             [impl = impl_.get(), message = std::move(message)] { impl->write(message); });
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options,

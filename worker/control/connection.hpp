@@ -1,7 +1,7 @@
 // The connection to the agent of this host, on a thread of its own: the control thread.
 //
-// The training thread may compute for minutes; letters of the controller must be heard and answered
-// meanwhile, and a sign of life sent. No Asio type shows here.
+// The training thread may compute for minutes; messages of the controller must be heard and
+// answered meanwhile, and a sign of life sent. No Asio type shows here.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct ConnectionOptions {
 
 // Called on the control thread.
 struct ConnectionHandlers {
-  std::function<void(const wire::ToWorker&)> on_letter;
+  std::function<void(const wire::ToWorker&)> on_message;
   std::function<void(const std::string& reason)> on_lost;  // at most once, not after destruction
   std::function<std::optional<wire::Sample>()> sample;  // once an interval; nothing: none is sent
 };
@@ -36,12 +36,12 @@ class Connection {
   // Connects, greets and joins; blocks until the agent has answered, 5 s at most.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options,
                                                   ConnectionHandlers handlers);
-  // Letters that were sent still go out, within 2 s.
+  // Messages that were sent still go out, within 2 s.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  void send(wire::FromWorker letter);  // any thread
+  void send(wire::FromWorker message);  // any thread
 
  private:
   struct Impl;

@@ -13,18 +13,18 @@
 
 namespace elasticrun::worker::control {
 
-class Courier {
+class ControlChannel {
  public:
-  virtual ~Courier() = default;
+  virtual ~ControlChannel() = default;
 
-  // Under the gate's lock: must not block, must not call the gate, and may call the member, whose
-  // next actions are carried after this one.
+  // Under the member's lock: must not block, must not take the lock again, and may call the member,
+  // whose next actions are carried after this one.
   virtual void carry(core::Member& member, core::MemberAction action) = 0;
 
   // Training thread: the connected group of a generation, to be given back before another one is
   // borrowed. Null when it has been dropped meanwhile.
-  virtual collective::Group* borrow(Generation generation) = 0;
-  virtual void give_back(Generation generation) = 0;
+  virtual collective::Group* acquire(Generation generation) = 0;
+  virtual void release(Generation generation) = 0;
 
   // Any thread: what each group is held up by at present, of those that are.
   virtual std::vector<collective::HeldUp> held_up() const { return {}; }

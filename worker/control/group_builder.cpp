@@ -10,14 +10,14 @@
 
 namespace elasticrun::worker::control {
 
-Former::Former(std::unique_ptr<collective::DataPlane> plane, Handlers handlers)
+GroupBuilder::GroupBuilder(std::unique_ptr<collective::DataPlane> plane, Handlers handlers)
     : plane_(std::move(plane)), handlers_(std::move(handlers)) {
-  thread_ = start_quiet_thread("er-former", [this] { run(); });
+  thread_ = start_quiet_thread("er-builder", [this] { run(); });
 }
 
-Former::~Former() { stop(); }
+GroupBuilder::~GroupBuilder() { stop(); }
 
-void Former::stop() {
+void GroupBuilder::stop() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -28,7 +28,7 @@ void Former::stop() {
   thread_.join();
 }
 
-void Former::run() {
+void GroupBuilder::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return ending_ || !work_.empty(); });
@@ -41,37 +41,37 @@ void Former::run() {
   }
 }
 
-void Former::post(std::function<void()> work) {
+void GroupBuilder::post(std::function<void()> work) {
   work_.push_back(std::move(work));
   wake_.notify_one();
 }
 
-void Former::discard(Entry& entry) {
+void GroupBuilder::discard(Entry& entry) {
   entry.unwanted = true;
   if (entry.group) entry.group->abort();
 }
 
 // ---------------------------------------------------------------- orders
 
-void Former::form(const collective::GroupSpec& spec) {
+void GroupBuilder::form(const collective::GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   groups_[spec.generation];
   post([this, spec] { do_form(spec); });
 }
 
-void Former::connect(Generation generation, std::vector<std::string> addresses) {
+void GroupBuilder::connect(Generation generation, std::vector<std::string> addresses) {
   const std::lock_guard lock(mutex_);
   post([this, generation, addresses = std::move(addresses)] { do_connect(generation, addresses); });
 }
 
-void Former::abort(Generation up_to) {
+void GroupBuilder::abort(Generation up_to) {
   const std::lock_guard lock(mutex_);
   for (auto& [generation, entry] : groups_)
     if (generation <= up_to) discard(entry);
   post([this] { sweep(); });
 }
 
-std::vector<collective::HeldUp> Former::held_up() const {
+std::vector<collective::HeldUp> GroupBuilder::held_up() const {
   const std::lock_guard lock(mutex_);
   std::vector<collective::HeldUp> held_up;
   for (const auto& [generation, entry] : groups_) {
@@ -82,7 +82,7 @@ std::vector<collective::HeldUp> Former::held_up() const {
   return held_up;
 }
 
-void Former::drop(Generation generation) {
+void GroupBuilder::drop(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);
   if (found == groups_.end()) return;
@@ -90,14 +90,14 @@ void Former::drop(Generation generation) {
   post([this] { sweep(); });
 }
 
-void Former::close(Generation below) {
+void GroupBuilder::close(Generation below) {
   const std::lock_guard lock(mutex_);
   for (auto& [generation, entry] : groups_)
     if (generation < below) entry.unwanted = true;
   post([this] { sweep(); });
 }
 
-collective::Group* Former::borrow(Generation generation) {
+collective::Group* GroupBuilder::acquire(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);
   if (found == groups_.end() || !found->second.connected || found->second.unwanted) return nullptr;
@@ -105,7 +105,7 @@ collective::Group* Former::borrow(Generation generation) {
   return found->second.group.get();
 }
 
-void Former::give_back(Generation generation) {
+void GroupBuilder::release(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);
   if (found == groups_.end()) return;
@@ -116,13 +116,13 @@ void Former::give_back(Generation generation) {
 // ---------------------------------------------------------------- background thread
 
 // Only this thread takes groups out of the map, so the pointer stays good while it works.
-collective::Group* Former::wanted(Generation generation) {
+collective::Group* GroupBuilder::wanted(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);
   return found == groups_.end() || found->second.unwanted ? nullptr : found->second.group.get();
 }
 
-void Former::do_form(const collective::GroupSpec& spec) {
+void GroupBuilder::do_form(const collective::GroupSpec& spec) {
   const Generation generation = spec.generation;
   try {
     std::unique_ptr<collective::Group> made = plane_->create(spec);
@@ -143,7 +143,7 @@ void Former::do_form(const collective::GroupSpec& spec) {
   }
 }
 
-void Former::do_connect(Generation generation, const std::vector<std::string>& addresses) {
+void GroupBuilder::do_connect(Generation generation, const std::vector<std::string>& addresses) {
   collective::Group* const group = wanted(generation);
   if (!group) return;
   try {
@@ -160,7 +160,7 @@ void Former::do_connect(Generation generation, const std::vector<std::string>& a
   }
 }
 
-void Former::sweep() {
+void GroupBuilder::sweep() {
   std::vector<std::unique_ptr<collective::Group>> closing;
   {
     const std::lock_guard lock(mutex_);

@@ -21,7 +21,7 @@
 
 namespace elasticrun::worker::control {
 
-class Former {
+class GroupBuilder {
  public:
   // Called on the background thread.
   struct Handlers {
@@ -31,10 +31,10 @@ class Former {
     std::function<void(Generation, const collective::GroupBroken& error)> failed;
   };
 
-  Former(std::unique_ptr<collective::DataPlane> plane, Handlers handlers);
-  ~Former();
-  Former(const Former&) = delete;
-  Former& operator=(const Former&) = delete;
+  GroupBuilder(std::unique_ptr<collective::DataPlane> plane, Handlers handlers);
+  ~GroupBuilder();
+  GroupBuilder(const GroupBuilder&) = delete;
+  GroupBuilder& operator=(const GroupBuilder&) = delete;
 
   // Any thread, without blocking. A generation's group is formed once; its answers are published
   // and formed, or failed at either point, or nothing when it is dropped meanwhile.
@@ -49,9 +49,9 @@ class Former {
   // Not used any more: closed in peace.
   void close(Generation below);
 
-  // Training thread; see Courier. A borrowed group is not closed.
-  collective::Group* borrow(Generation generation);
-  void give_back(Generation generation);
+  // Training thread; see ControlChannel. A borrowed group is not closed.
+  collective::Group* acquire(Generation generation);
+  void release(Generation generation);
 
   // Aborts all groups and ends the thread; the handlers are not called any more afterwards.
   void stop();

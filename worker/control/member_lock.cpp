@@ -7,34 +7,34 @@
 
 namespace elasticrun::worker::control {
 
-void Gate::carry_out() {
+void MemberLock::carry_out() {
   for (;;) {
     std::vector<core::MemberAction> actions = member_.take_outbox();
     if (actions.empty()) return;
-    for (core::MemberAction& action : actions) courier_->carry(member_, std::move(action));
+    for (core::MemberAction& action : actions) channel_->carry(member_, std::move(action));
   }
 }
 
-void Gate::receive(const wire::ToWorker& letter) {
+void MemberLock::receive(const wire::ToWorker& message) {
   update([&](core::Member& member) {
-    if (std::holds_alternative<wire::Abort>(letter)) member.held_up(courier_->held_up());
-    member.receive(letter);
+    if (std::holds_alternative<wire::Abort>(message)) member.held_up(channel_->held_up());
+    member.receive(message);
   });
   changed_.notify_all();
 }
 
-void Gate::lose(const std::string& reason) {
+void MemberLock::lose(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
     is_lost_ = true;
     lost_ = reason;
     // Wakes a training thread that waits inside a collective.
-    courier_->carry(member_, core::AbortGroups{Generation(~0ULL)});
+    channel_->carry(member_, core::AbortGroups{Generation(~0ULL)});
   }
   changed_.notify_all();
 }
 
-std::optional<core::Task> Gate::wait() {
+std::optional<core::Task> MemberLock::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return is_lost_ || member_.task() != core::Task::wait; });
   const core::Task task = member_.task();
@@ -43,7 +43,7 @@ std::optional<core::Task> Gate::wait() {
   return task;
 }
 
-std::string Gate::lost() const {
+std::string MemberLock::lost() const {
   const std::lock_guard lock(mutex_);
   return lost_;
 }

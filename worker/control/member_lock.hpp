@@ -1,6 +1,6 @@
 // The lock around a Member, and the place where the training thread waits for it.
 //
-// What a Member wants done is handed to the courier before the lock is released, so letters leave
+// What a Member wants done is handed to the channel before the lock is released, so messages leave
 // in the order in which they were decided, whichever thread decided: an Answer can never overtake
 // the Committed before it.
 #pragma once
@@ -16,12 +16,12 @@
 
 namespace elasticrun::worker::control {
 
-class Gate {
+class MemberLock {
  public:
-  explicit Gate(WorkerId self) : member_(self) {}
+  explicit MemberLock(WorkerId self) : member_(self) {}
 
-  // Once, before anything else; the courier outlives all other calls.
-  void attach(Courier& courier) { courier_ = &courier; }
+  // Once, before anything else; the channel outlives all other calls.
+  void attach(ControlChannel& channel) { channel_ = &channel; }
 
   // Any thread: f(member) under the lock, then what the member asks for.
   template <class F>
@@ -38,8 +38,8 @@ class Gate {
   }
 
   // Control thread.
-  void receive(const wire::ToWorker& letter);
-  // The agent is gone: no letter will come any more.
+  void receive(const wire::ToWorker& message);
+  // The agent is gone: no message will come any more.
   void lose(const std::string& reason);
 
   // Training thread: what to do next, never Task::wait. Nothing: the agent is gone.
@@ -52,7 +52,7 @@ class Gate {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   core::Member member_;
-  Courier* courier_ = nullptr;
+  ControlChannel* channel_ = nullptr;
   bool is_lost_ = false;
   std::string lost_;
 };

@@ -21,8 +21,8 @@ bool same_batch(const wire::BatchPlan& a, const wire::BatchPlan& b) {
 
 }  // namespace
 
-void Solo::carry(core::Member& member, core::MemberAction action) {
-  if (const auto* send = std::get_if<core::Send>(&action)) return answer(member, send->letter);
+void Standalone::carry(core::Member& member, core::MemberAction action) {
+  if (const auto* send = std::get_if<core::Send>(&action)) return answer(member, send->message);
   if (const auto* order = std::get_if<core::FormGroup>(&action)) return form(member, *order);
   if (const auto* connect = std::get_if<core::ConnectGroup>(&action)) {
     group_->connect(connect->addresses);
@@ -30,32 +30,32 @@ void Solo::carry(core::Member& member, core::MemberAction action) {
   }
 }
 
-void Solo::answer(core::Member& member, const wire::FromWorker& letter) {
-  if (const auto* ready = std::get_if<wire::Ready>(&letter)) {
+void Standalone::answer(core::Member& member, const wire::FromWorker& message) {
+  if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     const wire::BatchPlan plan = plan_for(ready->train);
     const bool same = same_batch(plan, world_.plan);
     world_.plan = plan;
     if (!member.in_world()) return prepare(member);
     // Another call of train with another batch: a world anew, as if the old one had broken.
     if (!same) member.receive(wire::Abort{world_.generation, "another batch"});
-  } else if (std::holds_alternative<wire::Answer>(letter)) {
+  } else if (std::holds_alternative<wire::Answer>(message)) {
     prepare(member);
-  } else if (const auto* publish = std::get_if<wire::Publish>(&letter)) {
+  } else if (const auto* publish = std::get_if<wire::Publish>(&message)) {
     member.receive(wire::Gathered{publish->generation, {publish->value}});
-  } else if (const auto* prepared = std::get_if<wire::Prepared>(&letter)) {
+  } else if (const auto* prepared = std::get_if<wire::Prepared>(&message)) {
     member.receive(wire::Go{prepared->generation, true});
-  } else if (const auto* done = std::get_if<wire::Done>(&letter)) {
+  } else if (const auto* done = std::get_if<wire::Done>(&message)) {
     member.receive(wire::Release{done->call});
   }
 }
 
-void Solo::prepare(core::Member& member) {
+void Standalone::prepare(core::Member& member) {
   world_.generation = world_.generation.next();
   world_.members = {{.worker = solo_worker, .host = HostId(1), .holds_state = true}};
   member.receive(wire::Prepare{world_});
 }
 
-void Solo::form(core::Member& member, const core::FormGroup& order) {
+void Standalone::form(core::Member& member, const core::FormGroup& order) {
   group_ = plane_->create(order.spec);
   member.published(order.spec.generation, group_->publish());
 }

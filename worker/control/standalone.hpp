@@ -1,4 +1,4 @@
-// A world of one, for a program that runs without elasticrun: answers each letter at once, as a
+// A world of one, for a program that runs without elasticrun: answers each message at once, as a
 // controller with this worker alone would.
 //
 // So alone and under elasticrun with one worker a program takes the same samples and makes the same
@@ -13,16 +13,16 @@ namespace elasticrun::worker::control {
 
 inline constexpr WorkerId solo_worker{1};
 
-class Solo final : public Courier {
+class Standalone final : public ControlChannel {
  public:
-  explicit Solo(std::unique_ptr<collective::DataPlane> plane) : plane_(std::move(plane)) {}
+  explicit Standalone(std::unique_ptr<collective::DataPlane> plane) : plane_(std::move(plane)) {}
 
   void carry(core::Member& member, core::MemberAction action) override;
-  collective::Group* borrow(Generation) override { return group_.get(); }
-  void give_back(Generation) override {}
+  collective::Group* acquire(Generation) override { return group_.get(); }
+  void release(Generation) override {}
 
  private:
-  void answer(core::Member& member, const wire::FromWorker& letter);
+  void answer(core::Member& member, const wire::FromWorker& message);
   void prepare(core::Member& member);
   void form(core::Member& member, const core::FormGroup& order);
 

@@ -15,7 +15,7 @@
 
 namespace elasticrun::worker::control {
 
-class Meter {
+class StepMeter {
  public:
   // Bytes of the state that have come or gone in the transfer of the day; counted by who moves
   // them.

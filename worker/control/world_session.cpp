@@ -1,5 +1,5 @@
 // See world_session.hpp. Between a look at the member and what follows from it an abort may come,
-// so each look and its consequence are one update of the gate.
+// so each look and its consequence are one update of the member.
 #include "worker/control/world_session.hpp"
 
 #include <fmt/format.h>
@@ -19,23 +19,24 @@ Time now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-void Presence::ready(wire::TrainSpec train) {
+void WorldSession::ready(wire::TrainSpec train) {
   train.state_bytes = table_.bytes();
   train.state_layout = table_.layout_hash();
-  gate_.update([&](core::Member& member) { member.ready(train); });
+  member_lock_.update([&](core::Member& member) { member.ready(train); });
 }
 
-bool Presence::await() {
+bool WorldSession::await() {
   for (;;) {
-    const std::optional<core::Task> task = gate_.wait();
+    const std::optional<core::Task> task = member_lock_.wait();
     if (!task)
-      throw Stop(ELASTICRUN_FAILED,
-                 fmt::format("the agent is gone ({}); elasticrun ends this process", gate_.lost()));
+      throw Stop(
+          ELASTICRUN_FAILED,
+          fmt::format("the agent is gone ({}); elasticrun ends this process", member_lock_.lost()));
     switch (*task) {
       case core::Task::evicted:
         let_go();
         throw Stop(ELASTICRUN_EVICTED,
-                   gate_.update([](core::Member& member) { return member.dismissed(); }));
+                   member_lock_.update([](core::Member& member) { return member.dismissed(); }));
       case core::Task::released:
         return false;
       case core::Task::step:
@@ -49,36 +50,37 @@ bool Presence::await() {
   }
 }
 
-void Presence::done(std::int64_t call) {
-  const bool accepted = gate_.update([call](core::Member& member) { return member.done(call); });
+void WorldSession::done(std::int64_t call) {
+  const bool accepted =
+      member_lock_.update([call](core::Member& member) { return member.done(call); });
   ER_CHECK(accepted, "training ends inside apply");
 }
 
-void Presence::let_go() {
+void WorldSession::let_go() {
   group_ = nullptr;
-  if (borrowed_ != Generation()) courier_.give_back(std::exchange(borrowed_, Generation()));
+  if (borrowed_ != Generation()) channel_.release(std::exchange(borrowed_, Generation()));
 }
 
-void Presence::await_gpu() const {
+void WorldSession::await_gpu() const {
   if (table_.gpu()) table_.gpu()->wait();
 }
 
-void Presence::broken(const collective::GroupBroken& error) {
+void WorldSession::broken(const collective::GroupBroken& error) {
   if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, error.what());
-  gate_.update([&](core::Member& member) { member.broken(error); });
+  member_lock_.update([&](core::Member& member) { member.broken(error); });
   let_go();
 }
 
-void Presence::fail(elasticrun_status status, const std::string& why) {
-  gate_.update([&](core::Member& member) { member.fail(why); });
+void WorldSession::fail(elasticrun_status status, const std::string& why) {
+  member_lock_.update([&](core::Member& member) { member.fail(why); });
   let_go();
   throw Stop(status, why);
 }
 
 // ---------------------------------------------------------------- entering a world
 
-void Presence::enter() {
-  const auto entry = gate_.update([](core::Member& member) -> std::optional<Entry> {
+void WorldSession::enter() {
+  const auto entry = member_lock_.update([](core::Member& member) -> std::optional<Entry> {
     if (member.task() != core::Task::enter) return std::nullopt;
     member.begin_transfer();
     return Entry{.world = member.world(),
@@ -88,8 +90,8 @@ void Presence::enter() {
   });
   if (!entry) return;
   let_go();
-  meter_.enter(Meter::Phase::transfer, now());
-  collective::Group* const group = courier_.borrow(entry->world.generation);
+  meter_.enter(StepMeter::Phase::transfer, now());
+  collective::Group* const group = channel_.acquire(entry->world.generation);
   if (!group) return;  // dropped a moment ago: the member knows
   borrowed_ = entry->world.generation;
   const std::optional<wire::Entered> report = exchange(*entry, *group);
@@ -97,18 +99,18 @@ void Presence::enter() {
   group_ = group;
   world_ = entry->world;
   rank_ = entry->rank.value;
-  gate_.update([&](core::Member& member) { member.entered(*report); });
+  member_lock_.update([&](core::Member& member) { member.entered(*report); });
 }
 
 // Nothing: this world has failed, and the state is what it was.
-std::optional<wire::Entered> Presence::exchange(const Entry& entry, collective::Group& group) {
+std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collective::Group& group) {
   const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
   state::TransferResult result;
   try {
     state::StateTransfer transfer(group, core::holders(entry.world), table_, &meter_.transferred);
     result = transfer.exchange(encode(progress), !entry.in_place);
     if (!holder) {
-      if (!gate_.update([](core::Member& member) { return member.may_swap(); }))
+      if (!member_lock_.update([](core::Member& member) { return member.may_swap(); }))
         return std::nullopt;
       std::string received;
       transfer.commit(received);
@@ -134,7 +136,7 @@ std::optional<wire::Entered> Presence::exchange(const Entry& entry, collective::
   return report;
 }
 
-void Presence::install(const std::string& received) {
+void WorldSession::install(const std::string& received) {
   const Result<core::Progress> decoded = core::decode_progress(received);
   if (!decoded) fail(ELASTICRUN_FAILED, decoded.error().text);
   progress = *decoded;

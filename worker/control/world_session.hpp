@@ -1,4 +1,4 @@
-// This worker's presence in its worlds, as the training thread lives it: wait for a world, enter
+// This worker in its worlds, as its training thread sees them: wait for a world, enter
 // it, receive or send the state, lose it, enter the next.
 //
 // Both ways to train stand on it, train() and a loop of one's own. What decides is in Member; here
@@ -17,19 +17,19 @@
 
 namespace elasticrun::worker::control {
 
-class Presence {
+class WorldSession {
  public:
   // `compare_steps`: see StateComparison.
-  Presence(Gate& gate, Courier& courier, Meter& meter, state::StateTable& table,
-           std::int64_t compare_steps = 0)
-      : gate_(gate),
-        courier_(courier),
+  WorldSession(MemberLock& member_lock, ControlChannel& channel, StepMeter& meter,
+               state::StateTable& table, std::int64_t compare_steps = 0)
+      : member_lock_(member_lock),
+        channel_(channel),
         meter_(meter),
         table_(table),
         compare_steps_(compare_steps) {}
-  ~Presence() { let_go(); }
-  Presence(const Presence&) = delete;
-  Presence& operator=(const Presence&) = delete;
+  ~WorldSession() { let_go(); }
+  WorldSession(const WorldSession&) = delete;
+  WorldSession& operator=(const WorldSession&) = delete;
 
   // This worker can become a member, or goes on as one.
   void ready(wire::TrainSpec train);
@@ -48,8 +48,8 @@ class Presence {
   // The step in this world is whole, or what follows it in the program is.
   void note_end(Time now) { last_end_ = now; }
 
-  Gate& gate() { return gate_; }
-  Meter& meter() { return meter_; }
+  MemberLock& member_lock() { return member_lock_; }
+  StepMeter& meter() { return meter_; }
   state::StateTable& table() { return table_; }
   std::int64_t compare_steps() const { return compare_steps_; }
   // Of the world that await() has entered; null after broken().
@@ -74,9 +74,9 @@ class Presence {
   void install(const std::string& received);
   void let_go();
 
-  Gate& gate_;
-  Courier& courier_;
-  Meter& meter_;
+  MemberLock& member_lock_;
+  ControlChannel& channel_;
+  StepMeter& meter_;
   state::StateTable& table_;
   const std::int64_t compare_steps_;
   wire::World world_;

@@ -25,9 +25,9 @@ std::vector<std::string> by_rank(const wire::Gathered& gathered, std::size_t siz
 
 }  // namespace
 
-void Member::receive(const wire::ToWorker& letter) {
+void Member::receive(const wire::ToWorker& message) {
   if (evicted_) return;
-  std::visit([this](const auto& message) { on(message); }, letter);
+  std::visit([this](const auto& one) { on(one); }, message);
 }
 
 // ---------------------------------------------------------------- preparing the next world
@@ -265,11 +265,11 @@ Task Member::task() const {
 
 void Member::diverged(const std::vector<int>& odd, const std::string& where, bool mixed) {
   if (phase_ != Phase::compute) return;  // aborted meanwhile
-  wire::Diverged letter{
+  wire::Diverged message{
       .generation = world_->world.generation, .step = committed_, .where = where, .mixed = mixed};
   for (const int rank : odd)
-    letter.odd.push_back(world_->world.members[static_cast<std::size_t>(rank)].worker);
-  send(std::move(letter));
+    message.odd.push_back(world_->world.members[static_cast<std::size_t>(rank)].worker);
+  send(std::move(message));
   if (!mixed && std::ranges::count(odd, world_->rank.value) > 0) committed_ = no_state;
 }
 

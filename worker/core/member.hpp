@@ -31,7 +31,7 @@ namespace elasticrun::worker::core {
 
 // What the driver is to do, in order.
 struct Send {
-  wire::FromWorker letter;
+  wire::FromWorker message;
 };
 // Create this rank's end of a group and answer with published(), in the background.
 struct FormGroup {
@@ -68,7 +68,7 @@ class Member {
   explicit Member(WorkerId self) : self_(self) {}
 
   // ---- control thread
-  void receive(const wire::ToWorker& letter);
+  void receive(const wire::ToWorker& message);
   void published(Generation generation, std::string addresses, std::vector<int> needs = {});
   // `needs`, `way`, `strangers`: see Group.
   void formed(Generation generation, std::string way, int strangers = 0);
@@ -164,9 +164,9 @@ class Member {
   bool expects(Generation generation) const {
     return next_ && next_->world.generation == generation;
   }
-  template <class Letter>
-  void send(Letter letter) {
-    outbox_.push_back(Send{std::move(letter)});
+  template <class Message>
+  void send(Message message) {
+    outbox_.push_back(Send{std::move(message)});
   }
 
   WorkerId self_;

@@ -9,22 +9,22 @@
 
 namespace elasticrun::worker::gpu {
 
-void NcclShelf::put(std::shared_ptr<Communicator> communicator) {
+void CommunicatorCache::put(std::shared_ptr<Communicator> communicator) {
   const std::lock_guard lock(mutex_);
   parent_.swap(communicator);
 }
 
-std::shared_ptr<Communicator> NcclShelf::parent() const {
+std::shared_ptr<Communicator> CommunicatorCache::parent() const {
   const std::lock_guard lock(mutex_);
   return parent_;
 }
 
-void NcclShelf::take(const std::shared_ptr<Communicator>& communicator) {
+void CommunicatorCache::take(const std::shared_ptr<Communicator>& communicator) {
   const std::lock_guard lock(mutex_);
   if (parent_ == communicator) parent_.reset();
 }
 
-nccl::UniqueId NcclShelf::lend() {
+nccl::UniqueId CommunicatorCache::acquire() {
   const std::lock_guard lock(mutex_);
   if (unused_) return *std::exchange(unused_, std::nullopt);
   nccl::UniqueId id;
@@ -34,7 +34,7 @@ nccl::UniqueId NcclShelf::lend() {
   return id;
 }
 
-void NcclShelf::give_back(const nccl::UniqueId& id) {
+void CommunicatorCache::release(const nccl::UniqueId& id) {
   const std::lock_guard lock(mutex_);
   unused_ = id;
 }

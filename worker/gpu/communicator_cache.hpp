@@ -12,9 +12,9 @@
 
 namespace elasticrun::worker::gpu {
 
-class NcclShelf {
+class CommunicatorCache {
  public:
-  NcclShelf(std::shared_ptr<Gpu> gpu, const NcclLimits& limits)
+  CommunicatorCache(std::shared_ptr<Gpu> gpu, const NcclLimits& limits)
       : gpu_(std::move(gpu)), limits_(limits) {}
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
@@ -27,9 +27,9 @@ class NcclShelf {
   void take(const std::shared_ptr<Communicator>& communicator);
 
   // A unique id starts a thread of NCCL's in this process, which waits for the ranks; so one that
-  // nobody has used is lent again. Throws GroupBroken.
-  nccl::UniqueId lend();
-  void give_back(const nccl::UniqueId& id);
+  // nobody has used is acquired again. Throws GroupBroken.
+  nccl::UniqueId acquire();
+  void release(const nccl::UniqueId& id);
 
  private:
   const std::shared_ptr<Gpu> gpu_;

@@ -39,12 +39,12 @@ struct Message {
 
 class NcclGroup final : public collective::Group {
  public:
-  NcclGroup(std::shared_ptr<NcclShelf> shelf, int rank, int size)
-      : shelf_(std::move(shelf)),
-        gpu_(*shelf_->gpu()),
+  NcclGroup(std::shared_ptr<CommunicatorCache> cache, int rank, int size)
+      : cache_(std::move(cache)),
+        gpu_(*cache_->gpu()),
         rank_(rank),
         size_(size),
-        communicator_(std::make_shared<Communicator>(shelf_->gpu(), shelf_->limits())),
+        communicator_(std::make_shared<Communicator>(cache_->gpu(), cache_->limits())),
         staging_(gpu_) {}
   ~NcclGroup() override { close(); }
 
@@ -82,12 +82,12 @@ class NcclGroup final : public collective::Group {
   template <class Operation>
   void on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation);
 
-  const std::shared_ptr<NcclShelf> shelf_;
+  const std::shared_ptr<CommunicatorCache> cache_;
   Gpu& gpu_;
   const int rank_;
   const int size_;
   const std::shared_ptr<Communicator> communicator_;
-  std::optional<nccl::UniqueId> lent_;
+  std::optional<nccl::UniqueId> acquired_;
   std::string way_;
   bool connected_ = false;
   bool stepped_ = false;
@@ -116,7 +116,7 @@ std::string NcclGroup::publish() {
   NcclOffer offer{.version = gpu_.libraries().nccl_version,
                   .driver = gpu_.libraries().driver_version,
                   .host = gpu_.host()};
-  if (const auto parent = shelf_->parent()) {
+  if (const auto parent = cache_->parent()) {
     offer.parent = parent->health();
     offer.parent_id = parent->id();
     offer.parent_rank = parent->rank();
@@ -124,8 +124,8 @@ std::string NcclGroup::publish() {
   }
   if (lends_unique_id(rank_, size_, gpu_.features())) {
     gpu_.enter();
-    lent_ = shelf_->lend();
-    offer.unique_id = to_hex(*lent_);
+    acquired_ = cache_->acquire();
+    offer.unique_id = to_hex(*acquired_);
   }
   return to_text(offer);
 }
@@ -152,11 +152,11 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
 
 void NcclGroup::form(const NcclPath& path, const std::vector<NcclOffer>& offers) {
   const bool shrinks = path.way == NcclWay::shrink || path.way == NcclWay::shrink_abort;
-  const auto parent = shelf_->parent();
+  const auto parent = cache_->parent();
   const bool parent_ended = parent && parent->halted();
-  if (parent_ended) shelf_->take(parent);
+  if (parent_ended) cache_->take(parent);
   if (shrinks) {
-    if (lent_) shelf_->give_back(*lent_);
+    if (acquired_) cache_->release(*acquired_);
     communicator_->shrink(*parent, path.excluded, path.way == NcclWay::shrink_abort);
   } else {
     if (parent_ended) parent->release();
@@ -180,16 +180,16 @@ void NcclGroup::warm_up() {
   GpuStream stream(gpu_);
   gpu_.check(gpu_.cuda().fill(reinterpret_cast<cuda::Address>(one), 0, sizeof(float), stream.get()),
              "cuMemsetD8Async");
-  communicator_->run("warming up", stream.get(), shelf_->limits().form, [&](nccl::Comm comm) {
+  communicator_->run("warming up", stream.get(), cache_->limits().form, [&](nccl::Comm comm) {
     return gpu_.nccl().all_reduce(one, one, 1, nccl::float32, nccl::sum, comm, stream.get());
   });
 }
 
-// A communicator that was aborted in use is what the next world may shrink; it stays on the shelf.
+// A communicator that was aborted in use is what the next world may shrink; it stays in the cache.
 void NcclGroup::close() noexcept {
   staging_.clear();
-  if (communicator_->halted() && shelf_->parent() == communicator_) return;
-  shelf_->take(communicator_);
+  if (communicator_->halted() && cache_->parent() == communicator_) return;
+  cache_->take(communicator_);
   communicator_->release();
 }
 
@@ -200,7 +200,7 @@ void NcclGroup::check_ready() {
   ER_CHECK(connected_, "used before connect");
   if (stepped_ || size_ == 1) return;
   stepped_ = true;
-  shelf_->put(communicator_);
+  cache_->put(communicator_);
 }
 
 template <class Items, class Enqueue>
@@ -348,15 +348,15 @@ std::vector<std::byte*> NcclGroup::staged_places(
 class NcclPlane final : public collective::DataPlane {
  public:
   NcclPlane(std::shared_ptr<Gpu> gpu, const NcclLimits& limits)
-      : shelf_(std::make_shared<NcclShelf>(std::move(gpu), limits)) {}
+      : cache_(std::make_shared<CommunicatorCache>(std::move(gpu), limits)) {}
 
   std::unique_ptr<collective::Group> create(const collective::GroupSpec& spec) override {
     ER_CHECK(spec.rank >= 0 && spec.rank < spec.size);
-    return std::make_unique<NcclGroup>(shelf_, spec.rank, spec.size);
+    return std::make_unique<NcclGroup>(cache_, spec.rank, spec.size);
   }
 
  private:
-  const std::shared_ptr<NcclShelf> shelf_;
+  const std::shared_ptr<CommunicatorCache> cache_;
 };
 
 }  // namespace

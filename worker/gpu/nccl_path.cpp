@@ -14,22 +14,22 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-enum Gate { scalable_gate, shrink_gate, revoke_gate };
+enum Function { scalable, shrink, revoke };
 
 // Read off nccl.h of each release. The span that is left out: an abort can crash the process there
 // (known issues of in-process restart, NVIDIA Resiliency Extension). From 2.31.2 on a parent that
 // was shrunk after a failure hangs in ncclCommDestroy (pytorch/pytorch 194775): every communicator
 // of ours ends by ncclCommAbort, in all versions.
-constexpr std::array<NcclGate, 3> gates = {{
+constexpr std::array<NcclFunction, 3> functions = {{
     {"ncclCommInitRankScalable", 22304, 0, 0, "nccl.h of 2.23.4, not in 2.22.3"},
     {"ncclCommShrink", 22703, 22803, 22808, "nccl.h of 2.27.3, not in 2.26.2"},
     {"ncclCommRevoke", 22807, 22803, 22808, "nccl.h of 2.28.7, not in 2.28.3"},
 }};
 
-bool passes(Gate which, int version, bool has) {
-  const NcclGate& gate = gates[which];
-  const bool broken = version >= gate.broken_from && version <= gate.broken_to;
-  return has && version >= gate.since && !broken;
+bool passes(Function which, int version, bool has) {
+  const NcclFunction& function = functions[which];
+  const bool broken = version >= function.broken_from && version <= function.broken_to;
+  return has && version >= function.since && !broken;
 }
 
 constexpr std::array<std::string_view, 4> health_names = {"none", "running", "quiet", "stopped"};
@@ -100,12 +100,12 @@ std::vector<int> excluded_of(std::span<const NcclOffer> offers) {
 
 }  // namespace
 
-std::span<const NcclGate> nccl_gates() { return gates; }
+std::span<const NcclFunction> nccl_functions() { return functions; }
 
 NcclFeatures nccl_features(int version, const NcclSymbols& has) {
-  return {.scalable_init = passes(scalable_gate, version, has.scalable_init),
-          .shrink = passes(shrink_gate, version, has.shrink),
-          .revoke = passes(revoke_gate, version, has.revoke)};
+  return {.scalable_init = passes(scalable, version, has.scalable_init),
+          .shrink = passes(shrink, version, has.shrink),
+          .revoke = passes(revoke, version, has.revoke)};
 }
 
 std::string to_text(const NcclOffer& offer) {

@@ -28,14 +28,14 @@ struct NcclFeatures {
 };
 
 // A row of the table of versions: functions, and where they are known not to work.
-struct NcclGate {
-  const char* function;
+struct NcclFunction {
+  const char* name;
   int since;        // first version with it
   int broken_from;  // a span of versions that is not used; 0: none
   int broken_to;
   const char* source;
 };
-std::span<const NcclGate> nccl_gates();
+std::span<const NcclFunction> nccl_functions();
 // `has`: the loaded library exports the function, too.
 struct NcclSymbols {
   bool scalable_init = false, shrink = false, revoke = false;

@@ -30,32 +30,32 @@ std::vector<std::uint64_t> gather(collective::Group& group, std::uint64_t mine) 
 
 }  // namespace
 
-Divergence::Divergence(control::Presence& presence)
-    : presence_(presence), comparison_(presence.table(), presence.compare_steps()) {}
+Divergence::Divergence(control::WorldSession& session)
+    : session_(session), comparison_(session.table(), session.compare_steps()) {}
 
 Divergence::Row Divergence::look() {
   hash_.reset();
   const bool compares =
-      comparison_.on() && presence_.size() > 1 && !comparison_.stopped(presence_.generation());
+      comparison_.on() && session_.size() > 1 && !comparison_.stopped(session_.generation());
   if (!compares) return {};
-  hash_ = comparison_.look(presence_.progress.step);
+  hash_ = comparison_.look(session_.progress.step);
   return core::SmallAgreement(*hash_).mine();
 }
 
 void Divergence::check(collective::Group& group, const Row& sums) {
-  if (hash_ && !core::SmallAgreement(*hash_).holds(sums, presence_.size())) tell(group);
+  if (hash_ && !core::SmallAgreement(*hash_).holds(sums, session_.size())) tell(group);
 }
 
 void Divergence::tell(collective::Group& group) {
   const auto hashes = gather(group, *hash_);
-  const auto kinds = gather(group, state::kind_of_machine(presence_.table().gpu()));
+  const auto kinds = gather(group, state::kind_of_machine(session_.table().gpu()));
   const bool mixed = std::ranges::adjacent_find(kinds, std::not_equal_to<>()) != kinds.end();
   const auto odd = state::odd_ranks(hashes);
   const std::string where = comparison_.where();
-  presence_.gate().update([&](core::Member& member) {
+  session_.member_lock().update([&](core::Member& member) {
     member.diverged(odd.value_or(std::vector<int>()), where, mixed);
   });
-  if (mixed) return comparison_.stop(presence_.generation());
+  if (mixed) return comparison_.stop(session_.generation());
   // The first to break would have the others aborted, before the odd one has forgotten its state.
   group.barrier();
   throw collective::GroupBroken(fmt::format("the members' states differ somewhere in {}", where));

@@ -18,7 +18,7 @@ namespace elasticrun::worker::training {
 class Divergence {
  public:
   // Of a sealed table.
-  explicit Divergence(control::Presence& presence);
+  explicit Divergence(control::WorldSession& session);
 
   // What is added to the numbers of a step's reduction, exact as doubles and as floats; zeros where
   // nothing is compared.
@@ -31,7 +31,7 @@ class Divergence {
  private:
   void tell(collective::Group& group);
 
-  control::Presence& presence_;
+  control::WorldSession& session_;
   state::StateComparison comparison_;
   std::optional<std::uint64_t> hash_;  // of this step's look
 };

@@ -31,19 +31,19 @@ state::StateCopy copy_of(const state::StateTable& table) {
 
 }  // namespace
 
-OwnLoop::OwnLoop(control::Presence& presence)
-    : presence_(presence), divergence_(presence), committed_(copy_of(presence.table())) {}
+OwnLoop::OwnLoop(control::WorldSession& session)
+    : session_(session), divergence_(session), committed_(copy_of(session.table())) {}
 
 void OwnLoop::start() {
-  if (presence_.progress.train_call == 0) presence_.progress.train_call = only_call;
-  presence_.ready({.call = only_call});
+  if (session_.progress.train_call == 0) session_.progress.train_call = only_call;
+  session_.ready({.call = only_call});
   enter();
 }
 
 // The program is about to compute a step in the world that it now is in.
 void OwnLoop::enter() {
-  if (!presence_.await())
-    presence_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
+  if (!session_.await())
+    session_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
   unsettled_ = false;
   reduce_ = {};
   samples_ = 0;
@@ -51,21 +51,21 @@ void OwnLoop::enter() {
   try {
     committed_.take();
   } catch (const collective::GroupBroken& error) {
-    presence_.fail(ELASTICRUN_FAILED, error.what());
+    session_.fail(ELASTICRUN_FAILED, error.what());
   }
-  presence_.meter().enter(control::Meter::Phase::compute, begun_);
+  session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
 
 // The step under way does not count here: the state is as it was before, and then that of the world
 // that comes next.
 void OwnLoop::abandon() {
   // The next world may be long in coming, and who waits for it does not hang in a step.
-  presence_.meter().enter(control::Meter::Phase::idle, now());
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
   try {
     committed_.put_back();
-    presence_.table().restore_buffers();
+    session_.table().restore_buffers();
   } catch (const collective::GroupBroken& error) {
-    presence_.fail(ELASTICRUN_FAILED, error.what());
+    session_.fail(ELASTICRUN_FAILED, error.what());
   }
   enter();
 }
@@ -75,29 +75,29 @@ void OwnLoop::begin_again() {
       ELASTICRUN_WORLD_CHANGED,
       fmt::format("the world has changed: nothing since the last commit happened, and the "
                   "registered state is as step {} begins; begin that one",
-                  presence_.progress.step));
+                  session_.progress.step));
 }
 
 // False: there is no world to step in at present.
 bool OwnLoop::begin() {
-  return presence_.gate().update(
+  return session_.member_lock().update(
       [](core::Member& member) { return member.begin_compute(boot_now()); });
 }
 
 void OwnLoop::collective(const std::function<void(collective::Group&)>& operation) {
   if (begin()) {
     try {
-      presence_.await_gpu();
+      session_.await_gpu();
       const Time begun = now();
-      presence_.meter().enter(control::Meter::Phase::reduce, begun);
-      operation(*presence_.group());
+      session_.meter().enter(control::StepMeter::Phase::reduce, begun);
+      operation(*session_.group());
       const Time end = now();
       reduce_ += end - begun;
       unsettled_ = true;
-      presence_.meter().enter(control::Meter::Phase::compute, end);
+      session_.meter().enter(control::StepMeter::Phase::compute, end);
       return;
     } catch (const collective::GroupBroken& error) {
-      presence_.broken(error);
+      session_.broken(error);
     }
   }
   abandon();
@@ -121,44 +121,44 @@ bool OwnLoop::agree() {
   if (!begin()) return false;
   // The vote, then what tells whether all hold the same state.
   std::array<double, 1 + Divergence::Row().size()> row{
-      presence_.gate().update([](core::Member& member) { return member.vote(); })};
+      session_.member_lock().update([](core::Member& member) { return member.vote(); })};
   try {
-    presence_.await_gpu();
+    session_.await_gpu();
     const Time begun = now();
-    presence_.meter().enter(control::Meter::Phase::reduce, begun);
+    session_.meter().enter(control::StepMeter::Phase::reduce, begun);
     Divergence::Row state = divergence_.look();
     std::ranges::copy(state, row.begin() + 1);
-    presence_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
+    session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
     std::copy_n(row.begin() + 1, state.size(), state.begin());
-    divergence_.check(*presence_.group(), state);
+    divergence_.check(*session_.group(), state);
     reduce_ += now() - begun;
   } catch (const collective::GroupBroken& error) {
-    presence_.broken(error);
+    session_.broken(error);
     return false;
   }
-  return presence_.gate().update(
+  return session_.member_lock().update(
       [&](core::Member& member) { return member.may_apply(row[0], boot_now()); });
 }
 
 void OwnLoop::commit() {
-  const std::int64_t step = presence_.progress.step;
+  const std::int64_t step = session_.progress.step;
   if (!agree()) {
     abandon();
-    if (presence_.progress.step != step + 1) begin_again();
+    if (session_.progress.step != step + 1) begin_again();
     return;  // the others have committed it
   }
   try {
-    presence_.table().commit_buffers();
+    session_.table().commit_buffers();
   } catch (
       const collective::GroupBroken& error) {  // the GPU's; the step is neither whole nor undone
-    presence_.fail(ELASTICRUN_FAILED, error.what());
+    session_.fail(ELASTICRUN_FAILED, error.what());
   }
-  ++presence_.progress.step;
-  presence_.gate().update([](core::Member& member) { member.commit(); });
+  ++session_.progress.step;
+  session_.member_lock().update([](core::Member& member) { member.commit(); });
   const Time end = now();
-  presence_.note_end(end);
+  session_.note_end(end);
   const Duration wall = end - begun_;
-  presence_.meter().committed(
+  session_.meter().committed(
       {.samples = samples_, .wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
   enter();
 }
@@ -171,19 +171,19 @@ void OwnLoop::finish() {
         ELASTICRUN_MISUSE,
         "finish: registered state has changed since the last commit; commit the last step, "
         "and change nothing after it");
-  presence_.meter().enter(control::Meter::Phase::idle, now());
-  const Generation generation = presence_.generation();
-  while (presence_.await()) {
-    if (unsettled_ && presence_.generation() != generation) {
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  const Generation generation = session_.generation();
+  while (session_.await()) {
+    if (unsettled_ && session_.generation() != generation) {
       enter();
       throw control::Stop(
           ELASTICRUN_WORLD_CHANGED,
           "the world has changed before all had finished: do again what follows the last "
           "commit, then call finish");
     }
-    presence_.done(only_call);
+    session_.done(only_call);
   }
-  presence_.gate().update([](core::Member& member) { member.outside(); });
+  session_.member_lock().update([](core::Member& member) { member.outside(); });
   finished_ = true;
 }
 

@@ -27,7 +27,7 @@ namespace elasticrun::worker::training {
 class OwnLoop {
  public:
   // Of a sealed table. This and each call throw Stop for anything but success.
-  explicit OwnLoop(control::Presence& presence);
+  explicit OwnLoop(control::WorldSession& session);
 
   void start();
   void all_reduce(void* data, collective::DataType type, std::size_t count);
@@ -48,7 +48,7 @@ class OwnLoop {
   void abandon();
   [[noreturn]] void begin_again();
 
-  control::Presence& presence_;
+  control::WorldSession& session_;
   Divergence divergence_;
   state::StateCopy committed_;  // the state that the next step begins with
   bool unsettled_ = false;      // a collective has succeeded, and no commit has followed

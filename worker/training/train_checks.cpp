@@ -13,9 +13,9 @@
 
 namespace elasticrun::worker::training {
 
-void Trainer::check_state() {
+void TrainLoop::check_state() {
   if (const auto name = watch_.changed())
-    presence_.fail(
+    session_.fail(
         ELASTICRUN_MISUSE,
         fmt::format("compute has changed the registered state '{}' in step {}: a step may "
                     "be repeated; change state in apply, or register it as buffers",
@@ -24,8 +24,8 @@ void Trainer::check_state() {
 
 // Once in each world and call: programs that ask for other samples would take each other's, or wait
 // for each other for ever.
-void Trainer::check_agreement(collective::Group& group) {
-  const core::Progress& p = presence_.progress;
+void TrainLoop::check_agreement(collective::Group& group) {
+  const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
   for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
                                p.step, static_cast<std::int64_t>(p.seed)})
@@ -33,24 +33,24 @@ void Trainer::check_agreement(collective::Group& group) {
   const core::Agreement agreement(hash);
   core::Agreement::Row sums = agreement.mine();
   group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
-  if (!agreement.holds(sums, presence_.size())) {
+  if (!agreement.holds(sums, session_.size())) {
     const std::string why = fmt::format(
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
         "or call ({}); all must pass the same options",
         options_.samples, options_.epochs, p.seed, p.train_call);
     // Who has stepped in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
-    presence_.fail(ELASTICRUN_MISUSE, why);
+    session_.fail(ELASTICRUN_MISUSE, why);
   }
-  agreed_ = std::pair(presence_.generation(), call_);
+  agreed_ = std::pair(session_.generation(), call_);
 }
 
 // Workers with an empty share take over the names that this step has brought. When one has others,
 // or in another order, the sums are of no use to anybody, so all hear of it and stop.
-void Trainer::agree_on_names(collective::Group& group) {
+void TrainLoop::agree_on_names(collective::Group& group) {
   std::vector<std::string>& names = step_.sums.names();
-  std::vector<double> counts(static_cast<std::size_t>(presence_.size()));
-  counts[static_cast<std::size_t>(presence_.rank())] = static_cast<double>(names.size());
+  std::vector<double> counts(static_cast<std::size_t>(session_.size()));
+  counts[static_cast<std::size_t>(session_.rank())] = static_cast<double>(names.size());
   group.all_reduce(counts.data(), collective::DataType::float64, counts.size());
   const auto lead = std::max_element(counts.begin(), counts.end());
   const int root = static_cast<int>(lead - counts.begin());
@@ -70,10 +70,10 @@ void Trainer::agree_on_names(collective::Group& group) {
       same < texts.size()
           ? fmt::format("'{}' stands where rank {} has '{}'", names[same], root, texts[same].data())
           : fmt::format("{} workers have other names than this one", differ);
-  presence_.fail(ELASTICRUN_MISUSE,
-                 fmt::format("step.sum: {} (step {}); all workers must use the same names in the "
-                             "same order",
-                             why, step_.number));
+  session_.fail(ELASTICRUN_MISUSE,
+                fmt::format("step.sum: {} (step {}); all workers must use the same names in the "
+                            "same order",
+                            why, step_.number));
 }
 
 }  // namespace elasticrun::worker::training

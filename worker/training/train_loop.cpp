@@ -33,56 +33,56 @@ std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
 
 }  // namespace
 
-Trainer::Trainer(control::Presence& presence)
-    : presence_(presence),
-      reduction_(presence.table(), extras),
-      divergence_(presence),
-      watch_(presence.table()) {}
+TrainLoop::TrainLoop(control::WorldSession& session)
+    : session_(session),
+      reduction_(session.table(), extras),
+      divergence_(session),
+      watch_(session.table()) {}
 
-void Trainer::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
+void TrainLoop::train(const elasticrun_train_options& options, const Callbacks& callbacks) {
   options_ = options;
   callbacks_ = callbacks;
   ++call_;
   begin_call();
-  if (presence_.progress.train_call > call_) return;  // the world has finished this one
-  presence_.ready({.call = call_,
-                   .samples = options.samples,
-                   .epochs = options.epochs,
-                   .batch = options.batch,
-                   .base_batch = options.base_batch});
+  if (session_.progress.train_call > call_) return;  // the world has finished this one
+  session_.ready({.call = call_,
+                  .samples = options.samples,
+                  .epochs = options.epochs,
+                  .batch = options.batch,
+                  .base_batch = options.base_batch});
   training_ = true;
   const struct Leaving {
-    Trainer& trainer;
+    TrainLoop& train_loop;
     ~Leaving() {
-      trainer.training_ = trainer.in_step_ = trainer.step_.in_compute = false;
-      trainer.presence_.gate().update([](core::Member& member) { member.outside(); });
-      trainer.presence_.meter().enter(control::Meter::Phase::idle, now());
+      train_loop.training_ = train_loop.in_step_ = train_loop.step_.in_compute = false;
+      train_loop.session_.member_lock().update([](core::Member& member) { member.outside(); });
+      train_loop.session_.meter().enter(control::StepMeter::Phase::idle, now());
     }
   } leaving{*this};
-  while (presence_.await()) {
-    if (presence_.progress.train_call > call_) break;
+  while (session_.await()) {
+    if (session_.progress.train_call > call_) break;
     end_epoch();
-    if (presence_.progress.epoch >= options_.epochs)
-      presence_.done(call_);
+    if (session_.progress.epoch >= options_.epochs)
+      session_.done(call_);
     else
       step();
   }
-  ended_with_.emplace(presence_.table());
+  ended_with_.emplace(session_.table());
 }
 
 // What the first holder of the state has is what the world begins with; a newcomer's is replaced.
-void Trainer::begin_call() {
+void TrainLoop::begin_call() {
   if (ended_with_) {
     const std::string changed =
-        ended_with_->differing(state::Fingerprint(presence_.table()), presence_.table());
+        ended_with_->differing(state::Fingerprint(session_.table()), session_.table());
     if (!changed.empty())
-      presence_.fail(ELASTICRUN_MISUSE,
-                     fmt::format("train: {} changed since the last call of train, which a newcomer "
-                                 "would not see; change state in apply, in a step that ends an "
-                                 "epoch (step.ends_epoch())",
-                                 changed));
+      session_.fail(ELASTICRUN_MISUSE,
+                    fmt::format("train: {} changed since the last call of train, which a newcomer "
+                                "would not see; change state in apply, in a step that ends an "
+                                "epoch (step.ends_epoch())",
+                                changed));
   }
-  core::Progress& progress = presence_.progress;
+  core::Progress& progress = session_.progress;
   if (progress.train_call >= call_) return;  // it came with the state
   progress.train_call = call_;
   progress.epoch = 0;
@@ -92,46 +92,45 @@ void Trainer::begin_call() {
 }
 
 // After the last step of an epoch, once in each world that finds itself there.
-void Trainer::end_epoch() {
-  const core::Progress& progress = presence_.progress;
+void TrainLoop::end_epoch() {
+  const core::Progress& progress = session_.progress;
   if (!callbacks_.epoch || progress.epoch == 0 || progress.cursor != 0) return;
-  const EpochEnd end{presence_.generation(), call_, progress.epoch};
+  const EpochEnd end{session_.generation(), call_, progress.epoch};
   if (ended_ == end) return;
-  presence_.meter().enter(control::Meter::Phase::epoch, now());
-  const state::Fingerprint before(presence_.table());
+  session_.meter().enter(control::StepMeter::Phase::epoch, now());
+  const state::Fingerprint before(session_.table());
   const int code = callbacks_.epoch(progress.epoch, callbacks_.epoch_user);
   if (code != 0) callback_failed("on_epoch", code);
-  presence_.await_gpu();
+  session_.await_gpu();
   const std::string changed =
-      before.differing(state::Fingerprint(presence_.table()), presence_.table());
+      before.differing(state::Fingerprint(session_.table()), session_.table());
   if (!changed.empty())
-    presence_.fail(
-        ELASTICRUN_MISUSE,
-        fmt::format("on_epoch changed {}, but it may be called again, or on some members "
-                    "alone; change state in apply, in a step that ends an epoch "
-                    "(step.ends_epoch())",
-                    changed));
+    session_.fail(ELASTICRUN_MISUSE,
+                  fmt::format("on_epoch changed {}, but it may be called again, or on some members "
+                              "alone; change state in apply, in a step that ends an epoch "
+                              "(step.ends_epoch())",
+                              changed));
   ended_ = end;
-  presence_.note_end(now());
-  presence_.meter().enter(control::Meter::Phase::idle, now());
+  session_.note_end(now());
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
 }
 
 // ---------------------------------------------------------------- one step
 
-void Trainer::step() {
-  if (!presence_.gate().update(
+void TrainLoop::step() {
+  if (!session_.member_lock().update(
           [](core::Member& member) { return member.begin_compute(boot_now()); }))
     return;
-  const wire::BatchPlan& plan = presence_.world().plan;
+  const wire::BatchPlan& plan = session_.world().plan;
   if (plan.global_batch <= 0)
-    presence_.fail(ELASTICRUN_MISUSE,
-                   "train: no batch; give .batch or run under elasticrun --max-batch");
+    session_.fail(ELASTICRUN_MISUSE,
+                  "train: no batch; give .batch or run under elasticrun --max-batch");
   begun_ = now();
   cost_ = {};
-  const core::Progress& progress = presence_.progress;
+  const core::Progress& progress = session_.progress;
   const Part part = part_of(progress);
   const core::Permutation& permutation = order(progress.epoch);
-  if (plan.keeper == presence_.rank() && explained_ != presence_.generation()) explain_step();
+  if (plan.keeper == session_.rank() && explained_ != session_.generation()) explain_step();
   samples_.resize(static_cast<std::size_t>(part.own.count()));
   for (std::size_t i = 0; i < samples_.size(); ++i)
     samples_[i] = permutation[static_cast<std::uint64_t>(part.own.first) + i];
@@ -148,22 +147,22 @@ void Trainer::step() {
     compute(part);
     committed = reduce_and_apply(part);
   } catch (const collective::GroupBroken& error) {
-    presence_.broken(error);
+    session_.broken(error);
   }
   in_step_ = false;
   if (!committed) {
     reduction_.discard();
-    presence_.table().restore_buffers();
-    presence_.meter().enter(control::Meter::Phase::idle, now());
+    session_.table().restore_buffers();
+    session_.meter().enter(control::StepMeter::Phase::idle, now());
   }
 }
 
-Trainer::Part Trainer::part_of(const core::Progress& progress) const {
-  const wire::BatchPlan& plan = presence_.world().plan;
+TrainLoop::Part TrainLoop::part_of(const core::Progress& progress) const {
+  const wire::BatchPlan& plan = session_.world().plan;
   const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
-  const auto shares = core::split(range.count(), presence_.size(), plan.weights);
-  const std::int64_t first = range.first + core::offset(shares, presence_.rank());
-  const std::int64_t share = shares[static_cast<std::size_t>(presence_.rank())];
+  const auto shares = core::split(range.count(), session_.size(), plan.weights);
+  const std::int64_t first = range.first + core::offset(shares, session_.rank());
+  const std::int64_t share = shares[static_cast<std::size_t>(session_.rank())];
   return {range,
           {first, first + share},
           core::pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
@@ -171,8 +170,8 @@ Trainer::Part Trainer::part_of(const core::Progress& progress) const {
           range.last == options_.samples};
 }
 
-const core::Permutation& Trainer::order(std::int64_t epoch) {
-  const std::uint64_t seed = presence_.progress.seed;
+const core::Permutation& TrainLoop::order(std::int64_t epoch) {
+  const std::uint64_t seed = session_.progress.seed;
   const auto samples = static_cast<std::uint64_t>(options_.samples);
   if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
     order_.emplace(seed, epoch, samples);
@@ -184,16 +183,16 @@ const core::Permutation& Trainer::order(std::int64_t epoch) {
 
 // This step may kill whoever computes it, and then this worker is the one that can still say what
 // they had.
-void Trainer::explain_step() {
+void TrainLoop::explain_step() {
   constexpr std::int64_t named_max = 64;
-  explained_ = presence_.generation();
-  const core::Progress& progress = presence_.progress;
-  const wire::BatchPlan& plan = presence_.world().plan;
+  explained_ = session_.generation();
+  const core::Progress& progress = session_.progress;
+  const wire::BatchPlan& plan = session_.world().plan;
   const core::Permutation& permutation = order(progress.epoch);
   const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
   wire::StepSamples samples{.epoch = progress.epoch};
   std::int64_t first = range.first;
-  for (const std::int64_t share : core::split(range.count(), presence_.size(), plan.weights)) {
+  for (const std::int64_t share : core::split(range.count(), session_.size(), plan.weights)) {
     std::string& text = samples.by_rank.emplace_back();
     for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
       text += fmt::format("{}{}", i == 0 ? "" : " ",
@@ -201,21 +200,21 @@ void Trainer::explain_step() {
     if (share > named_max) text += fmt::format(" and {} more", share - named_max);
     first += share;
   }
-  presence_.gate().update([&](core::Member& member) { member.explain(std::move(samples)); });
+  session_.member_lock().update([&](core::Member& member) { member.explain(std::move(samples)); });
 }
 
-void Trainer::compute(const Part& part) {
+void TrainLoop::compute(const Part& part) {
   reduction_.begin_step(part.pieces.size(), static_cast<double>(part.range.count()),
-                        presence_.world().plan.noise_base > 0);
-  presence_.meter().enter(control::Meter::Phase::compute, begun_);
-  watch_.begin(presence_.generation(), begun_);
+                        session_.world().plan.noise_base > 0);
+  session_.meter().enter(control::StepMeter::Phase::compute, begun_);
+  watch_.begin(session_.generation(), begun_);
   step_.in_compute = true;
   std::size_t first = 0;
   for (const std::int64_t piece : part.pieces) {
     const auto count = static_cast<std::size_t>(piece);
     step_.samples = std::span(samples_).subspan(first, count);
     first += count;
-    presence_.table().restore_buffers();
+    session_.table().restore_buffers();
     const Time begin = now();
     const int code = callbacks_.compute(&step_, callbacks_.user);
     cost_.compute += now() - begin;
@@ -226,19 +225,19 @@ void Trainer::compute(const Part& part) {
   step_.samples = samples_;
   // What is enqueued on a GPU is computing, too: shares and sizes are found by these figures.
   const Time begin = now();
-  presence_.await_gpu();
+  session_.await_gpu();
   cost_.compute += now() - begin;
   check_state();
 }
 
 // False: the step is discarded.
-bool Trainer::reduce_and_apply(const Part& part) {
+bool TrainLoop::reduce_and_apply(const Part& part) {
   const double votes = reduce(part);
-  if (!presence_.gate().update(
+  if (!session_.member_lock().update(
           [&](core::Member& member) { return member.may_apply(votes, boot_now()); }))
     return false;
   weigh_noise(part);
-  presence_.meter().enter(control::Meter::Phase::apply, now());
+  session_.meter().enter(control::StepMeter::Phase::apply, now());
   const int code = callbacks_.apply(&step_, callbacks_.user);
   if (code != 0) callback_failed("apply", code);
   commit(part);
@@ -247,17 +246,18 @@ bool Trainer::reduce_and_apply(const Part& part) {
 
 // The votes of the world for a switch. None on the last step of an epoch, so that those who have
 // ended it are those who call on_epoch; where an epoch is one step there would never be a switch.
-double Trainer::reduce(const Part& part) {
+double TrainLoop::reduce(const Part& part) {
   const bool may_switch = !part.last_of_epoch || part.first_of_epoch;
   const Time begin = now();
-  presence_.meter().enter(control::Meter::Phase::reduce, begin);
-  collective::Group& group = *presence_.group();
-  if (agreed_ != std::pair(presence_.generation(), call_)) check_agreement(group);
+  session_.meter().enter(control::StepMeter::Phase::reduce, begin);
+  collective::Group& group = *session_.group();
+  if (agreed_ != std::pair(session_.generation(), call_)) check_agreement(group);
   std::array<double, extras> numbers{};
   if (may_switch)
-    numbers[vote_at] = presence_.gate().update([](core::Member& member) { return member.vote(); });
+    numbers[vote_at] =
+        session_.member_lock().update([](core::Member& member) { return member.vote(); });
   numbers[new_names_at] =
-      static_cast<double>(step_.sums.names().size() - presence_.progress.sum_names.size());
+      static_cast<double>(step_.sums.names().size() - session_.progress.sum_names.size());
   Divergence::Row state = divergence_.look();
   std::ranges::copy(state, numbers.begin() + state_at);
   auto& figures = step_.sums.values();
@@ -274,25 +274,25 @@ double Trainer::reduce(const Part& part) {
 }
 
 // Of this step, in steps of the base batch; by what is known up to here.
-double Trainer::gain(const Part& part) const {
+double TrainLoop::gain(const Part& part) const {
   return noise_.gain(static_cast<double>(part.range.count()) /
-                     static_cast<double>(presence_.world().plan.noise_base));
+                     static_cast<double>(session_.world().plan.noise_base));
 }
 
 // From figures that are the same on all ranks, so that all apply the same factor.
-void Trainer::weigh_noise(const Part& part) {
-  const wire::BatchPlan& plan = presence_.world().plan;
+void TrainLoop::weigh_noise(const Part& part) {
+  const wire::BatchPlan& plan = session_.world().plan;
   if (plan.noise_base == 0) return;
   noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
   if (plan.adascale) step_.lr_factor = gain(part);
 }
 
-void Trainer::keep_noise(const Part& part, core::Progress& next) {
-  const auto base = static_cast<double>(presence_.world().plan.noise_base);
+void TrainLoop::keep_noise(const Part& part, core::Progress& next) {
+  const auto base = static_cast<double>(session_.world().plan.noise_base);
   if (base == 0) return;
   next.noise = noise_;
   next.scale_invariant_steps += gain(part);
-  if (presence_.rank() == 0)
+  if (session_.rank() == 0)
     cost_.noise = wire::Noise{.square = noise_.square(),
                               .variance = base * noise_.variance(),
                               .steps = noise_.steps,
@@ -300,29 +300,29 @@ void Trainer::keep_noise(const Part& part, core::Progress& next) {
                               .scale_invariant_steps = next.scale_invariant_steps};
 }
 
-void Trainer::commit(const Part& part) {
-  presence_.table().commit_buffers();
-  presence_.await_gpu();
-  core::Progress next = presence_.progress.next(part.range.count(), options_.samples);
+void TrainLoop::commit(const Part& part) {
+  session_.table().commit_buffers();
+  session_.await_gpu();
+  core::Progress next = session_.progress.next(part.range.count(), options_.samples);
   if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
   if (next.base_batch == 0) next.base_batch = part.range.count();
   keep_noise(part, next);
-  presence_.progress = std::move(next);
+  session_.progress = std::move(next);
   const bool orderly =
-      presence_.gate().update([](core::Member& member) { return member.commit(); });
+      session_.member_lock().update([](core::Member& member) { return member.commit(); });
   const Time end = now();
   cost_.samples = part.own.count();
   cost_.wall = end - begun_;
-  presence_.note_end(end);
-  presence_.meter().committed(cost_, end);
+  session_.note_end(end);
+  session_.meter().committed(cost_, end);
   in_step_ = false;
   // Before a switch, if there is one. After an abort it is up to the next world.
   if (orderly) end_epoch();
 }
 
 // The state may be half-new, and this process is no source of it any more.
-void Trainer::callback_failed(const char* which, int code) {
-  presence_.fail(
+void TrainLoop::callback_failed(const char* which, int code) {
+  session_.fail(
       ELASTICRUN_CALLBACK,
       fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world", which,
                   code, step_.number, step_.epoch));
@@ -330,10 +330,10 @@ void Trainer::callback_failed(const char* which, int code) {
 
 // ---------------------------------------------------------------- prefetching
 
-std::size_t Trainer::upcoming(std::uint64_t* samples, std::size_t count) const {
-  if (!training_ || !presence_.group() || presence_.world().plan.global_batch <= 0) return 0;
-  core::Progress at = presence_.progress;
-  if (in_step_) at = at.next(presence_.world().plan.global_batch, options_.samples);
+std::size_t TrainLoop::upcoming(std::uint64_t* samples, std::size_t count) const {
+  if (!training_ || !session_.group() || session_.world().plan.global_batch <= 0) return 0;
+  core::Progress at = session_.progress;
+  if (in_step_) at = at.next(session_.world().plan.global_batch, options_.samples);
   std::size_t written = 0;
   // A share can be empty in the last step of an epoch, or always.
   for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
@@ -343,7 +343,7 @@ std::size_t Trainer::upcoming(std::uint64_t* samples, std::size_t count) const {
                                         static_cast<std::uint64_t>(options_.samples));
     for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
       samples[written++] = permutation[static_cast<std::uint64_t>(i)];
-    at = at.next(presence_.world().plan.global_batch, options_.samples);
+    at = at.next(session_.world().plan.global_batch, options_.samples);
   }
   return written;
 }

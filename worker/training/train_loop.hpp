@@ -31,10 +31,10 @@ struct Callbacks {
   void* epoch_user = nullptr;
 };
 
-class Trainer {
+class TrainLoop {
  public:
   // Of a sealed table.
-  explicit Trainer(control::Presence& presence);
+  explicit TrainLoop(control::WorldSession& session);
 
   // Returns when this call of train is over; throws Stop. Options are checked by the caller.
   void train(const elasticrun_train_options& options, const Callbacks& callbacks);
@@ -73,7 +73,7 @@ class Trainer {
   void commit(const Part& part);
   [[noreturn]] void callback_failed(const char* which, int code);
 
-  control::Presence& presence_;
+  control::WorldSession& session_;
   Reduction reduction_;
   Divergence divergence_;
   state::StateWatch watch_;
@@ -93,7 +93,7 @@ class Trainer {
   std::uint64_t order_seed_ = 0;
   std::int64_t order_epoch_ = -1;
   Time begun_{};
-  control::Meter::StepCost cost_;
+  control::StepMeter::StepCost cost_;
 };
 
 }  // namespace elasticrun::worker::training

@@ -39,9 +39,10 @@ std::uint16_t free_port(const std::string& address) {
 
 }  // namespace
 
-Reach::Reach(asio::io_context& io, const executors::AgentStart& start,
-             std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
-             std::int64_t resumes, Duration dial_time)
+ControllerDialer::ControllerDialer(asio::io_context& io, const executors::AgentStart& start,
+                                   std::vector<std::string> for_others,
+                                   std::vector<machine::Gpu> gpus, std::int64_t resumes,
+                                   Duration dial_time)
     : io_(io),
       start_(start),
       for_others_(std::move(for_others)),
@@ -54,18 +55,18 @@ Reach::Reach(asio::io_context& io, const executors::AgentStart& start,
       dialling_(start.addresses.size() + 1),
       errors_(start.addresses.size() + 1) {}
 
-void Reach::begin(std::function<void(Result<Reached>)> done) {
+void ControllerDialer::begin(std::function<void(Result<Dialled>)> done) {
   done_ = std::move(done);
   step(DialTick{});
 }
 
-void Reach::stop() {
+void ControllerDialer::stop() {
   done_ = nullptr;
   timer_.cancel();
   for (net::Operation& operation : dialling_) operation.reset();
 }
 
-void Reach::step(const DialEvent& event) {
+void ControllerDialer::step(const DialEvent& event) {
   for (const DialAction& action : order_.step(event, now()))
     std::visit([this](const auto& a) { act(a); }, action);
   const Time at = order_.wake_at();
@@ -76,13 +77,13 @@ void Reach::step(const DialEvent& event) {
   });
 }
 
-void Reach::act(const DialAddress& action) {
+void ControllerDialer::act(const DialAddress& action) {
   const std::string& address = start_.addresses[action.way];
   dial(action.way, net::connect_tcp(address, start_.port), net::host_and_port(address, start_.port),
        address, dial_time_);
 }
 
-void Reach::act(const DialThroughSsh&) {
+void ControllerDialer::act(const DialThroughSsh&) {
   const std::size_t way = start_.addresses.size();
   Result<SocketPair> pair = socket_pair();
   if (!pair) return dial(way, pair.error(), {}, {}, stream_time);
@@ -93,15 +94,15 @@ void Reach::act(const DialThroughSsh&) {
   dial(way, pair->ours.release(), "the controller through ssh", {}, stream_time);
 }
 
-void Reach::act(const GiveUpDialling&) {
+void ControllerDialer::act(const GiveUpDialling&) {
   asio::post(io_, [this, error = what_went_wrong()] {
     if (auto done = std::exchange(done_, nullptr)) done(error);
   });
 }
 
 // `towards`: the controller's address, as far as there is one.
-void Reach::dial(std::size_t way, Result<int> socket, const std::string& where,
-                 const std::string& towards, Duration patience) {
+void ControllerDialer::dial(std::size_t way, Result<int> socket, const std::string& where,
+                            const std::string& towards, Duration patience) {
   const wire::Hello hello = hello_from(address_towards(towards));
   // The stream is made when the call has been taken.
   const auto make_stream = [this, way,
@@ -116,7 +117,8 @@ void Reach::dial(std::size_t way, Result<int> socket, const std::string& where,
                        });
 }
 
-void Reach::answered(std::size_t way, const std::string& address, Result<net::Greeted> result) {
+void ControllerDialer::answered(std::size_t way, const std::string& address,
+                                Result<net::Greeted> result) {
   if (!done_) return;
   if (!result) {
     errors_[way] = result.error();
@@ -124,7 +126,7 @@ void Reach::answered(std::size_t way, const std::string& address, Result<net::Gr
   }
   auto done = std::exchange(done_, nullptr);
   stop();
-  Reached reached;
+  Dialled reached;
   reached.greeted = std::move(*result);
   reached.address = address;
   if (way < start_.addresses.size()) reached.controller = start_.addresses[way];
@@ -132,7 +134,7 @@ void Reach::answered(std::size_t way, const std::string& address, Result<net::Gr
   done(std::move(reached));
 }
 
-wire::Hello Reach::hello_from(const std::string& address) const {
+wire::Hello ControllerDialer::hello_from(const std::string& address) const {
   wire::Hello hello;
   hello.protocol = wire::protocol;
   hello.version = start_.version;
@@ -150,7 +152,7 @@ wire::Hello Reach::hello_from(const std::string& address) const {
   return hello;
 }
 
-std::string Reach::address_towards(const std::string& controller) const {
+std::string ControllerDialer::address_towards(const std::string& controller) const {
   // What the host file says may be known to others alone (a translated address); workers listen on
   // our own.
   if (std::ranges::count(for_others_, start_.address) > 0) return start_.address;
@@ -159,14 +161,14 @@ std::string Reach::address_towards(const std::string& controller) const {
   return machine::data_address(machine::source_towards(controller), ssh ? ssh : "", for_others_);
 }
 
-Error Reach::what_went_wrong() const {
+Error ControllerDialer::what_went_wrong() const {
   Error error{"cannot reach the controller: " + what_was_tried(), errors_.front().number};
   for (const Error& one : errors_)
     if (!one.text.empty() && one.number != error.number) error.number = 0;
   return error;
 }
 
-std::string Reach::what_was_tried() const {
+std::string ControllerDialer::what_was_tried() const {
   std::string text;
   for (const Error& error : errors_)
     if (!error.text.empty()) text += (text.empty() ? "" : "; ") + error.text;

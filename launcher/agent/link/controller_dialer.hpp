@@ -20,26 +20,26 @@
 
 namespace elasticrun::launcher::agent::link {
 
-struct Reached {
+struct Dialled {
   net::Greeted greeted;
   std::string controller;    // the address that was dialled; empty: through ssh
   std::string address;       // where workers of other hosts reach those here
   bool through_ssh = false;  // standard input and output are taken then
 };
 
-class Reach {
+class ControllerDialer {
  public:
   // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot;
   // `resumes`: as in wire::Hello; `dial_time`: for each address.
-  Reach(boost::asio::io_context& io, const executors::AgentStart& start,
-        std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
-        std::int64_t resumes = -1, Duration dial_time = std::chrono::seconds(5));
-  Reach(const Reach&) = delete;
-  Reach& operator=(const Reach&) = delete;
+  ControllerDialer(boost::asio::io_context& io, const executors::AgentStart& start,
+                   std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
+                   std::int64_t resumes = -1, Duration dial_time = std::chrono::seconds(5));
+  ControllerDialer(const ControllerDialer&) = delete;
+  ControllerDialer& operator=(const ControllerDialer&) = delete;
 
   // `done` is called once, never inside the call. This object must live as long as the session that
   // it gives. An error has a number where all ways failed alike, as net::DialDone says.
-  void begin(std::function<void(Result<Reached>)> done);
+  void begin(std::function<void(Result<Dialled>)> done);
   // Nothing is tried any more, and `done` is not called.
   void stop();
 
@@ -63,7 +63,7 @@ class Reach {
   const std::vector<machine::Gpu> gpus_;
   const std::int64_t resumes_;
   const net::TlsKey key_;
-  std::function<void(Result<Reached>)> done_;  // empty once called, or stopped
+  std::function<void(Result<Dialled>)> done_;  // empty once called, or stopped
   DialOrder order_;
   boost::asio::steady_timer timer_;
   std::vector<net::Operation> dialling_;  // by way, as all of these are

@@ -23,8 +23,8 @@ void ControllerLink::begin(const executors::AgentStart& start, std::vector<std::
   start_ = start;
   for_others_ = std::move(for_others);
   gpus_ = std::move(gpus);
-  reach_ = std::make_unique<Reach>(io_, start_, for_others_, gpus_);
-  reach_->begin([this](Result<Reached> result) { reached(std::move(result)); });
+  reach_ = std::make_unique<ControllerDialer>(io_, start_, for_others_, gpus_);
+  reach_->begin([this](Result<Dialled> result) { reached(std::move(result)); });
 }
 
 void ControllerLink::learned(const executors::AgentStart& start) {
@@ -33,7 +33,7 @@ void ControllerLink::learned(const executors::AgentStart& start) {
   start_.key_hex = start.key_hex;
 }
 
-void ControllerLink::reached(Result<Reached> result) {
+void ControllerLink::reached(Result<Dialled> result) {
   if (!result) return handlers_.reached(std::move(result));
   start_.stream.clear();  // standard output is for the first connection alone
   if (!result->controller.empty()) start_.addresses = {result->controller};
@@ -62,13 +62,13 @@ void ControllerLink::arm() {
 void ControllerLink::dial() {
   if (over_) return;
   redial_.dialled();
-  reach_ =
-      std::make_unique<Reach>(io_, start_, for_others_, gpus_,
-                              static_cast<std::int64_t>(link_.received()), redial_.attempt_time());
-  reach_->begin([this](Result<Reached> result) { resumed(std::move(result)); });
+  reach_ = std::make_unique<ControllerDialer>(io_, start_, for_others_, gpus_,
+                                              static_cast<std::int64_t>(link_.received()),
+                                              redial_.attempt_time());
+  reach_->begin([this](Result<Dialled> result) { resumed(std::move(result)); });
 }
 
-void ControllerLink::resumed(Result<Reached> result) {
+void ControllerLink::resumed(Result<Dialled> result) {
   if (over_) return;
   if (!result) {
     const Error& error = result.error();
@@ -87,9 +87,9 @@ void ControllerLink::send(WorkerId worker, std::string_view payload) {
   if (!over_) link_.send(worker, payload);
 }
 
-void ControllerLink::send_beat(wire::Beat beat) {
-  beat.received = link_.received();
-  if (!over_) link_.send_passing(WorkerId{}, wire::encode(wire::FromAgent(beat)));
+void ControllerLink::send_heartbeat(wire::Heartbeat heartbeat) {
+  heartbeat.received = link_.received();
+  if (!over_) link_.send_passing(WorkerId{}, wire::encode(wire::FromAgent(heartbeat)));
 }
 
 void ControllerLink::send_bulk(std::string_view payload) {

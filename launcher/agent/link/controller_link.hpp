@@ -25,7 +25,7 @@ class ControllerLink {
  public:
   struct Handlers {
     // The first greeting, or why there is none. Frames come after it.
-    std::function<void(Result<Reached>)> reached;
+    std::function<void(Result<Dialled>)> reached;
     std::function<void(WorkerId, std::string_view payload)> frame;
     std::function<void()> away;  // the connection is lost, and dialled again
     std::function<void()> back;
@@ -48,7 +48,7 @@ class ControllerLink {
   // Nothing is sent before the first greeting, nor after the end; what is sent while the connection
   // is away waits for the next one.
   void send(WorkerId worker, std::string_view payload);
-  void send_beat(wire::Beat beat);
+  void send_heartbeat(wire::Heartbeat heartbeat);
   void acknowledged(std::uint64_t count) { link_.acknowledged(count); }
   void send_bulk(std::string_view payload);
   // Output has to wait. Never after the end: then it goes nowhere.
@@ -62,8 +62,8 @@ class ControllerLink {
 
  private:
   void dial();
-  void reached(Result<Reached> reached);
-  void resumed(Result<Reached> reached);
+  void reached(Result<Dialled> reached);
+  void resumed(Result<Dialled> reached);
   void lost(const std::string& reason);
   void arm();
 
@@ -72,7 +72,7 @@ class ControllerLink {
   executors::AgentStart start_;
   std::vector<std::string> for_others_;
   std::vector<machine::Gpu> gpus_;
-  std::unique_ptr<Reach> reach_;  // as long as its session
+  std::unique_ptr<ControllerDialer> reach_;  // as long as its session
   net::Resumable link_;
   Redial redial_;
   boost::asio::steady_timer timer_;

@@ -28,7 +28,7 @@ std::optional<executors::AgentStart> what_was_told(int socket) {
 
 }  // namespace
 
-void tell_guardian(int socket, const executors::AgentStart& start, const std::string& controller) {
+void tell_watchdog(int socket, const executors::AgentStart& start, const std::string& controller) {
   executors::AgentStart told = start;
   told.addresses = {controller};
   const std::string line = encode(told);
@@ -41,7 +41,7 @@ void say_goodbye(int socket, const std::string& reason) {
   boost::asio::io_context io;
   const wire::Hello hello{.protocol = wire::protocol,
                           .version = start->version,
-                          .role = "guardian",
+                          .role = "watchdog",
                           .job = start->job,
                           .term = start->term,
                           .host = start->host,

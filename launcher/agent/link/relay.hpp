@@ -30,7 +30,7 @@ class Relay {
   std::shared_ptr<State> state_;
 };
 
-// Two connected sockets, non-blocking, with small buffers: what lies in them makes beats late.
+// Two connected sockets, non-blocking, with small buffers: what lies in them makes heartbeats late.
 struct SocketPair {
   net::Fd ours;
   net::Fd theirs;

@@ -41,7 +41,7 @@ bool is_locked(const std::string& path) {
          errno == EWOULDBLOCK;
 }
 
-// What a loss of power, or of agent and guardian at once, has left: a directory of ours that nobody
+// What a loss of power, or of agent and watchdog at once, has left: a directory of ours that nobody
 // holds, with a socket that nobody listens to any more.
 void remove_abandoned(const std::string& base) {
   const std::string begin = prefix();

@@ -5,7 +5,7 @@
 // user's last session (logind.conf(5)): a job goes on when ssh is lost, and must be able to start
 // workers then. What cleans TMPDIR by age leaves alone a directory on which somebody holds a lock
 // (tmpfiles.d(5): "applications can take a BSD file lock themselves"), so the agent and its
-// guardian hold one. The lock also tells a directory in use from one that was left behind.
+// watchdog hold one. The lock also tells a directory in use from one that was left behind.
 #pragma once
 
 #include <string>

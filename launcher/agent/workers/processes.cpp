@@ -137,11 +137,11 @@ void signal_who_catches(pid_t child, int signal) {
     if (catches(each.pid, signal)) each.signal(signal);
 }
 
-void end_strays(const std::set<pid_t>& keepers) {
+void end_strays(const std::set<pid_t>& shims) {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   for (const pid_t child : children_of(::getpid()))
-    if (!keepers.contains(child)) kill_tree(child);
+    if (!shims.contains(child)) kill_tree(child);
 }
 
 // Every process that was born behind the back of one walk becomes our child when its parent, which

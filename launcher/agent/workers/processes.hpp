@@ -28,9 +28,9 @@ void kill_below(pid_t child);
 // The signal to the child and everything below it, but only to those that have a handler: for whom
 // USR1 means nothing it would be the end.
 void signal_who_catches(pid_t child, int signal);
-// Ends and reaps children that are none of these keepers. Orphans become children of the agent only
-// when a keeper was killed; nobody else will end them.
-void end_strays(const std::set<pid_t>& keepers);
+// Ends and reaps children that are none of these shims. Orphans become children of the agent only
+// when a shim was killed; nobody else will end them.
+void end_strays(const std::set<pid_t>& shims);
 // SIGKILL to everything below this process, again whenever one of them has gone, until there is
 // none; reaps them. False: some are still there after `limit` (stuck in the kernel).
 bool end_descendants(Duration limit);

@@ -21,15 +21,15 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-constexpr int channel = 3;  // in the keeper
+constexpr int channel = 3;  // in the shim
 
-KeeperReport failed(int code, std::string_view text) {
-  KeeperReport report{KeeperReport::failed, code, 0, {}};
+ShimReport failed(int code, std::string_view text) {
+  ShimReport report{ShimReport::failed, code, 0, {}};
   text.copy(report.text, sizeof report.text - 1);
   return report;
 }
 
-void tell(const KeeperReport& report) {
+void tell(const ShimReport& report) {
   (void)!::send(channel, &report, sizeof report, MSG_NOSIGNAL);
 }
 
@@ -53,13 +53,13 @@ void take_descriptors(int channel_fd, int out, int err) {
 }
 
 [[noreturn]] void become_worker(const wire::StartWorker& order, const std::string& host,
-                                const std::string& program, pid_t keeper, int failure_pipe) {
+                                const std::string& program, pid_t shim, int failure_pipe) {
   ::setpgid(0, 0);
-  // A last net under the keeper: should it be killed, the worker goes, too.
+  // A last net under the shim: should it be killed, the worker goes, too.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != keeper) ::_exit(127);
+  if (::getppid() != shim) ::_exit(127);
   const ExecFailure failure = exec_program(order, host, program);
-  const KeeperReport report = failed(failure.code, failure.text);
+  const ShimReport report = failed(failure.code, failure.text);
   (void)!::write(failure_pipe, &report, sizeof report);
   ::_exit(127);
 }
@@ -78,7 +78,7 @@ pid_t start_worker(const wire::StartWorker& order, const std::string& host,
   }
   ::setpgid(worker, worker);  // whoever is first; signals to the group are safe from here on
   ::close(pipe[1]);
-  KeeperReport failure;
+  ShimReport failure;
   ssize_t n = 0;
   while ((n = ::read(pipe[0], &failure, sizeof failure)) < 0 && errno == EINTR) {
   }
@@ -90,7 +90,7 @@ pid_t start_worker(const wire::StartWorker& order, const std::string& host,
   // Only the worker's processes may hold its output open: its end is the end of the pipes.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);
   ::dup2(STDIN_FILENO, STDERR_FILENO);
-  tell({KeeperReport::started, worker, 0, {}});
+  tell({ShimReport::started, worker, 0, {}});
   return worker;
 }
 
@@ -108,13 +108,13 @@ bool obey(pid_t worker) {
 }
 
 // Reaps orphans of the worker as they come; true when the worker itself has ended, in `end`.
-bool reap(pid_t worker, KeeperReport& end) {
+bool reap(pid_t worker, ShimReport& end) {
   for (;;) {
     siginfo_t info{};
     if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
     if (info.si_pid != worker) continue;
     const bool exited = info.si_code == CLD_EXITED;
-    end = {KeeperReport::exited, exited ? info.si_status : 0, exited ? 0 : info.si_status, {}};
+    end = {ShimReport::exited, exited ? info.si_status : 0, exited ? 0 : info.si_status, {}};
     return true;
   }
 }
@@ -122,21 +122,21 @@ bool reap(pid_t worker, KeeperReport& end) {
 void watch(pid_t worker) {
   const sigset_t all = all_signals();
   pollfd waiting[2] = {{channel, POLLIN, 0}, {::signalfd(-1, &all, SFD_CLOEXEC), POLLIN, 0}};
-  KeeperReport end;
+  ShimReport end;
   while (!reap(worker, end)) {
     if (::poll(waiting, 2, -1) < 0 && errno != EINTR) break;
     signalfd_siginfo info;
     if (waiting[1].revents & POLLIN) (void)!::read(waiting[1].fd, &info, sizeof info);
     if (waiting[0].revents && !obey(worker)) break;
   }
-  end_descendants(keeper_cleaning_time);
-  if (end.kind == KeeperReport::exited) tell(end);
+  end_descendants(shim_cleaning_time);
+  if (end.kind == ShimReport::exited) tell(end);
 }
 
 [[noreturn]] void keep(const wire::StartWorker& order, const std::string& host,
                        const std::string& program, int channel_fd, int out, int err) {
   become_subreaper();
-  ::prctl(PR_SET_NAME, "er-keeper");
+  ::prctl(PR_SET_NAME, "er-shim");
   take_descriptors(channel_fd, out, err);
   const pid_t worker = start_worker(order, host, program);
   if (worker > 0) watch(worker);
@@ -145,8 +145,8 @@ void watch(pid_t worker) {
 
 }  // namespace
 
-Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host,
-                          const std::string& program) {
+Result<Kept> start_shim(const wire::StartWorker& order, const std::string& host,
+                        const std::string& program) {
   int sockets[2], out[2], err[2];
   const auto failure = [&](const char* what) {
     return Error{fmt::format("{}: {}: {}", host, what, std::strerror(errno))};
@@ -159,17 +159,17 @@ Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& hos
   if (::pipe2(err, O_CLOEXEC) != 0) return failure("cannot make a pipe");
   net::Fd err_read(err[0]), err_write(err[1]);
   for (const int fd : {out[0], err[0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  // All signals stay blocked in the keeper: a handler of the agent must never run there.
+  // All signals stay blocked in the shim: a handler of the agent must never run there.
   const sigset_t all = all_signals();
   sigset_t before;
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t keeper = ::fork();
-  if (keeper == 0) keep(order, host, program, theirs.get(), out_write.get(), err_write.get());
+  const pid_t shim = ::fork();
+  if (shim == 0) keep(order, host, program, theirs.get(), out_write.get(), err_write.get());
   const int error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = error;
-  if (keeper < 0) return failure("cannot start a process");
-  return Kept{keeper, std::move(ours), std::move(out_read), std::move(err_read)};
+  if (shim < 0) return failure("cannot start a process");
+  return Kept{shim, std::move(ours), std::move(out_read), std::move(err_read)};
 }
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -1,4 +1,4 @@
-// The keeper: a small process between the agent and one worker, which owns everything that the
+// The shim: a small process between the agent and one worker, which owns everything that the
 // worker starts.
 //
 // The worker's processes cannot get out from under it (it is their subreaper), so "kill the tree of
@@ -25,8 +25,8 @@
 
 namespace elasticrun::launcher::agent::workers {
 
-// What a keeper tells, one packet each, in this order: started or failed; then exited.
-struct KeeperReport {
+// What a shim tells, one packet each, in this order: started or failed; then exited.
+struct ShimReport {
   enum Kind : std::int32_t { started, failed, exited };
   std::int32_t kind = failed;
   std::int32_t value = 0;   // pid; 126, 127 or 121; exit code
@@ -34,23 +34,23 @@ struct KeeperReport {
   char text[500] = {};      // failed: why, zero-terminated
 };
 
-// Orders to a keeper are single bytes: the number of a signal for the worker's group, or this.
+// Orders to a shim are single bytes: the number of a signal for the worker's group, or this.
 inline constexpr unsigned char kill_everything = 255;
 
 // What the worker left behind is killed at once; longer than this only a process stuck in the
 // kernel stays.
-inline constexpr auto keeper_cleaning_time = std::chrono::seconds(1);
+inline constexpr auto shim_cleaning_time = std::chrono::seconds(1);
 
 struct Kept {
-  pid_t keeper = -1;
-  net::Fd channel;  // a packet socket: reports up, orders down; its end is the keeper's end
+  pid_t shim = -1;
+  net::Fd channel;  // a packet socket: reports up, orders down; its end is the shim's end
   net::Fd out;      // what the worker prints, non-blocking
   net::Fd err;
 };
 
-// Starts a keeper, which starts the program: the file `program`, or what a search finds when that
+// Starts a shim, which starts the program: the file `program`, or what a search finds when that
 // is empty. `host` is this host's name, for messages.
-Result<Kept> start_keeper(const wire::StartWorker& order, const std::string& host,
-                          const std::string& program);
+Result<Kept> start_shim(const wire::StartWorker& order, const std::string& host,
+                        const std::string& program);
 
 }  // namespace elasticrun::launcher::agent::workers

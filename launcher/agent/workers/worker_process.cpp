@@ -15,7 +15,7 @@ namespace elasticrun::launcher::agent::workers {
 namespace {
 
 // For its report, after which nothing of the worker is left.
-constexpr auto keeper_patience = keeper_cleaning_time + std::chrono::milliseconds(500);
+constexpr auto shim_patience = shim_cleaning_time + std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_cont
                                                             const std::string& host,
                                                             const std::string& program,
                                                             Handlers handlers) {
-  Result<Kept> kept = start_keeper(order, host, program);
+  Result<Kept> kept = start_shim(order, host, program);
   if (!kept) return kept.error();
   return std::unique_ptr<WorkerProcess>(
       new WorkerProcess(io, std::move(*kept), host, std::move(handlers)));
@@ -32,7 +32,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_cont
 
 WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host,
                              Handlers handlers)
-    : keeper_(kept.keeper),
+    : shim_(kept.shim),
       host_(host),
       handlers_(std::move(handlers)),
       channel_(io, kept.channel.release()),
@@ -57,24 +57,24 @@ void WorkerProcess::order(unsigned char byte) {
   (void)!::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// A keeper that is stopped takes the order and never obeys. The worker must not step any more when
+// A shim that is stopped takes the order and never obeys. The worker must not step any more when
 // this returns: on that the controller builds the next world.
 void WorkerProcess::kill() {
   order(kill_everything);
   if (over_) return;
-  kill_below(keeper_);
-  unless_over_soon([this] { end_keeper(); });
+  kill_below(shim_);
+  unless_over_soon([this] { end_shim(); });
 }
 
 void WorkerProcess::call_off() {
   if (started_ || over_ || std::exchange(called_off_, true)) return;
   unless_over_soon([this] {
-    if (!started_) end_keeper();
+    if (!started_) end_shim();
   });
 }
 
 void WorkerProcess::unless_over_soon(std::function<void()> what) {
-  patience_.expires_after(keeper_patience);
+  patience_.expires_after(shim_patience);
   patience_.async_wait(
       [this, alive = alive_, what = std::move(what)](const boost::system::error_code& error) {
         if (!error && *alive && !over_) what();
@@ -82,9 +82,9 @@ void WorkerProcess::unless_over_soon(std::function<void()> what) {
 }
 
 // What is born below it meanwhile becomes a child of the agent, which ends strays.
-void WorkerProcess::end_keeper() {
+void WorkerProcess::end_shim() {
   killed_ = true;
-  kill_tree(keeper_);
+  kill_tree(shim_);
 }
 
 void WorkerProcess::receive() {
@@ -98,13 +98,13 @@ void WorkerProcess::receive() {
       });
 }
 
-void WorkerProcess::take(const KeeperReport& report) {
-  if (report.kind == KeeperReport::started) {
+void WorkerProcess::take(const ShimReport& report) {
+  if (report.kind == ShimReport::started) {
     started_ = true;
     return handlers_.on_started(report.value);
   }
   if (std::exchange(over_, true)) return;
-  if (report.kind == KeeperReport::failed)
+  if (report.kind == ShimReport::failed)
     handlers_.on_failed(report.value, report.text);
   else
     handlers_.on_exited(report.value, report.signal);

@@ -1,4 +1,4 @@
-// One worker as the agent sees it: its keeper's channel and its two pipes.
+// One worker as the agent sees it: its shim's channel and its two pipes.
 //
 // The exit is told as soon as it is known, the output follows until the pipes have ended: a death
 // must not wait behind megabytes of text.
@@ -41,10 +41,10 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  pid_t keeper() const { return keeper_; }
+  pid_t shim() const { return shim_; }
   void signal(std::int32_t signal) { order(static_cast<unsigned char>(signal)); }
-  // With all that it has started: at once, also when its keeper is stopped or waits. The report
-  // comes from the keeper, or when that has had its time.
+  // With all that it has started: at once, also when its shim is stopped or waits. The report
+  // comes from the shim, or when that has had its time.
   void kill();
   // It is to end. That is for the orders that follow its start; but one that does not even start
   // now, because a file server does not answer, is killed.
@@ -55,20 +55,20 @@ class WorkerProcess {
   WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host, Handlers handlers);
   void order(unsigned char byte);
   void unless_over_soon(std::function<void()> what);
-  void end_keeper();
+  void end_shim();
   void receive();
-  void take(const KeeperReport& report);
+  void take(const ShimReport& report);
   void channel_ended();
   void finish_if_done();
 
-  const pid_t keeper_;
+  const pid_t shim_;
   const std::string host_;
   Handlers handlers_;
   boost::asio::posix::stream_descriptor channel_;
-  KeeperReport report_;
+  ShimReport report_;
   bool started_ = false;
   bool over_ = false;    // failed or exited, and told
-  bool killed_ = false;  // with its keeper
+  bool killed_ = false;  // with its shim
   bool called_off_ = false;
   boost::asio::steady_timer patience_;
   int open_pipes_ = 2;

@@ -84,39 +84,40 @@ Result<void> WorkerSocket::listen() {
 }
 
 Result<void> WorkerSocket::admit(WorkerId worker, pid_t peer) {
-  const pid_t keeper = handlers_.keeper_of(worker);
-  if (keeper < 0) return Error{"no such worker runs here"};
+  const pid_t shim = handlers_.shim_of(worker);
+  if (shim < 0) return Error{"no such worker runs here"};
   if (sessions_.contains(worker)) return Error{"this worker is connected already"};
-  if (peers_.is_below(peer, keeper)) return {};
+  if (peers_.is_below(peer, shim)) return {};
   return Error{fmt::format(
       "process {} was not started by the program of worker {}, unless by a daemon on its behalf",
       peer, worker.value)};
 }
 
 void WorkerSocket::accepted(WorkerId worker, std::unique_ptr<net::Session> session) {
-  session->start(
-      {.on_frame = [this, worker](WorkerId,
-                                  std::string_view letter) { handlers_.on_letter(worker, letter); },
-       .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }});
+  session->start({.on_frame =
+                      [this, worker](WorkerId, std::string_view message) {
+                        handlers_.on_message(worker, message);
+                      },
+                  .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }});
   if (!notice_.empty()) session->send(worker, notice_);
   sessions_[worker] = std::move(session);
 }
 
-void WorkerSocket::tell_all(std::string letter) {
-  notice_ = std::move(letter);
+void WorkerSocket::tell_all(std::string message) {
+  notice_ = std::move(message);
   for (const auto& [worker, session] : sessions_) session->send(worker, notice_);
 }
 
-void WorkerSocket::send(WorkerId worker, std::string_view letter) {
+void WorkerSocket::send(WorkerId worker, std::string_view message) {
   if (worker == wire::several_workers) {
-    const Result<wire::ForSeveral> several = wire::read_for_several(letter);
+    const Result<wire::ForSeveral> several = wire::read_for_several(message);
     if (!several) return handlers_.log(several.error().text);
     for (const WorkerId one : several->workers)
-      if (one != wire::several_workers) send(one, several->letter);
+      if (one != wire::several_workers) send(one, several->message);
     return;
   }
   const auto session = sessions_.find(worker);
-  if (session != sessions_.end()) session->second->send(worker, letter);
+  if (session != sessions_.end()) session->second->send(worker, message);
 }
 
 // In a place where everybody may write, somebody else may have made one of that name meanwhile.

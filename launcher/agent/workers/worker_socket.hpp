@@ -32,8 +32,8 @@ namespace elasticrun::launcher::agent::workers {
 class WorkerSocket {
  public:
   struct Handlers {
-    std::function<pid_t(WorkerId)> keeper_of;  // -1: no such worker runs here
-    std::function<void(WorkerId, std::string_view letter)> on_letter;
+    std::function<pid_t(WorkerId)> shim_of;  // -1: no such worker runs here
+    std::function<void(WorkerId, std::string_view message)> on_message;
     std::function<void(const std::string&)> log;
   };
   // Cleaners by age leave alone what is younger than some days.
@@ -48,9 +48,9 @@ class WorkerSocket {
   // Listens there when this returns: already, for the first time, or anew. Else says why not.
   Result<void> ensure();
   // To nobody when it is not connected. With the envelope of several workers: to each of them.
-  void send(WorkerId worker, std::string_view letter);
-  // To all that are connected, and first of all to each that comes before the next such letter.
-  void tell_all(std::string letter);
+  void send(WorkerId worker, std::string_view message);
+  // To all that are connected, and first of all to each that comes before the next such message.
+  void tell_all(std::string message);
 
  private:
   bool is_there() const;

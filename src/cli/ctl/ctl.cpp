@@ -36,10 +36,10 @@ Result<std::string> read(const std::string& path, const std::string& hint) {
 }
 
 simulate::what_if::Advisor advisor_of(std::string program) {
-  job::driver::Leash leash{std::move(program), job::Deadlines{}.policy_timeout};
-  return [leash = std::move(leash)](const autoscaler::Question& question) {
+  job::driver::Hook hook{std::move(program), job::Deadlines{}.policy_timeout};
+  return [hook = std::move(hook)](const autoscaler::Question& question) {
     return job::report::read_advice(
-        job::driver::run_leashed(leash, job::report::question_text(question)).output);
+        job::driver::run_hook(hook, job::report::question_text(question)).output);
   };
 }
 

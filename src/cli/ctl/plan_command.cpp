@@ -8,8 +8,8 @@
 #include <cmath>
 #include <set>
 
+#include "autoscaler/decision_text.hpp"
 #include "autoscaler/forecast.hpp"
-#include "autoscaler/telling.hpp"
 #include "cli/ctl/plan_run.hpp"
 #include "job/core/hosts/prices.hpp"
 #include "launcher/hosts/plan.hpp"

@@ -25,7 +25,7 @@ std::string plain(std::string_view host) {
 
 }  // namespace
 
-std::string log_name(const job::report::Speaker& speaker, std::int32_t stream) {
+std::string log_name(const job::report::WorkerLabel& speaker, std::int32_t stream) {
   return fmt::format("{}.{}.worker{}.{}", plain(speaker.host_name), speaker.slot,
                      speaker.worker.value, stream == 1 ? "out" : "err");
 }

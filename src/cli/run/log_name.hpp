@@ -12,6 +12,6 @@
 namespace elasticrun::cli::run {
 
 // "node1.0.worker2.out"; stream: 1 or 2. No two workers of a job have the same.
-std::string log_name(const job::report::Speaker& speaker, std::int32_t stream);
+std::string log_name(const job::report::WorkerLabel& speaker, std::int32_t stream);
 
 }  // namespace elasticrun::cli::run

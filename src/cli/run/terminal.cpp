@@ -112,16 +112,16 @@ bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
   if (!record.writer) return true;
   const bool written = record.writer->finish(patience);
   if (const std::size_t lines = record.writer->unwritten_lines(); lines > 0)
-    say(job::report::Tone::error,
+    say(job::report::LogLevel::error,
         fmt::format("{}: {} {} could not be written", record.name, lines, record.contents));
   return written;
 }
 
 // ---------------------------------------------------------------- what is shown and recorded
 
-void Terminal::say(job::report::Tone tone, std::string_view text) {
-  if (tone != job::report::Tone::error && quiet_) return;
-  if (tone == job::report::Tone::detail && !explain_) return;
+void Terminal::say(job::report::LogLevel tone, std::string_view text) {
+  if (tone != job::report::LogLevel::error && quiet_) return;
+  if (tone == job::report::LogLevel::detail && !explain_) return;
   screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", text));
 }
 
@@ -135,15 +135,15 @@ void Terminal::put(const Record& record, const std::string& file, std::string_vi
   if (!record.writer) return;
   const WriteQueue::Gap gap = record.writer->put(file, text, closes);
   if (gap.begins)
-    say(job::report::Tone::error,
+    say(job::report::LogLevel::error,
         fmt::format("{} takes no more: {} are lost until it does; the job goes on", record.name,
                     record.contents));
   if (gap.ended_after > 0)
-    say(job::report::Tone::error, fmt::format("{} takes {} again; {} were lost", record.name,
-                                              record.contents, gap.ended_after));
+    say(job::report::LogLevel::error, fmt::format("{} takes {} again; {} were lost", record.name,
+                                                  record.contents, gap.ended_after));
 }
 
-void Terminal::output(const job::report::Speaker& speaker, std::int32_t stream,
+void Terminal::output(const job::report::WorkerLabel& speaker, std::int32_t stream,
                       std::string_view text) {
   put(logs_, log_name(speaker, stream), text, speaker.gone);
   const char* const shown_on = stream == 1 ? standard_output : standard_error;
@@ -162,7 +162,7 @@ void Terminal::output(const job::report::Speaker& speaker, std::int32_t stream,
 }
 
 // Lines that lay in a pipe at a worker's end come later, and open its file once more.
-void Terminal::gone(const job::report::Speaker& speaker) {
+void Terminal::gone(const job::report::WorkerLabel& speaker) {
   if (!logs_.writer) return;
   for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(speaker, stream));
 }
@@ -172,7 +172,7 @@ bool Terminal::crowded() { return screen_.crowded() || (logs_.writer && logs_.wr
 void Terminal::event(std::string_view json) { put(events_, "", fmt::format("{}\n", json), false); }
 
 void Terminal::tell_refused(std::size_t lines) {
-  say(job::report::Tone::error,
+  say(job::report::LogLevel::error,
       fmt::format("{} lines of output were not shown, their reader was too slow", lines));
 }
 
@@ -180,7 +180,7 @@ void Terminal::tell_refused(std::size_t lines) {
 void Terminal::tell_trouble(const std::string& name, int error) {
   const std::string why =
       error == ELOOP ? "a symbolic link is not followed" : net::error_text(error);
-  say(job::report::Tone::error, fmt::format("{}: {}; the job goes on without it", name, why));
+  say(job::report::LogLevel::error, fmt::format("{}: {}; the job goes on without it", name, why));
 }
 
 }  // namespace elasticrun::cli::run

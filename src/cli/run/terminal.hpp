@@ -29,10 +29,10 @@ class Terminal : public job::report::Sink {
   // second. What is not written then is said, and the process ends here with this code.
   void finish(int exit_code, bool patient);
 
-  void say(job::report::Tone tone, std::string_view text) override;
-  void output(const job::report::Speaker& speaker, std::int32_t stream,
+  void say(job::report::LogLevel tone, std::string_view text) override;
+  void output(const job::report::WorkerLabel& speaker, std::int32_t stream,
               std::string_view text) override;
-  void gone(const job::report::Speaker& speaker) override;
+  void gone(const job::report::WorkerLabel& speaker) override;
   bool crowded() override;
   void event(std::string_view json) override;
 

@@ -83,14 +83,14 @@ void Job::look_at_staff(Time now) {
 void Job::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
   if (!ending_.interrupt(interrupt.signal)) {
-    out_.say(report::Tone::error, fmt::format("SIG{} again: stopping at once", name));
+    out_.say(report::LogLevel::error, fmt::format("SIG{} again: stopping at once", name));
     for (const auto& [id, worker] : workers_.rows())
       stop_worker(id, SIGKILL, Duration::zero(), now);
     ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
     return;
   }
   if (ending_.ending()) return;
-  out_.say(report::Tone::info,
+  out_.say(report::LogLevel::info,
            fmt::format("SIG{}: stopping gently within {}; once more stops at once", name,
                        to_text(spec_.deadlines.grace)));
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
@@ -104,7 +104,7 @@ void Job::on(const PassSignal& pass, Time) {
 }
 
 void Job::on(const Suspend&, Time) {
-  out_.say(report::Tone::error,
+  out_.say(report::LogLevel::error,
            "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; "
            "to have the terminal back, start it with & or in tmux");
 }
@@ -129,7 +129,7 @@ void Job::on(const StoodStill& stood, Time now) {
       "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
   const bool longer = stood.time >= spec_.deadlines.lease;
   out_.say(
-      report::Tone::error,
+      report::LogLevel::error,
       longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
                            what, to_text(spec_.deadlines.lease))
              : what);

@@ -84,8 +84,8 @@ class Job {
   void hear(HostId, const wire::StartFailed&, Time now);
   void hear(HostId, const wire::WorkerExited&, Time now);
   void hear(HostId, const wire::Output&, Time now);
-  void hear(HostId, const wire::ParcelWanted&, Time) {}
-  void hear(HostId, const wire::Beat&, Time now);
+  void hear(HostId, const wire::BundleWanted&, Time) {}
+  void hear(HostId, const wire::Heartbeat&, Time now);
   void hear(HostId, const wire::GpuLost&, Time now);
   void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
@@ -122,7 +122,7 @@ class Job {
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
-  void failure(SlotId slot, bool member, const std::string& what, report::Tone tone, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, report::LogLevel tone, Time now);
   Time worker_deadlines_at() const { return workers_.wake_at(); }
   void act_on_worker_deadlines(Time now);
 

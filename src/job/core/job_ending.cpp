@@ -33,12 +33,12 @@ Time Job::troubles_at() const {
 
 void Job::tell_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
-    out_.say(report::Tone::error, std::move(line));
+    out_.say(report::LogLevel::error, std::move(line));
 }
 
 void Job::tell_all_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, true))
-    out_.say(report::Tone::error, std::move(line));
+    out_.say(report::LogLevel::error, std::move(line));
 }
 
 // What is due by time, and what follows when the last worker or the last agent has gone.
@@ -76,9 +76,9 @@ void Job::workers_gone(Time now) {
   if (ending_.is(course::Phase::starting) && slots_.all().empty())
     wait_for_more(too_few(slots_.all()), now);
   if (elastic && !more_to_come && !ending_.is(course::Phase::short_of))
-    ending_.happen(course::Happening::stop);
+    ending_.happen(course::PhaseEvent::stop);
   if (ending_.is(course::Phase::starting) && more_to_come) return;
-  ending_.happen(course::Happening::workers_gone);
+  ending_.happen(course::PhaseEvent::workers_gone);
   if (!ending_.is(course::Phase::closing)) return;
   ending_.set_deadline(now + course::Ending::closing_time);
   for (const HostId host : hosts_.live()) {
@@ -98,7 +98,7 @@ void Job::close(Time now) {
       hosts_.went(host);
     }
   if (!hosts_.none_live()) return;
-  ending_.happen(course::Happening::agents_gone);
+  ending_.happen(course::PhaseEvent::agents_gone);
   ending_.set_deadline(never);
   tell_all_troubles(now);
   const bool all_well = ending_.words().empty();
@@ -110,7 +110,7 @@ void Job::close(Time now) {
                {"worker_s", summary_.worker_time()}});
   const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled();
   for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
-    out_.say(report::Tone::info, std::move(line));
+    out_.say(report::LogLevel::info, std::move(line));
   const std::string done = summary_.words(now);
   out_.add(Finish{ending_.exit_code(), all_well || done.empty() ? ending_.words() + done
                                                                 : ending_.words() + "; " + done});

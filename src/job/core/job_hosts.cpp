@@ -56,7 +56,7 @@ void Job::on(const HostsMet& met, Time) {
 // The hosts of the job, or those who name them, are in trouble or well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
-  out_.say(noted.well ? report::Tone::info : report::Tone::error, noted.text);
+  out_.say(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
   out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }
 
@@ -75,7 +75,7 @@ void Job::on(const HostDown& down, Time now) {
   if (!hosts_.live(down.host)) return;
   const bool was_up = hosts_.up(down.host);
   // And time for the kill.
-  const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.beat;
+  const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
   hosts_.went(down.host);
   watch_.suspects.settled(down.host);
   watch_.liveness.host_gone(down.host);
@@ -122,7 +122,7 @@ void Job::on(const HostBack& back, Time now) {
   if (!watch_.suspects.suspected(back.host)) return;
   watch_.suspects.settled(back.host);
   watch_.liveness.host_heard(back.host, now);
-  out_.say(report::Tone::detail,
+  out_.say(report::LogLevel::detail,
            fmt::format("{} has dialled again; output that was on its way may be "
                        "missing",
                        name_of(back.host)));
@@ -152,7 +152,7 @@ void Job::watch_hosts(Time now) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
       give_up_host(host->host, host->reason, now);
     } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
-      out_.say(report::Tone::error,
+      out_.say(report::LogLevel::error,
                fmt::format("no host is heard any more; is the network of this machine up? "
                            "Waiting for {} in all",
                            to_text(spec_.deadlines.lease)));
@@ -175,9 +175,9 @@ void Job::on(const FromHost& from, Time now) {
   std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
 }
 
-void Job::hear(HostId host, const wire::Beat& beat, Time now) {
+void Job::hear(HostId host, const wire::Heartbeat& heartbeat, Time now) {
   hosts_.prolong(host, now + spec_.deadlines.lease);
-  out_.add(Order{host, wire::Beat{Term(1), beat.clock_ns}});
+  out_.add(Order{host, wire::Heartbeat{Term(1), heartbeat.clock_ns}});
 }
 
 void Job::hear(HostId host, const wire::WorkerStarted& started, Time) {
@@ -226,8 +226,8 @@ void Job::hear(HostId host, const wire::GpuLost& lost, Time now) {
                            {"gpu", lost.gpu},
                            {"xid", static_cast<std::int64_t>(lost.xid)},
                            {"reason", lost.reason}});
-  out_.say(report::Tone::error, fmt::format("{}: slot {} is left out: GPU {} {}", name, lost.slot,
-                                            lost.gpu, lost.reason));
+  out_.say(report::LogLevel::error, fmt::format("{}: slot {} is left out: GPU {} {}", name,
+                                                lost.slot, lost.gpu, lost.reason));
   slots_.drop({host, lost.slot});
   concerns_staff(now);
   const auto id = workers_.in({host, lost.slot});

@@ -79,8 +79,8 @@ void Job::wait_for_more(const std::string& what, Time now) {
   if (ending_.short_of_workers()) return;
   ending_.short_since(now);
   tell_all_troubles(now);
-  out_.say(report::Tone::info, fmt::format("{} are there; waiting up to {} for more", what,
-                                           to_text(spec_.deadlines.minimum_timeout)));
+  out_.say(report::LogLevel::info, fmt::format("{} are there; waiting up to {} for more", what,
+                                               to_text(spec_.deadlines.minimum_timeout)));
 }
 
 // Slots for the first workers: those of hosts that have failed only where there are no others.
@@ -121,14 +121,14 @@ void Job::tell_missing(const std::set<HostId>& missing, Time now) {
   first_.tell_missing_at(never);
   std::vector<std::string> names;
   for (const HostId host : missing) names.push_back(name_of(host));
-  out_.say(report::Tone::info, fmt::format("waiting for {} host{}: {}", names.size(),
-                                           names.size() == 1 ? "" : "s", fold_names(names)));
+  out_.say(report::LogLevel::info, fmt::format("waiting for {} host{}: {}", names.size(),
+                                               names.size() == 1 ? "" : "s", fold_names(names)));
 }
 
 void Job::begin(const std::vector<SlotId>& here, Time now) {
   tell_all_troubles(now);
   if (here.size() < first_.chosen())
-    out_.say(report::Tone::info,
+    out_.say(report::LogLevel::info,
              fmt::format("beginning with {} of {} workers; the others' hosts are not there",
                          here.size(), first_.chosen()));
   first_.begin(here);

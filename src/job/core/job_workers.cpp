@@ -14,18 +14,18 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
-  // Its first letter: it is no plain program, so all slots may be used.
+  // Its first message: it is no plain program, so all slots may be used.
   if (first_.program() == workers::Program::plain) concerns_staff(now);
   first_.joined();
-  std::visit([&](const auto& letter) { hear(from.worker, letter, now); }, from.letter);
-  tell(rendezvous::Letter{from.worker, from.letter}, now);
+  std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
+  tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
 }
 
 void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
   workers_.ready(id, now);
   sizing_.ready(spec_, ready.train);
   if (!membership_.is_member(id)) return;  // of others membership says when they are ready
-  if (ending_.is(course::Phase::trained)) ending_.happen(course::Happening::train_again);
+  if (ending_.is(course::Phase::trained)) ending_.happen(course::PhaseEvent::train_again);
   concerns_staff(now);
 }
 
@@ -60,7 +60,7 @@ void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time n
   for (const wire::Complaint& complaint : complaints)
     if (const workers::Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);
-  // Before membership hears the letter: the host is to blame, and not who tells of it.
+  // Before membership hears the message: the host is to blame, and not who tells of it.
   watch_hosts(now);
 }
 
@@ -88,7 +88,7 @@ void Job::hear(WorkerId, const wire::Diverged& diverged, Time now) {
                {"where", diverged.where},
                {"repaired", !verdict->ends && !diverged.mixed}});
   if (verdict->ends) return end(course::Cause::states_differ, verdict->words, now);
-  out_.say(report::Tone::error, verdict->words);
+  out_.say(report::LogLevel::error, verdict->words);
 }
 
 void Job::progress(Step step, Time now) {
@@ -165,7 +165,7 @@ void Job::act_on_worker_deadlines(Time now) {
     } else {
       // A driver or a disk that does not answer keeps a process from dying. Nobody can do more
       // about it from here, and the job does not wait for it.
-      out_.say(report::Tone::error,
+      out_.say(report::LogLevel::error,
                name_of(id) +
                    " was killed and is still there: it hangs in the kernel of its "
                    "host, and the job goes on without waiting for it");
@@ -230,7 +230,8 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   if (clean && !training && worker.was_ready()) return slots_.retire(worker.slot);
   const std::string what = fmt::format(
       "{} {}", name, clean && training ? "exited with 0 in mid-training without leave()" : why);
-  failure(worker.slot, member, what, with_host ? report::Tone::detail : report::Tone::error, now);
+  failure(worker.slot, member, what, with_host ? report::LogLevel::detail : report::LogLevel::error,
+          now);
   // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
   if (own_doing && in_step && signal != SIGKILL) {
     failures_.died_in_step(what, membership_.stepping());
@@ -241,7 +242,8 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
 }
 
-void Job::failure(SlotId slot, bool member, const std::string& what, report::Tone tone, Time now) {
+void Job::failure(SlotId slot, bool member, const std::string& what, report::LogLevel tone,
+                  Time now) {
   out_.say(tone, what);
   slots_.failed(slot, now);
   if (!failures_.count(member)) return;

@@ -18,7 +18,7 @@ void Job::tell(const rendezvous::Event& event, Time now) {
 
 // Members stand in the order of their ranks, which is mostly that of their hosts.
 void Job::on(rendezvous::ToMembers& message, Time) {
-  Deliver deliver{{}, std::move(message.letter)};
+  Deliver deliver{{}, std::move(message.message)};
   std::map<HostId, std::size_t> places;
   for (const WorkerId id : message.to) {
     const workers::Worker* const worker = workers_.find(id);
@@ -41,8 +41,8 @@ void Job::on(rendezvous::LeftOut& left, Time now) {
                            {"host", name_of(worker->slot.host)},
                            {"pause_s", seconds(pause)},
                            {"reason", left.reason}});
-  out_.say(report::Tone::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
-                                            to_text(pause), left.reason));
+  out_.say(report::LogLevel::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
+                                                to_text(pause), left.reason));
   concerns_staff(now);
 }
 
@@ -69,7 +69,7 @@ std::vector<autoscaler::Member> Job::with_types(const std::vector<wire::Member>&
 }
 
 void Job::on(rendezvous::WorldFormed& formed, Time now) {
-  ending_.happen(course::Happening::world_formed);
+  ending_.happen(course::PhaseEvent::world_formed);
   ending_.stood_still("");
   ending_.enough();
   summary_.world(static_cast<int>(formed.world.members.size()), formed.step, formed.world.reason,
@@ -128,11 +128,11 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
   const std::size_t size = formed.world.members.size();
   const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
   if (formed.strangers > 0)
-    out_.say(report::Tone::detail,
+    out_.say(report::LogLevel::detail,
              fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
   tell_all_troubles(now);  // the cause first
-  out_.say(report::Tone::info,
+  out_.say(report::LogLevel::info,
            fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
                        size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));
 }
@@ -140,7 +140,7 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
   if (!changes_.ended(ended.id, ended.how, now)) return;
   if (ended.how != rendezvous::ChangeEnded::How::done)
-    out_.say(report::Tone::info, "change dropped: " + ended.reason);
+    out_.say(report::LogLevel::info, "change dropped: " + ended.reason);
   concerns_staff(now);
 }
 
@@ -160,14 +160,14 @@ void Job::on(rendezvous::WorldCommitted& committed, Time now) {
 }
 
 void Job::on(rendezvous::Trained&, Time) {
-  ending_.happen(course::Happening::trained);
-  out_.say(report::Tone::detail, "trained: " + summary_.steps_made());
+  ending_.happen(course::PhaseEvent::trained);
+  out_.say(report::LogLevel::detail, "trained: " + summary_.steps_made());
 }
 
 void Job::on(rendezvous::WorkerLeft& left, Time now) {
   const workers::Worker* worker = workers_.find(left.worker);
   if (!worker) return;
-  out_.say(report::Tone::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
+  out_.say(report::LogLevel::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
   dismiss(left.worker, now);
   slots_.retire(worker->slot);
   failures_.member_left();
@@ -175,7 +175,7 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
 }
 
 void Job::on(rendezvous::WorldBroken& broken, Time now) {
-  ending_.happen(course::Happening::world_broken);
+  ending_.happen(course::PhaseEvent::world_broken);
   out_.record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
                                  {"planned", false},
                                  {"reason", broken.reason}});
@@ -184,10 +184,10 @@ void Job::on(rendezvous::WorldBroken& broken, Time now) {
 
 void Job::on(rendezvous::BelowMinimum& below, Time now) {
   if (below.have == 0 && ended_by_mistake("", now)) return;
-  ending_.happen(course::Happening::below_minimum);
+  ending_.happen(course::PhaseEvent::below_minimum);
   ending_.short_since(now);
   const std::string patience = to_text(spec_.deadlines.minimum_timeout);
-  out_.say(report::Tone::error,
+  out_.say(report::LogLevel::error,
            needs_keeper() && below.have >= spec_.limits.min
                ? fmt::format("one worker is left and keeps the state: its step is repeated with "
                              "another one, which is waited for up to {}",
@@ -198,7 +198,7 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
 }
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
-  if (failures_.left_one_by_one()) return ending_.happen(course::Happening::trained);
+  if (failures_.left_one_by_one()) return ending_.happen(course::PhaseEvent::trained);
   if (ended_by_mistake(": state lost", now)) return;
   const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
   end(course::Cause::state_lost,

@@ -41,7 +41,7 @@ launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
   start.network = spec_.network;
   const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
   start.lease_ms = ms(spec_.deadlines.lease);
-  start.beat_ms = ms(spec_.deadlines.beat);
+  start.heartbeat_ms = ms(spec_.deadlines.heartbeat);
   start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
   start.version = ELASTICRUN_VERSION;
   return start;

@@ -12,38 +12,38 @@ namespace elasticrun::job::driver {
 namespace {
 
 constexpr std::size_t hosts_at_once = 32;
-constexpr std::int64_t window_min = 2 * launcher::bundle::parcel_ask_bytes;
+constexpr std::int64_t window_min = 2 * launcher::bundle::bundle_ask_bytes;
 constexpr std::int64_t window_max = std::int64_t{2} << 20;  // 20 MB/s at a round trip of 100 ms
 constexpr Duration window_time = std::chrono::milliseconds(500);
 
 }  // namespace
 
-std::optional<launcher::bundle::ParcelTrouble> ParcelPost::gather() {
+std::optional<launcher::bundle::BundleTrouble> BundleSender::gather() {
   program_is_here_ =
       launcher::bundle::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd);
   if (!spec_.ship) return std::nullopt;
   auto gathered =
-      launcher::bundle::gather_parcel(spec_.argv[0], spec_.caller_environment, spec_.cwd);
-  if (auto* trouble = std::get_if<launcher::bundle::ParcelTrouble>(&gathered))
+      launcher::bundle::gather_bundle(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+  if (auto* trouble = std::get_if<launcher::bundle::BundleTrouble>(&gathered))
     return std::move(*trouble);
-  parcel_ = std::make_shared<const launcher::bundle::Parcel>(
-      std::move(std::get<launcher::bundle::Parcel>(gathered)));
+  bundle_ = std::make_shared<const launcher::bundle::Bundle>(
+      std::move(std::get<launcher::bundle::Bundle>(gathered)));
   files_.emplace(io_);
   return std::nullopt;
 }
 
-void ParcelPost::announce(wire::StartWorker& order) const {
-  order.parcel = parcel_->hash;
-  order.parcel_bytes = parcel_->bytes;
+void BundleSender::announce(wire::StartWorker& order) const {
+  order.bundle = bundle_->hash;
+  order.bundle_bytes = bundle_->bytes;
 }
 
-void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) {
+void BundleSender::asked(HostId host, const wire::BundleWanted& wanted, Time now) {
   now_ = now;
-  if (parcel_->hash.empty() || wanted.parcel != parcel_->hash) return;
+  if (bundle_->hash.empty() || wanted.bundle != bundle_->hash) return;
   const auto found = deliveries_.find(host);
   if (wanted.taken == 0 || wanted.resumes) {
     gone(host);
-    if (wanted.taken <= parcel_->bytes)
+    if (wanted.taken <= bundle_->bytes)
       waiting_.push_back({host, std::max<std::int64_t>(wanted.taken, 0)});
     return next();
   }
@@ -53,7 +53,7 @@ void ParcelPost::asked(HostId host, const wire::ParcelWanted& wanted, Time now) 
   read(host);
 }
 
-void ParcelPost::measure(Delivery& delivery, Time now) {
+void BundleSender::measure(Delivery& delivery, Time now) {
   if (delivery.taken < delivery.sent_then) return;
   const double took = std::max(seconds(now - delivery.since), 1e-3);
   const double speed = static_cast<double>(delivery.taken - delivery.taken_then) / took;
@@ -64,12 +64,12 @@ void ParcelPost::measure(Delivery& delivery, Time now) {
   delivery.sent_then = delivery.sent;
 }
 
-void ParcelPost::gone(HostId host) {
+void BundleSender::gone(HostId host) {
   std::erase_if(waiting_, [&](const Request& request) { return request.host == host; });
   if (deliveries_.erase(host) > 0) next();
 }
 
-void ParcelPost::next() {
+void BundleSender::next() {
   while (!waiting_.empty() && deliveries_.size() < hosts_at_once) {
     const Request request = waiting_.front();
     waiting_.pop_front();
@@ -78,28 +78,28 @@ void ParcelPost::next() {
   }
 }
 
-ParcelPost::Delivery ParcelPost::begin(std::int64_t from) {
+BundleSender::Delivery BundleSender::begin(std::int64_t from) {
   Delivery delivery{.number = ++deliveries_begun_, .window = window_min, .since = now_};
   delivery.sent = delivery.taken = delivery.taken_then = delivery.sent_then = from;
   for (delivery.offset = from; delivery.offset > 0; ++delivery.file) {
-    const std::int64_t bytes = parcel_->files[delivery.file].bytes;
+    const std::int64_t bytes = bundle_->files[delivery.file].bytes;
     // Of the last one its end, which is told with its last part.
-    if (delivery.offset < bytes || delivery.file + 1 == parcel_->files.size()) break;
+    if (delivery.offset < bytes || delivery.file + 1 == bundle_->files.size()) break;
     delivery.offset -= bytes;
   }
   return delivery;
 }
 
 // The next part, when there is room for it in the window.
-void ParcelPost::read(HostId host) {
+void BundleSender::read(HostId host) {
   Delivery& delivery = deliveries_.at(host);
   if (delivery.reading || delivery.sent >= delivery.taken + delivery.window) return;
   delivery.reading = true;
-  files_->run([this, host, parcel = parcel_, index = delivery.file, offset = delivery.offset,
+  files_->run([this, host, bundle = bundle_, index = delivery.file, offset = delivery.offset,
                number = delivery.number] {
-    const launcher::bundle::ParcelFile& file = parcel->files[index];
+    const launcher::bundle::BundleFile& file = bundle->files[index];
     const auto size =
-        std::min<std::int64_t>(file.bytes - offset, launcher::bundle::parcel_part_bytes);
+        std::min<std::int64_t>(file.bytes - offset, launcher::bundle::bundle_part_bytes);
     return [this, host, number,
             bytes = launcher::bundle::read_part(file, offset, static_cast<std::size_t>(size))] {
       const auto found = deliveries_.find(host);
@@ -108,10 +108,10 @@ void ParcelPost::read(HostId host) {
   });
 }
 
-void ParcelPost::send(HostId host, Result<std::string> bytes) {
+void BundleSender::send(HostId host, Result<std::string> bytes) {
   Delivery& delivery = deliveries_.at(host);
-  const launcher::bundle::ParcelFile& file = parcel_->files[delivery.file];
-  wire::ParcelPart part{.parcel = parcel_->hash, .file = file.name, .executable = file.executable};
+  const launcher::bundle::BundleFile& file = bundle_->files[delivery.file];
+  wire::BundlePart part{.bundle = bundle_->hash, .file = file.name, .executable = file.executable};
   delivery.reading = false;
   if (bytes && bytes->empty() && delivery.offset < file.bytes)
     part.trouble = "'" + file.path + "' has become shorter; start the job again";
@@ -123,7 +123,7 @@ void ParcelPost::send(HostId host, Result<std::string> bytes) {
   delivery.sent += size;
   delivery.offset += size;
   if (delivery.offset == file.bytes) {
-    part.last = ++delivery.file == parcel_->files.size();
+    part.last = ++delivery.file == bundle_->files.size();
     delivery.offset = 0;
   }
   send_(host, part);
@@ -131,7 +131,7 @@ void ParcelPost::send(HostId host, Result<std::string> bytes) {
   read(host);
 }
 
-void ParcelPost::advise(wire::StartFailed& failure) const {
+void BundleSender::advise(wire::StartFailed& failure) const {
   if (spec_.ship || failure.code != exit_code::not_found || !program_is_here_) return;
   failure.reason += "; --ship copies it to hosts that lack it";
 }

@@ -1,10 +1,10 @@
 // Sends the program to the hosts that ask for it (--ship): a driver.
 //
 // Each host says how much it has on its disk, and gets no more than a window beyond that: what it
-// takes in half a second. A slow host or line thus holds little memory here, and a beat never waits
-// long behind the program, be it in our queue or in those of the network. Only so many hosts are
-// served at a time, the others wait for their turn. The files may lie on a file server that does
-// not answer, so a thread of its own reads them.
+// takes in half a second. A slow host or line thus holds little memory here, and a heartbeat never
+// waits long behind the program, be it in our queue or in those of the network. Only so many hosts
+// are served at a time, the others wait for their turn. The files may lie on a file server that
+// does not answer, so a thread of its own reads them.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@
 
 namespace elasticrun::job::driver {
 
-class ParcelPost {
+class BundleSender {
  public:
-  using Send = std::function<void(HostId, const wire::ParcelPart&)>;  // bulk
-  ParcelPost(boost::asio::io_context& io, const JobSpec& spec, Send send)
+  using Send = std::function<void(HostId, const wire::BundlePart&)>;  // bulk
+  BundleSender(boost::asio::io_context& io, const JobSpec& spec, Send send)
       : io_(io), spec_(spec), send_(std::move(send)) {}
 
   // Before anything is started, because it reads all of the program. Else why not.
-  std::optional<launcher::bundle::ParcelTrouble> gather();
+  std::optional<launcher::bundle::BundleTrouble> gather();
   // So that the agent knows what to ask for.
   void announce(wire::StartWorker& order) const;
-  void asked(HostId host, const wire::ParcelWanted& wanted, Time now);
+  void asked(HostId host, const wire::BundleWanted& wanted, Time now);
   // That host asks no more.
   void gone(HostId host);
   // Tells a person whose program is missing on another host of --ship, when that would help.
@@ -65,8 +65,8 @@ class ParcelPost {
   const Send send_;
   bool program_is_here_ = false;
   // Without a hash there is none.
-  std::shared_ptr<const launcher::bundle::Parcel> parcel_ =
-      std::make_shared<launcher::bundle::Parcel>();
+  std::shared_ptr<const launcher::bundle::Bundle> bundle_ =
+      std::make_shared<launcher::bundle::Bundle>();
   std::optional<launcher::executors::FileThread> files_;
   std::map<HostId, Delivery> deliveries_;
   std::uint64_t deliveries_begun_ = 0;

@@ -24,7 +24,7 @@
 #include "job/driver/signals.hpp"
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
-#include "job/report/speakers.hpp"
+#include "job/report/worker_labels.hpp"
 #include "launcher/executors/join_key.hpp"
 #include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
@@ -34,9 +34,11 @@ namespace asio = boost::asio;
 
 namespace {
 
+using report::LogLevel;
+
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-Leash advice_leash(const JobSpec& spec) {
+Hook advice_hook(const JobSpec& spec) {
   const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
   return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
 }
@@ -50,11 +52,11 @@ class Run {
                 {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
                  .line =
                      [this](HostId host, const std::string& line) {
-                       sink_.say(report::Tone::error, roster_.name(host) + ": " + line);
+                       sink_.say(LogLevel::error, roster_.name(host) + ": " + line);
                      },
                  .note =
                      [this](HostId host, const std::string& line) {
-                       sink_.say(report::Tone::detail, roster_.name(host) + ": " + line);
+                       sink_.say(LogLevel::detail, roster_.name(host) + ": " + line);
                      }}),
         source_(io_, spec_,
                 {.hosts =
@@ -62,7 +64,7 @@ class Run {
                        roster_.give(hosts);
                        hosts_changed("the hosts were changed", source_name(spec_));
                      },
-                 .line = [this](const std::string& line) { sink_.say(report::Tone::error, line); },
+                 .line = [this](const std::string& line) { sink_.say(LogLevel::error, line); },
                  .note = [this](const job::HostsNoted& note) { feed(note); }}) {}
 
   int run();
@@ -79,29 +81,29 @@ class Run {
   void act(job::StartAgent& action) { agents_.start(action.host); }
   void act(job::KillAgent& action) {
     server_->drop(action.host);
-    post_.gone(action.host);
+    bundles_.gone(action.host);
     agents_.kill(action.host);
     if (roster_.down(action.host) != hosts::Roster::News::none)
       asio::post(io_, [this] { hosts_changed(); });
   }
   void act(job::StartWorker& action);
   void act(job::Order& action) {
-    if (const auto* beat = std::get_if<wire::Beat>(&action.order))
-      return server_->send_beat(action.host, *beat);
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.order))
+      return server_->send_heartbeat(action.host, *heartbeat);
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
   }
   void act(job::Deliver& action) {
-    if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
+    if (auto* prepare = std::get_if<wire::Prepare>(&action.message))
       prepare->secret = keys_.of_world(prepare->world.generation);
-    const std::string letter = wire::encode(action.letter);
-    for (const auto& [host, workers] : action.to) server_->send_letter(host, workers, letter);
+    const std::string message = wire::encode(action.message);
+    for (const auto& [host, workers] : action.to) server_->send_message(host, workers, message);
   }
   void act(job::Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
   void act(job::Say& action) { sink_.say(action.tone, action.text); }
-  void act(job::Ranked& action) { speakers_.ranked(action.worker, action.rank); }
+  void act(job::Ranked& action) { labels_.ranked(action.worker, action.rank); }
   void act(job::Ask& action) {
     advisor_->run(std::move(action.question),
-                  [this](Heard heard) { feed(job::Advised{std::move(heard.output)}); });
+                  [this](HookAnswer heard) { feed(job::Advised{std::move(heard.output)}); });
   }
   void act(job::Finish& action);
 
@@ -121,12 +123,12 @@ class Run {
   hosts::Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
-  std::optional<LeashedProgram> advisor_{std::in_place, io_, advice_leash(spec_)};
+  std::optional<HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
   std::unique_ptr<launcher::executors::JoinKey> join_key_;
-  ParcelPost post_{io_, spec_, [this](HostId host, const wire::ParcelPart& part) {
-                     server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
-                   }};
+  BundleSender bundles_{io_, spec_, [this](HostId host, const wire::BundlePart& part) {
+                          server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
+                        }};
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
   workers::StaffTime joined_;  // hosts have: when the core is told, which looks at all slots then
@@ -142,7 +144,7 @@ class Run {
   Signals signals_{io_, [this](int number) { signal(number); }};
 
   std::optional<StartOrders> start_orders_;
-  report::Speakers speakers_;
+  report::WorkerLabels labels_;
   std::optional<job::Finish> finish_;
 };
 
@@ -165,7 +167,7 @@ Result<void> Run::listen() {
                      .version = told.version,
                      .term = told.term,
                      .lease_ms = told.lease_ms,
-                     .beat_ms = told.beat_ms,
+                     .heartbeat_ms = told.heartbeat_ms,
                      .orphan_grace_ms = told.orphan_grace_ms};
   options.port = static_cast<std::uint16_t>(spec_.port_first);
   options.port_last = static_cast<std::uint16_t>(spec_.port_last);
@@ -181,18 +183,17 @@ Result<void> Run::listen() {
     agent_up(host, hello);
   };
   handlers.agent_away = [this](HostId host, const std::string& reason) {
-    post_.gone(host);  // it asks again
+    bundles_.gone(host);  // it asks again
     feed(job::HostAway{host, reason});
   };
   handlers.agent_back = [this](HostId host) {
-    post_.gone(host);
+    bundles_.gone(host);
     feed(job::HostBack{host});
   };
   handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
   handlers.stranger = [this](std::uint64_t count, const std::string& why) {
-    sink_.say(report::Tone::detail,
-              fmt::format("a stranger was refused ({} so far): {}", count, why));
+    sink_.say(LogLevel::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
   };
   auto server = rendezvous::server::Server::listen(io_, options, handlers);
   if (!server) return server.error();
@@ -210,7 +211,7 @@ Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
       spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
   if (!written) return written.error();
   join_key_ = std::move(*written);
-  sink_.say(report::Tone::info,
+  sink_.say(LogLevel::info,
             "hosts may join: " + launcher::executors::join_command(
                                      spec_.join_key, agents_.addresses_for_others(), told.port));
   return {};
@@ -258,9 +259,9 @@ void Run::arm() {
 
 void Run::act(job::StartWorker& action) {
   const HostId host = action.slot.host;
-  speakers_.started({action.worker, host, roster_.name(host), action.slot.index});
+  labels_.started({action.worker, host, roster_.name(host), action.slot.index});
   wire::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
-  post_.announce(start);
+  bundles_.announce(start);
   server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(std::move(start))));
 }
 
@@ -288,32 +289,32 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) {
     const workers::Worker* known = job_->workers().find(worker);
     if (!known || known->slot.host != host) return;  // gone, or none of its own
-    auto letter = wire::decode<wire::FromWorker>(payload);
-    if (letter)
-      feed(job::FromWorker{worker, std::move(*letter)});
+    auto message = wire::decode<wire::FromWorker>(payload);
+    if (message)
+      feed(job::FromWorker{worker, std::move(*message)});
     else
-      sink_.say(report::Tone::detail, fmt::format("{}: worker {}: {}", roster_.name(host),
-                                                  worker.value, letter.error().text));
+      sink_.say(LogLevel::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
+                                              message.error().text));
     return;
   }
   auto report = wire::decode<wire::FromAgent>(payload);
   if (!report)
-    return sink_.say(report::Tone::error,
+    return sink_.say(LogLevel::error,
                      fmt::format("{}: {}", roster_.name(host), report.error().text));
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
-    if (const report::Speaker* speaker = speakers_.find(host, output->worker))
+    if (const report::WorkerLabel* speaker = labels_.find(host, output->worker))
       sink_.output(*speaker, output->stream, output->text);
     output_hold_.look();
     if (job_->phase() != course::Phase::closing) return;
   }
-  if (const auto* wanted = std::get_if<wire::ParcelWanted>(&*report))
-    return post_.asked(host, *wanted, boot_now());
+  if (const auto* wanted = std::get_if<wire::BundleWanted>(&*report))
+    return bundles_.asked(host, *wanted, boot_now());
   if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
-    post_.advise(*failed);
-  if (const auto* beat = std::get_if<wire::Beat>(&*report))
-    server_->acknowledged(host, beat->received);
+    bundles_.advise(*failed);
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*report))
+    server_->acknowledged(host, heartbeat->received);
   if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
-    for (const report::Speaker& speaker : speakers_.exited(host, exited->worker))
+    for (const report::WorkerLabel& speaker : labels_.exited(host, exited->worker))
       sink_.gone(speaker);
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
@@ -328,7 +329,7 @@ Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
   if (finish_) return Error{"the job is over"};
   const auto host = roster_.admit(hello);
   if (!host) {
-    sink_.say(report::Tone::error, "a host was refused: " + host.error().text);
+    sink_.say(LogLevel::error, "a host was refused: " + host.error().text);
     return host.error();
   }
   const bool joins = owner.host == no_host;
@@ -345,8 +346,8 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
 
 void Run::agent_gone(HostId host, const std::string& reason) {
   server_->retire(host);
-  post_.gone(host);
-  for (const report::Speaker& speaker : speakers_.host_gone(host)) sink_.gone(speaker);
+  bundles_.gone(host);
+  for (const report::WorkerLabel& speaker : labels_.host_gone(host)) sink_.gone(speaker);
   const hosts::Roster::News news = roster_.down(host);
   if (news == hosts::Roster::News::joined) hosts_changed();
   if (!finish_) feed(job::HostDown{host, reason});
@@ -363,12 +364,12 @@ void Run::signal(int number) {
 }
 
 int Run::run() {
-  if (const auto trouble = post_.gather()) {
-    sink_.say(report::Tone::error, trouble->text);
+  if (const auto trouble = bundles_.gather()) {
+    sink_.say(LogLevel::error, trouble->text);
     return trouble->code;
   }
   if (auto ready = prepare(); !ready) {
-    sink_.say(report::Tone::error, ready.error().text);
+    sink_.say(LogLevel::error, ready.error().text);
     return exit_code::nothing_started;
   }
   signals_.start();
@@ -379,12 +380,12 @@ int Run::run() {
   io_.run();
   ER_CHECK(finish_.has_value());
   if (join_key_ && !join_key_->remove())
-    sink_.say(report::Tone::error,
+    sink_.say(LogLevel::error,
               fmt::format("--join-key {}: its file system does not answer; remove it "
                           "yourself",
                           spec_.join_key));
   if (!finish_->last_words.empty())
-    sink_.say(finish_->exit_code == exit_code::ok ? report::Tone::info : report::Tone::error,
+    sink_.say(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
               finish_->last_words);
   return finish_->exit_code;
 }

@@ -42,13 +42,13 @@ constexpr std::size_t words_max = 4096;
 // A daemon that the program has started in a session of its own may hold the pipes for good.
 constexpr auto last_bytes_time = std::chrono::milliseconds(200);
 
-// $1: the command, $2: how many bytes of input come first on the leash; $3: they. From a
-// here-document the program may read as much or as little of it as it likes. The leash is waited
+// $1: the command, $2: how many bytes of input come first on the hook; $3: they. From a
+// here-document the program may read as much or as little of it as it likes. The hook is waited
 // for, so that no zombie is left to a parent that does not reap.
-constexpr const char* leashed = R"sh(exec 3<&0 </dev/null
+constexpr const char* hooked = R"sh(exec 3<&0 </dev/null
 [ "$2" -eq 0 ] || set -- "$1" "$2" "$(head -c "$2" <&3)"
 (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
-leash=$!
+hook=$!
 exec 3<&-
 if [ "$2" -eq 0 ]; then
   sh -c "$1"
@@ -59,8 +59,8 @@ END
 fi
 code=$?
 exec 2>/dev/null
-kill -KILL $leash
-wait $leash
+kill -KILL $hook
+wait $hook
 exit $code
 )sh";
 
@@ -75,9 +75,9 @@ std::string last_line(std::string_view words) {
 
 }  // namespace
 
-struct LeashedProgram::Run {
+struct HookProcess::Run {
   explicit Run(asio::io_context& io)
-      : leash(io), output(io), errors(io), process(io), end(io), timer(io) {}
+      : hook(io), output(io), errors(io), process(io), end(io), timer(io) {}
 
   void kill() {
     if (!ended) ::kill(-process.id(), SIGKILL);
@@ -87,8 +87,8 @@ struct LeashedProgram::Run {
     kill();
   }
 
-  std::function<void(Heard)> done;             // empty: nobody waits any more
-  asio::local::stream_protocol::socket leash;  // its end says that we are gone
+  std::function<void(HookAnswer)> done;       // empty: nobody waits any more
+  asio::local::stream_protocol::socket hook;  // its end says that we are gone
   std::string input;
   asio::readable_pipe output;
   asio::readable_pipe errors;
@@ -101,23 +101,22 @@ struct LeashedProgram::Run {
   bool ended = false, output_ended = false, errors_ended = false;
 };
 
-LeashedProgram::LeashedProgram(asio::io_context& io, Leash leash)
-    : io_(io), leash_(std::move(leash)) {}
+HookProcess::HookProcess(asio::io_context& io, Hook hook) : io_(io), hook_(std::move(hook)) {}
 
-LeashedProgram::~LeashedProgram() {
+HookProcess::~HookProcess() {
   if (!run_) return;
   run_->done = nullptr;
   ErrorCode ignored;
   run_->kill();
   if (!run_->ended) run_->process.wait(ignored);
-  run_->leash.close(ignored);
+  run_->hook.close(ignored);
   run_->output.close(ignored);
   run_->errors.close(ignored);
   run_->end.close(ignored);
   run_->timer.cancel();
 }
 
-void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
+void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   ER_CHECK(!run_);
   auto run = std::make_shared<Run>(io_);
   run->done = std::move(done);
@@ -125,13 +124,13 @@ void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
   ErrorCode error;
   asio::local::stream_protocol::socket collar(io_);
   asio::writable_pipe output(io_), errors(io_);
-  asio::local::connect_pair(run->leash, collar, error);
+  asio::local::connect_pair(run->hook, collar, error);
   if (!error) asio::connect_pipe(run->output, output, error);
   if (!error) asio::connect_pipe(run->errors, errors, error);
   if (!error) {
     run->process = launcher::executors::start_process(
         io_, error, "/bin/sh",
-        {"-c", leashed, "sh", leash_.command, fmt::to_string(run->input.size())},
+        {"-c", hooked, "sh", hook_.command, fmt::to_string(run->input.size())},
         process::process_stdio{collar.native_handle(), output, errors},
         launcher::executors::OwnSession{});
   }
@@ -151,11 +150,11 @@ void LeashedProgram::run(std::string input, std::function<void(Heard)> done) {
 }
 
 // A socket, unlike a pipe, sends no signal where the reader is gone.
-void LeashedProgram::give_input(const std::shared_ptr<Run>& run) {
-  asio::async_write(run->leash, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
+void HookProcess::give_input(const std::shared_ptr<Run>& run) {
+  asio::async_write(run->hook, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
 }
 
-void LeashedProgram::read_output(const std::shared_ptr<Run>& run) {
+void HookProcess::read_output(const std::shared_ptr<Run>& run) {
   run->output.async_read_some(asio::buffer(run->output_buffer),
                               [this, run](const ErrorCode& error, std::size_t bytes) {
                                 if (!run->done) return;
@@ -170,7 +169,7 @@ void LeashedProgram::read_output(const std::shared_ptr<Run>& run) {
                               });
 }
 
-void LeashedProgram::read_words(const std::shared_ptr<Run>& run) {
+void HookProcess::read_words(const std::shared_ptr<Run>& run) {
   run->errors.async_read_some(asio::buffer(run->errors_buffer), [this, run](const ErrorCode& error,
                                                                             std::size_t bytes) {
     if (!run->done) return;
@@ -181,12 +180,12 @@ void LeashedProgram::read_words(const std::shared_ptr<Run>& run) {
   });
 }
 
-void LeashedProgram::watch(const std::shared_ptr<Run>& run) {
-  run->timer.expires_after(leash_.length);
+void HookProcess::watch(const std::shared_ptr<Run>& run) {
+  run->timer.expires_after(hook_.length);
   run->timer.async_wait([this, run](const ErrorCode& error) {
     if (error) return;
-    run->give_up(fmt::format("took longer than {}{}", to_text(leash_.length),
-                             leash_.flag.empty() ? "" : fmt::format(" ({})", leash_.flag)));
+    run->give_up(fmt::format("took longer than {}{}", to_text(hook_.length),
+                             hook_.flag.empty() ? "" : fmt::format(" ({})", hook_.flag)));
   });
   run->end.async_wait(asio::posix::stream_descriptor::wait_read, [this, run](const ErrorCode& ec) {
     if (ec || !run->done) return;
@@ -204,11 +203,11 @@ void LeashedProgram::watch(const std::shared_ptr<Run>& run) {
   });
 }
 
-void LeashedProgram::finish_if_over(const std::shared_ptr<Run>& run) {
+void HookProcess::finish_if_over(const std::shared_ptr<Run>& run) {
   if (!run->done || !run->ended || !run->output_ended || !run->errors_ended) return;
   const auto done = std::exchange(run->done, nullptr);
   ErrorCode ignored;
-  run->leash.close(ignored);
+  run->hook.close(ignored);
   run->output.close(ignored);
   run->errors.close(ignored);
   run->timer.cancel();
@@ -227,11 +226,11 @@ void LeashedProgram::finish_if_over(const std::shared_ptr<Run>& run) {
   done({std::move(error), std::move(run->words)});
 }
 
-Heard run_leashed(Leash leash, std::string input) {
+HookAnswer run_hook(Hook hook, std::string input) {
   asio::io_context io(1);
-  LeashedProgram program(io, std::move(leash));
-  Heard result{Error{"nothing was heard of it"}, {}};
-  program.run(std::move(input), [&](Heard heard) { result = std::move(heard); });
+  HookProcess program(io, std::move(hook));
+  HookAnswer result{Error{"nothing was heard of it"}, {}};
+  program.run(std::move(input), [&](HookAnswer heard) { result = std::move(heard); });
   io.run();
   return result;
 }

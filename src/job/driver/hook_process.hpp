@@ -4,7 +4,7 @@
 // (--policy exec:). It is foreign and may hang, flood, or leave processes behind. So each run is
 // a session of its own, without a terminal, with a limit on time and on output; its whole process
 // group is killed at its end, and also when this program is killed: a shell in the group reads a
-// socket whose other end only we hold, the leash. Why not PR_SET_PDEATHSIG: it would reach the
+// socket whose other end only we hold, the hook. Why not PR_SET_PDEATHSIG: it would reach the
 // first process only, not what a script has called.
 #pragma once
 
@@ -22,27 +22,27 @@ class io_context;
 
 namespace elasticrun::job::driver {
 
-struct Leash {
+struct Hook {
   std::string command;         // for sh(1)
   Duration length{};           // of time, for one run
   std::string_view flag = {};  // that sets it, for who reads that it was too short
 };
 
-struct Heard {
+struct HookAnswer {
   // What it printed, or why that does not count ("took longer than 5.0 s"). An error begins with
   // the same words for the same kind of trouble, up to the first figure or colon.
   Result<std::string> output;
   std::string words;  // the begin of what it wrote to standard error; at most 4 KiB
 };
 
-class LeashedProgram {
+class HookProcess {
  public:
-  LeashedProgram(boost::asio::io_context& io, Leash leash);
-  ~LeashedProgram();  // kills what runs
+  HookProcess(boost::asio::io_context& io, Hook hook);
+  ~HookProcess();  // kills what runs
 
   // Never while one runs. It finds `input`, lines without zero bytes, on its standard input.
   // `done` is called once, never inside a call of ours.
-  void run(std::string input, std::function<void(Heard)> done);
+  void run(std::string input, std::function<void(HookAnswer)> done);
 
  private:
   struct Run;
@@ -53,11 +53,11 @@ class LeashedProgram {
   void finish_if_over(const std::shared_ptr<Run>& run);
 
   boost::asio::io_context& io_;
-  Leash leash_;
+  Hook hook_;
   std::shared_ptr<Run> run_;  // null: none
 };
 
 // One run, waited for.
-Heard run_leashed(Leash leash, std::string input = {});
+HookAnswer run_hook(Hook hook, std::string input = {});
 
 }  // namespace elasticrun::job::driver

@@ -44,7 +44,7 @@ Result<std::string> text_of(const std::string& path, off_t size) {
 
 }  // namespace
 
-Leash discovery_leash(const JobSpec& spec) {
+Hook discovery_hook(const JobSpec& spec) {
   return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
 }
 
@@ -73,7 +73,7 @@ struct HostSource::State {
   boost::asio::steady_timer timer;
   std::optional<launcher::executors::FileThread> files;
   bool silent = false;  // it was said that the file does not answer
-  std::optional<LeashedProgram> discovery;
+  std::optional<HookProcess> discovery;
   std::vector<launcher::hosts::Host> hosts;  // as last told
   std::optional<Stamp> seen;                 // of the file that was read last
   std::string words;                         // of the program, as last told
@@ -99,7 +99,7 @@ HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handler
     : spec_(spec), handlers_(std::move(handlers)), state_(new State(io, spec)) {
   state_->hosts = spec.hosts;
   if (!spec.host_discovery.empty())
-    state_->discovery.emplace(io, discovery_leash(spec));
+    state_->discovery.emplace(io, discovery_hook(spec));
   else if (!spec.hosts_file.empty())
     state_->files.emplace(io);
 }
@@ -176,7 +176,7 @@ void HostSource::discover_later() {
   state_->timer.expires_after(spec_.deadlines.discovery_interval);
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
     if (ec || state_->stopped) return;
-    state_->discovery->run({}, [this](Heard found) {
+    state_->discovery->run({}, [this](HookAnswer found) {
       say_words(found.words);
       if (found.output)
         take(launcher::hosts::parse_hosts(*found.output, "--host-discovery"));

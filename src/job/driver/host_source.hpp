@@ -22,7 +22,7 @@ class io_context;
 namespace elasticrun::job::driver {
 
 // How --host-discovery is run, and what a person is told when it went wrong.
-Leash discovery_leash(const JobSpec& spec);
+Hook discovery_hook(const JobSpec& spec);
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
 // What a person calls the place where the hosts come from: a file, or the flag of a program.

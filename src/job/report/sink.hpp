@@ -10,10 +10,10 @@
 
 namespace elasticrun::job::report {
 
-enum class Tone { detail, info, error };
+enum class LogLevel { detail, info, error };
 
 // One worker's place, for labels and file names.
-struct Speaker {
+struct WorkerLabel {
   WorkerId worker;
   HostId host;
   std::string host_name;
@@ -26,11 +26,11 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // What the program itself has to say; one line without a newline.
-  virtual void say(Tone tone, std::string_view text) = 0;
+  virtual void say(LogLevel tone, std::string_view text) = 0;
   // Whole lines of a worker, newlines included. stream: 1 or 2.
-  virtual void output(const Speaker& speaker, std::int32_t stream, std::string_view text) = 0;
+  virtual void output(const WorkerLabel& speaker, std::int32_t stream, std::string_view text) = 0;
   // That worker has exited.
-  virtual void gone(const Speaker& speaker) = 0;
+  virtual void gone(const WorkerLabel& speaker) = 0;
   // It would rather have no more output for a moment: its reader is slow, but reads.
   virtual bool crowded() = 0;
   // One JSON object without a newline.

@@ -131,14 +131,14 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
   };
   handlers.away = [this, host] { feed(job::HostAway{host, "the connection was reset"}); };
   handlers.back = [this, host] { feed(job::HostBack{host}); };
-  handlers.letter = [this](WorkerId worker, wire::FromWorker letter) {
-    if (tell_ && !std::holds_alternative<wire::Sample>(letter))
-      told(fmt::format("  from worker {}: {}", worker.value, wire::encode(letter)));
-    if (const auto* broken = std::get_if<wire::Broken>(&letter))
+  handlers.message = [this](WorkerId worker, wire::FromWorker message) {
+    if (tell_ && !std::holds_alternative<wire::Sample>(message))
+      told(fmt::format("  from worker {}: {}", worker.value, wire::encode(message)));
+    if (const auto* broken = std::get_if<wire::Broken>(&message))
       for (const auto& complaint : broken->complaints)
         if (const job::workers::Worker* peer = job_->workers().find(complaint.about))
           accused_at_[peer->slot.host] = queue_.now();
-    feed(job::FromWorker{worker, std::move(letter)});
+    feed(job::FromWorker{worker, std::move(message)});
   };
   handlers.report = [this, host](wire::FromAgent report) {
     feed(job::FromHost{host, std::move(report)});
@@ -179,8 +179,9 @@ void Cluster::act(const job::Deliver& action) {
   for (const auto& [host, workers] : action.to) {
     auto& runs = agents_[host];
     for (const WorkerId worker : workers) {
-      if (tell_) told(fmt::format("  to worker {}: {}", worker.value, wire::encode(action.letter)));
-      if (!runs.empty()) runs.back()->deliver(worker, action.letter);
+      if (tell_)
+        told(fmt::format("  to worker {}: {}", worker.value, wire::encode(action.message)));
+      if (!runs.empty()) runs.back()->deliver(worker, action.message);
     }
   }
 }

@@ -26,7 +26,7 @@ void Link::heal() {
 Agent::Agent(Stage& stage, Handlers handlers)
     : stage_(stage),
       handlers_(std::move(handlers)),
-      core_({Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.beat,
+      core_({Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.heartbeat,
              stage.scene.spec.deadlines.orphan_grace},
             stage.queue.now()),
       up_(stage.queue, stage.rng),
@@ -52,18 +52,18 @@ void Agent::up(std::function<void()> message) {
 }
 
 void Agent::order(wire::ToAgent order) {
-  if (closed_ || (away_ && std::holds_alternative<wire::Beat>(order))) return;
+  if (closed_ || (away_ && std::holds_alternative<wire::Heartbeat>(order))) return;
   down_.send([this, self = shared_from_this(), order = std::move(order)] {
     now_or_thawed([this, order] { std::visit([this](const auto& o) { take(o); }, order); });
   });
 }
 
-void Agent::deliver(WorkerId worker, wire::ToWorker letter) {
+void Agent::deliver(WorkerId worker, wire::ToWorker message) {
   if (closed_) return;
-  down_.send([this, self = shared_from_this(), worker, letter = std::move(letter)] {
-    now_or_thawed([this, worker, letter] {
+  down_.send([this, self = shared_from_this(), worker, message = std::move(message)] {
+    now_or_thawed([this, worker, message] {
       const auto process = workers_.find(worker);
-      if (process != workers_.end()) process->second->receive(letter);
+      if (process != workers_.end()) process->second->receive(message);
     });
   });
 }
@@ -95,8 +95,8 @@ void Agent::feed(const launcher::agent::AgentEvent& event) {
   if (alive_) arm();
 }
 
-void Agent::take(const wire::Beat& beat) {
-  feed(beat);
+void Agent::take(const wire::Heartbeat& heartbeat) {
+  feed(heartbeat);
   const wire::ToWorker lease = wire::Lease{core_.lease_ends().time_since_epoch().count()};
   for (const auto& [id, worker] : workers_) worker->receive(lease);
 }
@@ -125,9 +125,9 @@ void Agent::spawn(const wire::StartWorker& order) {
       auto& process = workers_[id];
       process = std::make_shared<Process>(
           stage_, id,
-          Process::Handlers{[this, id](wire::FromWorker letter) {
-                              now_or_thawed([this, id, letter = std::move(letter)] {
-                                up([this, id, letter] { handlers_.letter(id, letter); });
+          Process::Handlers{[this, id](wire::FromWorker message) {
+                              now_or_thawed([this, id, message = std::move(message)] {
+                                up([this, id, message] { handlers_.message(id, message); });
                               });
                             },
                             [this, id](int code, int signal) {
@@ -151,7 +151,7 @@ void Agent::kill_worker(WorkerId worker) {
   stage_.queue.after(stage_.between_us(10, 500), [p = process->second] { p->die(0, SIGKILL); });
 }
 
-// The kernel closes its end, or the guardian says so; what it had sent arrives first.
+// The kernel closes its end, or the watchdog says so; what it had sent arrives first.
 void Agent::ended(const std::string& reason) {
   alive_ = false;
   if (std::exchange(away_, false)) heal();

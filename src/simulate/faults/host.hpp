@@ -41,7 +41,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
     std::function<void()> up;
     std::function<void(const std::string& reason)> down;
     std::function<void()> away, back;  // its connection was reset; it has dialled again
-    std::function<void(WorkerId, wire::FromWorker)> letter;
+    std::function<void(WorkerId, wire::FromWorker)> message;
     std::function<void(wire::FromAgent)> report;
   };
   Agent(Stage& stage, Handlers handlers);
@@ -49,7 +49,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void begin();
   // ---- the controller's end
   void order(wire::ToAgent order);
-  void deliver(WorkerId worker, wire::ToWorker letter);
+  void deliver(WorkerId worker, wire::ToWorker message);
   // It hears no more of this agent: it has given the host up, or is gone itself.
   void close(launcher::agent::AgentEvent why);
   void kill();  // the executor's kill, where it can be reached
@@ -61,7 +61,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // With its workers or alone, for that time.
   void freeze(bool workers, Duration time);
   void thaw();
-  void crash();       // its guardian cleans up
+  void crash();       // its watchdog cleans up
   void lose_power();  // nobody says a word
 
   bool alive() const { return alive_; }
@@ -70,9 +70,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
  private:
-  void take(const wire::ParcelPart&) {}  // every program is there
+  void take(const wire::BundlePart&) {}  // every program is there
   void take(const wire::HoldOutput&) {}  // and none prints anything
-  void take(const wire::Beat& beat);
+  void take(const wire::Heartbeat& heartbeat);
   void take(const auto& order) { feed(order); }
   void dial();
   void feed(const launcher::agent::AgentEvent& event);

@@ -149,10 +149,10 @@ void Invariants::controller_says(const job::JobAction& action, bool stopping) {
     }
   }
   if (const auto* deliver = std::get_if<job::Deliver>(&action)) {
-    if (std::holds_alternative<wire::Dismiss>(deliver->letter))
+    if (std::holds_alternative<wire::Dismiss>(deliver->message))
       for (const auto& [host, workers] : deliver->to)
         dismissed_.insert(workers.begin(), workers.end());
-    if (const auto* prepare = std::get_if<wire::Prepare>(&deliver->letter))
+    if (const auto* prepare = std::get_if<wire::Prepare>(&deliver->message))
       prepared(prepare->world);
   }
 }

@@ -61,12 +61,12 @@ void Process::begin() {
   });
 }
 
-void Process::receive(const wire::ToWorker& letter) {
-  now_or_thawed([this, letter] {
-    if (const auto* prepare = std::get_if<wire::Prepare>(&letter))
+void Process::receive(const wire::ToWorker& message) {
+  now_or_thawed([this, message] {
+    if (const auto* prepare = std::get_if<wire::Prepare>(&message))
       worlds_[prepare->world.generation] = prepare->world;
-    if (std::holds_alternative<wire::Abort>(letter)) member_.held_up(stage_.plane.held_up(id_));
-    member_.receive(letter);
+    if (std::holds_alternative<wire::Abort>(message)) member_.held_up(stage_.plane.held_up(id_));
+    member_.receive(message);
     do_outbox();
     pump();
   });
@@ -75,9 +75,9 @@ void Process::receive(const wire::ToWorker& letter) {
 void Process::do_outbox() {
   for (auto& action : member_.take_outbox()) {
     if (auto* send = std::get_if<worker::core::Send>(&action)) {
-      if (const auto* answer = std::get_if<wire::Answer>(&send->letter))
+      if (const auto* answer = std::get_if<wire::Answer>(&send->message))
         stage_.invariants.answered(id_, answer->generation, answer->committed);
-      handlers_.send(std::move(send->letter));
+      handlers_.send(std::move(send->message));
     } else if (const auto* form = std::get_if<worker::core::FormGroup>(&action)) {
       this->form(form->spec);
     } else if (const auto* connect = std::get_if<worker::core::ConnectGroup>(&action)) {

@@ -48,7 +48,7 @@ class Process : public std::enable_shared_from_this<Process> {
   Process(Stage& stage, WorkerId id, Handlers handlers);
 
   void begin();  // after fork: starts up, joins, trains
-  void receive(const wire::ToWorker& letter);
+  void receive(const wire::ToWorker& message);
   void signal(int number);
   void die(int code, int signal);
   void freeze() { frozen_ = true; }

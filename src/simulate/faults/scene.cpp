@@ -10,7 +10,7 @@ job::JobSpec plain_spec() {
   spec.hosts_file = "hosts.txt";  // which a person edits
   spec.unit = launcher::hosts::Unit::slot;
   job::Deadlines& d = spec.deadlines;
-  d.beat = milliseconds(20);
+  d.heartbeat = milliseconds(20);
   d.agent_timeout = milliseconds(120);
   d.lease = milliseconds(250);
   d.abort_timeout = milliseconds(100);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 #include "simulate/what_if/simulated_job.hpp"
 
 namespace elasticrun::simulate::what_if {
@@ -20,64 +20,64 @@ Duration exponential(double mean_s, double chance) {
 
 // Without memory, and over all hosts at once: which one it is, and what else is up to chance, is
 // drawn when it comes, whether that host is used or not.
-void Course::await(Rng& rng, double per_hour, Blow blow) {
+void SimulatedJob::await(Rng& rng, double per_hour, Failure failure) {
   if (!(per_hour > 0)) return;
-  const double mean_s = 3600 / (per_hour * site_.hosts());
-  queue_.after(exponential(mean_s, rng.uniform()), [this, &rng, per_hour, blow] {
-    const auto host = rng.below(static_cast<std::uint64_t>(site_.hosts()));
-    (this->*blow)(static_cast<int>(host), rng.uniform());
-    await(rng, per_hour, blow);
+  const double mean_s = 3600 / (per_hour * fleet_.hosts());
+  queue_.after(exponential(mean_s, rng.uniform()), [this, &rng, per_hour, failure] {
+    const auto host = rng.below(static_cast<std::uint64_t>(fleet_.hosts()));
+    (this->*failure)(static_cast<int>(host), rng.uniform());
+    await(rng, per_hour, failure);
   });
 }
 
-void Course::fail(int host, double) {
-  if (!site_.listed(host)) return;
-  if (site_.has_workers(host)) ++out_.failures;
+void SimulatedJob::fail(int host, double) {
+  if (!fleet_.listed(host)) return;
+  if (fleet_.has_workers(host)) ++out_.failures;
   go(host, Duration::zero(), "is lost");
 }
 
-void Course::revoke(int host, double) {
-  if (!site_.listed(host)) return;
-  if (site_.has_workers(host)) ++out_.revoked;
+void SimulatedJob::revoke(int host, double) {
+  if (!fleet_.listed(host)) return;
+  if (fleet_.has_workers(host)) ++out_.revoked;
   go(host, conditions_.notice, "is taken away");
 }
 
 // Who has notice is replaced, or done without, before.
-void Course::go(int host, Duration notice, std::string_view how) {
-  if (site_.has_workers(host)) note(fmt::format("{} {}", name(host), how));
-  site_.list(host, false);
+void SimulatedJob::go(int host, Duration notice, std::string_view how) {
+  if (fleet_.has_workers(host)) note(fmt::format("{} {}", name(host), how));
+  fleet_.list(host, false);
   understaffed_ = true;
   queue_.at(now_ + notice, [this, host] { gone(host); });
   queue_.at(now_ + std::max(notice, conditions_.new_host), [this, host] {
-    site_.list(host, true);
+    fleet_.list(host, true);
     understaffed_ = true;
   });
 }
 
-void Course::gone(int host) {
-  site_.set_speed(host, 1);
+void SimulatedJob::gone(int host) {
+  fleet_.set_speed(host, 1);
   understaffed_ = true;
-  if (site_.lose(host) == 0 || site_.members().empty()) return;
+  if (fleet_.lose(host) == 0 || fleet_.members().empty()) return;
   settle(false);
   pass(conditions_.recovery);
   world();
 }
 
-void Course::slow(int host, double chance) {
-  if (!site_.listed(host) || site_.speed(host) < 1) return;
-  if (site_.has_workers(host)) ++out_.slow_phases;
-  site_.set_speed(host, conditions_.slow_speed);
+void SimulatedJob::slow(int host, double chance) {
+  if (!fleet_.listed(host) || fleet_.speed(host) < 1) return;
+  if (fleet_.has_workers(host)) ++out_.slow_phases;
+  fleet_.set_speed(host, conditions_.slow_speed);
   pace();
   queue_.at(now_ + exponential(seconds(conditions_.slow_time), chance), [this, host] {
-    site_.set_speed(host, 1);
+    fleet_.set_speed(host, 1);
     pace();
   });
 }
 
-std::vector<autoscaler::Member> Course::typed_members() const {
+std::vector<autoscaler::Member> SimulatedJob::typed_members() const {
   std::vector<autoscaler::Member> typed;
-  for (const WorkerId member : site_.members()) {
-    const auto host = static_cast<std::size_t>(site_.slot(member).host.value);
+  for (const WorkerId member : fleet_.members()) {
+    const auto host = static_cast<std::size_t>(fleet_.slot(member).host.value);
     const launcher::hosts::Host& described = curve_.hosts()[host];
     typed.push_back({member, described.type.empty() ? described.name : described.type});
   }
@@ -86,38 +86,38 @@ std::vector<autoscaler::Member> Course::typed_members() const {
 
 // Each member's own compute, which alone tells who is slow. It is drawn less often than rounds
 // are, for there are so many of them.
-void Course::watch() {
+void SimulatedJob::watch() {
   if (now_ < watch_at_) return;
   watch_at_ = now_ + 10 * conditions_.report;
   if (!hosts_are_slow()) return;
   report_compute();
   if (conditions_.stragglers != job::StragglerAction::off) replace_stragglers();
   if (unsettled_ || !better_shares()) return;
-  change(site_.members());
+  change(fleet_.members());
   understaffed_ = true;  // staff() ends the change
 }
 
 // Not while one may turn out to be a worker to replace.
-bool Course::better_shares() {
+bool SimulatedJob::better_shares() {
   const bool replaces = conditions_.stragglers == job::StragglerAction::replace &&
-                        site_.has_substitute(target_, now_);
+                        fleet_.has_substitute(target_, now_);
   if (!conditions_.shares_by_speed || (replaces && stragglers_.wake_at() != never)) return false;
   const auto why = shares_.better(now_);
   if (why) note(*why);
   return why.has_value();
 }
 
-void Course::replace_stragglers() {
+void SimulatedJob::replace_stragglers() {
   std::map<std::pair<HostId, bool>, std::vector<autoscaler::Straggler>> found;
   for (const autoscaler::Straggler& one : stragglers_.confirmed(now_)) {
-    const job::SlotId slot = site_.slot(one.worker);
+    const job::SlotId slot = fleet_.slot(one.worker);
     const bool replace = conditions_.stragglers == job::StragglerAction::replace &&
-                         site_.has_substitute(target_, now_);
+                         fleet_.has_substitute(target_, now_);
     found[{slot.host, replace}].push_back(one);
     ++out_.stragglers;
     if (!replace) continue;
     ++out_.replaced;
-    site_.slots().quarantine(slot, now_);
+    fleet_.slots().quarantine(slot, now_);
     understaffed_ = true;
   }
   for (const auto& [where, slow] : found)
@@ -128,16 +128,16 @@ void Course::replace_stragglers() {
                      where.second ? "replaced" : "reported"));
 }
 
-void Course::report_compute() {
+void SimulatedJob::report_compute() {
   const double compute = compute_s_ > 0 ? compute_s_ : step_s_;
   for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
-    const WorkerId member = site_.members()[rank];
+    const WorkerId member = fleet_.members()[rank];
     if (!(parts_[rank] > 0)) continue;
     autoscaler::WorkerSample sample{.worker = member, .generation = generation_};
     sample.steps = static_cast<std::int64_t>(unwatched_);
     sample.samples = std::max<std::int64_t>(1, std::llround(unwatched_ * batch_ * parts_[rank]));
     sample.compute = from_seconds(unwatched_ * compute * parts_[rank] * size() /
-                                  site_.speed(member) * noise(unwatched_));
+                                  fleet_.speed(member) * noise(unwatched_));
     stragglers_.observe(sample, now_);
     shares_.observe(sample);
   }

@@ -8,7 +8,7 @@
 
 namespace elasticrun::simulate::what_if {
 
-Site::Site(const std::vector<launcher::hosts::Host>& hosts, double price) : price_(price) {
+Fleet::Fleet(const std::vector<launcher::hosts::Host>& hosts, double price) : price_(price) {
   for (const launcher::hosts::Host& host : hosts) {
     const int slots = std::max(host.slots, 1);
     hosts_.push_back({.slots = slots, .price = host.price > 0 ? host.price / slots : price});
@@ -16,13 +16,13 @@ Site::Site(const std::vector<launcher::hosts::Host>& hosts, double price) : pric
   tell_slots();
 }
 
-std::vector<autoscaler::Offer> Site::offers(const std::vector<int>& sizes) const {
+std::vector<autoscaler::Offer> Fleet::offers(const std::vector<int>& sizes) const {
   std::vector<double> prices;
   for (const job::SlotId slot : slots_.all()) prices.push_back(hosts_[slot.host.value].price);
   return job::hosts::offers(sizes, slots_.all(), prices, price_);
 }
 
-void Site::tell_slots() {
+void Fleet::tell_slots() {
   std::vector<job::SlotId> slots;
   for (std::size_t i = 0; i < hosts_.size(); ++i)
     for (int slot = 0; hosts_[i].listed && slot < hosts_[i].slots; ++slot)
@@ -30,20 +30,20 @@ void Site::tell_slots() {
   slots_.set(std::move(slots));
 }
 
-void Site::list(int host, bool listed) {
+void Fleet::list(int host, bool listed) {
   hosts_[static_cast<std::size_t>(host)].listed = listed;
   tell_slots();
 }
 
-void Site::count() {
-  payroll_ = {};
+void Fleet::count() {
+  costs_ = {};
   for (const auto& [id, worker] : workers_.rows()) {
-    ++payroll_.workers;
-    payroll_.per_hour += hosts_[worker.slot.host.value].price;
+    ++costs_.workers;
+    costs_.per_hour += hosts_[worker.slot.host.value].price;
   }
 }
 
-int Site::lose(int host) {
+int Fleet::lose(int host) {
   std::set<WorkerId> lost;
   for (const auto& [id, worker] : workers_.rows())
     if (static_cast<int>(worker.slot.host.value) == host) lost.insert(id);
@@ -52,17 +52,17 @@ int Site::lose(int host) {
   return static_cast<int>(std::erase_if(members_, [&](WorkerId id) { return lost.contains(id); }));
 }
 
-bool Site::has_workers(int host) const {
+bool Fleet::has_workers(int host) const {
   return std::ranges::any_of(workers_.rows(), [&](const auto& entry) {
     return static_cast<int>(entry.second.slot.host.value) == host;
   });
 }
 
-double Site::speed(WorkerId worker) const {
+double Fleet::speed(WorkerId worker) const {
   return hosts_[workers_.rows().at(worker).slot.host.value].speed;
 }
 
-std::vector<WorkerId> Site::start(int size, Time now) {
+std::vector<WorkerId> Fleet::start(int size, Time now) {
   std::vector<WorkerId> started;
   for (const job::SlotId slot : job::workers::wanted_slots(slots_, workers_, size, now, members_))
     if (!workers_.in(slot)) started.push_back(workers_.order(slot, never));
@@ -70,9 +70,9 @@ std::vector<WorkerId> Site::start(int size, Time now) {
   return started;
 }
 
-void Site::ready(WorkerId worker, Time now) { workers_.ready(worker, now); }
+void Fleet::ready(WorkerId worker, Time now) { workers_.ready(worker, now); }
 
-void Site::dismiss(int size, Time now) {
+void Fleet::dismiss(int size, Time now) {
   const auto wanted = job::workers::wanted_slots(slots_, workers_, size, now, members_);
   const std::set<job::SlotId> slots(wanted.begin(), wanted.end());
   const std::set<WorkerId> members(members_.begin(), members_.end());
@@ -83,7 +83,7 @@ void Site::dismiss(int size, Time now) {
   count();
 }
 
-std::optional<std::vector<WorkerId>> Site::proposal(int size, Time now) const {
+std::optional<std::vector<WorkerId>> Fleet::proposal(int size, Time now) const {
   std::set<WorkerId> next;
   for (const job::SlotId slot : job::workers::wanted_slots(slots_, workers_, size, now, members_)) {
     const auto id = workers_.in(slot);
@@ -98,7 +98,7 @@ std::optional<std::vector<WorkerId>> Site::proposal(int size, Time now) const {
   return members;
 }
 
-bool Site::starting() const {
+bool Fleet::starting() const {
   return std::ranges::any_of(workers_.rows(), [](const auto& w) { return !w.second.was_ready(); });
 }
 

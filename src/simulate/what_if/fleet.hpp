@@ -18,15 +18,15 @@
 namespace elasticrun::simulate::what_if {
 
 // Of all workers that exist: members, spares, and those that still start.
-struct Payroll {
+struct Costs {
   int workers = 0;
   double per_hour = 0;
 };
 
-class Site {
+class Fleet {
  public:
   // `price` is of a worker and hour, where a host does not say its own.
-  Site(const std::vector<launcher::hosts::Host>& hosts, double price);
+  Fleet(const std::vector<launcher::hosts::Host>& hosts, double price);
 
   // What these sizes cost and how many hosts they take: always the first slots, as all are there.
   std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes) const;
@@ -54,7 +54,7 @@ class Site {
   bool starting() const;
 
   const std::vector<WorkerId>& members() const { return members_; }
-  const Payroll& payroll() const { return payroll_; }
+  const Costs& costs() const { return costs_; }
   job::workers::Slots& slots() { return slots_; }
   bool has_substitute(int size, Time now) const {
     return job::workers::has_substitute(slots_, workers_, size, now);
@@ -75,7 +75,7 @@ class Site {
   job::workers::Slots slots_;
   job::workers::Workers workers_;
   std::vector<WorkerId> members_;  // in rank order
-  Payroll payroll_;
+  Costs costs_;
 };
 
 }  // namespace elasticrun::simulate::what_if

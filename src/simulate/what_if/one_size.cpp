@@ -47,7 +47,7 @@ std::map<int, double> worths(const Curve& curve, const Conditions& conditions,
                              const Question& question) {
   autoscaler::Snapshot job;
   job.samples_left = std::llround(curve.samples());
-  job.offers = Site(curve.hosts(), conditions.price).offers(curve.sizes());
+  job.offers = Fleet(curve.hosts(), conditions.price).offers(curve.sizes());
   const auto objective = objective_of(question.policy, question.aims);
   std::map<int, double> worths;
   double best = 0;
@@ -81,8 +81,8 @@ Outcome at_one_size(const Curve& curve, const Conditions& conditions, const Ques
   outcome.worker_seconds = outcome.seconds * size;
   outcome.weighed_seconds =
       outcome.seconds * std::pow(static_cast<double>(size), question.limits.min_gain);
-  const Site site(curve.hosts(), conditions.price);
-  outcome.cost = outcome.seconds / 3600 * site.offers({size}).front().price;
+  const Fleet fleet(curve.hosts(), conditions.price);
+  outcome.cost = outcome.seconds / 3600 * fleet.offers({size}).front().price;
   return outcome;
 }
 

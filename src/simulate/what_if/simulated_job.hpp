@@ -26,18 +26,18 @@ inline Duration from_seconds(double s) {
   return Duration(std::llround(std::min(s, most) * 1e9));
 }
 
-class Course {
+class SimulatedJob {
  public:
-  Course(const Curve& curve, const Conditions& conditions, const Question& question,
-         autoscaler::Autoscaler scaler);
+  SimulatedJob(const Curve& curve, const Conditions& conditions, const Question& question,
+               autoscaler::Autoscaler scaler);
   Outcome run(int start);
 
  private:
   bool good(int size) const { return worths_.at(size) >= 0.95; }
-  int size() const { return static_cast<int>(site_.members().size()); }
+  int size() const { return static_cast<int>(fleet_.members().size()); }
   double left() const { return curve_.samples() - learned_; }
   bool goes_on() const {
-    return left() > 0 && now_ - Time{} < conditions_.limit && !site_.members().empty();
+    return left() > 0 && now_ - Time{} < conditions_.limit && !fleet_.members().empty();
   }
   void note(std::string text);
 
@@ -63,8 +63,8 @@ class Course {
 
   // ---- what befalls hosts (failure_injector.cpp)
   // A host, and what else is up to chance.
-  using Blow = void (Course::*)(int host, double chance);
-  void await(Rng& rng, double per_hour, Blow blow);
+  using Failure = void (SimulatedJob::*)(int host, double chance);
+  void await(Rng& rng, double per_hour, Failure failure);
   const std::string& name(int host) const {
     return curve_.hosts()[static_cast<std::size_t>(host)].name;
   }
@@ -94,7 +94,7 @@ class Course {
   Rng losses_;
   Rng revocations_;
   Rng slowness_;
-  Site site_;
+  Fleet fleet_;
   Queue queue_{Time{}};
 
   Time now_{};

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 #include "simulate/what_if/simulated_job.hpp"
 
 namespace elasticrun::simulate::what_if {
@@ -20,8 +20,8 @@ Rng stream(std::uint64_t seed, std::uint64_t which) {
 
 }  // namespace
 
-Course::Course(const Curve& curve, const Conditions& conditions, const Question& question,
-               autoscaler::Autoscaler scaler)
+SimulatedJob::SimulatedJob(const Curve& curve, const Conditions& conditions,
+                           const Question& question, autoscaler::Autoscaler scaler)
     : curve_(curve),
       conditions_(conditions),
       question_(question),
@@ -33,17 +33,17 @@ Course::Course(const Curve& curve, const Conditions& conditions, const Question&
       losses_(stream(question.seed, 2)),
       revocations_(stream(question.seed, 3)),
       slowness_(stream(question.seed, 4)),
-      site_(curve.hosts(), conditions.price) {}
+      fleet_(curve.hosts(), conditions.price) {}
 
-Outcome Course::run(int start) {
-  scaler_.offers_changed(site_.offers(curve_.sizes()), now_);
+Outcome SimulatedJob::run(int start) {
+  scaler_.offers_changed(fleet_.offers(curve_.sizes()), now_);
   target_ = entered_ = start;
-  for (const WorkerId worker : site_.start(start, now_)) site_.ready(worker, now_);
-  site_.enter(*site_.proposal(start, now_));
+  for (const WorkerId worker : fleet_.start(start, now_)) fleet_.ready(worker, now_);
+  fleet_.enter(*fleet_.proposal(start, now_));
   world();
-  await(losses_, conditions_.failures_per_hour, &Course::fail);
-  await(revocations_, conditions_.revoked_per_hour, &Course::revoke);
-  await(slowness_, conditions_.slow_per_hour, &Course::slow);
+  await(losses_, conditions_.failures_per_hour, &SimulatedJob::fail);
+  await(revocations_, conditions_.revoked_per_hour, &SimulatedJob::revoke);
+  await(slowness_, conditions_.slow_per_hour, &SimulatedJob::slow);
   while (goes_on()) {
     round();
     while (goes_on() && queue_.next_at() <= now_) queue_.run_next();
@@ -61,19 +61,19 @@ Outcome Course::run(int start) {
   return std::move(out_);
 }
 
-void Course::note(std::string text) {
+void SimulatedJob::note(std::string text) {
   if (out_.notes.size() < most_notes) out_.notes.push_back({now_, std::move(text)});
 }
 
-void Course::pass(Duration time) {
+void SimulatedJob::pass(Duration time) {
   now_ += time;
   const double s = seconds(time);
-  out_.worker_seconds += s * site_.payroll().workers;
-  out_.weighed_seconds += s * std::pow(site_.payroll().workers, question_.limits.min_gain);
-  out_.cost += s / 3600 * site_.payroll().per_hour;
+  out_.worker_seconds += s * fleet_.costs().workers;
+  out_.weighed_seconds += s * std::pow(fleet_.costs().workers, question_.limits.min_gain);
+  out_.cost += s / 3600 * fleet_.costs().per_hour;
 }
 
-void Course::world() {
+void SimulatedJob::world() {
   generation_ = generation_.next();
   const auto members = typed_members();
   global_batch_ = scaler_.plan(size(), {}).global_batch;
@@ -82,7 +82,7 @@ void Course::world() {
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
   parts_.assign(members.size(), 1.0 / size());
   for (std::size_t i = 0; i < weights.size(); ++i) parts_[i] = weights[i] / all;
-  stragglers_.world_changed(generation_, site_.members());
+  stragglers_.world_changed(generation_, fleet_.members());
   scaler_.world_changed(generation_, size(), global_batch_, now_);
   if (hosts_are_slow() && shares_.world_changed(generation_, members, global_batch_, weights))
     scaler_.shares_changed();
@@ -90,7 +90,7 @@ void Course::world() {
 }
 
 // Members step together: the slowest one's compute is everybody's time.
-void Course::pace() {
+void SimulatedJob::pace() {
   const double rate = curve_.samples_per_s(size(), global_batch_);
   batch_ = static_cast<double>(global_batch_);
   // Without a batch a step is a report's worth.
@@ -100,13 +100,13 @@ void Course::pace() {
   compute_s_ = step * known;
   double slowest = 0;
   for (std::size_t rank = 0; rank < parts_.size(); ++rank)
-    slowest = std::max(slowest, parts_[rank] * size() / site_.speed(site_.members()[rank]));
+    slowest = std::max(slowest, parts_[rank] * size() / fleet_.speed(fleet_.members()[rank]));
   step_s_ = step * (1 + (known > 0 ? known : 1) * (slowest - 1));
 }
 
 // Of the mean of so many log-normal steps, which is nearly log-normal again, with their variance
 // over their number. Box and Muller; one of the two is enough.
-double Course::noise(double steps) {
+double SimulatedJob::noise(double steps) {
   if (!(conditions_.noise > 0)) return 1;
   const double variance = std::log1p(conditions_.noise * conditions_.noise / steps);
   const double radius = std::sqrt(-2 * std::log(1 - noise_.uniform()));
@@ -114,11 +114,11 @@ double Course::noise(double steps) {
   return std::exp(std::sqrt(variance) * normal - variance / 2);
 }
 
-double Course::learned_of_a_sample() const {
+double SimulatedJob::learned_of_a_sample() const {
   return curve_.worth_of_a_sample(global_batch_, learned_ / curve_.samples());
 }
 
-void Course::round() {
+void SimulatedJob::round() {
   const double learned = learned_of_a_sample();
   double steps = std::max(1.0, std::ceil(seconds(conditions_.report) / step_s_));
   steps = std::min(steps, std::max(1.0, std::ceil(left() / learned / batch_)));
@@ -145,7 +145,7 @@ void Course::round() {
 }
 
 // The advisor answers at once; after its first mistake it is not asked again.
-autoscaler::Decision Course::decided() {
+autoscaler::Decision SimulatedJob::decided() {
   const autoscaler::Decision made = scaler_.decide(now_);
   const auto asked = scaler_.question();
   if (!asked || !out_.bad_advice.empty()) return made;
@@ -154,7 +154,7 @@ autoscaler::Decision Course::decided() {
   return scaler_.decide(now_);
 }
 
-void Course::decide() {
+void SimulatedJob::decide() {
   const autoscaler::Decision made = decided();
   if (made.forecast) hear(*made.forecast, made.action == autoscaler::Action::stay);
   const bool rebatches = made.action == autoscaler::Action::rebatch;
@@ -165,7 +165,7 @@ void Course::decide() {
 }
 
 // What a move says in its reason needs no note.
-void Course::hear(const autoscaler::Forecast& forecast, bool alone) {
+void SimulatedJob::hear(const autoscaler::Forecast& forecast, bool alone) {
   if (alone && forecast.met != promised_) note(forecast.words);
   if (forecast.met)
     out_.refused_s.reset();
@@ -174,56 +174,56 @@ void Course::hear(const autoscaler::Forecast& forecast, bool alone) {
   promised_ = forecast.met;
 }
 
-std::optional<bool> Course::met() const {
+std::optional<bool> SimulatedJob::met() const {
   if (question_.policy == "deadline")
     return out_.done && out_.seconds <= seconds(question_.aims.deadline);
   if (question_.policy == "budget") return out_.done && out_.cost <= question_.aims.budget;
   return {};
 }
 
-void Course::staff() {
+void SimulatedJob::staff() {
   if (!understaffed_ && now_ < staff_at_) return;
   understaffed_ = false;
   const int all = target_ + conditions_.spares;
-  for (const WorkerId worker : site_.start(all, now_)) {
+  for (const WorkerId worker : fleet_.start(all, now_)) {
     const Duration takes = between(conditions_.start);
     if (takes <= Duration::zero())
-      site_.ready(worker, now_);
+      fleet_.ready(worker, now_);
     else
       queue_.at(now_ + takes, [this, worker] { ready(worker); });
   }
-  site_.dismiss(all, now_);
-  if (auto next = site_.proposal(target_, now_))
+  fleet_.dismiss(all, now_);
+  if (auto next = fleet_.proposal(target_, now_))
     change(std::move(*next));
-  else if (!site_.starting() && scaler_.plan(size(), {}).global_batch != global_batch_)
+  else if (!fleet_.starting() && scaler_.plan(size(), {}).global_batch != global_batch_)
     rebatch();
-  settle(!site_.starting());
-  staff_at_ = site_.slots().wake_at(now_);
+  settle(!fleet_.starting());
+  staff_at_ = fleet_.slots().wake_at(now_);
 }
 
 // While workers start and groups form, steps are not what they would be.
-void Course::settle(bool settled) {
+void SimulatedJob::settle(bool settled) {
   if (settled && unsettled_) scaler_.change_ended(now_);
   if (!settled && !unsettled_) scaler_.change_started(now_);
   unsettled_ = !settled;
 }
 
-Duration Course::between(const Span& span) {
+Duration SimulatedJob::between(const Span& span) {
   const auto width = static_cast<double>((span.high - span.low).count());
   return span.low + Duration(std::llround(width * starts_.uniform()));
 }
 
-void Course::ready(WorkerId worker) {
-  site_.ready(worker, now_);
+void SimulatedJob::ready(WorkerId worker) {
+  fleet_.ready(worker, now_);
   understaffed_ = true;
 }
 
-void Course::rebatch() {
-  change(site_.members());
+void SimulatedJob::rebatch() {
+  change(fleet_.members());
   out_.moved_s = seconds(now_ - Time{});
 }
 
-void Course::change(std::vector<WorkerId> members) {
+void SimulatedJob::change(std::vector<WorkerId> members) {
   settle(false);
   pass(conditions_.idle);
   const bool decided = target_ != entered_ && std::ssize(members) == target_;
@@ -232,8 +232,8 @@ void Course::change(std::vector<WorkerId> members) {
     if (!good(entered_)) out_.found_s = out_.moved_s;
     entered_ = target_;
   }
-  site_.enter(std::move(members));
-  site_.dismiss(target_ + conditions_.spares, now_);
+  fleet_.enter(std::move(members));
+  fleet_.dismiss(target_ + conditions_.spares, now_);
   world();
 }
 
@@ -255,7 +255,7 @@ Result<Outcome> answer(const Curve& curve, const Conditions& conditions, const Q
   if (!scaler) return scaler.error();
   Curve roomy = curve;  // spares need slots, too
   roomy.add_hosts(sizes.back() + conditions.spares);
-  Outcome outcome = Course(roomy, conditions, question, std::move(*scaler)).run(start);
+  Outcome outcome = SimulatedJob(roomy, conditions, question, std::move(*scaler)).run(start);
   if (!outcome.bad_advice.empty())
     return Error{fmt::format("--policy {}: {}", question.policy, outcome.bad_advice)};
   return outcome;

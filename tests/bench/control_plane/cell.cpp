@@ -36,7 +36,7 @@ job::JobSpec job_spec(std::vector<launcher::hosts::Host> hosts) {
 
 launcher::agent::AgentLimits agent_limits() {
   const job::Deadlines deadlines;
-  return {Term(1), deadlines.lease, deadlines.beat, deadlines.orphan_grace};
+  return {Term(1), deadlines.lease, deadlines.heartbeat, deadlines.orphan_grace};
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ std::size_t Cell::lose_worker() {
   return 1;
 }
 
-// The agent is killed, so its guardian kills the workers and says so.
+// The agent is killed, so its watchdog kills the workers and says so.
 std::size_t Cell::lose_host() {
   const HostId host(static_cast<HostId::rep>(hosts_count_ / 2));
   StubHost& agent = agents_.at(host)->host();

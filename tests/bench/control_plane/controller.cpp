@@ -105,16 +105,16 @@ void Controller::receive(HostId host, std::string_view bytes) {
 
 void Controller::frame(HostId host, const wire::Frame& frame) {
   if (frame.worker == WorkerId{}) return report(host, frame.payload);
-  auto letter = wire::decode<wire::FromWorker>(frame.payload);
-  ER_CHECK(letter.has_value());
-  turn(job::FromWorker{frame.worker, std::move(*letter)});
+  auto message = wire::decode<wire::FromWorker>(frame.payload);
+  ER_CHECK(message.has_value());
+  turn(job::FromWorker{frame.worker, std::move(*message)});
 }
 
 void Controller::report(HostId host, std::string_view payload) {
   auto report = wire::decode<wire::FromAgent>(payload);
   ER_CHECK(report.has_value());
-  if (const auto* beat = std::get_if<wire::Beat>(&*report))
-    links_.at(host).unacknowledged.acknowledge(beat->received);
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*report))
+    links_.at(host).unacknowledged.acknowledge(heartbeat->received);
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return queue_.after(Duration::zero(),
                         [this, host, reason = goodbye->reason] { agent_gone(host, reason); });
@@ -182,10 +182,10 @@ void Controller::act(const job::StartWorker& action) {
 }
 
 void Controller::act(const job::Order& action) {
-  if (const auto* beat = std::get_if<wire::Beat>(&action.order)) {
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.order)) {
     const auto link = links_.find(action.host);
     if (link == links_.end()) return;
-    wire::Beat own = *beat;
+    wire::Heartbeat own = *heartbeat;
     own.received = link->second.received;
     return send(action.host, WorkerId{}, wire::encode(wire::ToAgent(own)), true);
   }
@@ -193,14 +193,14 @@ void Controller::act(const job::Order& action) {
 }
 
 void Controller::act(job::Deliver& action) {
-  if (auto* prepare = std::get_if<wire::Prepare>(&action.letter))
+  if (auto* prepare = std::get_if<wire::Prepare>(&action.message))
     prepare->secret = keys_.of_world(prepare->world.generation);
-  const std::string letter = wire::encode(action.letter);
+  const std::string message = wire::encode(action.message);
   for (const auto& [host, workers] : action.to)
     if (workers.size() == 1)
-      send(host, workers.front(), letter);
+      send(host, workers.front(), message);
     else
-      send(host, wire::several_workers, wire::for_several(workers, letter));
+      send(host, wire::several_workers, wire::for_several(workers, message));
 }
 
 void Controller::act(const job::Record& action) {
@@ -208,7 +208,7 @@ void Controller::act(const job::Record& action) {
 }
 
 void Controller::act(const job::Say& action) {
-  if (action.tone == job::report::Tone::error) last_error_ = action.text;
+  if (action.tone == job::report::LogLevel::error) last_error_ = action.text;
 }
 
 void Controller::act(const job::Finish& action) {

@@ -23,20 +23,20 @@ Training::Handlers handlers_of_training(
     if (worker != workers.end()) what(*worker->second);
   };
   return {.entered =
-              [tell](WorkerId id, const wire::Entered& letter) {
-                tell(id, [&](StubWorker& worker) { worker.entered(letter); });
+              [tell](WorkerId id, const wire::Entered& message) {
+                tell(id, [&](StubWorker& worker) { worker.entered(message); });
               },
           .committed =
-              [tell](WorkerId id, const wire::Committed& letter) {
-                tell(id, [&](StubWorker& worker) { worker.send(letter); });
+              [tell](WorkerId id, const wire::Committed& message) {
+                tell(id, [&](StubWorker& worker) { worker.send(message); });
               },
           .broken =
-              [tell](WorkerId id, const wire::Broken& letter) {
-                tell(id, [&](StubWorker& worker) { worker.broken(letter); });
+              [tell](WorkerId id, const wire::Broken& message) {
+                tell(id, [&](StubWorker& worker) { worker.broken(message); });
               },
           .done =
-              [tell](WorkerId id, const wire::Done& letter) {
-                tell(id, [&](StubWorker& worker) { worker.send(letter); });
+              [tell](WorkerId id, const wire::Done& message) {
+                tell(id, [&](StubWorker& worker) { worker.send(message); });
               }};
 }
 
@@ -52,17 +52,17 @@ void StubHost::later(Duration delay, std::function<void()> what) {
   });
 }
 
-void StubHost::relay(WorkerId to, std::string_view letter) {
+void StubHost::relay(WorkerId to, std::string_view message) {
   std::vector<WorkerId> workers{to};
   if (to == wire::several_workers) {
-    auto several = wire::read_for_several(letter);
+    auto several = wire::read_for_several(message);
     ER_CHECK(several.has_value());
     workers = std::move(several->workers);
-    letter = several->letter;
+    message = several->message;
   }
   for (const WorkerId one : workers) {
     const auto worker = workers_.find(one);
-    if (worker != workers_.end()) worker->second->receive(cluster_.letters.read(letter));
+    if (worker != workers_.end()) worker->second->receive(cluster_.messages.read(message));
   }
 }
 
@@ -103,9 +103,10 @@ void StubHost::act(const launcher::agent::Spawn& action) {
     };
     const auto worker = std::make_shared<StubWorker>(
         cluster_.queue, cluster_.training, id, began_,
-        StubWorker::Handlers{
-            [this, id](const wire::FromWorker& letter) { uplink_.send(id, wire::encode(letter)); },
-            exited});
+        StubWorker::Handlers{[this, id](const wire::FromWorker& message) {
+                               uplink_.send(id, wire::encode(message));
+                             },
+                             exited});
     workers_[id] = cluster_.workers[id] = worker;
     worker->begin();
     feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(100'000 + id.value)});
@@ -124,8 +125,8 @@ void StubHost::act(const launcher::agent::Signal& action) {
 void StubHost::act(const launcher::agent::KillTree& action) { end_worker(action.worker, SIGKILL); }
 
 void StubHost::act(const launcher::agent::Report& action) {
-  if (const auto* const beat = std::get_if<wire::Beat>(&action.message))
-    return uplink_.send_beat(*beat);
+  if (const auto* const heartbeat = std::get_if<wire::Heartbeat>(&action.message))
+    return uplink_.send_heartbeat(*heartbeat);
   uplink_.send(WorkerId{}, wire::encode(action.message));
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "launcher/agent/agent_core.hpp"
-#include "tests/bench/control_plane/letters.hpp"
+#include "tests/bench/control_plane/messages.hpp"
 #include "tests/bench/control_plane/training.hpp"
 #include "tests/bench/control_plane/worker.hpp"
 
@@ -20,7 +20,7 @@ struct Cluster {
   Training& training;
   std::map<WorkerId, std::shared_ptr<StubWorker>>& workers;  // that are alive
   launcher::agent::AgentLimits limits;
-  LetterReader letters;
+  MessageReader messages;
 };
 
 // What training makes of it reaches those that are alive.
@@ -32,7 +32,8 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
  public:
   struct Uplink {  // to the controller
     std::function<void(WorkerId worker, std::string_view payload)> send;
-    std::function<void(wire::Beat beat)> send_beat;  // with how many frames have come, and passing
+    std::function<void(wire::Heartbeat heartbeat)>
+        send_heartbeat;  // with how many frames have come, and passing
   };
   StubHost(Cluster& cluster, Uplink uplink);
 
@@ -45,10 +46,10 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
   const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers() const { return workers_; }
 
  private:
-  void relay(WorkerId to, std::string_view letter);
+  void relay(WorkerId to, std::string_view message);
   void later(Duration delay, std::function<void()> what);
-  void take(const wire::Beat& beat) { feed(beat); }
-  void take(const wire::ParcelPart&) {}
+  void take(const wire::Heartbeat& heartbeat) { feed(heartbeat); }
+  void take(const wire::BundlePart&) {}
   void take(const wire::HoldOutput&) {}
   void take(const auto& order) { feed(order); }
   void feed(const launcher::agent::AgentEvent& event);

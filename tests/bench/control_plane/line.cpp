@@ -22,12 +22,12 @@ StubHost::Uplink Line::uplink() {
               [weak](WorkerId worker, std::string_view payload) {
                 if (const auto line = weak.lock()) line->send(worker, payload, false);
               },
-          .send_beat =
-              [weak](wire::Beat beat) {
+          .send_heartbeat =
+              [weak](wire::Heartbeat heartbeat) {
                 const auto line = weak.lock();
                 if (!line) return;
-                beat.received = line->received_;
-                line->send(WorkerId{}, wire::encode(wire::FromAgent(beat)), true);
+                heartbeat.received = line->received_;
+                line->send(WorkerId{}, wire::encode(wire::FromAgent(heartbeat)), true);
               }};
 }
 

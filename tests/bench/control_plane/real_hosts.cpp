@@ -81,7 +81,7 @@ class Hosts {
   };
 
   void join();
-  void joined(Host& host, const Result<launcher::agent::link::Reached>& reached,
+  void joined(Host& host, const Result<launcher::agent::link::Dialled>& reached,
               launcher::executors::AgentStart start);
   void gone(Host& host);
   void tell_world();
@@ -111,7 +111,7 @@ void Hosts::join() {
   host.link = std::make_unique<launcher::agent::link::ControllerLink>(
       io_, launcher::agent::link::ControllerLink::Handlers{
                .reached =
-                   [this, &host, start](const Result<launcher::agent::link::Reached>& reached) {
+                   [this, &host, start](const Result<launcher::agent::link::Dialled>& reached) {
                      joined(host, reached, start);
                    },
                .frame =
@@ -132,7 +132,7 @@ void Hosts::join() {
   host.link->begin(start, {"127.0.0.1"}, {});
 }
 
-void Hosts::joined(Host& host, const Result<launcher::agent::link::Reached>& reached,
+void Hosts::joined(Host& host, const Result<launcher::agent::link::Dialled>& reached,
                    launcher::executors::AgentStart start) {
   if (!reached) {
     fmt::print(stderr, "bench_hosts: {}\n", reached.error().text);
@@ -141,13 +141,16 @@ void Hosts::joined(Host& host, const Result<launcher::agent::link::Reached>& rea
   launcher::agent::learn(start, reached->greeted.welcome);
   host.link->learned(start);
   using ms = std::chrono::milliseconds;
-  cluster_.limits = {start.term, ms(start.lease_ms), ms(start.beat_ms), ms(start.orphan_grace_ms)};
+  cluster_.limits = {start.term, ms(start.lease_ms), ms(start.heartbeat_ms),
+                     ms(start.orphan_grace_ms)};
   time_.catch_up();
   host.stub = std::make_shared<StubHost>(
-      cluster_, StubHost::Uplink{
-                    .send = [&host](WorkerId worker,
-                                    std::string_view payload) { host.link->send(worker, payload); },
-                    .send_beat = [&host](wire::Beat beat) { host.link->send_beat(beat); }});
+      cluster_,
+      StubHost::Uplink{
+          .send = [&host](WorkerId worker,
+                          std::string_view payload) { host.link->send(worker, payload); },
+          .send_heartbeat =
+              [&host](wire::Heartbeat heartbeat) { host.link->send_heartbeat(heartbeat); }});
   host.stub->begin();
   time_.catch_up();
   join();

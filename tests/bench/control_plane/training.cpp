@@ -51,12 +51,12 @@ std::vector<std::int32_t> Training::needs_in_next(WorkerId worker) const {
 }
 
 // A planned change: members vote from their Go on, so the step after the last one's is the switch.
-void Training::go(const wire::Go& letter) {
-  if (!next_ || next_->generation != letter.generation) return;
+void Training::go(const wire::Go& message) {
+  if (!next_ || next_->generation != message.generation) return;
   if (++next_->told < next_->members.size() + next_->leavers) return;
   Duration until_switch{};
   if (since_) until_switch = step_time - (queue_.now() - *since_) % step_time;
-  queue_.after(until_switch + transfer_time, [this, g = letter.generation] { enter(g); });
+  queue_.after(until_switch + transfer_time, [this, g = message.generation] { enter(g); });
 }
 
 void Training::enter(Generation generation) {
@@ -94,18 +94,18 @@ void Training::abort(Generation up_to) {
 
 void Training::die(const std::vector<WorkerId>& dead) {
   if (!running_) return;
-  wire::Broken letter{.generation = running_->generation,
-                      .reason = "the reduction broke: [10.1.2.3]:41234: Connection reset by peer"};
+  wire::Broken message{.generation = running_->generation,
+                       .reason = "the reduction broke: [10.1.2.3]:41234: Connection reset by peer"};
   for (const WorkerId worker : dead)
-    if (running_->ranks.contains(worker) && letter.complaints.size() < complaints_max)
-      letter.complaints.push_back(
+    if (running_->ranks.contains(worker) && message.complaints.size() < complaints_max)
+      message.complaints.push_back(
           {.about = worker, .hung_up = true, .reason = "10.1.2.3:41234: connection reset by peer"});
-  if (letter.complaints.empty()) return;
+  if (message.complaints.empty()) return;
   stand();
-  queue_.after(death_seen, [this, letter] {
-    if (!running_ || running_->generation != letter.generation) return;
+  queue_.after(death_seen, [this, message] {
+    if (!running_ || running_->generation != message.generation) return;
     const std::vector<WorkerId> members = running_->members;
-    for (const WorkerId worker : members) handlers_.broken(worker, letter);
+    for (const WorkerId worker : members) handlers_.broken(worker, message);
   });
 }
 

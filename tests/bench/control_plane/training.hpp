@@ -34,7 +34,7 @@ class Training {
   bool is_in_next(WorkerId worker) const { return next_ && next_->ranks.contains(worker); }
   // Whose addresses a member of the next world needs; empty: everybody's.
   std::vector<std::int32_t> needs_in_next(WorkerId worker) const;
-  void go(const wire::Go& letter);
+  void go(const wire::Go& message);
   void cancel(Generation generation);
   void abort(Generation up_to);
 

@@ -35,8 +35,8 @@ void StubWorker::later(Duration delay, std::function<void()> what) {
   });
 }
 
-void StubWorker::send(const wire::FromWorker& letter) {
-  if (alive_) handlers_.send(letter);
+void StubWorker::send(const wire::FromWorker& message) {
+  if (alive_) handlers_.send(message);
 }
 
 // The program starts, loads its library, reads its data, calls train.
@@ -77,8 +77,8 @@ void StubWorker::await_sample() {
   later(next_sample_ - queue_.now(), [this] { sample(); });
 }
 
-void StubWorker::receive(const wire::ToWorker& letter) {
-  if (alive_) std::visit([this](const auto& text) { on(text); }, letter);
+void StubWorker::receive(const wire::ToWorker& message) {
+  if (alive_) std::visit([this](const auto& text) { on(text); }, message);
 }
 
 void StubWorker::on(const wire::Prepare& prepare) {
@@ -118,8 +118,8 @@ void StubWorker::entered(const wire::Entered& report) {
   send(own);
 }
 
-void StubWorker::broken(const wire::Broken& letter) {
-  if (letter.generation > aborted_) send(letter);
+void StubWorker::broken(const wire::Broken& message) {
+  if (message.generation > aborted_) send(message);
 }
 
 void StubWorker::end_soon() {

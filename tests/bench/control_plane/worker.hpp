@@ -22,13 +22,13 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
              Handlers handlers);
 
   void begin();
-  void receive(const wire::ToWorker& letter);
+  void receive(const wire::ToWorker& message);
   void die(int code, int signal);
 
   // ---- what training makes of it
   void entered(const wire::Entered& report);
-  void broken(const wire::Broken& letter);
-  void send(const wire::FromWorker& letter);
+  void broken(const wire::Broken& message);
+  void send(const wire::FromWorker& message);
 
  private:
   void later(Duration delay, std::function<void()> what);

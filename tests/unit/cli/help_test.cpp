@@ -61,7 +61,7 @@ Hosts
       --wrap COMMAND              agents start inside it: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)
-  --beat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
+  --heartbeat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
   --prepare-timeout [30s] --transfer-timeout [30s] --start-timeout [5m]
   --hung [10m] --epoch-timeout [2h] --grace [10s] --orphan-grace [10s]
   --settle [10s] --straggler-time [30s] --sample-interval [500ms]

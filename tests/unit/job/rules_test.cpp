@@ -81,7 +81,7 @@ TEST_CASE("who does not become ready is killed, once, and started anew when it i
                 2 says join)");
   std::string said;
   for (int second = 4; second <= 304; second += 4)
-    said += scene.play(fmt::format(R"({}s host 0 says beat
+    said += scene.play(fmt::format(R"({}s host 0 says heartbeat
                                       1 2 say sample g0 none waiting 1ms in idle)",
                                    second));
   const std::string kill = "host 0: stop 2 signal 9 grace 0 ms";
@@ -99,7 +99,7 @@ TEST_CASE("training ends while a worker starts: it is not waited for, and no tim
   CHECK(has(said, "phase: trained"));
   // on_epoch of the last epoch may take long; the scene fails when a wake-up is due for ever.
   for (int second = 4; second <= 400; second += 4)
-    scene.play(fmt::format(R"({}s host 0 says beat
+    scene.play(fmt::format(R"({}s host 0 says heartbeat
                               1 2 3 say sample g1 step 9 waiting 1ms in epoch)",
                            second));
   said = scene.play("401s host 0 says exited 1 code 0\n host 0 says exited 2 code 0");
@@ -115,7 +115,7 @@ TEST_CASE("a first world that never has its minimum is not waited for for ever")
                 host 0 says exited 2 code 0)");
   std::string said;
   for (int second = 4; second <= 600; second += 4)
-    said += scene.play(fmt::format(R"({}s host 0 says beat
+    said += scene.play(fmt::format(R"({}s host 0 says heartbeat
                                       1 says sample g0 none waiting 1ms in idle)",
                                    second));
   CHECK(has(said, "stop 1 signal 15"));
@@ -134,7 +134,7 @@ TEST_CASE("a leaver is left alone until its new world has stepped, then it may e
   CHECK_FALSE(has(said, "stop 2"));
   scene.tell("5s 1 2 say sample g2 step 9 waiting 1ms in compute");
   scene.tell("9s 1 2 say sample g2 step 9 waiting 1ms in compute");
-  CHECK(has(scene.tell("11s host 0 says beat"), "stop 2 signal 15"));
+  CHECK(has(scene.tell("11s host 0 says heartbeat"), "stop 2 signal 15"));
 }
 
 TEST_CASE("a leaver inside on_epoch is waited for, and only then is it its time to end") {
@@ -147,12 +147,12 @@ TEST_CASE("a leaver inside on_epoch is waited for, and only then is it its time 
   for (int second = 5; second <= 45; second += 4) {
     scene.tell(fmt::format("{}s 1 says sample g2 step 9 waiting 1ms in compute", second));
     said += scene.tell(fmt::format("2 says sample g1 step 5 waiting {}s in epoch", second));
-    said += scene.tell("host 0 says beat");
+    said += scene.tell("host 0 says heartbeat");
   }
   CHECK_FALSE(has(said, "stop 2"));
   scene.tell("49s 1 2 say sample g2 step 9 waiting 1ms in compute");
   scene.tell("53s 1 2 say sample g2 step 9 waiting 1ms in compute");
-  CHECK(has(scene.tell("56s host 0 says beat"), "stop 2 signal 15"));
+  CHECK(has(scene.tell("56s host 0 says heartbeat"), "stop 2 signal 15"));
 }
 
 TEST_CASE("what the first failure of a plain program gives as exit code") {

@@ -33,7 +33,7 @@ void check_tables(const States& states, const Turns& turns, const Transitions& t
 }
 
 TEST_CASE("tables are in the order of their enums, have one answer, and reach every state") {
-  check_tables(course::phases, course::happenings, course::phase_transitions);
+  check_tables(course::phases, course::phase_events, course::phase_transitions);
   check_tables(hosts::host_states, hosts::host_turns, hosts::host_transitions);
   check_tables(workers::worker_states, workers::worker_turns, workers::worker_transitions);
   for (std::size_t i = 0; i < course::causes.size(); ++i)
@@ -155,7 +155,7 @@ TEST_CASE("patience runs while a job starts or is short of workers") {
   ending.short_since(at(3s));
   ending.short_since(at(5s));
   CHECK(ending.patience_ends(10s) == at(13s));
-  ending.happen(course::Happening::world_formed);
+  ending.happen(course::PhaseEvent::world_formed);
   CHECK(ending.patience_ends(10s) == never);
   ending.enough();
   CHECK_FALSE(ending.short_of_workers());

@@ -20,7 +20,7 @@ constexpr course::Phase all_phases[] = {course::Phase::starting,  course::Phase:
                                         course::Phase::closing,   course::Phase::ended};
 
 TEST_CASE("the table of transitions has one answer for each question") {
-  std::set<std::pair<course::Phase, course::Happening>> seen;
+  std::set<std::pair<course::Phase, course::PhaseEvent>> seen;
   for (const course::PhaseTransition& t : course::phase_transitions)
     CHECK(seen.emplace(t.from, t.turn).second);
 }
@@ -33,9 +33,9 @@ TEST_CASE("every phase can be reached, and every phase ends when it is told to s
   for (const course::Phase phase : all_phases) {
     CAPTURE(to_text(phase));
     CHECK(reached.contains(phase));
-    course::Phase at = next(phase, course::Happening::stop);
-    at = next(at, course::Happening::workers_gone);
-    CHECK(next(at, course::Happening::agents_gone) == course::Phase::ended);
+    course::Phase at = next(phase, course::PhaseEvent::stop);
+    at = next(at, course::PhaseEvent::workers_gone);
+    CHECK(next(at, course::PhaseEvent::agents_gone) == course::Phase::ended);
   }
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("nothing leads out of the end, and no way back from stopping") {
     CHECK(t.from != course::Phase::ended);
     if (t.from >= course::Phase::stopping) CHECK(t.to > t.from);
   }
-  CHECK(next(course::Phase::stopping, course::Happening::world_broken) == course::Phase::stopping);
+  CHECK(next(course::Phase::stopping, course::PhaseEvent::world_broken) == course::Phase::stopping);
 }
 
 TEST_CASE("the defaults agree with each other and with what the table says of them") {

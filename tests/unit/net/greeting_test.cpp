@@ -140,13 +140,13 @@ TEST_CASE("strangers are shown out, and a good guest is served meanwhile") {
   std::string oversize;
   wire::append_frame(oversize, WorkerId(), std::string(wire::greeting_bytes_max + 1, ' '));
   std::string no_hello;
-  wire::append_frame(no_hello, WorkerId(), R"({"Beat":{}})");
+  wire::append_frame(no_hello, WorkerId(), R"({"Heartbeat":{}})");
   const std::pair<std::string, std::string> cases[] = {
       {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "no greeting: a frame of "},
       {oversize, "no greeting: a frame of 4097 bytes"},
-      {no_hello, "no greeting: unknown message 'Beat'"},
+      {no_hello, "no greeting: unknown message 'Heartbeat'"},
       {greeting_frame(hello_of("worker", "job-1"), WorkerId(3)),
-       "no greeting: a letter came first"},
+       "no greeting: a message came first"},
       {"", "no greeting: the other side closed the connection"},
   };
   for (const auto& one : cases) {

@@ -39,15 +39,15 @@ TEST_CASE("a server that has the key and greets as no controller does gives no o
        [](RawTls& tls) { tls.write_frame(std::string(wire::greeting_bytes_max + 1, ' ')); },
        "at most 4096 are allowed"},
       {"an order instead of a greeting",
-       [](RawTls& tls) { tls.write_frame(wire::encode(wire::ToAgent(wire::Beat{}))); },
+       [](RawTls& tls) { tls.write_frame(wire::encode(wire::ToAgent(wire::Heartbeat{}))); },
        "unknown message"},
-      {"a letter for a worker",
+      {"a message for a worker",
        [&](RawTls& tls) {
          std::string frame;
          wire::append_frame(frame, WorkerId(1), wire::encode(proven(tls)));
          tls.write(frame);
        },
-       "a letter came first"},
+       "a message came first"},
       {"another version of the protocol",
        [&](RawTls& tls) {
          wire::Welcome answer = proven(tls);
@@ -101,11 +101,11 @@ TEST_CASE("a client with a host's key is nothing else than that host's agent") {
       {"a worker", [](wire::Hello& hello) { hello.role = "worker"; }, "expected the role"},
       {"a controller", [](wire::Hello& hello) { hello.role = "controller"; }, "expected the role"},
       {"no role", [](wire::Hello& hello) { hello.role.clear(); }, "expected the role"},
-      {"the guardian of a host that is not up", [](wire::Hello& hello) { hello.role = "guardian"; },
+      {"the watchdog of a host that is not up", [](wire::Hello& hello) { hello.role = "watchdog"; },
        "is not up"},
-      {"the guardian of another host",
+      {"the watchdog of another host",
        [](wire::Hello& hello) {
-         hello.role = "guardian";
+         hello.role = "watchdog";
          hello.host = HostId(5);
        },
        "it claims to be host 5"},
@@ -160,15 +160,15 @@ TEST_CASE("a client that has a key and does not greet is a stranger") {
       {"a whole frame of more than a greeting may have",
        [](RawTls& tls) { tls.write_frame(std::string(wire::greeting_bytes_max + 1, ' ')); },
        "at most 4096 are allowed"},
-      {"a letter of a worker",
+      {"a message of a worker",
        [&](RawTls& tls) {
          std::string frame;
          wire::append_frame(frame, WorkerId(1), hello);
          tls.write(frame);
        },
-       "a letter came first"},
-      {"a beat instead of a greeting",
-       [](RawTls& tls) { tls.write_frame(wire::encode(wire::FromAgent(wire::Beat{}))); },
+       "a message came first"},
+      {"a heartbeat instead of a greeting",
+       [](RawTls& tls) { tls.write_frame(wire::encode(wire::FromAgent(wire::Heartbeat{}))); },
        "no greeting"},
   };
   for (const Case& one : cases) {

@@ -86,17 +86,17 @@ TEST_CASE("what was sent before, while and after a connection is lost arrives on
 
 TEST_CASE("passing frames are for their connection alone, and are not counted") {
   Pair pair;
-  pair.a.link.send_passing(WorkerId(), "beat");
-  pair.a.link.send(WorkerId(), "letter");
+  pair.a.link.send_passing(WorkerId(), "heartbeat");
+  pair.a.link.send(WorkerId(), "message");
   REQUIRE(run_until(pair.io, [&] { return pair.b.heard.size() == 2; }));
   CHECK(pair.b.link.received() == 1);
   pair.cut();
   REQUIRE(run_until(pair.io, [&] { return pair.a.losses + pair.b.losses == 2; }));
-  pair.a.link.send_passing(WorkerId(), "beat");
+  pair.a.link.send_passing(WorkerId(), "heartbeat");
   pair.a.link.send(WorkerId(), "another");
   pair.connect();
   REQUIRE(run_until(pair.io, [&] { return pair.b.heard.size() == 3; }));
-  CHECK(pair.b.heard == std::vector<std::string>{"beat", "letter", "another"});
+  CHECK(pair.b.heard == std::vector<std::string>{"heartbeat", "message", "another"});
   CHECK(pair.b.link.received() == 2);
 }
 

@@ -103,7 +103,7 @@ TEST_CASE(
   Log log;
   first.session->start(log.handlers());
   first.session->send(WorkerId(), "report");
-  first.session->send(WorkerId(9), "letter");
+  first.session->send(WorkerId(9), "message");
   house.server->send(HostId(3), WorkerId(9), "answer");
   house.server->send(HostId(4), WorkerId(), "nobody");
   REQUIRE(house.wait(3));
@@ -119,7 +119,7 @@ TEST_CASE(
   house.dial(House::hello(3), second);
   CHECK(second.session);
   CHECK(house.events ==
-        std::vector<std::string>{"up 3 pid 5", "frame 3 0 report", "frame 3 9 letter",
+        std::vector<std::string>{"up 3 pid 5", "frame 3 0 report", "frame 3 9 message",
                                  "away 3: the other side closed the connection",
                                  "stranger host 3 is connected already", "up 3 pid 5"});
 }
@@ -135,7 +135,7 @@ TEST_CASE("an agent that comes back goes on where it was") {
   first.session.reset();
   REQUIRE(house.wait(3));
   house.server->send(HostId(3), WorkerId(9), "meanwhile");
-  house.server->send_beat(HostId(3), {});  // would say something wrong later
+  house.server->send_heartbeat(HostId(3), {});  // would say something wrong later
   wire::Hello again = House::hello(3);
   again.resumes = 0;
   house.dial(again, second);
@@ -177,12 +177,12 @@ TEST_CASE("an agent that was given up, or was never there, cannot come back") {
   CHECK(never_there.error.ends_with("host 4 was given up; whatever runs there has to end"));
 }
 
-TEST_CASE("a guardian says that its agent is dead, and of no other one") {
+TEST_CASE("a watchdog says that its agent is dead, and of no other one") {
   House house;
   Outcome agent;
   house.dial(House::hello(3), agent);
   wire::Hello word = House::hello(3);
-  word.role = "guardian";
+  word.role = "watchdog";
   word.name = "killed";
   Outcome wrong_run, absent, right;
   house.dial(word, to_tls(keys.of_agent(HostId(3), 2)), wrong_run);

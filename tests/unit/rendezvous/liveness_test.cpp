@@ -109,7 +109,7 @@ TEST_CASE("when all are silent it is this machine, until their lease is over") {
   }
 }
 
-TEST_CASE("a library's silence counts from its first letter; a plain program is never silent") {
+TEST_CASE("a library's silence counts from its first message; a plain program is never silent") {
   Watch watch;
   CHECK(watch.at(1000s) == "");
   watch.liveness.worker_heard(WorkerId(3), Time{});

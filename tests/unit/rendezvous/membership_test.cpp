@@ -46,13 +46,13 @@ TEST_CASE("Go is sent when the last of all has prepared, in whatever order, and 
 TEST_CASE("the members of a world have most of the time for preparing to connect in") {
   rendezvous::Membership membership({.prepare_timeout = std::chrono::seconds(20)});
   membership.step(rendezvous::WorkerUp{WorkerId(1), HostId(), 0}, Time{});
-  membership.step(rendezvous::Letter{WorkerId(1), wire::Ready{{.call = 1}}}, Time{});
+  membership.step(rendezvous::WorkerMessage{WorkerId(1), wire::Ready{{.call = 1}}}, Time{});
   membership.step(rendezvous::Change{ChangeId(1), {WorkerId(1)}, {}, "the first"}, Time{});
   std::int64_t connect_ms = 0;
   for (const auto& action :
        membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{}))
-    if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action))
-      if (const auto* prepare = std::get_if<wire::Prepare>(&letter->letter))
+    if (const auto* message = std::get_if<rendezvous::ToMembers>(&action))
+      if (const auto* prepare = std::get_if<wire::Prepare>(&message->message))
         connect_ms = prepare->connect_ms;
   CHECK(connect_ms == 16'000);
 }
@@ -93,7 +93,7 @@ TEST_CASE("a world whose addresses do not fit into a frame for all of them is re
   constexpr std::uint32_t size = 50;
   for (std::uint32_t id = 1; id <= size; ++id) {
     membership.step(rendezvous::WorkerUp{WorkerId(id), HostId(), 0}, Time{});
-    membership.step(rendezvous::Letter{WorkerId(id), wire::Ready{{.call = 1}}}, Time{});
+    membership.step(rendezvous::WorkerMessage{WorkerId(id), wire::Ready{{.call = 1}}}, Time{});
     change.add.push_back(WorkerId(id));
   }
   membership.step(change, Time{});
@@ -102,11 +102,13 @@ TEST_CASE("a world whose addresses do not fit into a frame for all of them is re
   std::string aborted;
   for (std::uint32_t id = 1; id <= size; ++id)
     for (const auto& action : membership.step(
-             rendezvous::Letter{WorkerId(id), wire::Publish{Generation(1), escaped_in_frames, {}}},
+             rendezvous::WorkerMessage{WorkerId(id),
+                                       wire::Publish{Generation(1), escaped_in_frames, {}}},
              Time{}))
-      if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action)) {
-        CHECK_FALSE(std::holds_alternative<wire::Gathered>(letter->letter));
-        if (const auto* abort = std::get_if<wire::Abort>(&letter->letter)) aborted = abort->reason;
+      if (const auto* message = std::get_if<rendezvous::ToMembers>(&action)) {
+        CHECK_FALSE(std::holds_alternative<wire::Gathered>(message->message));
+        if (const auto* abort = std::get_if<wire::Abort>(&message->message))
+          aborted = abort->reason;
       }
   CHECK(has(aborted, "worker 50: the addresses of 50 ranks take"));
 }
@@ -125,16 +127,16 @@ TEST_CASE("a world is formed when all have entered, and leavers go when it has s
 }
 
 TEST_CASE("what is said of another generation changes nothing") {
-  const char* letters[] = {"publish g9 x",          "prepared g9",         "prepare-failed g9: no",
-                           "entered g9 step 3",     "committed g9 step 3", "broken g9: no",
-                           "answer g9 step 3",      "publish g1 x",        "prepared g1",
-                           "prepare-failed g1: no", "entered g1 step 3",   "committed g1 step 3",
-                           "answer g1 step 3"};
-  for (const char* letter : letters) {
-    CAPTURE(letter);
+  const char* messages[] = {"publish g9 x",          "prepared g9",         "prepare-failed g9: no",
+                            "entered g9 step 3",     "committed g9 step 3", "broken g9: no",
+                            "answer g9 step 3",      "publish g1 x",        "prepared g1",
+                            "prepare-failed g1: no", "entered g1 step 3",   "committed g1 step 3",
+                            "answer g1 step 3"};
+  for (const char* message : messages) {
+    CAPTURE(message);
     Scene scene = running();
     scene.tell("change 2 add 4: grow");
-    CHECK(scene.tell(std::string("2 says ") + letter) == "");
+    CHECK(scene.tell(std::string("2 says ") + message) == "");
     CHECK(has(scene.tell("1 2 3 4 say prepared g2"), "go g2"));
   }
 }

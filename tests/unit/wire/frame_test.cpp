@@ -12,30 +12,30 @@ using namespace std::string_literals;
 
 namespace {
 
-struct Letter {
+struct Message {
   std::uint32_t worker;
   std::string payload;
-  bool operator==(const Letter&) const = default;
+  bool operator==(const Message&) const = default;
 };
 
 // All frames that are there now; stops at an error.
-std::vector<Letter> pop_all(wire::FrameReader& reader) {
-  std::vector<Letter> letters;
+std::vector<Message> pop_all(wire::FrameReader& reader) {
+  std::vector<Message> messages;
   while (true) {
     auto frame = reader.next();
     REQUIRE(frame.has_value());
-    if (!*frame) return letters;
-    letters.push_back({(*frame)->worker.value, std::string((*frame)->payload)});
+    if (!*frame) return messages;
+    messages.push_back({(*frame)->worker.value, std::string((*frame)->payload)});
   }
 }
 
-const std::vector<Letter> some = {
+const std::vector<Message> some = {
     {0, ""}, {7, "x"}, {0xfffffffe, std::string(300, 'y')}, {1, "\0\n"s}};
 
-std::string bytes_of(const std::vector<Letter>& letters) {
+std::string bytes_of(const std::vector<Message>& messages) {
   std::string bytes;
-  for (const Letter& letter : letters)
-    wire::append_frame(bytes, WorkerId(letter.worker), letter.payload);
+  for (const Message& message : messages)
+    wire::append_frame(bytes, WorkerId(message.worker), message.payload);
   return bytes;
 }
 
@@ -52,21 +52,21 @@ TEST_CASE("a stream cut at any place gives the same frames") {
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     wire::FrameReader reader(1000);
     reader.feed(std::string_view(bytes).substr(0, cut));
-    std::vector<Letter> letters = pop_all(reader);
+    std::vector<Message> messages = pop_all(reader);
     reader.feed(std::string_view(bytes).substr(cut));
-    for (Letter& letter : pop_all(reader)) letters.push_back(std::move(letter));
-    CHECK(letters == some);
+    for (Message& message : pop_all(reader)) messages.push_back(std::move(message));
+    CHECK(messages == some);
   }
 }
 
 TEST_CASE("a stream that comes byte by byte gives the same frames") {
   wire::FrameReader reader(1000);
-  std::vector<Letter> letters;
+  std::vector<Message> messages;
   for (const char c : bytes_of(some)) {
     reader.feed(std::string_view(&c, 1));
-    for (Letter& letter : pop_all(reader)) letters.push_back(std::move(letter));
+    for (Message& message : pop_all(reader)) messages.push_back(std::move(message));
   }
-  CHECK(letters == some);
+  CHECK(messages == some);
 }
 
 TEST_CASE("the limit holds at the header, before the payload is here, and for good") {
@@ -75,7 +75,7 @@ TEST_CASE("the limit holds at the header, before the payload is here, and for go
   wire::append_frame(bytes, WorkerId(1), "0123456789");
   wire::append_frame(bytes, WorkerId(2), "0123456789a");
   reader.feed(std::string_view(bytes).substr(0, 18 + 7));
-  CHECK(pop_all(reader) == std::vector<Letter>{{1, "0123456789"}});
+  CHECK(pop_all(reader) == std::vector<Message>{{1, "0123456789"}});
   reader.feed(std::string_view(bytes).substr(18 + 7, 1));
   for (int i = 0; i < 2; ++i) {
     const auto frame = reader.next();
@@ -92,7 +92,7 @@ TEST_CASE("the limit can be raised for frames that have arrived already") {
   REQUIRE(first.has_value());
   CHECK((*first)->payload == "abc");
   reader.set_payload_max(4);
-  CHECK(pop_all(reader) == std::vector<Letter>{{0, "abcd"}});
+  CHECK(pop_all(reader) == std::vector<Message>{{0, "abcd"}});
 }
 
 TEST_CASE("what other protocols say first is refused") {
@@ -116,20 +116,20 @@ TEST_CASE("the largest frame passes") {
   CHECK(bool((*frame)->payload == payload));
 }
 
-TEST_CASE("a letter for several workers") {
+TEST_CASE("a message for several workers") {
   const std::vector<WorkerId> workers{WorkerId(3), WorkerId(0xfffffffe), WorkerId(0)};
   const std::string payload = wire::for_several(workers, "hello\0x"s);
   const auto read = wire::read_for_several(payload);
   REQUIRE(read.has_value());
   CHECK(read->workers == workers);
-  CHECK(read->letter == "hello\0x"s);
-  CHECK(wire::read_for_several(wire::for_several({WorkerId(7)}, ""))->letter.empty());
+  CHECK(read->message == "hello\0x"s);
+  CHECK(wire::read_for_several(wire::for_several({WorkerId(7)}, ""))->message.empty());
 }
 
-TEST_CASE("a letter for several workers that lies about their number is refused") {
+TEST_CASE("a message for several workers that lies about their number is refused") {
   const std::string payload = wire::for_several({WorkerId(1), WorkerId(2)}, "");
   for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
     CHECK_FALSE(wire::read_for_several(std::string_view(payload).substr(0, bytes)).has_value());
-  CHECK_FALSE(wire::read_for_several("\0\0\0\0letter"s).has_value());
+  CHECK_FALSE(wire::read_for_several("\0\0\0\0message"s).has_value());
   CHECK_FALSE(wire::read_for_several("\xff\xff\xff\xff    "s).has_value());
 }

@@ -37,10 +37,10 @@ TEST_CASE("greetings") {
   check_text<wire::Hello>(
       R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"]}})");
   check_text<wire::Welcome>(
-      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"beat_ms":5,"orphan_grace_ms":6}})");
+      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6}})");
 }
 
-TEST_CASE("letters to a worker") {
+TEST_CASE("messages to a worker") {
   check_texts<wire::ToWorker>({
       R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"count":1,"per_host":1,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[{"value":1,"count":1},{"value":"0.1","count":1}],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}],"ranks":[2,5]}})",
@@ -53,7 +53,7 @@ TEST_CASE("letters to a worker") {
   });
 }
 
-TEST_CASE("letters from a worker") {
+TEST_CASE("messages from a worker") {
   check_texts<wire::FromWorker>({
       R"({"Join":{"protocol":2,"version":"0.1.0"}})",
       R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
@@ -74,21 +74,21 @@ TEST_CASE("letters from a worker") {
 
 TEST_CASE("orders and reports") {
   check_texts<wire::ToAgent>({
-      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","parcel":"00ff","parcel_bytes":9}})",
+      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","bundle":"00ff","bundle_bytes":9}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
-      R"({"Beat":{"term":2,"clock_ns":5,"received":9}})",
+      R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"Shutdown":{"grace_ns":5}})",
       R"({"HoldOutput":{"hold":true}})",
-      R"({"ParcelPart":{"parcel":"00ff","file":"train","executable":true,"last":false,"bytes":{"b64":"f0VMRv8="},"trouble":""}})",
+      R"({"BundlePart":{"bundle":"00ff","file":"train","executable":true,"last":false,"bytes":{"b64":"f0VMRv8="},"trouble":""}})",
   });
   check_texts<wire::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
       R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
-      R"({"Beat":{"term":2,"clock_ns":5,"received":9}})",
-      R"({"ParcelWanted":{"parcel":"00ff","taken":1048576,"resumes":false}})",
+      R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",
+      R"({"BundleWanted":{"bundle":"00ff","taken":1048576,"resumes":false}})",
       R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });

@@ -93,8 +93,8 @@ TEST_CASE("what claims too much is refused before it takes memory") {
                   {{.slot = std::numeric_limits<std::int32_t>::max(), .count = 2, .per_host = 2}})
                   .has_value());
   CHECK_FALSE(wire::numbers_of({{1, most}}).has_value());
-  const auto letter = wire::decode<wire::ToWorker>(
+  const auto message = wire::decode<wire::ToWorker>(
       R"({"Prepare":{"world":{"members":[{"worker":1,"count":4294967295}]}}})");
-  REQUIRE_FALSE(letter.has_value());
-  CHECK(letter.error().text.find("members") != std::string::npos);
+  REQUIRE_FALSE(message.has_value());
+  CHECK(message.error().text.find("members") != std::string::npos);
 }

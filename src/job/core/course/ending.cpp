@@ -8,7 +8,7 @@ void Ending::begin(Cause cause, int code, std::string words, Time deadline) {
   exit_code_ = own == own_code ? code : own;
   words_ = std::move(words);
   deadline_ = deadline;
-  happen(Happening::stop);
+  happen(PhaseEvent::stop);
 }
 
 Time Ending::patience_ends(Duration patience) const {

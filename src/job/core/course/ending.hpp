@@ -67,7 +67,7 @@ class Ending {
   static constexpr Duration closing_time = std::chrono::seconds(5);
 
   Phase phase() const { return phase_; }
-  void happen(Happening happening) { phase_ = next(phase_, happening); }
+  void happen(PhaseEvent happening) { phase_ = next(phase_, happening); }
   bool is(Phase phase) const { return phase_ == phase; }
   // Workers are told to end, or have ended.
   bool ending() const { return is(Phase::stopping) || over(); }

@@ -24,7 +24,7 @@ inline constexpr std::array phases{
     Named<Phase>{Phase::ended, "ended", "nothing of the job is left"},
 };
 
-enum class Happening {
+enum class PhaseEvent {
   world_formed,
   world_broken,
   below_minimum,
@@ -35,46 +35,46 @@ enum class Happening {
   agents_gone,
 };
 
-inline constexpr std::array happenings{
-    Named<Happening>{Happening::world_formed, "a world formed"},
-    Named<Happening>{Happening::world_broken, "the world broke"},
-    Named<Happening>{Happening::below_minimum, "too few are left"},
-    Named<Happening>{Happening::trained, "all members are done"},
-    Named<Happening>{Happening::train_again, "a member trains again"},
-    Named<Happening>{Happening::stop, "the job is to end"},
-    Named<Happening>{Happening::workers_gone, "the last worker has gone"},
-    Named<Happening>{Happening::agents_gone, "the last agent has gone"},
+inline constexpr std::array phase_events{
+    Named<PhaseEvent>{PhaseEvent::world_formed, "a world formed"},
+    Named<PhaseEvent>{PhaseEvent::world_broken, "the world broke"},
+    Named<PhaseEvent>{PhaseEvent::below_minimum, "too few are left"},
+    Named<PhaseEvent>{PhaseEvent::trained, "all members are done"},
+    Named<PhaseEvent>{PhaseEvent::train_again, "a member trains again"},
+    Named<PhaseEvent>{PhaseEvent::stop, "the job is to end"},
+    Named<PhaseEvent>{PhaseEvent::workers_gone, "the last worker has gone"},
+    Named<PhaseEvent>{PhaseEvent::agents_gone, "the last agent has gone"},
 };
 
-using PhaseTransition = Transition<Phase, Happening>;
+using PhaseTransition = Transition<Phase, PhaseEvent>;
 
 inline constexpr std::array phase_transitions{
-    PhaseTransition{Phase::starting, Happening::world_formed, Phase::training},
-    PhaseTransition{Phase::starting, Happening::world_broken, Phase::reforming},
-    PhaseTransition{Phase::starting, Happening::below_minimum, Phase::short_of},
-    PhaseTransition{Phase::starting, Happening::stop, Phase::stopping},
-    PhaseTransition{Phase::starting, Happening::workers_gone, Phase::closing},
-    PhaseTransition{Phase::training, Happening::world_broken, Phase::reforming},
-    PhaseTransition{Phase::training, Happening::trained, Phase::trained},
-    PhaseTransition{Phase::training, Happening::stop, Phase::stopping},
-    PhaseTransition{Phase::reforming, Happening::world_formed, Phase::training},
-    PhaseTransition{Phase::reforming, Happening::below_minimum, Phase::short_of},
-    PhaseTransition{Phase::reforming, Happening::trained, Phase::trained},
-    PhaseTransition{Phase::reforming, Happening::stop, Phase::stopping},
-    PhaseTransition{Phase::short_of, Happening::world_formed, Phase::training},
-    PhaseTransition{Phase::short_of, Happening::world_broken, Phase::reforming},
-    PhaseTransition{Phase::short_of, Happening::trained, Phase::trained},
-    PhaseTransition{Phase::short_of, Happening::stop, Phase::stopping},
-    PhaseTransition{Phase::trained, Happening::train_again, Phase::training},
-    PhaseTransition{Phase::trained, Happening::world_formed, Phase::training},
-    PhaseTransition{Phase::trained, Happening::world_broken, Phase::reforming},
-    PhaseTransition{Phase::trained, Happening::stop, Phase::stopping},
-    PhaseTransition{Phase::trained, Happening::workers_gone, Phase::closing},
-    PhaseTransition{Phase::stopping, Happening::workers_gone, Phase::closing},
-    PhaseTransition{Phase::closing, Happening::agents_gone, Phase::ended},
+    PhaseTransition{Phase::starting, PhaseEvent::world_formed, Phase::training},
+    PhaseTransition{Phase::starting, PhaseEvent::world_broken, Phase::reforming},
+    PhaseTransition{Phase::starting, PhaseEvent::below_minimum, Phase::short_of},
+    PhaseTransition{Phase::starting, PhaseEvent::stop, Phase::stopping},
+    PhaseTransition{Phase::starting, PhaseEvent::workers_gone, Phase::closing},
+    PhaseTransition{Phase::training, PhaseEvent::world_broken, Phase::reforming},
+    PhaseTransition{Phase::training, PhaseEvent::trained, Phase::trained},
+    PhaseTransition{Phase::training, PhaseEvent::stop, Phase::stopping},
+    PhaseTransition{Phase::reforming, PhaseEvent::world_formed, Phase::training},
+    PhaseTransition{Phase::reforming, PhaseEvent::below_minimum, Phase::short_of},
+    PhaseTransition{Phase::reforming, PhaseEvent::trained, Phase::trained},
+    PhaseTransition{Phase::reforming, PhaseEvent::stop, Phase::stopping},
+    PhaseTransition{Phase::short_of, PhaseEvent::world_formed, Phase::training},
+    PhaseTransition{Phase::short_of, PhaseEvent::world_broken, Phase::reforming},
+    PhaseTransition{Phase::short_of, PhaseEvent::trained, Phase::trained},
+    PhaseTransition{Phase::short_of, PhaseEvent::stop, Phase::stopping},
+    PhaseTransition{Phase::trained, PhaseEvent::train_again, Phase::training},
+    PhaseTransition{Phase::trained, PhaseEvent::world_formed, Phase::training},
+    PhaseTransition{Phase::trained, PhaseEvent::world_broken, Phase::reforming},
+    PhaseTransition{Phase::trained, PhaseEvent::stop, Phase::stopping},
+    PhaseTransition{Phase::trained, PhaseEvent::workers_gone, Phase::closing},
+    PhaseTransition{Phase::stopping, PhaseEvent::workers_gone, Phase::closing},
+    PhaseTransition{Phase::closing, PhaseEvent::agents_gone, Phase::ended},
 };
 
-constexpr Phase next(Phase from, Happening happening) {
+constexpr Phase next(Phase from, PhaseEvent happening) {
   return next_in(phase_transitions, from, happening);
 }
 

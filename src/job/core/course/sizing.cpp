@@ -101,7 +101,7 @@ bool Sizing::sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sa
     record(*round, out);
   }
   if (uncounted_.hear(sample) && scaler_.policy() != "fixed")
-    out.say(report::Tone::error,
+    out.say(report::LogLevel::error,
             fmt::format("the program's own loop does not say how many samples a step has, so "
                         "policy {} cannot measure it and the size stays as it is; call "
                         "elasticrun_samples (C++: job.samples) before each commit",
@@ -116,7 +116,7 @@ void Sizing::advised(const JobSpec& spec, const Result<std::string>& output, Act
   const std::string& why = followed.error().text;
   if (!bad_advice_.insert(why.substr(0, why.find_first_of("0123456789:'"))).second) return;
   out.record("advice_ignored", {{"reason", why}});
-  out.say(report::Tone::error,
+  out.say(report::LogLevel::error,
           fmt::format("--policy {}: {}; the size stays as it is", spec.policy, why));
 }
 
@@ -132,7 +132,8 @@ std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions
   // Whether a deadline or a budget will do: once, and when that has changed.
   if (decision.forecast && decision.forecast->met != forecast_met_) {
     forecast_met_ = decision.forecast->met;
-    out.say(*forecast_met_ ? report::Tone::info : report::Tone::error, decision.forecast->words);
+    out.say(*forecast_met_ ? report::LogLevel::info : report::LogLevel::error,
+            decision.forecast->words);
   }
   if (const auto question = scaler_.question()) out.add(Ask{report::question_text(*question)});
   // Another batch for those who are there is no word on those who are missing.
@@ -151,7 +152,7 @@ std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions
   for (const auto& figure : decision.figures) fields.emplace_back(figure.name, figure.value);
   out.record("decision", std::move(fields));
   if (spec.explain || moves)
-    out.say(report::Tone::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
+    out.say(report::LogLevel::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
   if (!moves) return {};
   target_ = target;
   target_batch_ = decision.global_batch;

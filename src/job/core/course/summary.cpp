@@ -14,8 +14,8 @@ void Summary::count_time(std::size_t workers, Time now) {
 
 void Summary::world(int size, Step from, const std::string& why, bool planned) {
   if (worlds_++ > 0) ++(planned ? planned_ : forced_);
-  chapters_.push_back({size, from, why});
-  if (chapters_.size() > chapters_max) chapters_.pop_front();
+  world_lines_.push_back({size, from, why});
+  if (world_lines_.size() > world_lines_max) world_lines_.pop_front();
 }
 
 std::string Summary::steps_made() const {
@@ -26,9 +26,9 @@ std::string Summary::steps_made() const {
 std::vector<std::string> Summary::story(const std::string& at_the_end) const {
   if (worlds_ < 2) return {};
   std::vector<std::string> lines{"what was done, and why:"};
-  if (const auto left_out = worlds_ - static_cast<int>(chapters_.size()); left_out > 0)
+  if (const auto left_out = worlds_ - static_cast<int>(world_lines_.size()); left_out > 0)
     lines.push_back(fmt::format("  ({} earlier worlds; --events FILE records all)", left_out));
-  for (const Chapter& one : chapters_)
+  for (const WorldLine& one : world_lines_)
     lines.push_back(fmt::format("  step {}: {} worker{}: {}", one.from.value, one.size,
                                 one.size == 1 ? "" : "s", one.why));
   if (!at_the_end.empty()) lines.push_back("  at the end: " + at_the_end);
@@ -37,8 +37,8 @@ std::vector<std::string> Summary::story(const std::string& at_the_end) const {
 
 std::string Summary::words(Time now) const {
   if (worlds_ == 0) return {};
-  std::string sizes = worlds_ > static_cast<int>(chapters_.size()) ? "..." : "";
-  for (const Chapter& one : chapters_)
+  std::string sizes = worlds_ > static_cast<int>(world_lines_.size()) ? "..." : "";
+  for (const WorldLine& one : world_lines_)
     sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
   return fmt::format("{} in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
                      steps_made(), to_text(now - began_), worker_s_, sizes, planned_, forced_);

@@ -41,12 +41,12 @@ class Summary {
   std::string words(Time now) const;
 
  private:
-  struct Chapter {
+  struct WorldLine {
     int size = 0;
     Step from;
     std::string why;
   };
-  static constexpr std::size_t chapters_max = 12;
+  static constexpr std::size_t world_lines_max = 12;
 
   Time began_{};
   Time counted_{};  // up to here worker time is summed
@@ -55,7 +55,7 @@ class Summary {
   int worlds_ = 0, planned_ = 0, forced_ = 0;
   std::string told_;
   std::string backend_ = "gloo";
-  std::deque<Chapter> chapters_;  // the last worlds, in order
+  std::deque<WorldLine> world_lines_;  // the last worlds, in order
 };
 
 }  // namespace elasticrun::job::course

@@ -74,9 +74,9 @@ class Hosts {
   bool ask(HostId host);
   void came(HostId host, Time leased_until);
   void went(HostId host);
-  // A beat came back.
+  // A heartbeat came back.
   void prolong(HostId host, Time leased_until);
-  // Then its agent has killed its workers, if no beat came back.
+  // Then its agent has killed its workers, if no heartbeat came back.
   Time leased_until(HostId host) const;
 
  private:

@@ -60,7 +60,7 @@ struct FromHost {
 };
 struct FromWorker {
   WorkerId worker;
-  wire::FromWorker letter;
+  wire::FromWorker message;
 };
 // INT, TERM or HUP of a person or a batch system.
 struct Interrupt {
@@ -110,20 +110,20 @@ struct Order {
   HostId host;
   wire::ToAgent order;
 };
-// One letter: once to each host, whose agent gives it to these workers.
+// One message: once to each host, whose agent gives it to these workers.
 struct Deliver {
   struct To {
     HostId host;
     std::vector<WorkerId> workers;
   };
   std::vector<To> to;
-  wire::ToWorker letter;
+  wire::ToWorker message;
 };
 struct Record {
   report::Event event;
 };
 struct Say {
-  report::Tone tone = report::Tone::info;
+  report::LogLevel tone = report::LogLevel::info;
   std::string text;
 };
 // The rank a worker has from now on; -1: none. For labels.
@@ -146,7 +146,7 @@ using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Delive
 class Actions {
  public:
   void add(JobAction action) { actions_.push_back(std::move(action)); }
-  void say(report::Tone tone, std::string text) { add(Say{tone, std::move(text)}); }
+  void say(report::LogLevel tone, std::string text) { add(Say{tone, std::move(text)}); }
   void record(std::string name, std::vector<std::pair<std::string, report::Value>> fields) {
     add(Record{report::Event{std::move(name), std::move(fields)}});
   }

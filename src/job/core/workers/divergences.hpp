@@ -29,15 +29,15 @@ class Divergences {
 
   // `names`: of the odd workers; `steps_a_look`: the whole state is compared once in so many steps.
   // Nothing where another member has reported it already.
-  std::optional<Verdict> hear(const wire::Diverged& letter, const std::vector<std::string>& names,
+  std::optional<Verdict> hear(const wire::Diverged& message, const std::vector<std::string>& names,
                               std::int64_t steps_a_look) {
-    if (std::exchange(told_, letter.generation) == letter.generation) return std::nullopt;
+    if (std::exchange(told_, message.generation) == message.generation) return std::nullopt;
     const std::string who = names.empty() ? "the members' states differ from each other"
                                           : fmt::format("the state of {} differs from the others'",
                                                         fmt::join(names, ", "));
     const std::string what =
-        fmt::format("after {} steps {} somewhere in {}", letter.step.value, who, letter.where);
-    if (letter.mixed)
+        fmt::format("after {} steps {} somewhere in {}", message.step.value, who, message.where);
+    if (message.mixed)
       return Verdict{what +
                      "; nothing is done about it, for machines of several kinds differ in "
                      "the last bits"};
@@ -46,7 +46,7 @@ class Divergences {
                          ", and nobody knows which is right; do not register state that each "
                          "worker has for itself, or compare nothing with --verify-state off",
                      true};
-    if (again_and_again(letter, few_looks * steps_a_look))
+    if (again_and_again(message, few_looks * steps_a_look))
       return Verdict{what +
                          ", for the third time; register all state that apply changes, or do "
                          "without that machine if its memory fails",
@@ -58,12 +58,12 @@ class Divergences {
 
  private:
   // The repaired state differed again before it had been compared a few times.
-  bool again_and_again(const wire::Diverged& letter, std::int64_t few_steps) {
+  bool again_and_again(const wire::Diverged& message, std::int64_t few_steps) {
     bool often = false;
-    for (const WorkerId worker : letter.odd) {
+    for (const WorkerId worker : message.odd) {
       auto& [times, last] = repairs_[worker];
-      times = letter.step.value - last.value <= few_steps ? times + 1 : 1;
-      last = letter.step;
+      times = message.step.value - last.value <= few_steps ? times + 1 : 1;
+      last = message.step;
       often |= times >= times_max;
     }
     return often;

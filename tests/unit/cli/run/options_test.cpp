@@ -122,7 +122,8 @@ TEST_CASE("slots of this machine are its GPUs") {
 
 TEST_CASE("the other values arrive") {
   const auto spec = spec_of(
-      "--max-batch 256 --batch 64 --base-batch 32 --lr-rule sqrt --max-restarts 3 --beat 100ms "
+      "--max-batch 256 --batch 64 --base-batch 32 --lr-rule sqrt --max-restarts 3 --heartbeat "
+      "100ms "
       "--grace 2s --log-dir logs --label none --quiet --events e.jsonl --explain --dry-run "
       "-x A=1 -x B=2 --no-env --port 29400-29500 --price 2.5 --deadline 2h ./t");
   CHECK(spec.price == 2.5);
@@ -136,7 +137,7 @@ TEST_CASE("the other values arrive") {
   CHECK(spec.batch.base_batch == 32);
   CHECK(spec.batch.lr_rule == autoscaler::LrRule::sqrt);
   CHECK(spec.max_restarts == 3);
-  CHECK(spec.deadlines.beat == std::chrono::milliseconds(100));
+  CHECK(spec.deadlines.heartbeat == std::chrono::milliseconds(100));
   CHECK(spec.deadlines.grace == std::chrono::seconds(2));
   CHECK(spec.deadlines.orphan_grace == std::chrono::seconds(2));
   CHECK(spec.log_dir == "logs");
@@ -270,8 +271,8 @@ TEST_CASE("mistakes: one line, exit code 2") {
        "--verify-state: '0' is neither off nor a whole number from 1 to 1000000000"},
       {"--grace 10 ./t", "--grace: '10' has no known unit; use ms, s, m or h, as in 30s"},
       {"--grace x ./t", "--grace: 'x' is not a time; write a number and a unit, as in 30s"},
-      {"--beat 0 ./t", "--beat: 0 is too short; the default is 500ms"},
-      {"--beat 5s ./t", "--beat: 5.0 s must be shorter than --agent-timeout (5.0 s)"},
+      {"--heartbeat 0 ./t", "--heartbeat: 0 is too short; the default is 500ms"},
+      {"--heartbeat 5s ./t", "--heartbeat: 5.0 s must be shorter than --agent-timeout (5.0 s)"},
       {"--lease 3s ./t", "--agent-timeout: 5.0 s must be shorter than --lease (3.0 s)"},
       {"--port 0x1 ./t", "--port: '0x1' is no port; write 29400 or 29400-29500"},
       {"--port 70000 ./t", "--port: '70000' is no port; write 29400 or 29400-29500"},

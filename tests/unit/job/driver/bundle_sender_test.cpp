@@ -38,7 +38,7 @@ struct Depot {
     REQUIRE_FALSE(post.gather());
     wire::StartWorker order;
     post.announce(order);
-    hash = order.parcel;
+    hash = order.bundle;
   }
   void ask(std::uint32_t host, std::int64_t taken = 0) {
     post.asked(HostId(host), {hash, taken}, now);
@@ -78,22 +78,22 @@ struct Depot {
   std::int64_t took = 0;
   std::map<HostId, std::string> came;
   std::set<HostId> ended;
-  ParcelPost post{io, spec, [this](HostId host, const wire::ParcelPart& part) {
-                    CHECK(part.parcel == hash);
-                    CHECK(part.bytes.size() <= launcher::bundle::parcel_part_bytes);
-                    CHECK_FALSE(ended.contains(host));
-                    came[host] += part.bytes;
-                    trouble += part.trouble;
-                    if (part.last) ended.insert(host);
-                  }};
+  BundleSender post{io, spec, [this](HostId host, const wire::BundlePart& part) {
+                      CHECK(part.bundle == hash);
+                      CHECK(part.bytes.size() <= launcher::bundle::bundle_part_bytes);
+                      CHECK_FALSE(ended.contains(host));
+                      came[host] += part.bytes;
+                      trouble += part.trouble;
+                      if (part.last) ended.insert(host);
+                    }};
 };
 
-constexpr std::int64_t first_window = 2 * launcher::bundle::parcel_ask_bytes;
-constexpr auto part_bytes = static_cast<std::int64_t>(launcher::bundle::parcel_part_bytes);
+constexpr std::int64_t first_window = 2 * launcher::bundle::bundle_ask_bytes;
+constexpr auto part_bytes = static_cast<std::int64_t>(launcher::bundle::bundle_part_bytes);
 
 }  // namespace
 
-TEST_CASE("no parcel without --ship") {
+TEST_CASE("no bundle without --ship") {
   Depot depot(10);
   depot.spec.ship = false;
   depot.spec.argv = {"./no-such-program"};
@@ -123,8 +123,8 @@ TEST_CASE("a host whose connection was lost gets the rest, and nothing twice") {
 
 TEST_CASE("an empty program, a small one, one that fills its parts exactly") {
   for (const std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, launcher::bundle::parcel_part_bytes,
-        launcher::bundle::parcel_part_bytes * 3}) {
+       {std::size_t{0}, std::size_t{1}, launcher::bundle::bundle_part_bytes,
+        launcher::bundle::bundle_part_bytes * 3}) {
     Depot depot(bytes);
     depot.gather();
     depot.ask(1);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // Its output, or what is wrong.
 std::string heard(std::string command, std::string input = {}, Duration length = 60s) {
-  const Heard heard = run_leashed({std::move(command), length, "--patience"}, std::move(input));
+  const HookAnswer heard = run_hook({std::move(command), length, "--patience"}, std::move(input));
   return heard.output ? *heard.output : "! " + heard.output.error().text;
 }
 
@@ -70,13 +70,13 @@ TEST_CASE("what is heard of it") {
 
 TEST_CASE("it is killed with who asks") {
   boost::asio::io_context io;
-  const fs::path file = fs::temp_directory_path() / fmt::format("leashed.{}", ::getpid());
+  const fs::path file = fs::temp_directory_path() / fmt::format("hooked.{}", ::getpid());
   bool answered = false;
-  std::optional<LeashedProgram> program;
+  std::optional<HookProcess> program;
   program.emplace(
       io,
-      Leash{fmt::format("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", file.string()), 60s});
-  program->run({}, [&](Heard) { answered = true; });
+      Hook{fmt::format("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", file.string()), 60s});
+  program->run({}, [&](HookAnswer) { answered = true; });
   while (!fs::exists(file)) io.run_for(1ms);
   int pid = 0;
   std::ifstream(file) >> pid;

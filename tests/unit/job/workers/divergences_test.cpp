@@ -16,14 +16,14 @@ struct Story {
   // In a world of its own each time, as after a repair.
   Divergences::Verdict differs(std::int64_t step, std::uint32_t worker) {
     world = world.next();
-    const wire::Diverged letter{.generation = world,
-                                .step = Step(step),
-                                .odd = {WorkerId(worker)},
-                                .where = "bytes 0 to 7 of 'w'"};
+    const wire::Diverged message{.generation = world,
+                                 .step = Step(step),
+                                 .odd = {WorkerId(worker)},
+                                 .where = "bytes 0 to 7 of 'w'"};
     const std::vector<std::string> names{fmt::format("worker {}", worker)};
-    const auto verdict = divergences.hear(letter, names, steps_a_look);
+    const auto verdict = divergences.hear(message, names, steps_a_look);
     REQUIRE(verdict);
-    CHECK_FALSE(divergences.hear(letter, names, steps_a_look));  // another member says it, too
+    CHECK_FALSE(divergences.hear(message, names, steps_a_look));  // another member says it, too
     return *verdict;
   }
   Divergences divergences;

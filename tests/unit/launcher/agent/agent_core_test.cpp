@@ -20,10 +20,10 @@ std::string text(const wire::WorkerExited& m) {
   return fmt::format("exited {} {}/{}", m.worker.value, m.code, m.signal);
 }
 std::string text(const wire::Output&) { return "output"; }
-std::string text(const wire::ParcelWanted&) { return "wanted"; }
+std::string text(const wire::BundleWanted&) { return "wanted"; }
 std::string text(const wire::GpuLost&) { return "lost"; }
 std::string text(const wire::Goodbye&) { return "goodbye"; }
-std::string text(const wire::Beat& m) { return fmt::format("beat {}", m.term.value); }
+std::string text(const wire::Heartbeat& m) { return fmt::format("heartbeat {}", m.term.value); }
 std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
 std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }
 std::string text(const KillTree& a) { return fmt::format("kill {}", a.worker.value); }
@@ -33,9 +33,9 @@ std::string text(const Report& a) {
 }
 std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit_code); }
 
-// An agent with a lease of 10 s, a beat of 100 s (out of the way) and 4 s of orphan grace.
+// An agent with a lease of 10 s, a heartbeat of 100 s (out of the way) and 4 s of orphan grace.
 struct Host {
-  explicit Host(Duration beat = 100s) : core({Term{5}, 10s, beat, 4s}, Time{}) {}
+  explicit Host(Duration heartbeat = 100s) : core({Term{5}, 10s, heartbeat, 4s}, Time{}) {}
 
   std::string at(Duration t, const AgentEvent& event) {
     std::string out;
@@ -156,7 +156,7 @@ TEST_CASE("silence of the controller for a lease kills everything, then the agen
   CHECK(host.at(12s, Tick{}) == "");
 }
 
-TEST_CASE("the lease runs from the newest of our beats that has come back") {
+TEST_CASE("the lease runs from the newest of our heartbeats that has come back") {
   struct Case {
     Duration heard, clock;
     std::uint64_t term;
@@ -174,13 +174,13 @@ TEST_CASE("the lease runs from the newest of our beats that has come back") {
   for (const Case& c : cases) {
     Host host;
     CAPTURE(c.clock.count());
-    CHECK(host.at(c.heard, wire::Beat{Term{c.term}, c.clock.count()}) == "");
+    CHECK(host.at(c.heard, wire::Heartbeat{Term{c.term}, c.clock.count()}) == "");
     CHECK(host.wake() == c.ends);
   }
   Host host;
-  host.at(3s, wire::Beat{Term{6}, Duration(3s).count()});
-  host.at(5s, wire::Beat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
-  host.at(6s, wire::Beat{Term{6}, Duration(2s).count()});  // overtaken
+  host.at(3s, wire::Heartbeat{Term{6}, Duration(3s).count()});
+  host.at(5s, wire::Heartbeat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
+  host.at(6s, wire::Heartbeat{Term{6}, Duration(2s).count()});  // overtaken
   CHECK(host.wake() == 13s);
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a lease that has ended does not come back") {
   Host host;
   host.runs(1);
   CHECK(host.at(10s, Tick{}) == "kill 1");
-  CHECK(host.at(10s, wire::Beat{Term{6}, Duration(10s).count()}) == "");
+  CHECK(host.at(10s, wire::Heartbeat{Term{6}, Duration(10s).count()}) == "");
   CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
@@ -220,21 +220,21 @@ TEST_CASE("controller lost: TERM, the orphan grace, kill, end; nothing is report
   Host host(1s);
   host.runs(1);
   CHECK(host.at(500ms, ControllerLost{"closed"}) == "signal 1 15");
-  CHECK(host.at(1s, Tick{}) == "");  // no beat
+  CHECK(host.at(1s, Tick{}) == "");  // no heartbeat
   CHECK(host.wake() == 4500ms);
   CHECK(host.at(2s, Host::start(2)) == "");
   CHECK(host.at(4500ms, Tick{}) == "kill 1");
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
 }
 
-TEST_CASE("a lost connection stops nothing but the beats, and the lease runs on") {
+TEST_CASE("a lost connection stops nothing but the heartbeats, and the lease runs on") {
   Host host(1s);
   host.runs(1);
   CHECK(host.at(500ms, ConnectionLost{}) == "");
-  CHECK(host.at(1s, Tick{}) == "");  // no beat
+  CHECK(host.at(1s, Tick{}) == "");  // no heartbeat
   CHECK(host.at(2s, Host::start(2)) == "spawn 2");
   CHECK(host.at(2s, ProcessStarted{WorkerId{2}, 43}) == "started 2");  // waits for the next one
-  CHECK(host.at(3s, Reconnected{}) == "beat 5");
+  CHECK(host.at(3s, Reconnected{}) == "heartbeat 5");
   CHECK(host.at(3s, ConnectionLost{}) == "");
   CHECK(host.wake() == 10s);
   CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
@@ -285,10 +285,10 @@ TEST_CASE("a signal to the agent is a shutdown with the orphan grace") {
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 0");
 }
 
-TEST_CASE("without its guardian the agent kills at once and ends") {
+TEST_CASE("without its watchdog the agent kills at once and ends") {
   Host host;
   host.runs(1);
-  CHECK(host.at(1s, GuardianLost{}) == "kill 1");
+  CHECK(host.at(1s, WatchdogLost{}) == "kill 1");
   CHECK(host.at(1s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("whatever ends an agent, the first reason gives the code and the short
   }
 }
 
-TEST_CASE("the loss of the guardian kills at once in whatever state the agent is") {
+TEST_CASE("the loss of the watchdog kills at once in whatever state the agent is") {
   struct Case {
     AgentEvent before;
     const char* end;
@@ -333,20 +333,20 @@ TEST_CASE("the loss of the guardian kills at once in whatever state the agent is
     Host host;
     host.runs(1);
     host.at(1s, c.before);
-    CHECK(host.at(2s, GuardianLost{}) == "kill 1");
-    CHECK(host.at(2s, GuardianLost{}) == "");
+    CHECK(host.at(2s, WatchdogLost{}) == "kill 1");
+    CHECK(host.at(2s, WatchdogLost{}) == "");
     CHECK(host.at(3s, ProcessExited{WorkerId{1}, 0, 9}) == c.end);
   }
   Host starting;
   starting.at(0s, Host::start(1));
-  CHECK(starting.at(1s, GuardianLost{}) == "call off 1");
+  CHECK(starting.at(1s, WatchdogLost{}) == "call off 1");
   CHECK(starting.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1, kill 1");
 }
 
 TEST_CASE("without a worker each of them ends the agent at once") {
   CHECK(Host().at(1s, ControllerLost{"closed"}) == "end 1");
   CHECK(Host().at(1s, Terminated{}) == "end 0");
-  CHECK(Host().at(1s, GuardianLost{}) == "end 1");
+  CHECK(Host().at(1s, WatchdogLost{}) == "end 1");
 }
 
 TEST_CASE("a process that cannot be killed, or started, does not keep the agent for ever") {
@@ -363,14 +363,14 @@ TEST_CASE("a process that cannot be killed, or started, does not keep the agent 
   CHECK(starting.at(6s, Tick{}) == "end 0");
 }
 
-TEST_CASE("beats come in time, with the newest term") {
+TEST_CASE("heartbeats come in time, with the newest term") {
   Host host(1s);
   CHECK(host.wake() == 1s);
   CHECK(host.at(999ms, Tick{}) == "");
-  CHECK(host.at(1s, Tick{}) == "beat 5");
+  CHECK(host.at(1s, Tick{}) == "heartbeat 5");
   CHECK(host.wake() == 2s);
-  CHECK(host.at(1500ms, wire::Beat{Term{8}}) == "");
-  CHECK(host.at(2s, Tick{}) == "beat 8");
+  CHECK(host.at(1500ms, wire::Heartbeat{Term{8}}) == "");
+  CHECK(host.at(2s, Tick{}) == "heartbeat 8");
 }
 
 TEST_CASE("it always wakes later than now while something is left to do") {

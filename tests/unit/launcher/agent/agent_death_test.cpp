@@ -55,7 +55,7 @@ TEST_CASE("the agent is killed") {
   CHECK(c.directory_is_empty());
 }
 
-TEST_CASE("the guardian is killed") {
+TEST_CASE("the watchdog is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -67,7 +67,7 @@ TEST_CASE("the guardian is killed") {
   CHECK(c.directory_is_empty());
 }
 
-TEST_CASE("agent and guardian are killed at once: the keepers clean up, only the directory stays") {
+TEST_CASE("agent and watchdog are killed at once: the shims clean up, only the directory stays") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -79,7 +79,7 @@ TEST_CASE("agent and guardian are killed at once: the keepers clean up, only the
   c.remove_what_is_left();
 }
 
-TEST_CASE("an agent that is stuck is killed by the launcher, and its guardian cleans up") {
+TEST_CASE("an agent that is stuck is killed by the launcher, and its watchdog cleans up") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -105,7 +105,7 @@ TEST_CASE("the launcher's channel breaks: the job goes on") {
   CHECK(gone(agent));
 }
 
-TEST_CASE("the keeper of a worker is killed") {
+TEST_CASE("the shim of a worker is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -116,19 +116,19 @@ TEST_CASE("the keeper of a worker is killed") {
   CHECK(c.finished(2).code == 5);
 }
 
-TEST_CASE("the keeper of a worker is stopped: the worker is killed all the same") {
+TEST_CASE("the shim of a worker is stopped: the worker is killed all the same") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
   const net::Fd worker = c.process(c.workers[1].pid);
-  const net::Fd keeper = c.process(parent_of(c.workers[1].pid));
+  const net::Fd shim = c.process(parent_of(c.workers[1].pid));
   ::kill(parent_of(c.workers[1].pid), SIGSTOP);
   c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
-  // Both are gone before the keeper's time is over: a world may form at once.
+  // Both are gone before the shim's time is over: a world may form at once.
   REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
-  WARN(!ended(keeper));
+  WARN(!ended(shim));
   CHECK(c.finished(1).signal == SIGKILL);
-  CHECK(gone(keeper));
+  CHECK(gone(shim));
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);
 }
@@ -171,7 +171,7 @@ TEST_CASE("the controller's connection breaks: it is dialled again, and no worke
   const net::Fd daemon = c.process_named_by(1);
   for (int i = 1; i <= 20; ++i) {
     c.agent->abort();
-    REQUIRE(c.until([&] { return c.resumed == i && c.agent && c.beats > 0; }));
+    REQUIRE(c.until([&] { return c.resumed == i && c.agent && c.heartbeats > 0; }));
   }
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);
@@ -218,12 +218,12 @@ TEST_CASE("signals of the terminal do nothing, TERM ends it with the orphan grac
   Controller c([](executors::AgentStart& s) { s.orphan_grace_ms = 100; });
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  const int guardian = parent_of(c.agent_pid);
-  for (const int pid : {guardian, c.agent_pid})
+  const int watchdog = parent_of(c.agent_pid);
+  for (const int pid : {watchdog, c.agent_pid})
     for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::kill(pid, signal);
   c.shell(2, "exit 4");
   CHECK(c.finished(2).code == 4);
-  ::kill(guardian, SIGTERM);
+  ::kill(watchdog, SIGTERM);
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent has ended");
   CHECK(c.workers[1].exited);

@@ -18,8 +18,8 @@ void check_library(Controller& c, std::uint32_t worker) {
   c.start(worker, {LIBRARY});
   CHECK(c.until([&] { return !c.workers[worker].out.empty(); }));
   CHECK(c.workers[worker].out == "connected\n");
-  REQUIRE(c.until([&] { return !c.letters.empty(); }));
-  CHECK(c.letters.back() == fmt::format("{}: up", worker));
+  REQUIRE(c.until([&] { return !c.messages.empty(); }));
+  CHECK(c.messages.back() == fmt::format("{}: up", worker));
 }
 
 TEST_CASE("what the login keeps is gone, and workers start") {
@@ -33,13 +33,13 @@ TEST_CASE("cleaners by age see that the directory is in use, until the agent has
     Controller c;
     directory = c.agents_directory();
     CHECK(is_locked(directory));
-    ::kill(c.agent_pid, SIGSTOP);  // its guardian and nobody else holds it then
+    ::kill(c.agent_pid, SIGSTOP);  // its watchdog and nobody else holds it then
     CHECK(is_locked(directory));
   }
   CHECK(!fs::exists(directory));
 }
 
-TEST_CASE("nobody holds it when agent and guardian were killed at once") {
+TEST_CASE("nobody holds it when agent and watchdog were killed at once") {
   Controller c;
   c.shell(1, "echo $$; exec sleep 1000");
   const net::Fd worker = c.process_named_by(1);
@@ -59,7 +59,7 @@ TEST_CASE("the socket was removed, or all of the directory: the next worker find
   fs::remove(directory / "agent.sock");
   check_library(c, 1);
   fs::remove_all(directory);
-  c.letters.clear();
+  c.messages.clear();
   check_library(c, 2);
   CHECK(is_locked(directory));
   CHECK((fs::status(directory).permissions() & fs::perms::all) == fs::perms::owner_all);

@@ -97,13 +97,13 @@ TEST_CASE("output: both streams, the last line gets its newline, long lines are 
   CHECK(c.finished(3, "\n").out == std::string("\xff\0\n", 3));
 }
 
-TEST_CASE("a flood of output arrives whole, and does not delay beats") {
+TEST_CASE("a flood of output arrives whole, and does not delay heartbeats") {
   Controller c;
   c.shell(1, "yes 123456789012345678901234567890123456789 | head -c 50000000");
   WorkerView& worker = c.workers[1];
   REQUIRE(c.until([&] { return worker.exited && worker.out.size() >= 50'000'000; }));
   CHECK(worker.out.size() == 50'000'000);
-  MESSAGE("longest silence " << milliseconds(c.longest_silence) << " ms at a beat of 50 ms");
+  MESSAGE("longest silence " << milliseconds(c.longest_silence) << " ms at a heartbeat of 50 ms");
   CHECK(c.longest_silence < 1s);
 }
 
@@ -136,8 +136,8 @@ TEST_CASE("signals and stops") {
 TEST_CASE("a worker's library reaches the controller through the agent") {
   Controller c;
   c.start(1, {LIBRARY});
-  REQUIRE(c.until([&] { return !c.letters.empty(); }));
-  CHECK(c.letters[0] == "1: up");
+  REQUIRE(c.until([&] { return !c.messages.empty(); }));
+  CHECK(c.messages[0] == "1: up");
   c.agent->send(WorkerId{1}, "down");
   CHECK(c.until([&] { return c.workers[1].out == "connected\ndown\n"; }));
 
@@ -148,14 +148,14 @@ TEST_CASE("a worker's library reaches the controller through the agent") {
   }));
   c.shell(3, library + " 77");
   CHECK(c.finished(3, "\n").out.find("no such worker runs here") != std::string::npos);
-  CHECK(c.letters.size() == 2);
+  CHECK(c.messages.size() == 2);
 }
 
 TEST_CASE("a library may be deep below the program, and out of its session") {
   Controller c;
   c.shell(1, "(setsid sh -c 'sh -c \"" LIBRARY "; :\"; :' &); exec sleep 1000");
-  REQUIRE(c.until([&] { return !c.letters.empty(); }));
-  CHECK(c.letters[0] == "1: up");
+  REQUIRE(c.until([&] { return !c.messages.empty(); }));
+  CHECK(c.messages[0] == "1: up");
 }
 
 TEST_CASE("who was not started by a worker cannot speak for it, and does not hold it up") {
@@ -177,11 +177,11 @@ TEST_CASE("who was not started by a worker cannot speak for it, and does not hol
   c.shell(2, LIBRARY " 1");  // nor can another worker
   CHECK(c.finished(2, "\n").out.find("was not started by the program of worker 1") !=
         std::string::npos);
-  CHECK(c.letters.empty());
+  CHECK(c.messages.empty());
 
   c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
-  REQUIRE(c.until([&] { return !c.letters.empty(); }));
-  CHECK(c.letters[0] == "1: up");
+  REQUIRE(c.until([&] { return !c.messages.empty(); }));
+  CHECK(c.messages[0] == "1: up");
 }
 
 TEST_CASE("an agent that cannot do its work says why and ends") {

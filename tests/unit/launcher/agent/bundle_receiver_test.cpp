@@ -18,7 +18,7 @@ const std::string library = "library\n";
 // What a controller would send of this script, and of the library when there is one.
 struct Box {
   explicit Box(bool with_library) : has_library(with_library) {
-    bundle::ParcelHash seen;
+    bundle::BundleDigest seen;
     if (has_library) {
       seen.add(library);
       seen.end_file("libx.so", false);
@@ -33,13 +33,13 @@ struct Box {
             .argv = {"./none/train", "word"},
             .env = {"PATH=/usr/bin:/bin", "COLOUR=blue", "LD_LIBRARY_PATH=/mine"},
             .cwd = "/",
-            .parcel = hash,
-            .parcel_bytes = static_cast<std::int64_t>(bytes)};
+            .bundle = hash,
+            .bundle_bytes = static_cast<std::int64_t>(bytes)};
   }
   void send(Controller& c, const std::string& text = script) const {
-    if (has_library) c.send(wire::ParcelPart{.parcel = hash, .file = "libx.so", .bytes = library});
+    if (has_library) c.send(wire::BundlePart{.bundle = hash, .file = "libx.so", .bytes = library});
     for (std::size_t i = 0; i < text.size(); i += 10)
-      c.send(wire::ParcelPart{.parcel = hash,
+      c.send(wire::BundlePart{.bundle = hash,
                               .file = "train",
                               .executable = true,
                               .last = i + 10 >= text.size(),
@@ -54,13 +54,13 @@ TEST_CASE("workers wait for one copy and run it, with what they were to get") {
   const Box box(true);
   for (const std::uint32_t worker : {1u, 2u}) c.send(box.order(worker));
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
-  CHECK(c.wanted[0].parcel == box.hash);
+  CHECK(c.wanted[0].bundle == box.hash);
   CHECK(c.wanted[0].taken == 0);
   box.send(c);
   for (const std::uint32_t worker : {1u, 2u}) {
     const std::string& out = c.finished(worker, library).out;
     const std::string folder = out.substr(0, out.find("/train "));
-    CHECK(folder.ends_with("/parcel-" + box.hash));
+    CHECK(folder.ends_with("/bundle-" + box.hash));
     CHECK(out == fmt::format("{0}/train word blue {0}:/mine\nlibrary\n", folder));
     CHECK(is_locked(folder));  // against cleaners: a worker may load more of it
   }
@@ -131,7 +131,7 @@ TEST_CASE("a copy that fails is said, and another worker asks again") {
   const Box box(true);
   c.send(box.order(1));
   REQUIRE(c.until([&] { return c.wanted.size() == 1; }));
-  c.send(wire::ParcelPart{.parcel = box.hash, .trouble = "'train' cannot be read: it burns"});
+  c.send(wire::BundlePart{.bundle = box.hash, .trouble = "'train' cannot be read: it burns"});
   CHECK(c.finished(1).code == 126);
   CHECK(c.workers[1].reason == "n1: copy of the program: 'train' cannot be read: it burns");
   c.send(box.order(2));
@@ -143,15 +143,15 @@ TEST_CASE("a copy that fails is said, and another worker asks again") {
   CHECK(c.workers[2].reason.find("is not what was announced") != std::string::npos);
   c.send(box.order(3));
   REQUIRE(c.until([&] { return c.wanted.size() == 3; }));
-  c.send(wire::ParcelPart{.parcel = box.hash, .file = "../train", .bytes = "x"});
+  c.send(wire::BundlePart{.bundle = box.hash, .file = "../train", .bytes = "x"});
   CHECK(c.finished(3).code == 126);
   wire::StartWorker huge = box.order(4);
-  huge.parcel_bytes = std::int64_t{1} << 60;
+  huge.bundle_bytes = std::int64_t{1} << 60;
   c.send(huge);
   CHECK(c.finished(4).code == 126);
   CHECK(c.workers[4].reason.find("not enough room") != std::string::npos);
   wire::StartWorker odd = box.order(5);
-  odd.parcel = "../../etc";
+  odd.bundle = "../../etc";
   c.send(odd);
   CHECK(c.finished(5).code == 126);
 }
@@ -161,7 +161,7 @@ TEST_CASE("an agent that is killed leaves no half of a copy") {
   const Box box(true);
   c.send(box.order(1));
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
-  c.send(wire::ParcelPart{.parcel = box.hash, .file = "libx.so", .bytes = library});
+  c.send(wire::BundlePart{.bundle = box.hash, .file = "libx.so", .bytes = library});
   ::kill(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.until([&] { return c.directory_is_empty(); }));

@@ -51,7 +51,7 @@ Controller::Controller(const std::function<void(executors::AgentStart&)>& change
   const std::string runtime = directory_ + "/runtime";
   std::filesystem::create_directory(runtime);
   const Variable login("XDG_RUNTIME_DIR", runtime);
-  net::ListenerOptions options{.roles = {"agent", "guardian"}, .job = "job-1"};
+  net::ListenerOptions options{.roles = {"agent", "watchdog"}, .job = "job-1"};
   options.welcome.protocol = wire::protocol;
   net::ListenerHandlers handlers{
       .admit = [this](const wire::Hello& hello, const net::Peer&,
@@ -67,7 +67,7 @@ Controller::Controller(const std::function<void(executors::AgentStart&)>& change
           [this](std::unique_ptr<net::Session> session, const wire::Hello& hello,
                  const net::Peer&) {
             agent_pid = hello.pid;
-            beats = 0;
+            heartbeats = 0;
             agent = std::move(session);
             agent->start({.on_frame = [this](WorkerId w, std::string_view p) { frame(w, p); },
                           .on_close = [this](const std::string&) { hung_up(); }});
@@ -89,7 +89,7 @@ Controller::Controller(const std::function<void(executors::AgentStart&)>& change
   start.name = "n1";
   start.addresses = {"127.0.0.1"};
   start.port = listener_->port();
-  start.beat_ms = 50;
+  start.heartbeat_ms = 50;
   start.version = ELASTICRUN_VERSION;
   change(start);
   const Time begin = std::chrono::steady_clock::now();
@@ -169,7 +169,7 @@ bool Controller::directory_is_empty() const { return std::filesystem::is_empty(d
 
 void Controller::frame(WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{})
-    return void(letters.push_back(fmt::format("{}: {}", worker.value, payload)));
+    return void(messages.push_back(fmt::format("{}: {}", worker.value, payload)));
   const Result<wire::FromAgent> message = wire::decode<wire::FromAgent>(payload);
   REQUIRE(message.has_value());
   take(*message);
@@ -196,13 +196,14 @@ void Controller::take(const wire::FromAgent& message) {
     WorkerView& view = workers[output->worker.value];
     (output->stream == 1 ? view.out : view.err) += output->text;
   }
-  if (const auto* parcel = std::get_if<wire::ParcelWanted>(&message)) wanted.push_back(*parcel);
-  if (const auto* beat = std::get_if<wire::Beat>(&message)) {
+  if (const auto* bundle = std::get_if<wire::BundleWanted>(&message)) wanted.push_back(*bundle);
+  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message)) {
     const Time now = std::chrono::steady_clock::now();
-    if (last_beat_ != Time{}) longest_silence = std::max(longest_silence, now - last_beat_);
-    last_beat_ = now;
-    ++beats;
-    if (beating && agent) send(*beat);
+    if (last_heartbeat_ != Time{})
+      longest_silence = std::max(longest_silence, now - last_heartbeat_);
+    last_heartbeat_ = now;
+    ++heartbeats;
+    if (beating && agent) send(*heartbeat);
   }
 }
 

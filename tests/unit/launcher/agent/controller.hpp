@@ -63,15 +63,15 @@ class Controller {
 
   boost::asio::io_context io{1};
   std::map<std::uint32_t, WorkerView> workers;
-  std::vector<std::string> letters;  // "worker: text"
-  std::vector<wire::ParcelWanted> wanted;
+  std::vector<std::string> messages;  // "worker: text"
+  std::vector<wire::BundleWanted> wanted;
   std::string exit_reason;     // of the agent, empty while it runs
   std::string agent_lines;     // its standard error
   int agent_pid = 0;           // of the agent proper
   Duration up_after{};         // from the start of the program to the greeting
-  Duration longest_silence{};  // between two beats
-  bool beating = true;         // whether we send beats
-  int beats = 0;               // heard over the present connection
+  Duration longest_silence{};  // between two heartbeats
+  bool beating = true;         // whether we send heartbeats
+  int heartbeats = 0;          // heard over the present connection
   int resumed = 0;             // how often the agent has dialled again
   std::string refuse;          // what it is told then, if it is not wanted back
   std::unique_ptr<net::Session> agent;
@@ -85,7 +85,7 @@ class Controller {
   std::string directory_;
   std::unique_ptr<net::Listener> listener_;
   std::uint64_t received_ = 0;  // counted frames, over earlier connections
-  Time last_beat_{};
+  Time last_heartbeat_{};
 };
 
 int parent_of(int pid);

@@ -26,7 +26,7 @@ struct Copy {
   ~Copy() { fs::remove_all(path.parent_path()); }
   // "ready" or "damaged", as who starts it by ssh reads it.
   std::string answer() const {
-    const job::driver::Heard heard = job::driver::run_leashed(
+    const job::driver::HookAnswer heard = job::driver::run_hook(
         {fmt::format("{} --ready mark </dev/null; :", path.string()), 60s, "time"}, {});
     REQUIRE(heard.output.has_value());
     const std::string& printed = *heard.output;

@@ -1,4 +1,4 @@
-// Parcels on a real disk: none is ever half there, whoever else writes the same, whatever comes.
+// Bundles on a real disk: none is ever half there, whoever else writes the same, whatever comes.
 #include "launcher/bundle/bundle_cache.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ struct File {
 const std::vector<File> files = {{"libx.so", "library"}, {"train", "#!/bin/sh\n", true}};
 
 std::string hash_of(const std::vector<File>& all) {
-  ParcelHash hash;
+  BundleDigest hash;
   for (const File& file : all) {
     hash.add(file.bytes);
     hash.end_file(file.name, file.executable);
@@ -51,23 +51,23 @@ struct Place {
     path = name;
   }
   ~Place() { fs::remove_all(path); }
-  std::unique_ptr<UnfinishedParcel> begin(const std::string& mark = "one",
+  std::unique_ptr<UnfinishedBundle> begin(const std::string& mark = "one",
                                           const std::string& hash = hash_of(files),
                                           std::int64_t bytes = bytes_of(files)) const {
-    auto begun = UnfinishedParcel::begin(path, hash, bytes, "/tmp/elasticrun-" + mark);
+    auto begun = UnfinishedBundle::begin(path, hash, bytes, "/tmp/elasticrun-" + mark);
     REQUIRE_MESSAGE(begun.has_value(), begun.error().text);
     return std::move(*begun);
   }
   // The parts of these files, one byte each and the last one empty; empty: all went well.
-  static std::string fill(UnfinishedParcel& parcel, const std::vector<File>& all = files) {
+  static std::string fill(UnfinishedBundle& bundle, const std::vector<File>& all = files) {
     for (const File& file : all) {
       for (std::size_t i = 0; i <= file.bytes.size(); ++i) {
-        const wire::ParcelPart part{
+        const wire::BundlePart part{
             .file = file.name, .executable = file.executable, .bytes = file.bytes.substr(i, 1)};
-        if (const auto taken = parcel.take(part); !taken) return taken.error().text;
+        if (const auto taken = bundle.take(part); !taken) return taken.error().text;
       }
     }
-    const auto finished = parcel.finish();
+    const auto finished = bundle.finish();
     return finished ? "" : finished.error().text;
   }
   Names there() const {
@@ -76,20 +76,20 @@ struct Place {
     return names;
   }
   std::optional<std::string> find() const {
-    return find_parcel({"/no/such/place", path}, hash_of(files), bytes_of(files));
+    return find_bundle({"/no/such/place", path}, hash_of(files), bytes_of(files));
   }
   fs::path path;
 };
 
-TEST_CASE("a whole parcel is there under its own name, and found") {
+TEST_CASE("a whole bundle is there under its own name, and found") {
   const Place place;
   CHECK_FALSE(place.find());
-  auto parcel = place.begin();
+  auto bundle = place.begin();
   CHECK_FALSE(place.find());
-  CHECK(Place::fill(*parcel) == "");
-  const std::string folder = parcel->stored_in();
-  parcel.reset();
-  CHECK(place.there() == Names{"parcel-" + hash_of(files)});
+  CHECK(Place::fill(*bundle) == "");
+  const std::string folder = bundle->stored_in();
+  bundle.reset();
+  CHECK(place.there() == Names{"bundle-" + hash_of(files)});
   CHECK(place.find() == folder);
   CHECK(text_of(folder + "/train") == "#!/bin/sh\n");
   struct stat about {};
@@ -103,12 +103,12 @@ TEST_CASE("a whole parcel is there under its own name, and found") {
   CHECK_FALSE(place.find());  // it lacks bytes
 }
 
-TEST_CASE("half a parcel leaves nothing") {
+TEST_CASE("half a bundle leaves nothing") {
   const Place place;
-  auto parcel = place.begin();
-  CHECK(parcel->take({.file = "train", .executable = true, .bytes = "#!/"}).has_value());
-  CHECK(place.there() == Names{"parcel-" + hash_of(files) + ".one"});
-  parcel.reset();
+  auto bundle = place.begin();
+  CHECK(bundle->take({.file = "train", .executable = true, .bytes = "#!/"}).has_value());
+  CHECK(place.there() == Names{"bundle-" + hash_of(files) + ".one"});
+  bundle.reset();
   CHECK(place.there() == Names{});
 }
 
@@ -130,20 +130,20 @@ TEST_CASE("what is not as announced is not kept") {
 TEST_CASE("names from the wire stay in the folder") {
   for (const std::string name : {"", ".", "..", "../train", "/tmp/train", "a/b"}) {
     const Place place;
-    const auto parcel = place.begin();
+    const auto bundle = place.begin();
     CAPTURE(name);
-    CHECK(parcel->take({.file = "libx.so", .bytes = "a"}).has_value());
-    CHECK_FALSE(parcel->take({.file = name, .bytes = "b"}).has_value());
+    CHECK(bundle->take({.file = "libx.so", .bytes = "a"}).has_value());
+    CHECK_FALSE(bundle->take({.file = name, .bytes = "b"}).has_value());
     CHECK(place.there().size() == 1);
   }
 }
 
 TEST_CASE("a file does not come twice") {
   const Place place;
-  const auto parcel = place.begin();
-  CHECK(parcel->take({.file = "train", .bytes = "a"}).has_value());
-  CHECK(parcel->take({.file = "libx.so", .bytes = "b"}).has_value());
-  CHECK_FALSE(parcel->take({.file = "train", .bytes = "c"}).has_value());
+  const auto bundle = place.begin();
+  CHECK(bundle->take({.file = "train", .bytes = "a"}).has_value());
+  CHECK(bundle->take({.file = "libx.so", .bytes = "b"}).has_value());
+  CHECK_FALSE(bundle->take({.file = "train", .bytes = "c"}).has_value());
 }
 
 TEST_CASE("whoever comes second finds the first one's") {
@@ -163,13 +163,13 @@ TEST_CASE("whoever comes second finds the first one's") {
 
 TEST_CASE("what a loss of power has left is replaced") {
   const Place place;
-  const fs::path folder = place.path / ("parcel-" + hash_of(files));
+  const fs::path folder = place.path / ("bundle-" + hash_of(files));
   fs::create_directory(folder);
   std::ofstream(folder / "train");  // without its bytes
   CHECK_FALSE(place.find());
-  auto parcel = place.begin();
-  CHECK(Place::fill(*parcel) == "");
-  parcel.reset();
+  auto bundle = place.begin();
+  CHECK(Place::fill(*bundle) == "");
+  bundle.reset();
   CHECK(place.there().size() == 1);
   CHECK(place.find());
 }
@@ -190,9 +190,9 @@ TEST_CASE("one whose content is not what its name says is not found, and replace
       }};
   for (const auto& damage : changes) {
     const Place place;
-    auto parcel = place.begin();
-    CHECK(Place::fill(*parcel) == "");
-    const std::string folder = parcel->stored_in();
+    auto bundle = place.begin();
+    CHECK(Place::fill(*bundle) == "");
+    const std::string folder = bundle->stored_in();
     CHECK(place.find() == folder);
     damage(folder);
     CHECK_FALSE(place.find());
@@ -205,15 +205,15 @@ TEST_CASE("one whose content is not what its name says is not found, and replace
 
 TEST_CASE("a place must have room and let us write") {
   const Place place;
-  CHECK(place_for_parcel({"/no/such/place", place.path}, 1000).value() == place.path.string());
+  CHECK(place_for_bundle({"/no/such/place", place.path}, 1000).value() == place.path.string());
   const auto none =
-      place_for_parcel({"/no/such/place", place.path, "/proc"}, std::int64_t{1} << 60);
+      place_for_bundle({"/no/such/place", place.path, "/proc"}, std::int64_t{1} << 60);
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().text.find("/no/such/place: No such file or directory, " + place.path.string() +
                                ": not enough room") != std::string::npos);
 }
 
-TEST_CASE("old parcels go, but not those in use and not the newest") {
+TEST_CASE("old bundles go, but not those in use and not the newest") {
   const Place place;
   const auto make = [&](const std::string& name, int hours) {
     const fs::path folder = place.path / name;
@@ -222,38 +222,38 @@ TEST_CASE("old parcels go, but not those in use and not the newest") {
     fs::last_write_time(folder, fs::last_write_time(folder) - std::chrono::hours(hours));
     return folder;
   };
-  for (const int hours : {2, 3, 4, 5, 6}) make(fmt::format("parcel-{}", hours), hours);
-  make("parcel-in-use", 0);
-  make("parcel-dead.mark", 9);
+  for (const int hours : {2, 3, 4, 5, 6}) make(fmt::format("bundle-{}", hours), hours);
+  make("bundle-in-use", 0);
+  make("bundle-dead.mark", 9);
   make("agent-x", 99);
-  forget_old_parcels(make("parcel-new", 0));
+  forget_old_bundles(make("bundle-new", 0));
   Names left = place.there();
   std::ranges::sort(left);
   CHECK(left ==
-        Names{"agent-x", "parcel-2", "parcel-3", "parcel-4", "parcel-in-use", "parcel-new"});
+        Names{"agent-x", "bundle-2", "bundle-3", "bundle-4", "bundle-in-use", "bundle-new"});
 }
 
 TEST_CASE("one that is used again is as good as new") {
   const Place place;
-  auto parcel = place.begin();
-  CHECK(Place::fill(*parcel) == "");
-  const fs::path folder = parcel->stored_in();
+  auto bundle = place.begin();
+  CHECK(Place::fill(*bundle) == "");
+  const fs::path folder = bundle->stored_in();
   const auto before = fs::last_write_time(folder) - std::chrono::hours(5);
   fs::last_write_time(folder, before);
   CHECK(place.find());
   CHECK(fs::last_write_time(folder) > before + std::chrono::hours(4));
 }
 
-TEST_CASE("a guardian removes what its agent was writing, and nothing else") {
+TEST_CASE("a watchdog removes what its agent was writing, and nothing else") {
   const Place place;
   const std::string own = (place.path / "elasticrun-Ab12Cd").string();
   fs::create_directory(own);
-  for (const char* name : {"parcel-1.Ab12Cd", "parcel-1.Other", "parcel-1"})
+  for (const char* name : {"bundle-1.Ab12Cd", "bundle-1.Other", "bundle-1"})
     fs::create_directory(fs::path(own) / name);
-  remove_unfinished_parcels(own);
-  CHECK_FALSE(fs::exists(own + "/parcel-1.Ab12Cd"));
-  CHECK(fs::exists(own + "/parcel-1.Other"));
-  CHECK(fs::exists(own + "/parcel-1"));
+  remove_unfinished_bundles(own);
+  CHECK_FALSE(fs::exists(own + "/bundle-1.Ab12Cd"));
+  CHECK(fs::exists(own + "/bundle-1.Other"));
+  CHECK(fs::exists(own + "/bundle-1"));
 }
 
 TEST_CASE("beside an agent that was copied here, unless that goes with the last login") {
@@ -274,7 +274,7 @@ TEST_CASE("beside an agent that was copied here, unless that goes with the last 
   };
   for (const Case& c : cases) {
     CAPTURE(c.self);
-    CHECK(parcel_places("/tmp/own", c.self, c.runtime) == c.places);
+    CHECK(bundle_places("/tmp/own", c.self, c.runtime) == c.places);
   }
 }
 

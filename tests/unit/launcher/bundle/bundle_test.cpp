@@ -21,7 +21,7 @@ using Names = std::vector<std::string>;
 
 struct Folder {
   Folder() {
-    std::string name = fs::temp_directory_path() / "parcel-XXXXXX";
+    std::string name = fs::temp_directory_path() / "bundle-XXXXXX";
     REQUIRE(::mkdtemp(name.data()));
     path = name;
   }
@@ -31,18 +31,18 @@ struct Folder {
     fs::permissions(path / name, static_cast<fs::perms>(mode));
     return path / name;
   }
-  std::variant<Parcel, ParcelTrouble> gather(const std::string& program,
+  std::variant<Bundle, BundleTrouble> gather(const std::string& program,
                                              const Names& env = {}) const {
-    return gather_parcel(program, env, path);
+    return gather_bundle(program, env, path);
   }
-  Parcel parcel(const std::string& program, const Names& env = {}) const {
+  Bundle bundle(const std::string& program, const Names& env = {}) const {
     auto gathered = gather(program, env);
-    if (const auto* trouble = std::get_if<ParcelTrouble>(&gathered)) FAIL(trouble->text);
-    return std::move(std::get<Parcel>(gathered));
+    if (const auto* trouble = std::get_if<BundleTrouble>(&gathered)) FAIL(trouble->text);
+    return std::move(std::get<Bundle>(gathered));
   }
   std::string trouble(int code, const std::string& program, const Names& env = {}) const {
     const auto gathered = gather(program, env);
-    const auto* trouble = std::get_if<ParcelTrouble>(&gathered);
+    const auto* trouble = std::get_if<BundleTrouble>(&gathered);
     REQUIRE(trouble);
     CHECK(trouble->code == code);
     return trouble->text;
@@ -50,28 +50,28 @@ struct Folder {
   fs::path path;
 };
 
-Names names_of(const Parcel& parcel) {
+Names names_of(const Bundle& bundle) {
   Names names;
-  for (const ParcelFile& file : parcel.files) names.push_back(file.name);
+  for (const BundleFile& file : bundle.files) names.push_back(file.name);
   return names;
 }
 
-TEST_CASE("a script is alone in its parcel, and found as a shell finds it") {
+TEST_CASE("a script is alone in its bundle, and found as a shell finds it") {
   const Folder folder;
   folder.write("train", "#!/bin/sh\n");
-  const Parcel parcel = folder.parcel("./train");
-  CHECK(names_of(parcel) == Names{"train"});
-  CHECK(parcel.bytes == 10);
-  CHECK(parcel.files[0].executable);
-  CHECK(is_content_hash(parcel.hash));
-  CHECK(folder.parcel((folder.path / "train").string()).hash == parcel.hash);
-  CHECK(folder.parcel("train", {"PATH=/nowhere:" + folder.path.string()}).hash == parcel.hash);
-  CHECK(folder.parcel("train", {"PATH=/nowhere:"}).hash == parcel.hash);  // empty: the directory
+  const Bundle bundle = folder.bundle("./train");
+  CHECK(names_of(bundle) == Names{"train"});
+  CHECK(bundle.bytes == 10);
+  CHECK(bundle.files[0].executable);
+  CHECK(is_content_hash(bundle.hash));
+  CHECK(folder.bundle((folder.path / "train").string()).hash == bundle.hash);
+  CHECK(folder.bundle("train", {"PATH=/nowhere:" + folder.path.string()}).hash == bundle.hash);
+  CHECK(folder.bundle("train", {"PATH=/nowhere:"}).hash == bundle.hash);  // empty: the directory
 }
 
 TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
   const auto hash = [](const std::vector<std::tuple<std::string, bool, std::string>>& files) {
-    ParcelHash seen;
+    BundleDigest seen;
     for (const auto& [name, executable, bytes] : files) {
       for (const char byte : bytes) seen.add({&byte, 1});  // however they come
       seen.end_file(name, executable);
@@ -115,11 +115,11 @@ TEST_CASE("a library outside of the system's folders comes along") {
   const Folder folder;
   const fs::path library = BROUGHT_LIBRARY;
   const std::string found = "LD_LIBRARY_PATH=" + library.parent_path().string();
-  const Parcel parcel = folder.parcel(BRINGER, {found});
-  CHECK(names_of(parcel) ==
+  const Bundle bundle = folder.bundle(BRINGER, {found});
+  CHECK(names_of(bundle) ==
         Names{library.filename().string(), fs::path(BRINGER).filename().string()});
-  CHECK_FALSE(parcel.files[0].executable);
-  CHECK(parcel.bytes == static_cast<std::int64_t>(fs::file_size(library) + fs::file_size(BRINGER)));
+  CHECK_FALSE(bundle.files[0].executable);
+  CHECK(bundle.bytes == static_cast<std::int64_t>(fs::file_size(library) + fs::file_size(BRINGER)));
   const std::string missing = folder.trouble(127, BRINGER);
   CHECK_MESSAGE(missing.find(library.filename().string() + ": cannot open") != std::string::npos,
                 missing);
@@ -163,25 +163,25 @@ TEST_CASE("only an ELF program has a loader") {
 TEST_CASE("a program that changes under our hands") {
   const Folder folder;
   const std::string path = folder.write("train", "#!/bin/sh\n");
-  const Parcel parcel = folder.parcel("./train");
+  const Bundle bundle = folder.bundle("./train");
   fs::remove(path);
   folder.write("train", "something else");
-  CHECK(read_part(parcel.files[0], 2, 100).value() == "/bin/sh\n");  // the one that was meant
-  CHECK(read_part(parcel.files[0], 10, 100).value().empty());
+  CHECK(read_part(bundle.files[0], 2, 100).value() == "/bin/sh\n");  // the one that was meant
+  CHECK(read_part(bundle.files[0], 10, 100).value().empty());
 }
 
 TEST_CASE("names that stay in their folder") {
   for (const std::string name : {"a", "libx.so.1", "...", "a b", "\xff", "-rf"})
-    CHECK(is_parcel_file(name));
-  for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_parcel_file(name));
-  CHECK_FALSE(is_parcel_file(std::string("a\0b", 3)));
-  CHECK_FALSE(is_parcel_file(std::string(256, 'a')));
+    CHECK(is_bundle_file(name));
+  for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_bundle_file(name));
+  CHECK_FALSE(is_bundle_file(std::string("a\0b", 3)));
+  CHECK_FALSE(is_bundle_file(std::string(256, 'a')));
   CHECK(is_content_hash("00112233445566778899aabbccddeeff"));
   for (const char* text :
        {"", "../../../../../../../../../etc/a", "00112233445566778899AABBCCDDEEFF"})
     CHECK(!is_content_hash(text));
-  CHECK(parcel_file_of("/a/b/train") == "train");
-  CHECK(parcel_file_of("train") == "train");
+  CHECK(bundle_file_of("/a/b/train") == "train");
+  CHECK(bundle_file_of("train") == "train");
 }
 
 }  // namespace

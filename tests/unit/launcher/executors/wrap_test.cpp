@@ -23,9 +23,9 @@ TEST_CASE("how a failing one is told") {
   CHECK(wrap_failure("./x", 126).starts_with("--wrap: './x' cannot be run"));
 }
 
-TEST_CASE("the guardian is told, wherever it is below the command") {
-  CHECK(end_guardian_script(77, false) == "kill -CONT 77; kill -USR1 77");
-  const std::string search = end_guardian_script(77, true);
+TEST_CASE("the watchdog is told, wherever it is below the command") {
+  CHECK(end_watchdog_script(77, false) == "kill -CONT 77; kill -USR1 77");
+  const std::string search = end_watchdog_script(77, true);
   CHECK(search.ends_with("k 77"));
   CHECK(search.find_first_of("'\\!\n") == search.npos);
 }

@@ -32,7 +32,7 @@ TEST_CASE("the agent is started inside of what was asked for") {
         std::string::npos);
   CHECK(start_agent_command(bootstrap).starts_with("exec ~/.cache/elasticrun/agent-"));
   CHECK(end_agent_command(bootstrap, 5) == "exec sh -c 'kill -CONT 5; kill -USR1 5'");
-  CHECK(end_agent_command(wrapped, 5).find("er-guardian") != std::string::npos);
+  CHECK(end_agent_command(wrapped, 5).find("er-watchdog") != std::string::npos);
 }
 
 std::optional<Answer> answer_in(std::string_view printed, std::string* rest = nullptr) {

@@ -20,7 +20,7 @@ TEST_CASE("an agent that was frozen alone beyond its lease kills its workers whe
   const auto agent =
       std::make_shared<Agent>(stage, Agent::Handlers{.up = [] {},
                                                      .down = [](const auto&) {},
-                                                     .letter = [](auto, const auto&) {},
+                                                     .message = [](auto, const auto&) {},
                                                      .report = [](const auto&) {}});
   const Time begin = queue.now();
   const auto run_until = [&](Duration time) {

@@ -30,33 +30,33 @@ const Conditions a_day{.start = 20s, .idle = 1s, .limit = 24h, .recovery = 5s, .
 
 }  // namespace
 
-TEST_CASE("a site: hosts go and come, workers follow") {
+TEST_CASE("a fleet: hosts go and come, workers follow") {
   const Curve on = hosts(2);
-  Site site(on.hosts(), 3);
-  CHECK(site.offers({2, 4})[1].price == 12);
-  CHECK(site.offers({2, 4})[1].hosts == 2);
-  for (const WorkerId worker : site.start(4, Time{})) site.ready(worker, Time{});
-  site.enter(site.proposal(4, Time{}).value());
-  CHECK(site.members().size() == 4);
-  CHECK_FALSE(site.proposal(4, Time{}));  // it is as it should be
-  CHECK(site.payroll().workers == 4);
-  CHECK(site.payroll().per_hour == 12);
+  Fleet fleet(on.hosts(), 3);
+  CHECK(fleet.offers({2, 4})[1].price == 12);
+  CHECK(fleet.offers({2, 4})[1].hosts == 2);
+  for (const WorkerId worker : fleet.start(4, Time{})) fleet.ready(worker, Time{});
+  fleet.enter(fleet.proposal(4, Time{}).value());
+  CHECK(fleet.members().size() == 4);
+  CHECK_FALSE(fleet.proposal(4, Time{}));  // it is as it should be
+  CHECK(fleet.costs().workers == 4);
+  CHECK(fleet.costs().per_hour == 12);
 
-  site.list(0, false);
-  CHECK(site.proposal(4, Time{})->size() == 2);  // no other slots: it goes on with fewer
-  CHECK(site.lose(0) == 2);
-  CHECK(site.members().size() == 2);
-  CHECK_FALSE(site.has_workers(0));
+  fleet.list(0, false);
+  CHECK(fleet.proposal(4, Time{})->size() == 2);  // no other slots: it goes on with fewer
+  CHECK(fleet.lose(0) == 2);
+  CHECK(fleet.members().size() == 2);
+  CHECK_FALSE(fleet.has_workers(0));
 
-  site.list(0, true);
-  const auto started = site.start(4, Time{});
+  fleet.list(0, true);
+  const auto started = fleet.start(4, Time{});
   CHECK(started.size() == 2);
-  CHECK(site.starting());
-  CHECK_FALSE(site.proposal(4, Time{}));  // not ready yet
-  for (const WorkerId worker : started) site.ready(worker, Time{});
-  CHECK(site.proposal(4, Time{})->size() == 4);
-  site.set_speed(0, 0.5);
-  CHECK(site.speed(started.front()) == 0.5);
+  CHECK(fleet.starting());
+  CHECK_FALSE(fleet.proposal(4, Time{}));  // not ready yet
+  for (const WorkerId worker : started) fleet.ready(worker, Time{});
+  CHECK(fleet.proposal(4, Time{})->size() == 4);
+  fleet.set_speed(0, 0.5);
+  CHECK(fleet.speed(started.front()) == 0.5);
 }
 
 TEST_CASE("a host that is taken away with notice costs two planned changes and no loss") {

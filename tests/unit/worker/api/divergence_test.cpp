@@ -19,8 +19,8 @@ struct Flipped {
       if (i == odd) arguments.insert(arguments.end(), {"--flip", what});
       workers.push_back(job.start(arguments));
     }
-    job.on_letter = [this](WorkerId from, const wire::FromWorker& letter) {
-      if (const auto* diverged = std::get_if<wire::Diverged>(&letter)) {
+    job.on_message = [this](WorkerId from, const wire::FromWorker& message) {
+      if (const auto* diverged = std::get_if<wire::Diverged>(&message)) {
         told_by.push_back(from);
         told = *diverged;
       }

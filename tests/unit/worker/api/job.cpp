@@ -29,9 +29,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto patience = std::chrono::seconds(60);
-// The thread that sends samples hears the letters, too, and hears first what came first. The first
-// sample may have been under way before the letter was.
-constexpr int samples_after_letter = 3;
+// The thread that sends samples hears the messages, too, and hears first what came first. The first
+// sample may have been under way before the message was.
+constexpr int samples_after_message = 3;
 
 Time now() { return std::chrono::steady_clock::now(); }
 
@@ -98,7 +98,7 @@ struct Job::Impl {
     Exit exit;
     int samples_to_come = 0;  // until a Go or Abort has been heard for certain
     bool held = false;
-    std::vector<wire::FromWorker> letters;  // that have come and are not heard yet
+    std::vector<wire::FromWorker> messages;  // that have come and are not heard yet
   };
 
   explicit Impl(Job& j, wire::BatchPlan p)
@@ -146,10 +146,10 @@ void Job::Impl::accept(std::unique_ptr<net::Session> session, WorkerId id) {
   session->start({.on_frame =
                       [this, id](WorkerId from, std::string_view payload) {
                         CHECK(from == id);
-                        const auto letter = wire::decode<wire::FromWorker>(payload);
-                        REQUIRE(letter.has_value());
+                        const auto message = wire::decode<wire::FromWorker>(payload);
+                        REQUIRE(message.has_value());
                         Worker& worker = workers.at(id);
-                        worker.letters.push_back(*letter);
+                        worker.messages.push_back(*message);
                         if (!worker.held) hear(id);
                       },
                   .on_close = [this, id](const std::string&) { workers.at(id).session.reset(); }});
@@ -157,13 +157,13 @@ void Job::Impl::accept(std::unique_ptr<net::Session> session, WorkerId id) {
 }
 
 void Job::Impl::hear(WorkerId id) {
-  for (const wire::FromWorker& letter : std::exchange(workers.at(id).letters, {})) {
-    if (job.on_letter) job.on_letter(id, letter);
-    if (const auto* sample = std::get_if<wire::Sample>(&letter)) {
+  for (const wire::FromWorker& message : std::exchange(workers.at(id).messages, {})) {
+    if (job.on_message) job.on_message(id, message);
+    if (const auto* sample = std::get_if<wire::Sample>(&message)) {
       job.samples.push_back(*sample);
       --workers.at(id).samples_to_come;
     }
-    step(rendezvous::Letter{id, letter});
+    step(rendezvous::WorkerMessage{id, message});
   }
 }
 
@@ -196,14 +196,14 @@ void Job::Impl::step(const rendezvous::Event& event) {
 }
 
 void Job::Impl::act(rendezvous::Action action) {
-  if (const auto* letter = std::get_if<rendezvous::ToMembers>(&action)) {
-    const auto* go = std::get_if<wire::Go>(&letter->letter);
+  if (const auto* message = std::get_if<rendezvous::ToMembers>(&action)) {
+    const auto* go = std::get_if<wire::Go>(&message->message);
     if (go) going = go->generation;
-    for (const WorkerId to : letter->to) {
+    for (const WorkerId to : message->to) {
       Worker& worker = workers.at(to);
-      if (worker.session) worker.session->send(to, wire::encode(letter->letter));
-      if (go || std::holds_alternative<wire::Abort>(letter->letter))
-        worker.samples_to_come = samples_after_letter;
+      if (worker.session) worker.session->send(to, wire::encode(message->message));
+      if (go || std::holds_alternative<wire::Abort>(message->message))
+        worker.samples_to_come = samples_after_message;
     }
   } else if (const auto* fence = std::get_if<rendezvous::Fence>(&action)) {
     job.kill(fence->worker);
@@ -293,15 +293,15 @@ void Job::let_go(WorkerId worker) {
 
 void Job::hang_up(WorkerId worker) { impl_->workers.at(worker).session.reset(); }
 
-void Job::send(WorkerId worker, const wire::ToWorker& letter) {
+void Job::send(WorkerId worker, const wire::ToWorker& message) {
   Impl::Worker& to = impl_->workers.at(worker);
-  to.session->send(worker, wire::encode(letter));
-  to.samples_to_come = samples_after_letter;
+  to.session->send(worker, wire::encode(message));
+  to.samples_to_come = samples_after_message;
 }
 
-void Job::hold_letters(WorkerId worker) { impl_->workers.at(worker).held = true; }
+void Job::hold_messages(WorkerId worker) { impl_->workers.at(worker).held = true; }
 
-void Job::let_letters_through(WorkerId worker) {
+void Job::let_messages_through(WorkerId worker) {
   impl_->workers.at(worker).held = false;
   impl_->hear(worker);
 }
@@ -340,7 +340,7 @@ void Job::until_going(Generation generation) {
 }
 
 void Job::until_heard() {
-  until("the letters are heard", [&] {
+  until("the messages are heard", [&] {
     for (const auto& [id, worker] : impl_->workers)
       if (worker.samples_to_come > 0 && !worker.ended) return false;
     return true;

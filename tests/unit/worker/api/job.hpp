@@ -1,5 +1,5 @@
 // A controller for the tests: the real Membership, a Unix socket as an agent has, and toy workers
-// as processes. No time is waited for: tests wait for lines and letters.
+// as processes. No time is waited for: tests wait for lines and messages.
 #pragma once
 
 #include <functional>
@@ -31,13 +31,13 @@ class Job {
   std::vector<WorkerId> form(int n, const Arguments& arguments);
   void change(const std::vector<WorkerId>& add, const std::vector<WorkerId>& remove = {});
   void kill(WorkerId worker);
-  void let_go(WorkerId worker);                              // from a --hold
-  void hang_up(WorkerId worker);                             // as an agent that is gone
-  void send(WorkerId worker, const wire::ToWorker& letter);  // until_heard() waits for it
+  void let_go(WorkerId worker);                               // from a --hold
+  void hang_up(WorkerId worker);                              // as an agent that is gone
+  void send(WorkerId worker, const wire::ToWorker& message);  // until_heard() waits for it
 
   // What this worker says from now on is under way, until it is let through.
-  void hold_letters(WorkerId worker);
-  void let_letters_through(WorkerId worker);
+  void hold_messages(WorkerId worker);
+  void let_messages_through(WorkerId worker);
 
   // Runs until it holds; fails the test after a minute.
   void until(const std::string& what, const std::function<bool()>& holds);
@@ -63,8 +63,8 @@ class Job {
   std::vector<rendezvous::ChangeEnded> changes;
   std::vector<wire::Sample> samples;
   bool state_lost = false;
-  // Sees every letter before the membership does.
-  std::function<void(WorkerId, const wire::FromWorker&)> on_letter;
+  // Sees every message before the membership does.
+  std::function<void(WorkerId, const wire::FromWorker&)> on_message;
 
  private:
   struct Impl;

@@ -88,11 +88,11 @@ TEST_CASE("a commit that fails on one member and succeeds on the others is in it
     job.change({victim, slow, third});
     std::string phase;
     Step answered;
-    job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
       if (from != victim) return;
-      if (const auto* sample = std::get_if<wire::Sample>(&letter))
+      if (const auto* sample = std::get_if<wire::Sample>(&message))
         phase = sample->step == Step(7) ? sample->phase : "";
-      if (const auto* answer = std::get_if<wire::Answer>(&letter)) answered = answer->committed;
+      if (const auto* answer = std::get_if<wire::Answer>(&message)) answered = answer->committed;
     };
     job.until_line(slow, "holding");
     job.until_line(victim, "holding");
@@ -101,11 +101,11 @@ TEST_CASE("a commit that fails on one member and succeeds on the others is in it
     job.until("the victim is in its commit", [&] { return phase == "reduce"; });
     job.send(victim, wire::Lease{.ends_ns = 1});
     job.until_heard();
-    job.hold_letters(victim);  // what it has to say would cut the others short
+    job.hold_messages(victim);  // what it has to say would cut the others short
     job.let_go(slow);
     job.until_line(slow, "applied 1 7 3");
     job.until_line(third, "applied 1 7 3");
-    job.let_letters_through(victim);
+    job.let_messages_through(victim);
     job.until("the world is broken", [&] { return answered != Step(); });
     CHECK(answered == Step(7));
     job.send(victim, wire::Lease{.ends_ns = never.time_since_epoch().count()});
@@ -144,17 +144,17 @@ TEST_CASE("a member that waits for the next world is in no step") {
     for (const WorkerId worker : {waiter, late, victim}) job.until_line(worker, "holding");
     std::string phase;
     bool answered = false;
-    job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
+    job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
       if (from != waiter) return;
-      if (const auto* sample = std::get_if<wire::Sample>(&letter)) phase = sample->phase;
-      answered |= std::holds_alternative<wire::Answer>(letter);
+      if (const auto* sample = std::get_if<wire::Sample>(&message)) phase = sample->phase;
+      answered |= std::holds_alternative<wire::Answer>(message);
     };
-    job.hold_letters(late);  // its answer, without which no world is formed
+    job.hold_messages(late);  // its answer, without which no world is formed
     job.kill(victim);
     job.until("the waiter has heard of it", [&] { return answered; });
     job.let_go(waiter);
     job.until("the waiter waits", [&] { return phase == "idle"; });
-    job.let_letters_through(late);
+    job.let_messages_through(late);
     job.let_go(late);
     job.until_all_ended();
     check_all(job, {waiter, late});
@@ -229,8 +229,8 @@ TEST_CASE("who is through with the last collective makes it again for those who 
   for (int i = 0; i < 3; ++i) workers.push_back(job.start(loop_with({"--after", "broadcast"})));
   workers.push_back(job.start(loop_with({"--after", "broadcast", "--hold", "after:20"})));
   std::set<WorkerId> through;
-  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
-    if (std::holds_alternative<wire::Done>(letter)) through.insert(from);
+  job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+    if (std::holds_alternative<wire::Done>(message)) through.insert(from);
   };
   job.until_ready(workers);
   job.change(workers);
@@ -248,8 +248,8 @@ TEST_CASE("a member leaves by itself") {
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};
   Step left;
-  job.on_letter = [&](WorkerId, const wire::FromWorker& letter) {
-    if (const auto* leave = std::get_if<wire::Leave>(&letter)) left = leave->step;
+  job.on_message = [&](WorkerId, const wire::FromWorker& message) {
+    if (const auto* leave = std::get_if<wire::Leave>(&message)) left = leave->step;
   };
   job.until_ready(workers);
   job.change(workers);

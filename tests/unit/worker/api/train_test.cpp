@@ -309,7 +309,7 @@ TEST_CASE("AdaScale's factor is the same on all ranks, in worlds that grow and b
   job.until("it is dead", [&] { return job.exit_of(workers[0]).signal != 0; });
   job.let_go(workers[2]);
   job.until_all_ended();
-  // The last letters may be heard after the ends of those who wrote them.
+  // The last messages may be heard after the ends of those who wrote them.
   job.until("the world was formed anew", [&] { return job.worlds.size() == 3; });
   check_lineage(job.all_lines(), samples, epochs);
   // To the last bit: what each has multiplied with came out of the same reductions.

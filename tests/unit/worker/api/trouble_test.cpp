@@ -103,16 +103,16 @@ TEST_CASE("a member is killed inside the reduction") {
   job.change({slow, victim, third});
   job.until_line(slow, "holding");
   std::set<WorkerId> reducing;
-  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
-    if (const auto* sample = std::get_if<wire::Sample>(&letter))
+  job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+    if (const auto* sample = std::get_if<wire::Sample>(&message))
       if (sample->phase == "reduce" && sample->step == Step(6)) reducing.insert(from);
   };
   job.until("both reduce", [&] { return reducing.size() == 2; });
   job.kill(victim);
   // While the slow one still computes, the controller has its answer already.
   bool answered = false;
-  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
-    const auto* answer = std::get_if<wire::Answer>(&letter);
+  job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+    const auto* answer = std::get_if<wire::Answer>(&message);
     if (answer && from == slow) answered = answer->committed == Step(6);
   };
   job.until("the slow one answers", [&] { return answered; });
@@ -126,8 +126,8 @@ TEST_CASE("an abort inside apply is answered when the step is whole") {
   const auto workers = job.form(3, {"--hold", "apply:6"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
   std::map<WorkerId, Step> answers;
-  job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
-    const auto* answer = std::get_if<wire::Answer>(&letter);
+  job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+    const auto* answer = std::get_if<wire::Answer>(&message);
     if (answer) answers.emplace(from, answer->committed);
   };
   job.kill(workers[0]);
@@ -163,8 +163,8 @@ TEST_CASE("a worker dies while the next world is being prepared") {
     job.until_ready(workers);
     const WorkerId victim = newcomer_dies ? workers[2] : workers[1];
     bool killed = false;
-    job.on_letter = [&](WorkerId from, const wire::FromWorker& letter) {
-      if (!std::holds_alternative<wire::Publish>(letter) || from != victim) return;
+    job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+      if (!std::holds_alternative<wire::Publish>(message) || from != victim) return;
       job.kill(victim);
       killed = true;
     };

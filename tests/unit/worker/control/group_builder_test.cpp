@@ -85,7 +85,7 @@ struct FakePlane final : collective::DataPlane {
 
 struct Scene {
   Diary diary;
-  Former former{
+  GroupBuilder builder{
       std::make_unique<FakePlane>(diary),
       {.published =
            [this](Generation generation, const std::string& address, const std::vector<int>&) {
@@ -101,9 +101,9 @@ struct Scene {
 
   // The generation's number is the rank, too.
   void form(std::uint64_t number, const std::string& peer = "somebody") {
-    former.form({.rank = static_cast<int>(number), .generation = Generation(number)});
+    builder.form({.rank = static_cast<int>(number), .generation = Generation(number)});
     diary.until("published " + std::to_string(number) + " address");
-    former.connect(Generation(number), {peer});
+    builder.connect(Generation(number), {peer});
   }
 };
 
@@ -111,21 +111,21 @@ TEST_CASE("a group is formed, lent, and closed when it is not wanted and not len
   Scene scene;
   scene.form(1);
   scene.diary.until("formed 1 by hand");
-  collective::Group* const group = scene.former.borrow(Generation(1));
+  collective::Group* const group = scene.builder.acquire(Generation(1));
   REQUIRE(group != nullptr);
   CHECK(group->rank() == 1);
   scene.form(2);
   scene.diary.until("formed 2 by hand");
-  scene.former.close(Generation(2));
+  scene.builder.close(Generation(2));
   scene.form(3);  // goes through the same queue, behind the closing
   scene.diary.until("formed 3 by hand");
   CHECK_FALSE(scene.diary.has("closed 1"));
-  scene.former.give_back(Generation(1));
+  scene.builder.release(Generation(1));
   scene.diary.until("gone 1");
   CHECK(scene.diary.has("closed 1"));
   CHECK_FALSE(scene.diary.has("aborted 1"));
-  CHECK(scene.former.borrow(Generation(1)) == nullptr);
-  CHECK(scene.former.borrow(Generation(2)) != nullptr);
+  CHECK(scene.builder.acquire(Generation(1)) == nullptr);
+  CHECK(scene.builder.acquire(Generation(2)) != nullptr);
   CHECK(scene.diary.has("signals are blocked"));
 }
 
@@ -134,20 +134,20 @@ TEST_CASE("an abort wakes a connect that blocks the thread") {
   scene.form(1);
   scene.form(2, "nobody");
   scene.diary.until("connecting 2");
-  SUBCASE("abort") { scene.former.abort(Generation(2)); }
-  SUBCASE("drop") { scene.former.drop(Generation(2)); }
+  SUBCASE("abort") { scene.builder.abort(Generation(2)); }
+  SUBCASE("drop") { scene.builder.drop(Generation(2)); }
   scene.diary.until("failed 2: aborted");
   scene.diary.until("gone 2");
-  CHECK(scene.former.borrow(Generation(2)) == nullptr);
+  CHECK(scene.builder.acquire(Generation(2)) == nullptr);
 }
 
 TEST_CASE("what is dropped before its turn is never made") {
   Scene scene;
   scene.form(1, "nobody");
   scene.diary.until("connecting 1");
-  scene.former.form({.rank = 2, .generation = Generation(2)});
-  scene.former.drop(Generation(2));
-  scene.former.abort(Generation(1));
+  scene.builder.form({.rank = 2, .generation = Generation(2)});
+  scene.builder.drop(Generation(2));
+  scene.builder.abort(Generation(1));
   scene.form(3);
   scene.diary.until("formed 3 by hand");
   CHECK_FALSE(scene.diary.has("published 2 address"));
@@ -157,32 +157,33 @@ TEST_CASE("an abort reaches a group that is lent") {
   Scene scene;
   scene.form(1);
   scene.diary.until("formed 1 by hand");
-  REQUIRE(scene.former.borrow(Generation(1)) != nullptr);
-  scene.former.abort(Generation(7));
+  REQUIRE(scene.builder.acquire(Generation(1)) != nullptr);
+  scene.builder.abort(Generation(7));
   CHECK(scene.diary.has("aborted 1"));
   scene.form(8);
   scene.diary.until("formed 8 by hand");
   CHECK_FALSE(scene.diary.has("gone 1"));
-  scene.former.give_back(Generation(1));
+  scene.builder.release(Generation(1));
   scene.diary.until("gone 1");
 }
 
 TEST_CASE("a machine that cannot offer a group says why") {
   Scene scene;
-  scene.former.form({.size = 0, .generation = Generation(1)});
+  scene.builder.form({.size = 0, .generation = Generation(1)});
   scene.diary.until("failed 1: no such group");
-  CHECK(scene.former.borrow(Generation(1)) == nullptr);
+  CHECK(scene.builder.acquire(Generation(1)) == nullptr);
 }
 
 TEST_CASE("the end wakes a connect that blocks") {
   Diary diary;
   {
-    Former former(std::make_unique<FakePlane>(diary),
-                  {.published = [](Generation, const std::string&, const std::vector<int>&) {},
-                   .formed = [](Generation, const std::string&, int) {},
-                   .failed = [](Generation, const collective::GroupBroken&) {}});
-    former.form({.rank = 1, .generation = Generation(1)});
-    former.connect(Generation(1), {"nobody"});
+    GroupBuilder builder(
+        std::make_unique<FakePlane>(diary),
+        {.published = [](Generation, const std::string&, const std::vector<int>&) {},
+         .formed = [](Generation, const std::string&, int) {},
+         .failed = [](Generation, const collective::GroupBroken&) {}});
+    builder.form({.rank = 1, .generation = Generation(1)});
+    builder.connect(Generation(1), {"nobody"});
     diary.until("connecting 1");
   }
   CHECK(diary.has("gone 1"));

@@ -19,16 +19,17 @@ const Time noon = Time{} + std::chrono::hours(12);
 // What a member has said, as far as it matters here.
 struct Said {
   std::vector<wire::Answer> answers;
-  int committed = 0;  // letters
+  int committed = 0;  // messages
   int entered = 0;
 
   void listen(Member& member) {
     for (const auto& action : member.take_outbox()) {
       const auto* send = std::get_if<Send>(&action);
       if (!send) continue;
-      if (const auto* answer = std::get_if<wire::Answer>(&send->letter)) answers.push_back(*answer);
-      committed += std::holds_alternative<wire::Committed>(send->letter);
-      entered += std::holds_alternative<wire::Entered>(send->letter);
+      if (const auto* answer = std::get_if<wire::Answer>(&send->message))
+        answers.push_back(*answer);
+      committed += std::holds_alternative<wire::Committed>(send->message);
+      entered += std::holds_alternative<wire::Entered>(send->message);
     }
   }
 };
@@ -136,7 +137,7 @@ TEST_CASE("in a large world a member connects to its neighbours") {
 
     member.published(Generation(1), "here", needs);
     const auto published = member.take_outbox();
-    CHECK(std::get<wire::Publish>(std::get<Send>(published.front()).letter).needs == needs);
+    CHECK(std::get<wire::Publish>(std::get<Send>(published.front()).message).needs == needs);
 
     wire::Gathered gathered{.generation = Generation(1)};
     for (const int rank : needs) {

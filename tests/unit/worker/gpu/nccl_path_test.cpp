@@ -191,7 +191,7 @@ TEST_CASE("a function is used from its first version on, where it works, and whe
     CHECK(features.revoke == row.revoke);
   }
   CHECK_FALSE(nccl_features(23102, {}).shrink);
-  for (const NcclGate& gate : nccl_gates()) CHECK(std::string(gate.source).size() > 0);
+  for (const NcclFunction& row : nccl_functions()) CHECK(std::string(row.source).size() > 0);
 }
 
 TEST_CASE("an offer travels as one word") {

@@ -8,20 +8,20 @@
 
 namespace elasticrun::job::report {
 
-class Speakers {
+class WorkerLabels {
  public:
-  void started(const Speaker& speaker) { speakers_[speaker.worker] = speaker; }
+  void started(const WorkerLabel& speaker) { labels_[speaker.worker] = speaker; }
   void ranked(WorkerId worker, std::int32_t rank);
 
   // None when that worker is not of that host: nobody speaks for workers of others.
-  const Speaker* find(HostId host, WorkerId worker) const;
+  const WorkerLabel* find(HostId host, WorkerId worker) const;
 
   // Those that have exited with this, and not before.
-  std::vector<Speaker> exited(HostId host, WorkerId worker);
-  std::vector<Speaker> host_gone(HostId host);
+  std::vector<WorkerLabel> exited(HostId host, WorkerId worker);
+  std::vector<WorkerLabel> host_gone(HostId host);
 
  private:
-  std::map<WorkerId, Speaker> speakers_;
+  std::map<WorkerId, WorkerLabel> labels_;
 };
 
 }  // namespace elasticrun::job::report

@@ -1,5 +1,5 @@
 // Whose output it is, and when a worker has exited.
-#include "job/report/speakers.hpp"
+#include "job/report/worker_labels.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +11,9 @@ using namespace elasticrun::job::report;
 
 namespace {
 
-std::vector<WorkerId> ids(const std::vector<Speaker>& speakers) {
+std::vector<WorkerId> ids(const std::vector<WorkerLabel>& speakers) {
   std::vector<WorkerId> found;
-  for (const Speaker& speaker : speakers) found.push_back(speaker.worker);
+  for (const WorkerLabel& speaker : speakers) found.push_back(speaker.worker);
   return found;
 }
 
@@ -21,7 +21,7 @@ std::vector<WorkerId> ids(const std::vector<Speaker>& speakers) {
 
 TEST_CASE("speakers") {
   constexpr HostId a{1}, b{2};
-  Speakers speakers;
+  WorkerLabels speakers;
   for (std::uint32_t worker = 1; worker <= 4; ++worker)
     speakers.started({WorkerId(worker), worker < 4 ? a : b, worker < 4 ? "a" : "b"});
   SUBCASE("a worker is of one host, and no other host speaks for it") {

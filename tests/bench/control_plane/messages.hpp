@@ -1,4 +1,4 @@
-// Reads letters for all simulated workers. A letter to a whole world is the same text for each of
+// Reads messages for all simulated workers. A message to a whole world is the same text for each of
 // its members; read once for each of them, it would cost the simulation far more than the
 // controller that is measured.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace elasticrun::bench {
 
-class LetterReader {
+class MessageReader {
  public:
   // Valid until the next call.
   const wire::ToWorker& read(std::string_view text);
@@ -20,7 +20,7 @@ class LetterReader {
  private:
   struct Known {
     std::string text;
-    wire::ToWorker letter;
+    wire::ToWorker message;
   };
   std::array<Known, 4> known_;  // the newest
   std::size_t oldest_ = 0;

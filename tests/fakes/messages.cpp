@@ -1,4 +1,4 @@
-// Letters and orders of notation.hpp, written and read.
+// Messages and orders of notation.hpp, written and read.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -126,14 +126,14 @@ struct Writer {
   std::string operator()(const wire::SignalWorker& m) const {
     return fmt::format("signal {} {}", m.worker.value, m.signal);
   }
-  std::string operator()(const wire::Beat&) const { return "beat"; }
+  std::string operator()(const wire::Heartbeat&) const { return "heartbeat"; }
   std::string operator()(const wire::Shutdown& m) const {
     return fmt::format("shutdown grace {}", elasticrun::to_text(Duration(m.grace_ns)));
   }
   std::string operator()(const wire::HoldOutput& m) const {
     return m.hold ? "hold output" : "go on with output";
   }
-  std::string operator()(const wire::ParcelPart& m) const {
+  std::string operator()(const wire::BundlePart& m) const {
     return fmt::format("part of {}: {} bytes{}", m.file, m.bytes.size(), m.last ? ", last" : "");
   }
 };
@@ -203,8 +203,8 @@ wire::Sample sample(Words& words) {
 
 }  // namespace
 
-std::string to_text(const wire::ToWorker& letter) { return std::visit(Writer{}, letter); }
-std::string to_text(const wire::FromWorker& letter) { return std::visit(Writer{}, letter); }
+std::string to_text(const wire::ToWorker& message) { return std::visit(Writer{}, message); }
+std::string to_text(const wire::FromWorker& message) { return std::visit(Writer{}, message); }
 std::string to_text(const wire::ToAgent& order) { return std::visit(Writer{}, order); }
 
 wire::ToWorker to_worker(Words& words) {
@@ -224,7 +224,7 @@ wire::ToWorker to_worker(Words& words) {
   if (name == "go") return wire::Go{generation, words.accept("at-once")};
   if (name == "cancel") return wire::Cancel{generation};
   if (name == "abort") return wire::Abort{generation, words.reason()};
-  words.fail("no letter to a worker");
+  words.fail("no message to a worker");
 }
 
 wire::FromWorker from_worker(Words& words) {
@@ -276,7 +276,7 @@ wire::FromWorker from_worker(Words& words) {
     const auto complaints = about(words);
     return wire::Broken{generation, words.reason(), complaints};
   }
-  if (name != "entered") words.fail("no letter from a worker");
+  if (name != "entered") words.fail("no message from a worker");
   wire::Entered m{.generation = generation, .step = words.step()};
   if (words.accept("idle")) m.idle_ns = words.duration().count();
   return m;

@@ -1,4 +1,4 @@
-#include "autoscaler/telling.hpp"
+#include "autoscaler/decision_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Ranks: who sits where after losses, replacements and decisions.
-#include "rendezvous/seats.hpp"
+#include "rendezvous/rank_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,15 +10,15 @@ namespace {
 
 // "+3" adds worker 3, "-3" loses it, "x3" takes it out by decision.
 std::string order_after(const char* moves) {
-  Seats seats;
+  RankTable rank_table;
   for (const char* at = moves; *at != 0; at += at[2] == ' ' ? 3 : 2) {
     const WorkerId worker(static_cast<std::uint32_t>(at[1] - '0'));
-    if (*at == '+') seats.add(worker);
-    if (*at == '-') seats.vacate(worker);
-    if (*at == 'x') seats.remove(worker);
+    if (*at == '+') rank_table.add(worker);
+    if (*at == '-') rank_table.vacate(worker);
+    if (*at == 'x') rank_table.remove(worker);
   }
   std::string text;
-  for (const WorkerId worker : seats.order()) text += std::to_string(worker.value);
+  for (const WorkerId worker : rank_table.order()) text += std::to_string(worker.value);
   return text;
 }
 

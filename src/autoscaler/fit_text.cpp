@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "autoscaler/decision_text.hpp"
 #include "autoscaler/fit.hpp"
-#include "autoscaler/telling.hpp"
 
 namespace elasticrun::autoscaler {
 
