@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "job/report/event.hpp"
 #include "tests/fakes/notation.hpp"
 
@@ -22,6 +24,31 @@ Lines lines_of(Lines lines) { return lines; }
 void add_lines(Lines& lines, const std::vector<WorkerId>& workers, const wire::ToWorker& message) {
   for (const WorkerId to : workers)
     lines.push_back(fmt::format("to {}: {}", to.value, to_text(message)));
+}
+
+// An event without what is not known, empty or false in it: what is left is short enough to read.
+// How it is written for programs is pinned in tests/unit/job/tables_test.cpp.
+struct ValueWriter {
+  std::string operator()(bool value) const { return value ? "yes" : ""; }
+  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const {
+    return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
+  }
+  std::string operator()(const std::string& value) const {
+    return value.find_first_of(" ,") == value.npos ? value : fmt::format("'{}'", value);
+  }
+  template <class T>
+  std::string operator()(const std::vector<T>& values) const {
+    return fmt::format("{}", fmt::join(values, ","));
+  }
+};
+
+std::string event_line(const job::report::Event& event) {
+  std::string line = "event " + event.name;
+  for (const auto& [key, value] : event.fields)
+    if (const std::string text = std::visit(ValueWriter(), value); !text.empty())
+      line += fmt::format(" {}={}", key, text);
+  return line;
 }
 
 struct MembershipWriter {
@@ -116,12 +143,7 @@ struct JobWriter {
     for (const auto& [host, workers] : a.to) add_lines(lines, workers, a.message);
     return lines;
   }
-  std::string operator()(const job::Record& a) const {
-    constexpr std::string_view time = R"("time":"",)";
-    std::string json = job::report::to_json(a.event, "");
-    json.erase(json.find(time), time.size());
-    return "event " + json;
-  }
+  std::string operator()(const job::Record& a) const { return event_line(a.event); }
   std::string operator()(const job::Say& a) const {
     return (a.tone == job::report::LogLevel::error ? "error: " : "say: ") + a.text;
   }
