@@ -100,6 +100,26 @@ Violations namespace_violations(const Source& source) {
   return {};
 }
 
+Violations missing_from_page(const Source& page, const std::vector<Source>& tree) {
+  static const std::regex path("`([\\w][\\w./-]*/[\\w./-]+)`");
+  const auto is_named = [](std::string file, const std::string& name) {
+    for (; !file.empty(); file = parent(file)) {
+      const std::string bare = file.substr(0, file.rfind('.'));
+      for (const std::string& one : {file, bare})
+        if (one == name || one.ends_with("/" + name)) return true;
+    }
+    return false;
+  };
+  Violations found;
+  for (std::sregex_iterator at(page.text.begin(), page.text.end(), path), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    if (std::none_of(tree.begin(), tree.end(),
+                     [&](const Source& source) { return is_named(source.path, name); }))
+      found.push_back(page.path + ": there is no " + name);
+  }
+  return found;
+}
+
 Violations unbuilt_sources(const std::vector<Source>& tree) {
   Violations found;
   for (const Source& source : tree) {

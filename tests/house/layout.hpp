@@ -16,6 +16,8 @@ Violations folder_violations(const std::vector<Source>& tree);
 Violations crowded_rooms(const std::vector<Source>& tree);
 // The parts of a namespace are names of folders above the file, in their order, or the file's own.
 Violations namespace_violations(const Source& source);
+// Paths in `back quotes` of a page, with or without their beginning and ending, that are not there.
+Violations missing_from_page(const Source& page, const std::vector<Source>& tree);
 // Sources that no CMakeLists.txt or .cmake file, beside or above them, names.
 Violations unbuilt_sources(const std::vector<Source>& tree);
 // Scripts begin with what they do, when to run them, and an example.

@@ -36,6 +36,16 @@ TEST_CASE("the layout rules on examples") {
   CHECK(script_violations({"scripts/cmake/a.cmake", "x\n"}).empty());
 }
 
+TEST_CASE("what a page names is there") {
+  const std::vector<Source> tree = {{"src/job/core/job.hpp", ""}, {"scripts/test", ""}};
+  const auto missing = [&](const char* text) {
+    return missing_from_page({"src/README.md", text}, tree).size();
+  };
+  CHECK(missing("`src/job/core/job.hpp`, `core/job`, `job/core`, `scripts/test`, `job`") == 0);
+  CHECK(missing("`core/jobs`") == 1);
+  CHECK(missing("`ob/core`") == 1);
+}
+
 TEST_CASE("rooms on examples") {
   std::vector<Source> tree;
   for (char name = 'a'; name <= 't'; ++name) {
@@ -67,6 +77,8 @@ TEST_CASE("the tree keeps the layout") {
   for (const std::string& violation : unbuilt_sources(tree)) FAIL_CHECK(violation);
   for (const std::string& violation : crowded_rooms(tree)) FAIL_CHECK(violation);
   for (const Source& source : tree) {
+    if (source.path.ends_with(".md"))
+      for (const std::string& violation : missing_from_page(source, tree)) FAIL_CHECK(violation);
     for (const std::string& violation : script_violations(source)) FAIL_CHECK(violation);
     for (const std::string& violation : namespace_violations(source)) FAIL_CHECK(violation);
   }
