@@ -40,7 +40,7 @@ void TrainLoop::check_agreement(collective::Group& group) {
         options_.samples, options_.epochs, p.seed, p.train_call);
     // Who has stepped in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
-    session_.fail(ELASTICRUN_MISUSE, why);
+    fail_together(group, why);
   }
   agreed_ = std::pair(session_.generation(), call_);
 }
@@ -70,10 +70,19 @@ void TrainLoop::agree_on_names(collective::Group& group) {
       same < texts.size()
           ? fmt::format("'{}' stands where rank {} has '{}'", names[same], root, texts[same].data())
           : fmt::format("{} workers have other names than this one", differ);
-  session_.fail(ELASTICRUN_MISUSE,
-                fmt::format("step.sum: {} (step {}); all workers must use the same names in the "
-                            "same order",
-                            why, step_.number));
+  fail_together(group, fmt::format("step.sum: {} (step {}); all workers must use the same names in "
+                                   "the same order",
+                                   why, step_.number));
+}
+
+// A rank that left first would break the group under the others while they are still finding out,
+// and they would train on without it.
+void TrainLoop::fail_together(collective::Group& group, const std::string& why) {
+  try {
+    group.barrier();
+  } catch (const collective::GroupBroken&) {  // another rank knew before this one, and has left
+  }
+  session_.fail(ELASTICRUN_MISUSE, why);
 }
 
 }  // namespace elasticrun::worker::training

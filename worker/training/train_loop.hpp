@@ -70,6 +70,7 @@ class TrainLoop {
   void keep_noise(const Part& part, core::Progress& next);
   void check_agreement(collective::Group& group);
   void agree_on_names(collective::Group& group);
+  [[noreturn]] void fail_together(collective::Group& group, const std::string& why);
   void commit(const Part& part);
   [[noreturn]] void callback_failed(const char* which, int code);
 
