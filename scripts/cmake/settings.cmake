@@ -29,7 +29,8 @@ if(CCACHE)
 endif()
 
 add_library(elasticrun_settings INTERFACE)
-target_compile_definitions(elasticrun_settings INTERFACE BOOST_ASIO_NO_DEPRECATED)
+target_compile_definitions(elasticrun_settings INTERFACE
+  BOOST_ASIO_NO_DEPRECATED ELASTICRUN_VERSION="${PROJECT_VERSION}")
 if(ELASTICRUN_SANITIZE)
   string(REPLACE ";" "," sanitizers "${ELASTICRUN_SANITIZE}")
   set(sanitize -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -7,6 +7,11 @@
 #include "cli/flags.hpp"
 
 namespace elasticrun::cli {
+
+std::string version_text(std::string_view program) {
+  return fmt::format("{} {}\n", program, ELASTICRUN_VERSION);
+}
+
 namespace {
 
 constexpr std::size_t columns = 80;

@@ -6,7 +6,8 @@
 
 namespace elasticrun::cli {
 
-inline constexpr std::string_view version_text = "elasticrun 0.1.0\n";
+// What --version prints.
+std::string version_text(std::string_view program);
 inline constexpr std::string_view usage_line = "usage: elasticrun [options] program [args...]";
 
 // The whole of --help, made from the table of flags; no line is longer than 80 columns.

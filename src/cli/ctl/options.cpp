@@ -217,7 +217,7 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   simulate.conditions.new_host = std::chrono::seconds(60);
   PlanCommand plan;
   CLI::App app("Asks about elastic jobs and about what they would do.", "elasticctl");
-  app.set_version_flag("--version", std::string(version_text));
+  app.set_version_flag("--version", version_text("elasticctl"));
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
   declare(*app.add_subcommand("simulate",
@@ -231,7 +231,7 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return Asked(app.help());
   } catch (const CLI::CallForVersion&) {
-    return Asked(std::string(version_text));
+    return Asked(version_text("elasticctl"));
   } catch (const CLI::ParseError& error) {
     return one_line(error.what());
   }

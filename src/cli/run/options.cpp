@@ -110,7 +110,7 @@ bool array_is_open(const std::string& text) {
 // A spec with no program is fine for these three.
 std::optional<PrintAndExit> answer_of_command(const Settings& given, const Settings& all) {
   if (given.contains("help")) return PrintAndExit{help_text(), exit_code::ok};
-  if (given.contains("version")) return PrintAndExit{std::string(version_text), exit_code::ok};
+  if (given.contains("version")) return PrintAndExit{version_text("elasticrun"), exit_code::ok};
   if (given.contains("show-config")) return PrintAndExit{show(all), exit_code::ok};
   return std::nullopt;
 }

@@ -91,7 +91,7 @@ TEST_CASE("flags of plan") {
 TEST_CASE("mistakes and questions") {
   CHECK(std::get<std::string>(parse({"simulate", "--help"}).value()).find("--curve") !=
         std::string::npos);
-  CHECK(std::get<std::string>(parse({"--version"}).value()).starts_with("elasticrun "));
+  CHECK(std::get<std::string>(parse({"--version"}).value()).starts_with("elasticctl "));
   for (const auto& wrong :
        std::vector<std::vector<const char*>>{{},
                                              {"simulate"},
