@@ -11,7 +11,10 @@ namespace elasticrun::rendezvous {
 void Membership::on(const WorkerGone& gone, Time now) {
   if (aborting_) note_dead(gone);
   const auto peer = peers_.find(gone.worker);
-  if (peer == peers_.end()) return aborting_ ? maybe_finish_abort(now) : void();
+  if (peer == peers_.end()) {
+    if (aborting_) maybe_finish_abort(now);
+    return;
+  }
   const bool was_training = is_training(gone.worker);
   const bool was_member = is_member(gone.worker);
   const bool was_forming = in_forming(gone.worker);

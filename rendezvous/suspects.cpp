@@ -16,7 +16,10 @@ void Suspects::away(HostId host, const std::string& reason, Time now) {
 
 void Suspects::accused(HostId host, const std::string& reason, Time now) {
   const auto found = hosts_.find(host);
-  if (found == hosts_.end()) return void(early_.insert_or_assign(host, Accusation{now, reason}));
+  if (found == hosts_.end()) {
+    early_.insert_or_assign(host, Accusation{now, reason});
+    return;
+  }
   found->second.accused = true;
   found->second.reason += "; " + reason;
 }

@@ -136,8 +136,10 @@ void AgentCore::stop(Workers::value_type& worker, std::int32_t signal, Duration 
 }
 
 void AgentCore::send_signal(Workers::value_type& worker, std::int32_t signal) {
-  if (worker.second.phase == Phase::running)
-    return void(actions_.emplace_back(Signal{worker.first, signal}));
+  if (worker.second.phase == Phase::running) {
+    actions_.emplace_back(Signal{worker.first, signal});
+    return;
+  }
   auto& waiting = worker.second.waiting;
   if (worker.second.phase == Phase::starting &&
       std::find(waiting.begin(), waiting.end(), signal) == waiting.end())

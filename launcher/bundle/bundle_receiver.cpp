@@ -85,7 +85,10 @@ void BundleReceiver::look_for(const std::string& bundle, Copy& copy) {
 
 void BundleReceiver::begin(const std::string& bundle) {
   Copy& copy = *copies_.at(bundle);
-  if (copy.waiting.empty()) return void(copies_.erase(bundle));  // they were called off
+  if (copy.waiting.empty()) {
+    copies_.erase(bundle);  // they were called off
+    return;
+  }
   const auto place = place_for_bundle(bundle_places(private_directory_), copy.bytes);
   if (!place) return failed(bundle, place.error().text);
   auto files = UnfinishedBundle::begin(*place, bundle, copy.bytes, private_directory_);

@@ -171,7 +171,10 @@ void SshExecutor::State::feed(const RetryEvent& event) {
 
 void SshExecutor::State::arm() {
   const Time at = attempts.wake_at();
-  if (at == never) return void(wake.cancel());
+  if (at == never) {
+    wake.cancel();
+    return;
+  }
   wake.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
   wake.async_wait([state = shared_from_this()](const boost::system::error_code& error) {
     if (!error && state->alive) state->feed(PauseOver{});

@@ -217,7 +217,10 @@ std::string host_and_port(const std::string& address, std::uint16_t port) {
 void take_standard_descriptors() {
   while (true) {
     const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd > STDERR_FILENO || fd < 0) return void(::close(fd));
+    if (fd > STDERR_FILENO || fd < 0) {
+      ::close(fd);
+      return;
+    }
     ::fcntl(fd, F_SETFD, 0);
   }
 }

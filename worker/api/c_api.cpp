@@ -90,6 +90,18 @@ void check_usable(const elasticrun_job& job, const char* what) {
                        what));
 }
 
+// True while a call of train runs.
+class Busy {
+ public:
+  explicit Busy(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Busy() { flag_ = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 void check(const Result<void>& outcome) {
   if (!outcome) misuse(outcome.error().text);
 }
@@ -258,10 +270,7 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     job->callbacks.compute = compute;
     job->callbacks.apply = apply;
     job->callbacks.user = user;
-    const struct Busy {
-      bool& flag;
-      ~Busy() { flag = false; }
-    } busy{job->busy = true};
+    const Busy busy(job->busy);
     job->train_loop->train(checked_options, job->callbacks);
   });
 }

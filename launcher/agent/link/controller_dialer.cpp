@@ -70,7 +70,10 @@ void ControllerDialer::step(const DialEvent& event) {
   for (const DialAction& action : order_.step(event, now()))
     std::visit([this](const auto& a) { act(a); }, action);
   const Time at = order_.wake_at();
-  if (at == never) return void(timer_.cancel());
+  if (at == never) {
+    timer_.cancel();
+    return;
+  }
   timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error && done_) step(DialTick{});

@@ -49,7 +49,10 @@ void Relay::State::from_launcher() {
   in.async_read_some(asio::buffer(incoming),
                      [self = shared_from_this()](const error_code& ec, std::size_t bytes) {
                        if (!self->open) return;
-                       if (ec) return void(::shutdown(self->socket.native_handle(), SHUT_WR));
+                       if (ec) {
+                         ::shutdown(self->socket.native_handle(), SHUT_WR);
+                         return;
+                       }
                        asio::async_write(self->socket, asio::buffer(self->incoming, bytes),
                                          [self](const error_code& failed, std::size_t) {
                                            if (!failed && self->open) self->from_launcher();
@@ -72,7 +75,10 @@ void Relay::State::write_out(const Buffers& bytes, bool last) {
   asio::async_write(out, bytes,
                     [self = shared_from_this(), last](const error_code& ec, std::size_t) {
                       if (!self->open) return;
-                      if (ec) return void(::shutdown(self->socket.native_handle(), SHUT_RDWR));
+                      if (ec) {
+                        ::shutdown(self->socket.native_handle(), SHUT_RDWR);
+                        return;
+                      }
                       if (!last) self->to_launcher();
                     });
 }

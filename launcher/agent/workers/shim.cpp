@@ -100,10 +100,14 @@ bool obey(pid_t worker) {
   const ssize_t n = ::recv(channel, &order, 1, MSG_DONTWAIT);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return false;
   if (n < 0) return true;
-  if (order == SIGUSR1 || order == SIGUSR2) return signal_who_catches(worker, order), true;
-  if (order != kill_everything) return ::kill(-worker, order), true;
-  ::kill(-worker, SIGKILL);
-  for (const pid_t child : children_of(::getpid())) kill_tree(child);
+  if (order == SIGUSR1 || order == SIGUSR2) {
+    signal_who_catches(worker, order);
+  } else if (order != kill_everything) {
+    ::kill(-worker, order);
+  } else {
+    ::kill(-worker, SIGKILL);
+    for (const pid_t child : children_of(::getpid())) kill_tree(child);
+  }
   return true;
 }
 

@@ -39,10 +39,10 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::
       patience_(io),
       out_(io, std::move(kept.out),
            {handlers_.output_full, [this](std::string text) { handlers_.on_output(1, text); },
-            [this] { --open_pipes_, finish_if_done(); }}),
+            [this] { pipe_ended(); }}),
       err_(io, std::move(kept.err),
            {handlers_.output_full, [this](std::string text) { handlers_.on_output(2, text); },
-            [this] { --open_pipes_, finish_if_done(); }}) {
+            [this] { pipe_ended(); }}) {
   receive();
 }
 
@@ -121,6 +121,11 @@ void WorkerProcess::channel_ended() {
   }
   out_.expect_end();
   err_.expect_end();
+  finish_if_done();
+}
+
+void WorkerProcess::pipe_ended() {
+  --open_pipes_;
   finish_if_done();
 }
 

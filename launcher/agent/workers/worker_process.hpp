@@ -59,6 +59,7 @@ class WorkerProcess {
   void receive();
   void take(const ShimReport& report);
   void channel_ended();
+  void pipe_ended();
   void finish_if_done();
 
   const pid_t shim_;

@@ -168,8 +168,10 @@ std::filesystem::path Controller::agents_directory() const {
 bool Controller::directory_is_empty() const { return std::filesystem::is_empty(directory_); }
 
 void Controller::frame(WorkerId worker, std::string_view payload) {
-  if (worker != WorkerId{})
-    return void(messages.push_back(fmt::format("{}: {}", worker.value, payload)));
+  if (worker != WorkerId{}) {
+    messages.push_back(fmt::format("{}: {}", worker.value, payload));
+    return;
+  }
   const Result<wire::FromAgent> message = wire::decode<wire::FromAgent>(payload);
   REQUIRE(message.has_value());
   take(*message);
