@@ -1,5 +1,5 @@
-// The half of membership.hpp that decides who is left out of the next attempt, when a world could
-// not be formed or broke before its first step.
+// The part of membership.hpp that decides which workers are left out of the next attempt, when a
+// world could not be formed or broke before its first step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<WorkerId> Membership::newcomers_of(const wire::World& world) const {
   return newcomers;
 }
 
-// A member of the world that goes on while this one forms is none.
+// A member of the world that goes on while this one forms is not a newcomer.
 std::vector<WorkerId> Membership::newcomers_of(const Forming& forming) const {
   std::vector<WorkerId> newcomers = newcomers_of(forming.world);
   if (!forming.at_once) std::erase_if(newcomers, [&](WorkerId w) { return is_member(w); });
@@ -36,22 +36,23 @@ void Membership::count_failure(Time now) {
   if (failed_forms_++ == 0) failing_since_ = now;
 }
 
-// A link that loses everything takes the whole time of forming; one that is refused, no time at
-// all.
+// A link that loses every packet costs an attempt its whole timeout, so two such attempts are
+// enough; a refused connection fails at once, so it takes more attempts and a minimum of time.
 bool Membership::failed_too_often(Time now) const {
   const bool for_long = failed_forms_ > 1 && now >= failing_since_ + options_.prepare_timeout;
   const bool for_a_while = now >= failing_since_ + failing_min;
   return for_long || (failed_forms_ > failed_forms_max && for_a_while);
 }
 
-// What fails at once may be well in a moment: a firewall is reloaded, a machine short of ports.
+// What fails at once may work a moment later: a firewall is being reloaded, or a machine is short
+// of ports.
 Duration Membership::form_pause() const {
   if (failed_forms_ < 2) return Duration::zero();
   return std::min<Duration>(form_pause_min * (1 << std::min(failed_forms_ - 2, 10)),
                             form_pause_max);
 }
 
-// Of the newest state; 0: there are several, or none.
+// The only worker with the newest state; 0: there are several, or none.
 WorkerId Membership::only_holder() const {
   Step newest = no_state;
   for (const auto& [worker, peer] : peers_)
@@ -69,12 +70,14 @@ void Membership::leave_out(WorkerId worker, std::string why) {
   outbox_.push_back(LeftOut{worker, std::move(why)});
 }
 
-// All who were asked have answered, or are gone. Newcomers that are to blame are left out of the
-// next world; members only when there is no world to be had with them.
+// Called when all workers that were asked have answered or are gone. Newcomers that are to blame
+// are left out of the next world; members only when no world can be formed with them. Returns the
+// newcomers that are left out.
 std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time now) {
   std::set<WorkerId> newcomers, members, left_out;
-  // Where all stand still, a newcomer that was given the state and has not stepped with it is one
-  // still. Else it may be about to find out by itself that it does not fit, and to end.
+  // Where all stand still, a newcomer that has received the state but has not stepped with it still
+  // counts as a newcomer. Otherwise it counts as a member: it may be about to find out by itself
+  // that it does not fit, and to end.
   Step kept = no_state;
   for (const auto& [worker, peer] : peers_)
     if (aborted.stood_still && peer.settled && !peer.left) kept = std::max(kept, peer.committed);
@@ -83,9 +86,9 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
     if (is_training(worker)) (has_state ? members : newcomers).insert(worker);
   }
   auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);
-  // Nobody is named and nobody died. A world that has stepped goes on without its newcomers; among
-  // those who have not, somebody has to go when it fails for ever, and so has the one who says so
-  // each time.
+  // No worker is named in a complaint and none died. Where there are members that have stepped,
+  // they go on without the newcomers. Where there are none, one newcomer has to go if forming keeps
+  // failing. Where there were no newcomers, it is the member that reported the failure.
   if (blamed.empty() && !aborted.somebody_died) {
     const std::set<WorkerId> came(aborted.newcomers.begin(), aborted.newcomers.end());
     for (const WorkerId worker : newcomers)
@@ -102,7 +105,7 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
       rank_table_.vacate(one.worker);
       leave_out(one.worker, std::move(one.why));
     } else if (too_often && std::exchange(failed_forms_, 0) > 0) {
-      give_up({one.worker}, one.why, now);  // one at a time: the others may be well without it
+      give_up({one.worker}, one.why, now);  // one at a time: the rest may form without it
     }
   }
   if (too_often) failed_forms_ = 0;

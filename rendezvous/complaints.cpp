@@ -50,14 +50,14 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
   for (const Edge& edge : edges_) {
     const auto& [about, hung_up, waits, reason] = edge.complaint;
     if (!present(edge.from) || !present(about)) continue;
-    // Who hangs up because of trouble of its own, or because it was told to, is no trouble itself.
+    // A worker that hangs up because of a problem of its own, or of the Abort, is not at fault.
     if (hung_up && (edge.late || has_complained(about))) continue;
-    // They may all have waited for one that has died meanwhile.
+    // All of them may have waited for a worker that has died meanwhile.
     if (waits && somebody_died) continue;
     (waits ? waiting : open).push_back(edge);
   }
-  // That one waited for another says something only where nobody knows more, and only of the last
-  // one in a row, who waits for nobody.
+  // That one worker waits for another counts only where there are no other complaints, and only
+  // against the last of a chain, which itself waits for no worker.
   std::set<WorkerId> waits;
   for (const Edge& edge : waiting) waits.insert(edge.from);
   if (open.empty())
@@ -66,7 +66,7 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
   if (open.empty()) open = waiting;
 
   std::vector<Blamed> blamed;
-  std::map<WorkerId, std::set<WorkerId>> troubled;  // each with whom it has trouble
+  std::map<WorkerId, std::set<WorkerId>> troubled;  // each worker: the peers it has problems with
   for (const Edge& edge : open) {
     troubled[edge.from].insert(edge.complaint.about);
     troubled[edge.complaint.about].insert(edge.from);
@@ -76,7 +76,7 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
       return worker != needed && (newcomers.contains(worker) || worker == edge.complaint.about ||
                                   troubled.at(worker).size() > 1);
     };
-    // Who was named in earlier attempts, too, rather than the other end, which was not.
+    // Among equals, the worker that was involved in more earlier failures than the other end.
     using Trouble = std::tuple<bool, std::size_t, int, WorkerId>;
     std::optional<Trouble> worst;
     for (const Edge& edge : open)
@@ -85,7 +85,7 @@ std::vector<Blamed> Complaints::verdict(const std::set<WorkerId>& newcomers,
           worst = std::max(
               worst, std::optional(Trouble(newcomers.contains(worker), troubled.at(worker).size(),
                                            failed_attempts(worker), worker)));
-    // What is left is about the one who is needed: then it is the other end that has to go.
+    // The complaints left are all about the needed worker: then the other end has to go.
     const WorkerId guilty = worst ? std::get<WorkerId>(*worst) : open.front().from;
     if (guilty == needed) break;
     const auto touches = [&](const Edge& edge) {

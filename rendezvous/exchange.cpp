@@ -1,3 +1,4 @@
+// See exchange.hpp.
 #include "rendezvous/exchange.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace elasticrun::rendezvous {
 namespace {
 
-// As JSON, at most: what has to be escaped, then quotes and the number of its rank.
+// The most bytes that a value takes as JSON: its characters with escapes, then quotes and its rank.
 std::size_t bytes_in_frame(const std::string& value) {
   constexpr std::size_t beside = 16, escaped = 6;
   std::size_t bytes = beside;

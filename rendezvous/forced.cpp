@@ -1,4 +1,4 @@
-// The forced half of membership.hpp: somebody died, hangs, or a group broke.
+// Forced changes of membership.hpp: a worker died or hangs, or a group broke.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,15 +28,15 @@ void Membership::on(const WorkerGone& gone, Time now) {
 
   if (aborting_) {
     aborting_->somebody_died = true;
-    // Who only met a closed connection spoke first; this is why it was closed.
+    // The first report was only of a closed connection; this death is why it was closed.
     const bool asked = aborting_->waiting.contains(gone.worker);
     if (asked && std::exchange(aborting_->hearsay, false)) abort_reason_ = reason;
     aborting_->waiting.erase(gone.worker);
     maybe_finish_abort(now);
   } else if (was_forming && !was_member && !forming_->going && !forming_->at_once) {
-    cancel(reason);  // a candidate: the running world need not know
+    cancel(reason);  // a candidate: the running world is not affected
   } else if (was_forming || (was_member && running_)) {
-    // After the last step nobody needs a group until somebody trains again.
+    // After the last step no group is needed until a member trains again.
     if (was_training || anybody_training()) {
       start_abort(reason, now);
       aborting_->somebody_died = true;
@@ -46,7 +46,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
       incomplete_ = true;
     }
   } else if ((was_member || (had_state && !running_)) && !forming_ && state_is_lost()) {
-    // It waited for more workers, or had been left out, and was the last.
+    // The worker waited for more workers, or had been left out, and was the last with the state.
     outbox_.push_back(StateLost{reason});
   }
 }
@@ -68,9 +68,9 @@ void Membership::hear(WorkerId worker, const wire::Broken& broken, Time now) {
   maybe_finish_abort(now);
 }
 
-// A link that loses what is sent breaks nothing, so nobody has complained yet: all are asked whom
-// they could not reach. A world that stepped before forms again with a link that is bad; then it
-// stands still for the second time.
+// A link that loses what is sent breaks no connection, so no member has complained yet: the Abort
+// asks all of them whom they could not reach. A world that has stepped before may form again over
+// the bad link; then it stands still a second time.
 void Membership::on(const Stuck& stuck, Time now) {
   const bool present = running_ && running_->world.generation == stuck.generation;
   const bool coming = forming_ && forming_->world.generation == stuck.generation;
@@ -81,8 +81,8 @@ void Membership::on(const Stuck& stuck, Time now) {
   maybe_finish_abort(now);
 }
 
-// Closes every group up to the newest generation and asks all who may hold state for their step.
-// maybe_finish_abort follows: it may be that nobody is there to ask.
+// Closes every group up to the newest generation and asks all workers that may hold state for their
+// step. The caller calls maybe_finish_abort next, since there may be no worker left to ask.
 void Membership::start_abort(const std::string& reason, Time now) {
   std::set<WorkerId> asked = leaving_;
   for (const WorkerId worker : rank_table_.order()) asked.insert(worker);
@@ -123,7 +123,7 @@ void Membership::note_dead(const WorkerGone& gone) {
       member->second = std::min(member->second, gone.dead_by);
 }
 
-// Until then a world that nobody has answered for may still be stepping.
+// Until this time a world of which no member has answered may still be stepping.
 Time Membership::safe_at() const {
   Time at{};
   for (const Suspect& suspect : aborting_->suspects)
@@ -135,7 +135,7 @@ Time Membership::safe_at() const {
 void Membership::hear(WorkerId worker, const wire::Answer& answer, Time now) {
   if (!aborting_ || answer.generation != aborting_->up_to) return;
   peers_.at(worker).committed = answer.committed;
-  // Who waits for whom means nothing where the group was broken for another reason.
+  // Which worker waits for which says nothing where the group was broken for another reason.
   if (aborting_->stood_still) note(worker, answer.generation, answer.complaints);
   newest_seen_ = std::max(newest_seen_, answer.committed);
   for (Suspect& suspect : aborting_->suspects) suspect.closed |= suspect.dead_by.contains(worker);
@@ -151,9 +151,9 @@ void Membership::maybe_finish_abort(Time now) {
   form_from_survivors(aborted, now);
 }
 
-// Asked while no world runs; leavers and newcomers may be the ones who have it. Members of the
-// first world that survived with no state prove that it never completed a step (it cannot without
-// them), so fresh weights are as good; nobody at all proves nothing.
+// Asked only while no world runs. Any worker may hold the state, also a leaver or a newcomer. If
+// members of the first world have survived without state, it never completed a step (it cannot
+// without them), so fresh weights are as good. If no member has survived, this is not known.
 bool Membership::state_is_lost() const {
   const bool held = std::ranges::any_of(peers_, [](const auto& entry) {
     return !entry.second.left && entry.second.committed != no_state;
@@ -161,10 +161,10 @@ bool Membership::state_is_lost() const {
   return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= Step(0));
 }
 
-// Who goes on. Survivors keep their order, and those in reserve fill the world up to the size that
-// is wanted. Whoever holds a newer state than all of them is in it in any case: a leaver, or a
-// newcomer that has stepped in the new world. Then a survivor without it may have to make room, one
-// that was about to leave before others.
+// The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted
+// size. A worker with a newer state than all survivors is in it in any case: a leaver, or a
+// newcomer that has stepped in the new world. A survivor without that state may then have to make
+// room; one that was about to leave goes before others.
 RankTable Membership::survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const {
   RankTable rank_table = rank_table_;
   const auto committed = [&](WorkerId worker) { return peers_.at(worker).committed; };

@@ -1,5 +1,5 @@
-// When each of many was last heard, so that the longest silence is known without looking at all:
-// they stand in a row, and who is heard goes to its end.
+// When each of many hosts or workers was last heard, such that the longest silence is known without
+// looking at all of them: they stand in a row, and one that is heard moves to the end.
 #pragma once
 
 #include <list>
@@ -14,13 +14,13 @@ template <class Who>
 class LastHeard {
  public:
   LastHeard() = default;
-  // The places of a copy would be in the row of the other.
+  // In a copy, places_ would point into the row of the original.
   LastHeard(const LastHeard&) = delete;
   LastHeard& operator=(const LastHeard&) = delete;
   LastHeard(LastHeard&&) = default;
   LastHeard& operator=(LastHeard&&) = default;
 
-  // Not before anybody was heard last.
+  // `now` must not be earlier than in any call before.
   void heard(Who who, Time now) {
     const auto [place, fresh] = places_.try_emplace(who);
     if (fresh)
@@ -37,12 +37,13 @@ class LastHeard {
   }
   std::size_t size() const { return places_.size(); }
   bool empty() const { return places_.empty(); }
-  // Of whoever has been silent for longest, and of whoever was heard last; only where somebody is.
+  // oldest: when the one that has been silent for longest was last heard. newest: when any was last
+  // heard. For these and silent_longest, the row must not be empty.
   Time oldest() const { return row_.front().first; }
   Time newest() const { return row_.back().first; }
   Who silent_longest() const { return row_.front().second; }
 
-  // `later` says what each time becomes; none is before another one that it was behind.
+  // Replaces each time by `later` of it. `later` must keep the order of times.
   template <class Later>
   void change(Later later) {
     for (auto& [time, who] : row_) time = later(time);

@@ -1,3 +1,4 @@
+// See liveness.hpp.
 #include "rendezvous/liveness.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@ namespace elasticrun::rendezvous {
 void Liveness::host_heard(HostId host, Time now) {
   hosts_.heard(host, now);
   if (!std::exchange(everybody_, false)) return;
-  // The first is back; the others' packets come by the pauses of their own TCP.
+  // The first host is back. Packets of the others arrive when their TCP next retransmits.
   hosts_.change([&](Time heard) { return std::max(heard, now - options_.agent_timeout / 2); });
 }
 
@@ -86,7 +87,8 @@ std::vector<Verdict> Liveness::check(Time now) {
                                          to_text(now - workers_.oldest()))});
     worker_gone(worker);
   }
-  // They have waited for whoever is hung; if that does not free them, they say so once more.
+  // The workers in a reduction have waited for the hung ones. If the end of those does not free
+  // them, their samples show it again.
   if (!hung_.empty()) stuck_.clear();
   for (const WorkerId worker : std::set(hung_)) {
     const Phase phase = doing_.at(worker).phase;
@@ -100,8 +102,8 @@ std::vector<Verdict> Liveness::check(Time now) {
   return verdicts;
 }
 
-// One host is silent when others are not; nobody's heartbeats are older than half of the timeout
-// then.
+// A host counts as silent on its own only while others are heard. If no host has been heard for
+// half of the timeout when the first one is due, all of them are silent.
 void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
   if (!everybody_ && !hosts_.empty() && now >= hosts_.oldest() + options_.agent_timeout &&
       now >= hosts_.newest() + options_.agent_timeout / 2) {
@@ -131,7 +133,7 @@ void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
 }
 
 Time Liveness::wake_at() const {
-  // A worker that hangs goes on sending samples, and says in them for how long.
+  // A worker that hangs goes on sending samples, which say for how long it has been waiting.
   if (!hung_.empty() || somebody_is_stuck()) return at_once;
   Time at = never;
   if (!hosts_.empty())

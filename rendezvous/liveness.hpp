@@ -1,13 +1,14 @@
-// Who is silent, and who hangs: signs of life in, verdicts out, time as a parameter.
+// Which hosts and workers are silent, and which workers hang: signs of life in, verdicts out, time
+// as a parameter.
 //
-// Three clocks, for three different faults. A silent agent blames its host (power, network). A
-// silent library under a live agent blames the worker (stopped, swapped out). A worker that says it
-// has been computing for longer than --hung blames its program; one that has been reducing that
-// long blames nobody by itself, so its group is broken and formed anew: sooner where a link is
-// known to lose what is sent, since no patience helps against that. One that is in on_epoch, for an
-// evaluation or a save, is waited for by the others, and has a longer limit of its own. A
-// phi-accrual detector would adapt to jitter; plain limits are what a person can put in a table and
-// reason about.
+// There are three clocks for three different faults. If an agent is silent, its host is at fault
+// (power, network). If a library is silent under a live agent, the worker is at fault (stopped,
+// swapped out). If a worker reports that it has been computing for longer than --hung, its program
+// is at fault. A worker that has been reducing for that long does not show which one is at fault,
+// so its group is broken and formed again; this happens sooner where a link is known to lose what
+// is sent, since no patience helps against that. The others wait for a worker in on_epoch (an
+// evaluation or a save), which has a longer limit. A phi-accrual detector would adapt to jitter,
+// but plain limits can be put in a table, and a user can reason about them.
 #pragma once
 
 #include <set>
@@ -27,7 +28,7 @@ struct HostSilent {
   HostId host;
   std::string reason;
 };
-struct WorkerSilent {  // or hung
+struct WorkerSilent {  // or it hangs
   WorkerId worker;
   std::string reason;
 };
@@ -36,8 +37,8 @@ struct ReductionStuck {
   Generation generation;
   std::string reason;
 };
-// All hosts at once: rather this machine, or its network. None is given up before it must have
-// killed its workers.
+// All hosts are silent at once: the cause is more likely this machine or its network. No host is
+// given up before its lease has ended and it must have killed its workers.
 struct EverybodySilent {
   std::size_t hosts = 0;
 };
@@ -45,10 +46,10 @@ using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck, Everybody
 
 struct LivenessOptions {
   Duration agent_timeout = std::chrono::seconds(5);
-  Duration worker_timeout = std::chrono::seconds(10);  // and of all hosts together: the lease
+  Duration worker_timeout = std::chrono::seconds(10);  // the lease; also for all hosts together
   Duration hung = std::chrono::minutes(10);
   Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
-  Duration lost_link = std::chrono::seconds(30);   // instead of hung, for a reduction over one
+  Duration lost_link = std::chrono::seconds(30);   // instead of hung, in reductions over a bad link
 };
 
 class Liveness {
@@ -57,36 +58,38 @@ class Liveness {
 
   void host_heard(HostId host, Time now);
   void host_gone(HostId host);
-  // Any message. Starts with the first one, so plain programs are never silent.
+  // To be called for any message. A worker is watched from its first message on, so programs
+  // without the library never count as silent.
   void worker_heard(WorkerId worker, Time now) { workers_.heard(worker, now); }
   void worker_sample(WorkerId worker, const wire::Sample& sample, Time now);
   void worker_gone(WorkerId worker);
 
-  // We stood still ourselves: what was not heard in that time says nothing of anybody.
+  // The controller itself stood still for `time`: silence in that time counts against none of them.
   void stood_still(Duration time, Time now);
 
-  // Each verdict is given once: who is named is forgotten until heard again. Costs nothing while
-  // nobody is late.
+  // The verdicts that are due, each once: a host or worker named in one is forgotten until it is
+  // heard again. Costs nothing while none is late.
   std::vector<Verdict> check(Time now);
-  // In the past where somebody is late by its own word.
+  // When to call check next; in the past where a worker's own sample says that it is late.
   Time wake_at() const;
 
  private:
   enum class Phase { elsewhere, busy, reducing, ending_epoch };
-  // What a worker was doing when it last told.
+  // What a worker was doing according to its last sample.
   struct Doing {
     Phase phase = Phase::elsewhere;
     Time since{};
     bool lost_link = false;
     Generation generation;
-    // The others wait for it.
+    // The others wait for this worker.
     bool busy() const { return phase == Phase::busy || phase == Phase::ending_epoch; }
   };
 
   void note(WorkerId worker, const Doing& doing, Time now);
   void unnote(WorkerId worker, const Doing& doing);
   bool is_late(const Doing& doing, Time now) const;
-  // Who is busy is waited for by those in a reduction, and nobody else is to blame for that.
+  // Workers in a reduction wait for the busy ones: while there are any, no reduction counts as
+  // stuck.
   bool somebody_is_stuck() const { return busy_ == 0 && !stuck_.empty(); }
   Duration limit(Phase phase) const;
   void check_hosts(Time now, std::vector<Verdict>& verdicts);
@@ -94,11 +97,12 @@ class Liveness {
 
   LivenessOptions options_;
   LastHeard<HostId> hosts_;
-  bool everybody_ = false;  // is silent, and that was told
+  bool everybody_ = false;  // all hosts are silent, and the verdict was given
   LastHeard<WorkerId> workers_;
-  IdMap<WorkerId, Doing> doing_;     // of workers that have told
-  int busy_ = 0;                     // of these
-  std::set<WorkerId> hung_, stuck_;  // busy, or in a reduction, for too long, as they last told
+  IdMap<WorkerId, Doing> doing_;  // of workers that have sent a sample
+  int busy_ = 0;                  // number of these that are busy
+  // By their last samples: busy for too long (hung), in a reduction for too long (stuck).
+  std::set<WorkerId> hung_, stuck_;
 };
 
 }  // namespace elasticrun::rendezvous

@@ -1,4 +1,4 @@
-// Events, and the planned half of membership.hpp. The forced half is in forced.cpp.
+// The events and planned changes of membership.hpp. Forced changes are in forced.cpp.
 #include "rendezvous/membership.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 namespace elasticrun::rendezvous {
 namespace {
 
-// Members give up connecting before they are given up: who cannot reach whom is better known there.
+// The share of prepare_timeout that members get for connecting. They give up before the controller
+// gives them up, since they know better which peers they cannot reach.
 constexpr double connect_share = 0.8;
 
 }  // namespace
@@ -77,9 +78,9 @@ void Membership::on(const Change& change, Time now) {
   if (running_ && !anybody_training()) return refuse("nobody is training");
   RankTable rank_table = rank_table_;
   std::vector<WorkerId> leavers;
-  // Without a world nobody can leave it, and a survivor may hold the only state. With one, somebody
-  // stays: newcomers have their state from whom the old and the new world have in common. The last
-  // one leaves by another change.
+  // Without a running world no worker is removed: it may hold the only state. With one, at least
+  // one member stays, since newcomers get their state from members that are in both the old and the
+  // new world. The last one leaves by a later change.
   if (running_)
     for (const WorkerId worker : change.remove)
       if (is_member(worker) && rank_table.size() > 1) {
@@ -146,8 +147,9 @@ void Membership::on(const PlanMade& made, Time) {
   send(participants(), prepare);
 }
 
-// Planned: every member of the running world is at the same step. Forced: who has the newest state.
-// A fresh job: rank 0's. False when nobody has any.
+// Marks the members that send the state. Planned change: the members of the running world, which
+// are all at the same step. Forced: the workers with the newest state. Fresh job: rank 0. Returns
+// false when no worker has state.
 bool Membership::mark_holders(std::vector<wire::Member>& members) const {
   if (running_) {
     for (auto& member : members) member.holds_state = is_member(member.worker);
@@ -161,8 +163,7 @@ bool Membership::mark_holders(std::vector<wire::Member>& members) const {
   return newest != no_state;
 }
 
-// Everybody who takes part in what is being formed: members of the new world, and leavers of the
-// old.
+// The workers that take part in forming: members of the new world and leavers of the old one.
 std::vector<WorkerId> Membership::participants() const {
   std::vector<WorkerId> workers = forming_->leavers;
   for (const auto& member : forming_->world.members) workers.push_back(member.worker);
@@ -194,7 +195,7 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
   forming_->unprepared.erase(worker);
   forming_->report.strangers += prepared.strangers;
-  if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all
+  if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all members
   if (!forming_->unprepared.empty()) return;
   forming_->going = true;
   went_ = forming_->world;
@@ -209,8 +210,9 @@ void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now)
   send(participants(), wire::Go{prepared.generation, forming_->at_once});
 }
 
-// Who has not published keeps its neighbours from connecting, and those keep theirs: when time is
-// up for the connections, these complain of each other.
+// True: this failure only shows that some worker has not published. Such a worker keeps its
+// neighbours from connecting, and those keep theirs, so when the time for connecting is up they
+// complain about each other.
 bool Membership::waits_for_silent(WorkerId worker, const wire::PrepareFailed& failed,
                                   Time now) const {
   if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return false;
@@ -230,13 +232,15 @@ void Membership::hear(WorkerId worker, const wire::PrepareFailed& failed, Time n
   if (!forming_ || forming_->world.generation != failed.generation || forming_->going) return;
   const std::string why = fmt::format("worker {}: {}", worker.value, failed.reason);
   if (forming_->at_once) {
-    // Mostly a peer that died meanwhile and will be reported in a moment; but never for ever.
+    // Mostly a peer has died and will be reported in a moment. The failure is counted so that this
+    // cannot repeat for ever.
     count_failure(now);
     start_abort(why, now);
     aborting_->messenger = worker;
     return maybe_finish_abort(now);
   }
-  // The present world is well: whoever is to blame among the newcomers waits, the others come.
+  // The present world is well: the newcomers that are to blame are left out, and the others may be
+  // in the next attempt.
   const auto newcomers = newcomers_of(*forming_);
   const auto members = rank_table_.order();
   const auto blamed =
@@ -303,7 +307,8 @@ void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
     first_commit(committed.step);
 }
 
-// The new world has its own state one step ahead: what the leavers kept is not needed any more.
+// The state of the new world is one step ahead now, so the copy that the leavers kept is not needed
+// any more.
 void Membership::first_commit(Step step) {
   running_->committed = true;
   failed_forms_ = 0;
@@ -337,8 +342,8 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
 }
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
-  if (aborting_) return;  // said before it heard of the abort; it says so again in the next world
-  // Of a newcomer that got the state of a call which the world has finished.
+  if (aborting_) return;  // sent before the Abort arrived; it is sent again in the next world
+  // From a newcomer that got the state of a call which the world has finished.
   if (done.call <= released_call_) {
     training_.erase(worker);
     return send({worker}, wire::Release{done.call});
@@ -347,11 +352,11 @@ void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
   maybe_release();
 }
 
-// train returns nowhere before the last step is committed everywhere: until then a member that has
-// it may be the only source of it.
+// train returns on no member before the last step is committed on all of them: until then a member
+// that has committed it may be the only source of it.
 void Membership::maybe_release() {
   if (!running_ || aborting_) return;
-  // All are looked at only when as many have said it.
+  // Cheap test first: the members are gone through only when enough of them have sent Done.
   if (rank_table_.empty() || done_.size() < rank_table_.size()) return;
   const auto members = rank_table_.order();
   const auto call_of = [&](WorkerId worker) {
@@ -362,7 +367,7 @@ void Membership::maybe_release() {
   const auto other = [&](WorkerId worker) { return call_of(worker) != call; };
   if (call == 0 || std::ranges::any_of(members, other)) return;
   if (forming_) {
-    // Everybody sends Entered before Done, so without an Entered nobody has switched, nor ever
+    // Each member sends Entered before Done, so without an Entered no member has switched or ever
     // will.
     if (!forming_->entered.empty()) return;
     cancel("training is over");

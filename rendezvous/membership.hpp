@@ -1,19 +1,21 @@
-// Who is in the world, and how one world becomes the next. The heart of elasticrun, and pure:
-// messages and local events in, messages and facts out, time as a parameter.
+// Which workers are in the world, and how one world becomes the next. The heart of elasticrun, and
+// pure: messages and local events in, messages and facts out, time as a parameter.
 //
-// Planned: Prepare to members and newcomers; each forms the new group in the background; when all
-// are prepared, Go; from then on the members agree inside their own reductions when to switch (a
-// number that rides along), so no message can come too late for one and in time for another.
+// Planned change: the controller sends Prepare to members and newcomers, and each of them forms the
+// new group in the background. When all are prepared, it sends Go; from then on the members agree
+// inside their own reductions when to switch (a number rides along with the data), so no message
+// can be too late for one member and in time for another.
 //
-// Forced: Abort up to the newest generation; everybody answers with its last committed step and
-// commits nothing of those generations afterwards; the newest state wins and the next world forms
-// from who answered. One member of each world that may still be stepping among them makes this
-// safe: a world cannot complete a reduction without it. Where none answers, the next world waits
-// until all of them are certainly dead, so there are never two worlds.
+// Forced change: Abort closes all generations up to the newest. Each worker answers with its last
+// committed step and commits nothing of those generations afterwards; the newest state wins, and
+// the next world forms from the workers that answered. For each world that may still be stepping,
+// the answer of one member is enough to be safe: the world cannot complete a reduction without that
+// member. Where no member answers, the next world waits until all of them are certainly dead. So
+// there are never two worlds.
 //
-// From Prepare to the first commit a failure is somebody's fault: members complain about each
-// other, and whoever is to blame (complaints.hpp) is left out of the next attempt, newcomers at
-// once and members when it has failed again and again.
+// A failure between Prepare and the first commit has a culprit. Members complain about each other,
+// and the workers to blame (complaints.hpp) are left out of the next attempt: newcomers at once,
+// members only after repeated failures.
 //
 // Why not a consensus protocol: there is one controller, and what must agree is in the data
 // already.
@@ -44,8 +46,8 @@ struct WorkerUp {
   HostId host;
   std::int32_t slot = 0;
 };
-// Exited, fenced, or on a host that is lost. From `dead_by` on it certainly steps no more; never:
-// not known yet, it comes again with a time when it is.
+// The worker has exited, was fenced, or was on a host that is lost. From `dead_by` on it certainly
+// takes no more steps. never: not known yet; the event comes again with the time once it is known.
 struct WorkerGone {
   WorkerId worker;
   std::string reason;
@@ -55,33 +57,33 @@ struct WorkerMessage {
   WorkerId from;
   wire::FromWorker text;
 };
-// One requested change of the world. Without a running world it forms one from who is there. One
-// that names nobody gives the same members another plan.
+// One requested change of the world. If no world is running, one forms from the workers that are
+// there. A change that names no workers gives the same members another plan.
 struct Change {
   ChangeId id;
-  std::vector<WorkerId> add;     // must be ready; first world: in rank order
+  std::vector<WorkerId> add;     // must be ready; for the first world: in rank order
   std::vector<WorkerId> remove;  // must be members
   std::string reason;
 };
-// How many workers a forced world may have, unless more survive, how many it needs, and who may
-// fill it up, in this order. Holds until the next one.
+// The size of a world after a forced change, and the workers that may fill it up. Holds until the
+// next Wanted.
 struct Wanted {
-  int size = 0;
-  int minimum = 1;
-  std::vector<WorkerId> reserves;  // no members; those that are not ready do not count
+  int size = 0;                    // at most this many workers, unless more survive
+  int minimum = 1;                 // with fewer workers no world forms
+  std::vector<WorkerId> reserves;  // in order of use; not members; ignored while not ready
 };
-// A reduction of this generation has taken too long, and no member is to be blamed for it.
+// A reduction of this generation has taken too long, and no single member is known to be at fault.
 struct Stuck {
-  WorkerId worker;  // who has waited longest
+  WorkerId worker;  // one that waits in the reduction
   Generation generation;
   std::string reason;
 };
-// The answer to PlanWanted: how the samples of a step are shared out in that world.
+// The answer to PlanWanted: how that world divides the samples of a step among its members.
 struct PlanMade {
   Generation generation;
   wire::BatchPlan plan;
 };
-// The controller stood still for that time: no deadline of others has run.
+// The controller itself stood still for this long, so the deadlines of workers are extended by it.
 struct StoodStill {
   Duration time{};
 };
@@ -91,17 +93,17 @@ using Event = std::variant<WorkerUp, WorkerGone, WorkerMessage, Change, Wanted, 
 
 // ---------------------------------------------------------------- what comes out
 
-// One message, which may be for many.
+// One message for one or more workers.
 struct ToMembers {
   std::vector<WorkerId> to;
   wire::ToWorker message;
 };
-// It did not answer in time: kill it, then report it gone.
+// Order to kill a worker that did not answer in time, and to report it gone afterwards.
 struct Fence {
   WorkerId worker;
   std::string reason;
 };
-// A newcomer because of which a world could not be formed or entered. It stays ready.
+// A newcomer that kept a world from being formed or entered. It stays ready.
 struct LeftOut {
   WorkerId worker;
   std::string reason;  // names the link
@@ -110,7 +112,7 @@ struct BecameReady {
   WorkerId worker;
   wire::TrainSpec train;
 };
-// A world of these members, in rank order, is about to be prepared; it waits for its plan.
+// A world of these members, in rank order, is about to be prepared; it waits for PlanMade.
 struct PlanWanted {
   Generation generation;
   std::vector<wire::Member> members;
@@ -118,22 +120,22 @@ struct PlanWanted {
 struct WorldFormed {
   wire::World world;
   bool planned = false;
-  Step step;                     // from which it goes on
-  std::int64_t idle_ns = -1;     // longest of the survivors; -1: there were none
-  std::int64_t transfer_ns = 0;  // longest
-  std::uint64_t transfer_bytes = 0;
-  Duration prepare{};  // Prepare to Go
-  std::string way;     // what carries the group and how it was formed
-  int strangers = 0;   // who tried to take a member's place while it was formed
+  Step step;                         // last committed: training goes on from it
+  std::int64_t idle_ns = -1;         // longest among the survivors; -1: there were none
+  std::int64_t transfer_ns = 0;      // longest among the members
+  std::uint64_t transfer_bytes = 0;  // most among the members
+  Duration prepare{};                // time from Prepare to Go
+  std::string way;                   // text: what carries the group and how it was formed
+  int strangers = 0;  // connections that tried to take a member's place while the group formed
 };
 struct ChangeEnded {
-  // Overtaken: by a loss in the world, which says nothing against the change.
+  // overtaken: a loss in the world ended the change, which may be tried again.
   enum class How { done, refused, overtaken };
   ChangeId id;
   How how = How::done;
-  std::string reason;  // why not, when not done
+  std::string reason;  // why it was not done; empty when it was
 };
-// A world stepped for the first time, so its leavers were dismissed.
+// A world has stepped for the first time, so the leavers of the old world were dismissed.
 struct WorldCommitted {
   Generation generation;
   Step step;
@@ -148,12 +150,12 @@ struct WorkerLeft {
   WorkerId worker;
   std::string reason;
 };
-// The group is being torn down because of this.
+// The group is being torn down for this reason.
 struct WorldBroken {
   Generation generation;
   std::string reason;
 };
-// No world: fewer than the minimum are here. Changes that add workers are welcome.
+// No world can form: fewer workers than the minimum are here. Changes that add workers are welcome.
 struct BelowMinimum {
   int have = 0;
   int need = 0;
@@ -167,9 +169,9 @@ using Action =
 
 struct MembershipOptions {
   int minimum = 1;                                      // until Wanted says otherwise
-  Duration abort_timeout = std::chrono::seconds(10);    // Abort to Answer
-  Duration prepare_timeout = std::chrono::seconds(30);  // Prepare to Prepared
-  // Without a byte of the state moved, while all wait for it (transfer_watch.hpp).
+  Duration abort_timeout = std::chrono::seconds(10);    // from Abort to Answer
+  Duration prepare_timeout = std::chrono::seconds(30);  // from Prepare to Prepared
+  // Longest time without a byte of the state moved while all wait for it (transfer_watch.hpp).
   Duration transfer_timeout = std::chrono::seconds(30);
 };
 
@@ -182,37 +184,40 @@ class Membership {
   std::vector<Action> step(const Event& event, Time now);
   Time wake_at() const;
 
-  // Nothing is being prepared, entered or torn down: a change would be taken up.
+  // True: nothing is being prepared, entered or torn down, so a Change would be accepted.
   bool quiet() const { return !forming_ && !aborting_; }
   bool running() const { return running_ && !forming_ && !aborting_; }
-  // A world is being torn down: who hangs up was told to.
+  // A world is being torn down: a worker that hangs up now does so because of the Abort.
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
-  // In rank order: the running world, or who waits for one with its state.
+  // In rank order: the members of the running world, or the workers that wait for the next one with
+  // their state.
   std::vector<WorkerId> members() const { return rank_table_.order(); }
   std::size_t size() const { return rank_table_.size(); }
-  // The member of the first rank, where there are members, is in train and not released.
+  // True: there are members, and the one with the first rank is in train and not released.
   bool first_is_training() const {
     return !rank_table_.empty() && is_training(rank_table_.first());
   }
   bool is_member(WorkerId worker) const;
-  // In a world that has stepped, or in one that was told to go.
+  // True: the worker is in the world that was sent Go, if one is being entered; otherwise in the
+  // present one.
   bool may_step(WorkerId worker) const;
-  // Out of the world, but keeps its state until that has stepped.
+  // True: the worker is out of the world, but keeps its state until the new world has stepped.
   bool is_leaving(WorkerId worker) const;
-  // In train and not released: its end now would be a failure.
+  // True: the worker is in train and not released, so its end now would be a failure.
   bool is_training(WorkerId worker) const;
   Generation generation() const { return last_; }
-  // The newest world that may have stepped.
+  // The newest world that may have stepped: the last one that was sent Go.
   Generation stepping() const { return went_.generation; }
-  // In that world.
+  // The worker's rank in that world; nullopt: it is not in it.
   std::optional<std::int32_t> rank_of(WorkerId worker) const;
 
  private:
-  // A member is given up when so many attempts in a row have failed, over at least that time.
+  // A member is given up when more than failed_forms_max attempts in a row have failed over at
+  // least failing_min.
   static constexpr int failed_forms_max = 5;
   static constexpr Duration failing_min = std::chrono::seconds(1);
-  // Between attempts, from the third on.
+  // Pause between attempts, from the third attempt on.
   static constexpr Duration form_pause_min = std::chrono::milliseconds(25);
   static constexpr Duration form_pause_max = std::chrono::seconds(1);
 
@@ -220,46 +225,46 @@ class Membership {
     HostId host;
     std::int32_t slot = 0;
     bool left = false;
-    bool settled = false;  // has been in a world that stepped; else it is a newcomer
+    bool settled = false;  // has been in a world that stepped; false: a newcomer
     wire::TrainSpec train;
     Step committed = no_state;  // as of its last Answer
   };
   struct Forming {
     wire::World world;
     std::optional<ChangeId> change;
-    RankTable rank_table;  // as they will be
-    std::vector<WorkerId> leavers;
-    bool at_once = false;
-    bool going = false;
-    bool committed = false;
+    RankTable rank_table;           // of the new world
+    std::vector<WorkerId> leavers;  // members of the old world that are not in the new one
+    bool at_once = false;           // no other world is running meanwhile
+    bool going = false;             // Go was sent
+    bool committed = false;         // a member has reported its first step
     Exchange exchange;
-    IdMap<WorkerId, Rank> ranks;    // of its members
-    std::set<WorkerId> unprepared;  // members and leavers that are
-    std::set<WorkerId> entered;
+    IdMap<WorkerId, Rank> ranks;    // of the members
+    std::set<WorkerId> unprepared;  // members and leavers that have not sent Prepared
+    std::set<WorkerId> entered;     // members that have sent Entered
     Time since{}, deadline{};
     WorldFormed report;
   };
-  // A world that steps unless a member of it says no.
+  // A world that may still be stepping, until one of its members has answered the Abort.
   struct Suspect {
-    IdMap<WorkerId, Time> dead_by;  // of its members
-    bool closed = false;            // one has answered
+    IdMap<WorkerId, Time> dead_by;  // for each member, as in WorkerGone
+    bool closed = false;            // a member has answered
   };
   struct Aborting {
-    Generation up_to;
-    std::vector<WorkerId> newcomers;  // of a world that was never entered whole, or never stepped
-    std::vector<WorkerId> leavers;    // of that world
-    bool stood_still = false;         // a deadline has passed, and nobody has complained
-    bool somebody_died = false;
-    bool hearsay = false;  // what is known is a closed connection; the one who died is not heard of
-    WorkerId messenger;    // who said first that the group is broken; 0: nobody did
-    std::set<WorkerId> waiting;  // for their answers
-    Time deadline{};             // of the answers
-    Time form_at{};              // not before then, when it has failed again and again
+    Generation up_to;                 // newest generation to be closed
+    std::vector<WorkerId> newcomers;  // of a world that not all had entered, or that never stepped
+    std::vector<WorkerId> leavers;    // of a world that not all had entered
+    bool stood_still = false;         // a deadline has passed without a complaint
+    bool somebody_died = false;       // a worker is gone
+    bool hearsay = false;             // the reason is a closed connection; no death is reported yet
+    WorkerId messenger;               // first worker to report the group broken; 0: none did
+    std::set<WorkerId> waiting;       // workers that have not answered
+    Time deadline{};                  // for the answers
+    Time form_at{};                   // form no earlier: a pause after repeated failures
     std::vector<Suspect> suspects;
   };
   struct Running {
     wire::World world;
-    bool committed = false;  // at least once
+    bool committed = false;  // has completed at least one step
   };
 
   void on(const WorkerUp&, Time now);
@@ -329,25 +334,25 @@ class Membership {
 
   MembershipOptions options_;
   IdMap<WorkerId, Peer> peers_;
-  std::set<WorkerId> training_;  // of these: between Ready and Release
+  std::set<WorkerId> training_;  // peers between Ready and Release
   RankTable rank_table_;
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::set<WorkerId> leaving_;          // out of the running world, until it has committed once
+  std::set<WorkerId> leaving_;          // not in the running world; wait for its first commit
   std::string abort_reason_;            // why the next forced world forms
   Generation last_;                     // newest allocated
-  wire::World went_;                    // newest that was told to go
-  bool state_born_ = false;             // a world was told to go: from here on state can be lost
+  wire::World went_;                    // newest world that was sent Go
+  bool state_born_ = false;             // Go was sent once: from here on state can be lost
   Step newest_seen_ = no_state;         // in any message, ever
-  bool closed_by_answer_ = true;        // every world that ever stepped
-  bool incomplete_ = false;             // somebody left the world between two calls of train
-  std::int64_t released_call_ = 0;      // of train, the newest
-  IdMap<WorkerId, std::int64_t> done_;  // who has said Done since then, of which call
+  bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
+  bool incomplete_ = false;             // a worker left the world between two calls of train
+  std::int64_t released_call_ = 0;      // newest call of train that was released
+  IdMap<WorkerId, std::int64_t> done_;  // workers that sent Done since then, and for which call
   int failed_forms_ = 0;                // in a row, of worlds that formed at once or were entered
-  Time failing_since_{};                // the first of them
+  Time failing_since_{};                // time of the first of these failures
   Complaints complaints_;               // since the last world began to form
-  TransferWatch transfer_;              // into the world that was told to go
+  TransferWatch transfer_;              // into the world that was sent Go
   Wanted wanted_;
   std::vector<Action> outbox_;
 };

@@ -1,4 +1,4 @@
-// What membership.hpp does when a deadline has passed.
+// The part of membership.hpp that acts when a deadline has passed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ void Membership::on(const Tick&, Time now) {
           fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
 }
 
-// Who has not published keeps others from connecting: it hangs, and is given up.
-// Who cannot be connected to is known to the others: they complain (connect_share), or say whom
-// they wait for when they are asked.
+// A worker that has not published hangs and keeps others from connecting: it is given up.
+// A worker that others cannot connect to is known from their complaints (connect_share), or from
+// their Answer, which says whom they wait for.
 void Membership::preparation_overdue(Time now) {
   const auto& members = forming_->world.members;
   std::vector<WorkerId> silent;
@@ -41,8 +41,8 @@ void Membership::preparation_overdue(Time now) {
   }
   if (!silent.empty() && silent.size() < members.size()) return give_up(silent, what, now);
   count_failure(now);
-  // Where all are silent, an abort asks them, and whoever does not answer it hangs. Where that has
-  // failed too often, all are given up.
+  // Where all are silent, an Abort asks them, and the workers that do not answer hang. Where that
+  // has failed too often, all are given up.
   if (!silent.empty() && failed_too_often(now)) return give_up(silent, what, now);
   start_abort("a worker " + what, now);
   aborting_->stood_still = true;

@@ -26,7 +26,7 @@ class RankTable {
     for (const auto& [position, worker] : row_) workers.push_back(worker);
     return workers;
   }
-  // Where there is one: of the first rank.
+  // The worker with the first rank. The table must not be empty.
   WorkerId first() const { return row_.begin()->second; }
   bool contains(WorkerId worker) const { return position_of_.contains(worker); }
   std::size_t size() const { return position_of_.size(); }
@@ -37,19 +37,19 @@ class RankTable {
     row_[position] = worker;
     position_of_[worker] = position;
   }
-  // Of a lost worker: the position waits for a replacement.
+  // For a lost worker: its position waits for a replacement.
   void vacate(WorkerId worker) {
     if (const auto position = take(worker)) vacant_.insert(*position);
   }
-  // Of a worker that leaves by decision; vacant positions go with it, for the world is meant to be
-  // smaller now.
+  // For a worker that leaves by decision. All vacant positions are removed with it, since the world
+  // is meant to be smaller now.
   void remove(WorkerId worker) {
     take(worker);
     vacant_.clear();
   }
 
  private:
-  // Only their order counts: one that is gone leaves a gap.
+  // Only the order of positions matters: a removed one leaves a gap in the numbers.
   using Position = std::int64_t;
   std::optional<Position> take(WorkerId worker) {
     const auto found = position_of_.find(worker);

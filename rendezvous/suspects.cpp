@@ -24,7 +24,8 @@ void Suspects::accused(HostId host, const std::string& reason, Time now) {
   found->second.reason += "; " + reason;
 }
 
-// A message that a host sent before it died may arrive some milliseconds after what its peers say.
+// A message that a host sent before it died may arrive some milliseconds after the accusation by
+// its peers, so an accusation that young is kept.
 void Suspects::heard(HostId host, Time now) {
   const auto early = early_.find(host);
   if (early != early_.end() && now - early->second.at > moment) early_.erase(early);

@@ -1,10 +1,11 @@
 // Hosts whose control connection is lost: dead, or about to dial again?
 //
-// A firewall that is reloaded resets every connection at once, and costs nothing when hosts are
-// given a moment to come back. A host that has lost its power never comes back, and its workers
-// should be replaced at once. What tells the two apart: the agent's watchdog says that it is dead,
-// nobody dials for half a second, or, where a worker of another host finds its peer there gone as
-// well, for some milliseconds: the firewall may have reset that connection, too. Pure.
+// A firewall that is reloaded resets every connection at once, and does no harm if hosts are given
+// a moment to come back. A host that has lost its power never comes back, and its workers should be
+// replaced at once. What shows that a host is dead: the agent's watchdog reports the agent dead, or
+// the agent does not dial again within half a second. A few milliseconds are enough where a worker
+// of another host reports that its peer there is gone, too; they are still needed, since the
+// firewall may have reset that connection as well. Pure.
 #pragma once
 
 #include <map>
@@ -19,9 +20,9 @@ namespace elasticrun::rendezvous {
 class Suspects {
  public:
   static constexpr Duration patience = std::chrono::milliseconds(500);
-  // For one that is accused.
+  // Patience for a host that is accused.
   static constexpr Duration moment = std::chrono::milliseconds(15);
-  // More for each of them: one after the other is greeted.
+  // Added for each suspected host, since hosts that come back are greeted one after the other.
   static constexpr Duration patience_each = std::chrono::milliseconds(2);
 
   struct Lost {
@@ -29,24 +30,25 @@ class Suspects {
     std::string reason;
   };
 
-  // Its connection is lost. Once more: it has dialled in vain, and has no more time for that.
+  // The host's connection is lost. A second call, after it has dialled in vain, gives it no more
+  // time.
   void away(HostId host, const std::string& reason, Time now);
-  // It has dialled again, or is known to be gone.
+  // The host has dialled again, or is known to be gone.
   void settled(HostId host) { hosts_.erase(host); }
   bool suspected(HostId host) const { return hosts_.contains(host); }
   std::size_t size() const { return hosts_.size(); }
-  // A worker of another host has lost its connection to one there. That may be heard before the
-  // control connection is known to be lost.
+  // A worker of another host has lost its connection to a worker on this host. This may be reported
+  // before the control connection is known to be lost.
   void accused(HostId host, const std::string& reason, Time now);
-  // A message came from that host: what was said of it a while ago does not explain a later loss of
+  // A message came from this host: an accusation made a while ago does not explain a later loss of
   // its connection.
   void heard(HostId host, Time now);
 
-  // We stood still ourselves for that time.
+  // The controller itself stood still for this long.
   void stood_still(Duration time);
 
-  // Who is given up, each once. `others`: hosts that are connected. Where there are none, accusers
-  // and accused have met with the same trouble, and nobody's word counts.
+  // The hosts to give up, each once. `others`: number of hosts that are connected. Where there are
+  // none, accusers and accused have the same problem, and accusations do not count.
   std::vector<Lost> check(std::size_t others, Time now);
   Time wake_at(std::size_t others) const;
 

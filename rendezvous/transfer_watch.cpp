@@ -6,7 +6,7 @@
 namespace elasticrun::rendezvous {
 namespace {
 
-// A slow machine hashes and copies its state at this rate while no byte comes or goes.
+// The rate at which a slow machine hashes and copies its state; no byte moves meanwhile.
 constexpr double bytes_per_second = 200e6;
 
 }  // namespace

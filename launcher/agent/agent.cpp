@@ -1,5 +1,5 @@
-// See agent.hpp. One thread, one io_context; every event goes through `step`, so that the core sees
-// them in one order. Messages between the controller and a worker's library are passed on unread.
+// See agent.hpp. One thread, one io_context. Every event goes through `step`, so that the core sees
+// them in one order. Messages between controller and worker libraries are passed on unread.
 #include "launcher/agent/agent.hpp"
 
 #include <fmt/format.h>
@@ -94,29 +94,29 @@ class Agent {
   void log(std::string_view text) const { say(fmt::format("{}: {}", start_.name, text)); }
 
   executors::AgentStart start_;
-  const bool joins_;  // by itself: nobody has started us, and a person may end us
+  const bool joins_;  // joins by itself, not started by elasticrun: the user may end it with ^C
   const std::string directory_;
   asio::io_context io_{1};
-  std::size_t descriptors_ = machine::raise_descriptor_limit();  // or what was said to be too few
+  std::size_t descriptors_ = machine::raise_descriptor_limit();  // limit, or the need logged last
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
-  int ended_by_ = 0;  // the signal
+  int ended_by_ = 0;  // signal that ended us; 0: none
   asio::posix::stream_descriptor watchdog_;
   LauncherChannel launcher_{io_};
   asio::steady_timer timer_{io_};
   Time armed_ = never;
   asio::steady_timer good_bye_{io_};
   link::ControllerLink controller_{io_, handlers_of_link()};
-  std::string address_;                                                  // of the data plane here
-  std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until output ends
+  std::string address_;                                                  // ours in the data plane
+  std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until their output ends
   workers::WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
   bundle::BundleReceiver bundles_{io_, directory_, handlers_of_bundles()};
-  std::optional<AgentCore> core_;  // when we have reached the controller
-  const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, when we came
-  std::optional<workers::GpuWatch> gpu_watch_;  // when we have reached the controller
+  std::optional<AgentCore> core_;  // empty until the controller is reached
+  const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, as found at the start
+  std::optional<workers::GpuWatch> gpu_watch_;  // empty until the controller is reached
   int exit_code_ = 1;
   std::string end_reason_;
   bool ending_ = false;
-  bool held_ = false;  // output waits: the reader of all of it is slow
+  bool held_ = false;  // output waits: the reader of all output is slow
 };
 
 Agent::Agent(const executors::AgentStart& start, const Guarded& guarded)
@@ -205,11 +205,11 @@ void Agent::connected(const Result<link::Dialled>& reached) {
   core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
-  tell_lease();  // workers may come, and step, before the first heartbeat has come back
+  tell_lease();  // workers may come, and step, before the first heartbeat comes back
   wake();
 }
 
-// Output goes to nobody from here on; none may block.
+// From here on output is discarded; no worker may block on it.
 void Agent::controller_gone(const std::string& reason) {
   controller_.end();
   step(ControllerLost{reason});
@@ -249,7 +249,7 @@ void Agent::tell_lease() {
 // ---------------------------------------------------------------- decisions and what follows
 
 void Agent::step(const AgentEvent& event) {
-  if (!core_) return io_.stop();  // on the way to the controller: nothing has been started yet
+  if (!core_) return io_.stop();  // still dialling: no worker has been started yet
   for (const AgentAction& action : core_->step(event, boot_now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
@@ -290,7 +290,7 @@ bundle::BundleReceiver::Handlers Agent::handlers_of_bundles() {
               }};
 }
 
-// Told after the step that has asked for it.
+// Reported only after the step that has asked for the start.
 void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reason) {
   asio::post(io_, [this, id, code, reason] {
     step(ProcessFailed{id, code, fmt::format("{}: {}", start_.name, reason)});
@@ -317,7 +317,7 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
            },
        .on_exited =
            [this, id](std::int32_t code, std::int32_t signal) {
-             gpu_watch_->look();  // its end may be theirs
+             gpu_watch_->look();  // a lost GPU may be why it ended
              step(ProcessExited{id, code, signal});
            },
        .output_full = [this] { return held_ || controller_.bulk_full(); },
@@ -363,8 +363,8 @@ void Agent::act(const Report& action) {
   controller_.send(WorkerId{}, wire::encode(action.message));
 }
 
-// Output that still lies in pipes and queues is handed over first, as long as it moves: a
-// controller that takes nothing for a whole lease has given us up.
+// Output that is still in pipes and queues is handed over first, as long as it moves: a controller
+// that takes nothing for a whole lease has given us up.
 void Agent::act(const EndAgent& action) {
   exit_code_ = action.exit_code;
   ending_ = true;
@@ -381,7 +381,7 @@ void Agent::await_output() {
   });
 }
 
-// After all output: it is the last that is heard of us.
+// Sent after all output: it is our last message.
 void Agent::say_good_bye() {
   good_bye_.cancel();
   controller_.send_bulk(wire::encode(wire::FromAgent(wire::Goodbye{end_reason_})));

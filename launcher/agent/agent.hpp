@@ -6,8 +6,8 @@
 
 namespace elasticrun::launcher::agent {
 
-// Dials the controller, obeys it, and returns the exit code when nothing is left to do. One line on
-// standard error says why when that is not what the controller wanted.
+// Dials the controller, obeys it, and returns the exit code when nothing is left to do. If that is
+// not what the controller wanted, one line on standard error explains why.
 int run_agent(const executors::AgentStart& start, const Guarded& guarded);
 
 }  // namespace elasticrun::launcher::agent

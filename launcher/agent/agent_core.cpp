@@ -8,8 +8,8 @@
 namespace elasticrun::launcher::agent {
 namespace {
 
-// Long after a SIGKILL nothing but a process stuck in the kernel can be left; waiting for it helps
-// nobody, and the watchdog tries once more.
+// Long after a SIGKILL only a process stuck in the kernel can be left; waiting longer for it is
+// useless, and the watchdog tries once more.
 constexpr Duration kill_patience = std::chrono::seconds(5);
 constexpr std::size_t finished_max = 4096;
 
@@ -62,7 +62,7 @@ void AgentCore::on(const wire::SignalWorker& order, Time) {
 void AgentCore::on(const wire::Heartbeat& order, Time now) {
   if (order.term < limits_.term) return;
   limits_.term = order.term;
-  if (lease_ends_ == never) return;  // it has ended
+  if (lease_ends_ == never) return;  // the lease has ended
   const Time sent = std::min(Time(Duration(std::max<std::int64_t>(order.clock_ns, 0))), now);
   lease_ends_ = std::max(lease_ends_, sent + limits_.lease);
 }
@@ -122,8 +122,8 @@ void AgentCore::on(const WatchdogLost&, Time now) {
 
 // ---------------------------------------------------------------- helpers
 
-// A second order to stop may shorten the grace time, never prolong it; the same signal is not sent
-// twice, because many programs take the second one for "at once".
+// A second order to stop may shorten the grace time but never prolong it. The same signal is not
+// sent twice, because many programs take the second one to mean "at once".
 void AgentCore::stop(Workers::value_type& worker, std::int32_t signal, Duration grace, Time now) {
   if (worker.second.phase == Phase::killed) return;
   if (worker.second.phase == Phase::starting) actions_.emplace_back(CallOff{worker.first});
@@ -149,7 +149,7 @@ void AgentCore::send_signal(Workers::value_type& worker, std::int32_t signal) {
 void AgentCore::kill(Workers::value_type& worker) {
   if (worker.second.phase == Phase::killed) return;
   worker.second.kill_at = Time::min();
-  if (worker.second.phase == Phase::starting) return;  // as soon as there is something to kill
+  if (worker.second.phase == Phase::starting) return;  // killed as soon as it has started
   worker.second.phase = Phase::killed;
   actions_.emplace_back(KillTree{worker.first});
 }
@@ -167,7 +167,7 @@ void AgentCore::end_with(int exit_code, std::string reason, Duration grace, Time
   for (auto& worker : workers_) stop(worker, SIGTERM, grace, now);
 }
 
-// Our own decision: what happens to the workers now is no failure of theirs.
+// The host ends by our own decision, so what happens to its workers now is no failure of theirs.
 void AgentCore::host_ends(int exit_code, std::string reason) {
   if (ending_) return;
   ending_ = EndAgent{exit_code, std::move(reason)};

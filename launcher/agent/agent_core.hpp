@@ -1,13 +1,14 @@
 // What an agent decides: which worker to start, to signal and to kill, and when to end itself.
 //
-// The intuition: an agent is an arm of the controller, with one idea of its own: that nothing may
+// The intuition: an agent is an arm of the controller with one idea of its own, that nothing may
 // outlive the job. So it obeys orders, and everything else in here is a deadline that ends in
-// killing. The lease is the most important one: it runs from the newest heartbeat of ours that the
+// killing. The lease is the most important one: it runs from the newest of our heartbeats that the
 // controller has sent back, and when it ends, we kill our workers. The controller knows when that
-// is and may then form a world without them although it cannot see them any more. Never two worlds
-// depends on it, so no other order prolongs it: one may have been under way for long.
+// is, and may then form a world without them although it cannot see them any more. That there are
+// never two worlds depends on the lease, so no other order prolongs it: an order may have been
+// under way for a long time.
 //
-// Pure: the driver (agent.cpp) feeds events and does the actions; the simulator does so, too.
+// Pure: the driver (agent.cpp) feeds events and carries out the actions; so does the simulator.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,9 @@ namespace elasticrun::launcher::agent {
 
 struct AgentLimits {
   Term term;
-  Duration lease{};         // from a heartbeat that came back to the kill of everything
-  Duration heartbeat{};     // between two signs of life of ours
-  Duration orphan_grace{};  // from the loss of the controller to the kill; the lease may cut it
+  Duration lease{};         // from sending a heartbeat that came back to killing everything
+  Duration heartbeat{};     // between two heartbeats of ours
+  Duration orphan_grace{};  // from losing the controller to the kill; the lease may cut it
 };
 
 // ---------------------------------------------------------------- events (orders are
@@ -38,7 +39,7 @@ struct ProcessStarted {
   WorkerId worker;
   std::int32_t pid = 0;
 };
-// It never ran; code as in wire::StartFailed.
+// The worker never ran; code as in wire::StartFailed.
 struct ProcessFailed {
   WorkerId worker;
   std::int32_t code = 0;
@@ -50,20 +51,20 @@ struct ProcessExited {
   std::int32_t code = 0;
   std::int32_t signal = 0;
 };
-// The control connection is lost; another one is being made. The lease goes on.
+// The control connection is lost and is being dialled again. The lease goes on.
 struct ConnectionLost {};
 struct Reconnected {};
 // The controller is gone for good.
 struct ControllerLost {
   std::string reason;
 };
-// The controller has given this host up, and may have a world without it already.
+// The controller has given this host up, and may already have a world without it.
 struct GivenUp {
   std::string reason;
 };
-// Somebody on this host asks the agent to end (SIGTERM).
+// The agent got SIGTERM from a user or program on this host.
 struct Terminated {};
-// The watchdog above us is gone: nobody would clean up after us any more.
+// The watchdog above us is gone: if we died now, nothing would clean up after us.
 struct WatchdogLost {};
 struct Tick {};
 
@@ -77,17 +78,17 @@ using AgentEvent =
 struct Spawn {
   wire::StartWorker order;
 };
-// To the process group of the worker.
+// Send the signal to the process group of the worker.
 struct Signal {
   WorkerId worker;
   std::int32_t signal = 0;
 };
-// SIGKILL to its group and to every descendant, wherever that went.
+// SIGKILL to the worker's process group and to every descendant, wherever that has moved.
 struct KillTree {
   WorkerId worker;
 };
-// It is to end: if it has not been started yet, because its program is still being copied, then it
-// need not be, and counts as ended by a signal.
+// The worker is to end. If it has not been started yet, because its program is still being copied,
+// it is not started any more and counts as ended by a signal.
 struct CallOff {
   WorkerId worker;
 };
@@ -109,21 +110,22 @@ class AgentCore {
   AgentCore(const AgentLimits& limits, Time now);
 
   std::vector<AgentAction> step(const AgentEvent& event, Time now);
-  // When to call step with a Tick at the latest.
+  // When to call step with a Tick, unless another event comes before.
   Time wake_at() const;
-  // When every worker is killed, if no heartbeat comes back before; never: that was done.
+  // When every worker is killed if no further heartbeat comes back; never: they were killed
+  // already.
   Time lease_ends() const { return lease_ends_; }
 
  private:
   enum class Phase { starting, running, killed };
   struct Worker {
     Phase phase = Phase::starting;
-    Time kill_at = never;               // while it is being stopped
-    std::int32_t stop_signal = 0;       // the one it has got for stopping, 0: none
-    std::vector<std::int32_t> waiting;  // signals for after its start, each once
+    Time kill_at = never;               // end of the grace time while it is being stopped
+    std::int32_t stop_signal = 0;       // signal sent to stop it; 0: none yet
+    std::vector<std::int32_t> waiting;  // signals to send after its start, each once
   };
   using Workers = std::map<WorkerId, Worker>;
-  // To one that is away no heartbeats are sent, and reports wait for the next connection.
+  // While the controller is away no heartbeats are sent, and reports wait for the next connection.
   enum class Controller { connected, away, gone };
 
   void on(const wire::StartWorker& order, Time now);
@@ -156,12 +158,12 @@ class AgentCore {
   Time lease_ends_;
   Time next_heartbeat_;
   Controller controller_ = Controller::connected;
-  bool host_ends_ = false;          // by our decision, not by an order
+  bool host_ends_ = false;          // by our own decision, not by an order
   std::optional<EndAgent> ending_;  // what to end with once the workers are gone
-  Time give_up_at_ = never;         // then it ends although a worker could not be killed
+  Time give_up_at_ = never;         // when the agent ends although a worker could not be killed
   bool ended_ = false;
   Workers workers_;
-  std::set<WorkerId> finished_;  // the newest ones, so that a repeated order is recognised
+  std::set<WorkerId> finished_;  // the newest ones, to recognise a repeated order
   std::vector<AgentAction> actions_;
 };
 

@@ -19,7 +19,8 @@
 namespace elasticrun::launcher::agent {
 namespace {
 
-// "10.0.0.1:29400", "[fd00::1]:29400". No names: a static program cannot ask a name service.
+// Parses "10.0.0.1:29400" or "[fd00::1]:29400". No names: a static program cannot use a name
+// service.
 bool read_place(std::string_view text, JoinOptions& options) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos) return false;
@@ -119,7 +120,7 @@ void learn(executors::AgentStart& start, const wire::Welcome& welcome) {
   start.identity = welcome.identity;
   start.key_hex = welcome.key_hex;
   start.term = welcome.term;
-  if (welcome.lease_ms <= 0 || welcome.heartbeat_ms <= 0) return;  // of no use
+  if (welcome.lease_ms <= 0 || welcome.heartbeat_ms <= 0) return;  // not usable
   start.lease_ms = welcome.lease_ms;
   start.heartbeat_ms = welcome.heartbeat_ms;
   start.orphan_grace_ms = welcome.orphan_grace_ms;

@@ -1,3 +1,4 @@
+// See launcher_channel.hpp.
 #include "launcher/agent/launcher_channel.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Standard input of an agent, after it has said what it had to say. Its end means that the
-// launcher's channel (ssh, say) is gone, which alone is no reason to end: the control connection is
-// what counts.
+// Watches an agent's standard input after the agent has received its start line. The end of that
+// input means that the launcher's channel (ssh, for example) is gone, which alone is no reason to
+// end: the control connection is what counts.
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -12,7 +12,7 @@ class LauncherChannel {
  public:
   explicit LauncherChannel(boost::asio::io_context& io) : input_(io) {}
 
-  // `closed` is called once.
+  // Calls `closed` once, when the input has ended.
   void watch(std::function<void()> closed);
 
  private:

@@ -1,6 +1,6 @@
 // elasticrun-agent: starts and stops the workers of one host for an elasticrun that runs elsewhere.
-// Everything it needs comes on standard input (agent_start.hpp); only a person who lets a host join
-// a running job by itself gives it options (join.hpp).
+// Everything it needs comes on standard input (agent_start.hpp). Only a user who lets a host join a
+// running job by itself gives it options (join.hpp).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -23,10 +23,10 @@ namespace {
 
 using namespace elasticrun;
 
-constexpr int start_time_ms = 30'000;  // a launcher that has said nothing by then is gone
+constexpr int start_time_ms = 30'000;  // a launcher that has sent nothing by then is gone
 
-// Byte by byte would be simpler than remembering nothing of what follows: after the line comes
-// nothing.
+// Reads blocks and drops what follows the newline, as nothing follows it: no need to read byte by
+// byte.
 Result<std::string> read_line(int watchdog) {
   std::string line;
   for (;;) {
@@ -66,7 +66,7 @@ int agent(const launcher::agent::Guarded& guarded) {
   return launcher::agent::run_agent(*start, guarded);
 }
 
-// Standard input is let go: it is the terminal of a person.
+// Standard input is replaced by /dev/null: it is the user's terminal.
 int join(const launcher::agent::JoinOptions& options, const launcher::agent::Guarded& guarded) {
   const Result<std::string> line = options.key_file.empty()
                                        ? read_line(guarded.watchdog_socket)
@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   net::use_tls_alone();
-  // Who started us by ssh waits for this line (bootstrap.hpp): it says whether the file is whole.
+  // The launcher that started us by ssh waits for this line (bootstrap.hpp), which reports whether
+  // the file is intact.
   if (argc == 3 && std::string_view(argv[1]) == "--ready") {
     const bool damaged = launcher::agent::own_file_is_damaged();
     fmt::print("\n{} {} 0 {}\n", argv[2], damaged ? "damaged" : "ready", ::getpid());

@@ -31,7 +31,7 @@ void ignore(int signal) {
 }
 
 // These signals are blocked here and taken one by one: no handler, no race, nothing to poll.
-// SIGUSR1 is the launcher's "at once": an agent proper that is stuck cannot obey anything else.
+// SIGUSR1 is the launcher's order to end at once: a stuck agent process cannot obey anything else.
 sigset_t guarded_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -39,7 +39,7 @@ sigset_t guarded_signals() {
   return signals;
 }
 
-// How it has ended, as waitpid says it.
+// Waits for the agent's end; returns its status as waitpid gives it.
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
@@ -55,13 +55,13 @@ int wait_for(pid_t agent, const sigset_t& signals) {
 
 int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   net::take_standard_descriptors();
-  // A session of its own: what is typed at the controller's terminal is the controller's business.
-  // Refused to a group leader, which then ignores the terminal's signals all the same.
+  // A session of its own (setsid): what is typed at the controller's terminal is for the controller
+  // only. A group leader is refused one, but ignores the terminal's signals all the same.
   if (!by_hand) ::setsid();
   for (const int signal : {SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
   if (!by_hand) ignore(SIGINT);
   workers::become_subreaper();
-  // Before there is anything that a signal could leave behind.
+  // Blocked before anything exists that a signal could leave behind.
   const sigset_t signals = guarded_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &signals, &before);
@@ -87,7 +87,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   if (child > 0) {
     ::prctl(PR_SET_NAME, "er-watchdog");
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup2(null, STDIN_FILENO);  // its end belongs to the agent proper
+    ::dup2(null, STDIN_FILENO);  // the real standard input belongs to the agent process
     ::close(null);
     const int status = wait_for(child, signals);
     code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -27,7 +27,8 @@ struct Found {
   int error = 0;     // not 0: it is there, and cannot be run
 };
 
-// A file that is there but cannot be run does not end the search, and beats "not found".
+// As in a shell, a file that exists but cannot be run does not end the search; it is returned, with
+// its error, when nothing better is found.
 Found find_program(const std::string& program, const std::vector<std::string>& env,
                    const std::string& cwd) {
   Found found;

@@ -26,9 +26,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "bundle-";
 constexpr auto unused_time = std::chrono::hours(1);
 constexpr std::size_t read_bytes = 256u << 10;
-constexpr std::size_t kept = 3;  // old ones, beside those in use
+constexpr std::size_t kept = 3;  // unused bundles to keep, besides those in use
 
-// The private directory's name is the agent's own on its host.
+// The part of the private directory's name after the last '-'. That name is unique to the agent on
+// its host.
 std::string mark_of(const std::string& private_directory) {
   return private_directory.substr(private_directory.rfind('-') + 1);
 }
@@ -45,7 +46,7 @@ std::optional<std::vector<fs::directory_entry>> files_in(const std::string& fold
   return error ? std::nullopt : std::optional(std::move(files));
 }
 
-// Bytes of all files in it; -1: it is not there.
+// The total size in bytes of all files in the folder; -1: it cannot be read, or does not exist.
 std::int64_t size_of(const std::string& folder) {
   const auto files = files_in(folder);
   if (!files) return -1;
@@ -73,8 +74,8 @@ bool add_file(BundleDigest& hash, const fs::directory_entry& file) {
   return true;
 }
 
-// After a loss of power files may be there without their bytes, or with others; the name of a
-// bundle is a promise that a disk does not keep.
+// Whether the folder holds the complete bundle. All content is hashed: after a power loss, files
+// may exist without their bytes, or with wrong ones, so the folder's name alone proves nothing.
 bool is_whole(const std::string& folder, const std::string& hash, std::int64_t bytes) {
   if (size_of(folder) != bytes) return false;
   const auto files = files_in(folder);
@@ -108,7 +109,7 @@ std::vector<std::string> bundle_places(const std::string& private_directory) {
 
 std::vector<std::string> bundle_places(const std::string& private_directory, const fs::path& self,
                                        std::string_view runtime) {
-  // So an agent is called where the ssh executor keeps it; others lie where packages do.
+  // The ssh executor stores agents under such names; other agents lie where packages are installed.
   if (!self.filename().string().starts_with("agent-")) return {private_directory};
   const std::string beside = self.parent_path().string();
   if (!runtime.empty() && beside.starts_with(fmt::format("{}/", runtime)))
@@ -164,7 +165,8 @@ net::Fd hold_bundle(const std::string& folder) {
   return held;
 }
 
-// Ages against the time of the one just stored: the clock is the file server's, not ours.
+// Ages are relative to the time of the bundle just stored: both times come from the file server's
+// clock, which may differ from ours.
 void forget_old_bundles(const std::string& folder) {
   std::error_code error;
   const auto now = fs::last_write_time(folder, error);
@@ -236,7 +238,7 @@ Result<void> UnfinishedBundle::next_file(const wire::BundlePart& part) {
   return {};
 }
 
-// Some file systems say only here that there was no room.
+// The error of close() matters: some file systems report only there that the disk is full.
 Result<void> UnfinishedBundle::end_file() {
   if (file_.empty()) return {};
   seen_.end_file(file_, executable_);
@@ -255,7 +257,8 @@ Result<void> UnfinishedBundle::finish() {
   const int error = errno;
   if (is_whole(folder, hash_, bytes_)) return {};  // another agent was faster
   if (error != ENOTEMPTY && error != EEXIST) return failure(std::strerror(error));
-  // What is in the way is a wreck. Removed at its place it could meet a reader half removed.
+  // The folder in the way is a damaged bundle. It is renamed before it is removed, so that no
+  // reader sees it half removed.
   const std::string aside = folder_ + "-";
   if (::rename(folder.c_str(), aside.c_str()) != 0 && errno != ENOENT)
     return failure(std::strerror(errno));

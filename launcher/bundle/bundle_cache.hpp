@@ -1,9 +1,10 @@
-// Bundles on the disk of a host: where they may lie, finding one, writing one, forgetting old ones.
+// Bundles on the disk of a host: where they may lie, finding one, writing one, removing old ones.
 //
 // A bundle is a folder bundle-HASH. It is written as bundle-HASH.MARK, with a mark that no other
-// agent has, and renamed when it is whole: any number of agents may do so at once, on one home that
-// many hosts share, and whoever comes second finds the first one's. It lies beside the agent where
-// that was copied to this host, so the next job of the same program copies nothing.
+// agent has, and renamed when it is complete. So any number of agents may write the same bundle at
+// once, in one home directory that many hosts share, and the slower ones find that of the first. If
+// the agent was copied to this host, its bundles lie beside it, so the next job with the same
+// program copies nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +22,45 @@
 
 namespace elasticrun::launcher::bundle {
 
-// The best one first. The private directory goes with its agent, and so does what lies in it; but
-// what lies in XDG_RUNTIME_DIR may go before, with the last login of the user.
+// The directories where a bundle may lie, the best one first. The private directory is removed with
+// everything in it when its agent ends; but XDG_RUNTIME_DIR may be removed even earlier, at the end
+// of the user's last login session.
 std::vector<std::string> bundle_places(const std::string& private_directory);
-// The same for an agent that is the file `self`; pure. `runtime` is empty where there is none.
+// The same for an agent whose file is `self`; pure. `runtime` is XDG_RUNTIME_DIR; empty: not set.
 std::vector<std::string> bundle_places(const std::string& private_directory,
                                        const std::filesystem::path& self, std::string_view runtime);
 
-// The folder of a whole one, which is then as good as new to forget_old_bundles. Reads all of it: 2
-// GiB take a second or, over a network, many.
+// The folder of a complete bundle with that hash, if there is one. It counts as just used for
+// forget_old_bundles. Reads the whole bundle: 2 GiB take a second or, over a network, many.
 std::optional<std::string> find_bundle(const std::vector<std::string>& places,
                                        const std::string& hash, std::int64_t bytes);
 
-// Whether that folder is still there, with all its files; to look at each start of a worker.
+// Whether that folder still exists and its files have that total size. Cheap enough to check it at
+// each start of a worker.
 bool has_size(const std::string& folder, std::int64_t bytes);
 
-// The first place that has room and lets programs run.
+// The first place that is writable, has room and is not mounted noexec.
 Result<std::string> place_for_bundle(const std::vector<std::string>& places, std::int64_t bytes);
 
+// Whether the bundle has files besides the program.
 bool has_libraries(const std::string& folder);
 
-// Somebody uses it: agents say so now and then.
+// Sets the bundle's modification time to now. Agents do so repeatedly for the bundles they use.
 void touch_bundle(const std::string& folder);
 
-// Cleaners of temporary files by age leave it alone until that is closed (private_directory.hpp):
-// the files of a program that runs are not touched, and libraries may be loaded after weeks.
+// Holds a lock on the folder until the descriptor is closed, so that programs which remove old
+// temporary files leave it alone (private_directory.hpp). Needed because a running program does not
+// update the times of its files, and may load a library after weeks.
 net::Fd hold_bundle(const std::string& folder);
 
-// Removes what nobody has used for an hour, but for the newest few; `folder` is one just stored.
+// Removes the bundles beside `folder` that have not been used for an hour, except the newest few of
+// them. `folder` is a bundle just stored.
 void forget_old_bundles(const std::string& folder);
 
-// What dead agents of that private directory were writing.
+// Removes what agents with that private directory, now dead, had not finished writing.
 void remove_unfinished_bundles(const std::string& private_directory);
 
-// One that is being written. Whoever destroys it without finish leaves nothing.
+// A bundle that is being written. If it is destroyed without finish(), nothing is left on the disk.
 class UnfinishedBundle {
  public:
   static Result<std::unique_ptr<UnfinishedBundle>> begin(const std::string& place,
@@ -65,9 +71,10 @@ class UnfinishedBundle {
   UnfinishedBundle(const UnfinishedBundle&) = delete;
   UnfinishedBundle& operator=(const UnfinishedBundle&) = delete;
 
-  // Parts in their order. After an error nothing but the destruction makes sense.
+  // Takes the parts in their order. After an error the object can only be destroyed.
   Result<void> take(const wire::BundlePart& part);
-  // After the last part: it lies there, whole and as it was meant.
+  // To be called after the last part. On success the bundle is complete in stored_in(), and its
+  // hash has been verified.
   Result<void> finish();
   std::string stored_in() const;
   const std::string& folder() const { return folder_; }
@@ -85,7 +92,7 @@ class UnfinishedBundle {
   BundleDigest seen_;
   std::int64_t taken_ = 0;
   std::size_t files_ = 0;
-  std::string file_;  // being written; empty: none yet
+  std::string file_;  // name of the file being written; empty: none yet
   bool executable_ = false;
   net::Fd fd_;
 };

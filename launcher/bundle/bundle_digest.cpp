@@ -8,7 +8,7 @@
 namespace elasticrun::launcher::bundle {
 namespace {
 
-constexpr std::size_t name_bytes_max = 255;  // of Linux
+constexpr std::size_t name_bytes_max = 255;  // Linux's limit (NAME_MAX)
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void BundleDigest::add(std::string_view bytes) {
   bytes_ += bytes.size();
 }
 
-// The length of the name ends it, whatever is in it.
+// The name's length comes before it, so that its end is clear whatever characters it contains.
 void BundleDigest::end_file(std::string_view name, bool executable) {
   const ContentHash content = std::exchange(present_, ContentHash());
   files_.insert(fmt::format("{} {} {} {} {}", content.text(), std::exchange(bytes_, 0), executable,

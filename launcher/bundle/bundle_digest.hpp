@@ -1,9 +1,9 @@
-// What a bundle is to those who send it and those who take it: its name, and what may be in it.
+// What sender and receiver of a bundle agree on: its name, and what it may contain.
 //
 // A bundle is the program of a job and the libraries that it brings along, for hosts that lack it.
-// Its name is a hash of all that is in it, so a host that has kept one needs no other copy, a
-// rebuilt program never meets its old libraries, and who has received one, or finds one on a disk,
-// knows whether it is what was meant. The order of its files does not count. Pure.
+// Its name is a hash of its content. So a host that has kept a bundle needs no other copy, a
+// rebuilt program never runs with its old libraries, and a host that receives a bundle, or finds
+// one on disk, can check that it is the right one. The order of the files does not matter. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,27 @@ namespace elasticrun::launcher::bundle {
 
 inline constexpr std::int64_t bundle_bytes_max = std::int64_t{2} << 30;
 inline constexpr std::size_t bundle_files_max = 1024;
-// In base64 a part fills 64 KiB, for which a heartbeat may have to wait.
+// The size of a part. In base64 it is 64 KiB, and a heartbeat may have to wait until that is sent.
 inline constexpr std::size_t bundle_part_bytes = 48u << 10;
-// How often a host says what it has; the smallest window of the controller is twice that.
+// A host reports its progress each time it has written this many bytes. The controller's smallest
+// window is twice that.
 inline constexpr std::int64_t bundle_ask_bytes = 64 << 10;
 
 class BundleDigest {
  public:
-  void add(std::string_view bytes);  // of the present file
+  void add(std::string_view bytes);  // content of the current file
   void end_file(std::string_view name, bool executable);
-  std::string text() const;  // of all files so far
+  std::string text() const;  // hash of all files ended so far
 
  private:
-  ContentHash present_;
-  std::uint64_t bytes_ = 0;           // of the present file
-  std::multiset<std::string> files_;  // what is to be known of each
+  ContentHash present_;               // of the current file
+  std::uint64_t bytes_ = 0;           // size of the current file so far
+  std::multiset<std::string> files_;  // content hash, size, mode and name of each file
 };
 
-// A name that stays in the folder where it is put.
+// Whether this is a plain file name, which cannot lead out of the bundle's folder.
 bool is_bundle_file(std::string_view name);
-// What a program is called in its bundle.
+// The file name of a program in its bundle.
 std::string bundle_file_of(std::string_view program);
 
 }  // namespace elasticrun::launcher::bundle

@@ -15,7 +15,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto touch_interval = std::chrono::minutes(10);  // well below what counts as unused
+constexpr auto touch_interval = std::chrono::minutes(10);  // well below unused_time of the cache
 
 void prepend_library_path(std::vector<std::string>& env, const std::string& folder) {
   constexpr std::string_view name = "LD_LIBRARY_PATH";
@@ -28,22 +28,23 @@ void prepend_library_path(std::vector<std::string>& env, const std::string& fold
 
 }  // namespace
 
-// A bundle that workers wait for: first it is looked for, then it comes. The thread is the only one
-// that touches the disk meanwhile. It is joined last, with what it still has to do.
+// A bundle that workers wait for: it is looked for on the disk first, and received if it is not
+// there. Only the thread of `disk` reads and writes the bundle's files meanwhile. The destructor
+// joins the thread before `files` is destroyed.
 struct BundleReceiver::Copy {
   explicit Copy(std::int64_t bundle_bytes) : bytes(bundle_bytes) {}
   ~Copy() {
-    disk.stop();  // what is not written yet need not be
+    disk.stop();  // parts that are still queued need not be written
     disk.join();
   }
 
   const std::int64_t bytes;
-  std::unique_ptr<UnfinishedBundle> files;  // null: still looked for
+  std::unique_ptr<UnfinishedBundle> files;  // null: the search is still running
   std::vector<wire::StartWorker> waiting;
-  std::int64_t come = 0;
-  std::int64_t taken = 0;  // of it, written
-  std::int64_t asked = 0;  // the last number that the controller was told
-  bool over = false;       // the last part has come
+  std::int64_t come = 0;   // bytes received
+  std::int64_t taken = 0;  // bytes written
+  std::int64_t asked = 0;  // the last number of bytes reported to the controller
+  bool over = false;       // the last part has been received
   asio::thread_pool disk{1};
 };
 
@@ -71,7 +72,7 @@ void BundleReceiver::start(const wire::StartWorker& order) {
   look_for(order.bundle, *copy->second);
 }
 
-// Once for each bundle, however many workers start from it.
+// Searches the disk, once for each bundle, however many workers start from it.
 void BundleReceiver::look_for(const std::string& bundle, Copy& copy) {
   asio::post(copy.disk, [this, &io = io_, bundle, bytes = copy.bytes,
                          places = bundle_places(private_directory_)] {
@@ -86,7 +87,7 @@ void BundleReceiver::look_for(const std::string& bundle, Copy& copy) {
 void BundleReceiver::begin(const std::string& bundle) {
   Copy& copy = *copies_.at(bundle);
   if (copy.waiting.empty()) {
-    copies_.erase(bundle);  // they were called off
+    copies_.erase(bundle);  // all were called off
     return;
   }
   const auto place = place_for_bundle(bundle_places(private_directory_), copy.bytes);
@@ -99,7 +100,7 @@ void BundleReceiver::begin(const std::string& bundle) {
   if (!timer_) keep_fresh();
 }
 
-// A copy that nobody waits for any more still comes to its end: the next job has use for it.
+// A bundle for which no worker waits any more is still received completely, for the next job.
 bool BundleReceiver::call_off(WorkerId worker) {
   for (auto& [bundle, copy] : copies_)
     if (std::erase_if(copy->waiting, [&](const auto& order) { return order.worker == worker; }))
@@ -160,7 +161,7 @@ void BundleReceiver::failed(const std::string& bundle, const std::string& reason
     handlers_.failed(order.worker, exit_code::not_executable, reason);
 }
 
-// Null: that was done.
+// Removes the copy from copies_ and used_. Null when it has been removed before.
 std::unique_ptr<BundleReceiver::Copy> BundleReceiver::take_out(const std::string& bundle) {
   auto node = copies_.extract(bundle);
   if (node.empty()) return nullptr;

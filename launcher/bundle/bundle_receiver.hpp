@@ -1,11 +1,11 @@
-// Workers whose program this host lacks, and the copy that they wait for.
+// Receives bundles on the agent's side, and starts the workers that wait for them.
 //
-// One that lies there from an earlier job is read through before it is used: its name says what is
-// to be in it. However many workers of a host wait, one copy comes. It is taken at the speed of the
-// disk: the controller sends no more than a window beyond what is written. A thread of its own
-// reads and writes, because a network file system may let one wait for seconds, and an agent that
-// is silent for that long counts as lost. There is such a thread only while it is needed: shims
-// are forks.
+// A bundle left by an earlier job is read completely before it is used: its name is the hash of its
+// content. However many workers of a host wait for a bundle, it is sent once. The disk sets the
+// pace: the controller sends no more than a window beyond what is written. A separate thread reads
+// and writes, because a network file system may block for seconds, and an agent that is silent for
+// that long counts as lost. The thread exists only while it is needed, because the agent forks to
+// make shims.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +27,23 @@ namespace elasticrun::launcher::bundle {
 
 class BundleReceiver {
  public:
-  // `start` may be called inside calls of ours, the others as well.
+  // All of these may be called from inside calls to this object.
   struct Handlers {
     std::function<void(const wire::BundleWanted&)> ask;
-    // The program lies in this file.
+    // `program` is the path of the program's file.
     std::function<void(const wire::StartWorker&, const std::string& program)> start;
     std::function<void(WorkerId, std::int32_t code, const std::string& reason)> failed;
   };
   BundleReceiver(boost::asio::io_context& io, std::string private_directory, Handlers handlers);
   ~BundleReceiver();
 
-  // Starts it from its bundle: at once, or when that has come.
+  // Starts the worker from its bundle: at once, or when the bundle has been received.
   void start(const wire::StartWorker& order);
-  // Whether it was waiting; it waits no more.
+  // Cancels the start of a worker that waits for its bundle. Returns whether it was waiting.
   bool call_off(WorkerId worker);
   void take(const wire::BundlePart& part);
-  // The connection is another one, and parts that were under way are lost: asks for what follows
-  // those that have come.
+  // To be called on a new connection, when the parts in flight on the old one are lost: asks the
+  // controller to go on after the last part received.
   void ask_again();
 
  private:
@@ -61,9 +61,9 @@ class BundleReceiver {
   boost::asio::io_context& io_;
   const std::string private_directory_;
   const Handlers handlers_;
-  std::map<std::string, std::unique_ptr<Copy>> copies_;  // looked for or on their way, by hash
-  std::map<std::string, std::string> whole_;             // folders whose content was checked
-  std::map<std::string, net::Fd> used_;                  // folders, and what holds them
+  std::map<std::string, std::unique_ptr<Copy>> copies_;  // being searched or received, by hash
+  std::map<std::string, std::string> whole_;             // hash -> folder whose content was checked
+  std::map<std::string, net::Fd> used_;                  // folders in use, each with its lock
   std::unique_ptr<Timer> timer_;
 };
 

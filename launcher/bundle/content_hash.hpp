@@ -1,8 +1,8 @@
-// A hash of content that serves as its name: of agents and programs that are copied to hosts, and
-// of what they keep.
+// A hash that serves as the name of content: agents and programs that are copied to hosts, and what
+// the hosts keep of them.
 //
-// Not a cryptographic hash: the connection is authenticated, and what may alter a file behind our
-// back, a disk or a loss of power, does not aim. XXH3 reads 7 MB in a millisecond. Pure.
+// Not a cryptographic hash: the connection is authenticated, and what may alter a file unnoticed (a
+// disk error, a power loss) is not an attacker. XXH3 hashes 7 MB in a millisecond. Pure.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class ContentHash {
  public:
   ContentHash();
   void add(std::string_view bytes);
-  // Of all bytes so far: 32 hexadecimal digits.
+  // The hash of all bytes so far: 32 hexadecimal digits.
   std::string text() const;
 
  private:

@@ -48,7 +48,7 @@ std::string loader_in(int fd) {
     if (::pread(fd, path.data(), path.size(), static_cast<off_t>(segment->p_offset)) !=
         static_cast<ssize_t>(path.size()))
       return {};
-    return path.c_str();  // up to its zero
+    return path.c_str();  // without the terminating zero
   }
   return {};
 }
@@ -72,7 +72,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
-// 0 or an error number.
+// Starts argv[0] with its output and errors going to `out`. Returns 0 or an error number.
 int spawn(pid_t& child, const std::vector<std::string>& argv, const std::vector<std::string>& env,
           const std::string& cwd, int out) {
   posix_spawn_file_actions_t actions;
@@ -87,7 +87,7 @@ int spawn(pid_t& child, const std::vector<std::string>& argv, const std::vector<
   return error;
 }
 
-// What comes until the end; false: it did not end in time, or was too much.
+// Reads until the end of the stream. False: it did not end in time, was too long or failed.
 bool read_all(int fd, std::string& text) {
   const Time until = std::chrono::steady_clock::now() + listing_time;
   std::array<char, 4096> buffer;
@@ -104,7 +104,8 @@ bool read_all(int fd, std::string& text) {
   }
 }
 
-// "./train: error while loading shared libraries: libx.so: cannot open ...": the end says it.
+// The cause in a message of the loader, such as "./train: error while loading shared libraries:
+// libx.so: cannot open ...": the part after "shared libraries: ".
 std::string complaint(const std::string& text) {
   std::string_view line(text);
   line = line.substr(0, line.find('\n'));

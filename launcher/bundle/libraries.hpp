@@ -1,9 +1,8 @@
-// The shared libraries that a program brings along: those that its loader finds outside of the
-// system's folders, which every host has of its own.
+// The shared libraries that a program brings along: those that its loader finds outside the
+// system's folders. Those in the system's folders are expected on every host.
 //
-// The loader itself is asked, because nobody else knows what it would find (RUNPATH,
-// LD_LIBRARY_PATH, its cache, the libraries' own needs). Not ldd: that is a shell script that runs
-// the program.
+// We ask the loader itself, because only it knows what it would find (RUNPATH, LD_LIBRARY_PATH, its
+// cache, the libraries' own dependencies). Not ldd: that is a shell script that runs the program.
 #pragma once
 
 #include <string>
@@ -15,18 +14,20 @@
 namespace elasticrun::launcher::bundle {
 
 struct Library {
-  std::string name;  // as it is needed, and so as it must be called where it is put
+  std::string name;  // as the program asks for it; the copy's file must have this name
   std::string path;
 };
 
-// The loader that an ELF program names; empty for scripts and static programs. `fd` is the program.
+// The loader that an ELF program names; empty for scripts and static programs. `fd` is the open
+// program file.
 std::string loader_of(int fd);
 
-// The loader's list ("name => path (address)" a line) without what is the system's or no file. A
-// library that is needed by its path is left out, too: it is looked for there and nowhere else.
+// The libraries in the loader's list (lines of "name => path (address)") that are files outside the
+// system's folders. A library needed by its path is left out: the loader looks only at that path.
 std::vector<Library> brought_along(std::string_view list);
 
-// Asks the loader. `cwd` is where the program is to run, `env` what it is to get.
+// Asks the loader for the libraries of `program`. `cwd` and `env` are the working directory and the
+// environment in which the program will run.
 Result<std::vector<Library>> libraries_of(const std::string& loader, const std::string& program,
                                           const std::vector<std::string>& env,
                                           const std::string& cwd);

@@ -1,6 +1,5 @@
-// See agent_start.hpp. A walk of its own over the described members, and not the one of
-// wire/codec.cpp: that one is closed over the messages of the wire, and this line never travels on
-// it.
+// See agent_start.hpp. Walks over the described members here instead of using wire/codec.cpp: that
+// codec handles only the messages of the wire, and this line is never sent as one of them.
 #include "launcher/executors/agent_start.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +32,7 @@ json::value to_json(const std::vector<std::string>& texts) {
   return array;
 }
 
-// Each says whether the value had the right type and was in range.
+// Each from_json returns whether the value has the right type and is in range.
 bool from_json(const json::value& value, std::string& out) {
   if (!value.is_string()) return false;
   out = value.get_string();
@@ -70,7 +69,7 @@ std::string line_of(const T& value) {
   return json::serialize(object) + '\n';
 }
 
-// Empty: all is well, else the member that has the wrong type.
+// The name of a member that has the wrong type; empty when there is none.
 template <class T>
 std::string_view read_members(const json::object& object, T& out) {
   std::string_view wrong;
@@ -83,14 +82,14 @@ std::string_view read_members(const json::object& object, T& out) {
 
 json::value parsed(std::string_view line) {
   json::error_code ec;
-  return json::parse(json::string_view(line.data(), line.size()), ec);  // null when it is none
+  return json::parse(json::string_view(line.data(), line.size()), ec);  // null when not JSON
 }
 
 bool is_key(std::string_view hex) {
   return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
 }
 
-// The identity's length is TLS's limit.
+// The maximum length is TLS's limit for an identity.
 bool is_identity(std::string_view name) { return !name.empty() && name.size() <= 128; }
 
 const char* what_is_wrong(const AgentStart& start) {

@@ -1,7 +1,9 @@
-// What an agent is told on its standard input before anything else: one line of JSON.
+// The start line: one line of JSON that an agent reads from its standard input before anything
+// else.
 //
-// Standard input and not the command line or the environment, because the host's key is in it, and
-// those two can be read by others on the host. One line, because the stream under it may be ssh's.
+// Standard input, and not the command line or the environment, because the line contains the host's
+// key, and other users of the host can read those two. One line, because the stream below may be
+// ssh's.
 #pragma once
 
 #include <boost/describe/class.hpp>
@@ -20,30 +22,30 @@ inline constexpr std::size_t agent_start_bytes_max = 64u << 10;
 
 struct AgentStart {
   std::string job;       // job id
-  std::string identity;  // names the host's key
-  std::string key_hex;   // the host's pre-shared key: 32 bytes, 64 digits
+  std::string identity;  // TLS identity that belongs to the host's key
+  std::string key_hex;   // the host's pre-shared key: 32 bytes, 64 hexadecimal digits
   Term term;
-  HostId host;                         // which host this is
-  std::string name;                    // its name, for messages to people
+  HostId host;                         // id of the agent's host
+  std::string name;                    // name of the host, for messages to the user
   std::vector<std::string> addresses;  // of the controller, numeric, to be tried in this order
   std::uint16_t port = 0;
   std::string
-      network;  // of the data plane: interface, address or CIDR; empty: what others can dial
-  std::string address;  // of this host for the others, as the host file has it; empty: not said
+      network;  // of the data plane: interface, address or CIDR; empty: any that others can dial
+  std::string address;  // of this host for other hosts, from the host file; empty: not given
   std::int64_t lease_ms = 10'000;
   std::int64_t heartbeat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
   std::string version;  // of the controller; the agent's must be the same
-  // When no address answers: the word that begins the line on standard output which asks for the
-  // control stream to go through standard input and output. Empty: it cannot.
+  // When no address answers, the agent asks for the control stream to go through its standard input
+  // and output: it writes a line to standard output that begins with this word. Empty: it cannot.
   std::string stream;
-  std::int32_t slots = 0;  // of an agent that joins by itself: workers it takes
+  std::int32_t slots = 0;  // of an agent that joins by itself: number of workers it takes
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
                       (job, identity, key_hex, term, host, name, addresses, port, network, address,
                        lease_ms, heartbeat_ms, orphan_grace_ms, version, stream, slots))
 
-// What a host that joins by itself has to know of the job: one line of JSON, in a file or on
+// What a host that joins by itself needs to know about the job: one line of JSON, in a file or on
 // standard input.
 struct JobKey {
   std::string job;
@@ -53,14 +55,14 @@ struct JobKey {
 };
 BOOST_DESCRIBE_STRUCT(JobKey, (), (job, identity, key_hex, version))
 
-// One line, newline included.
+// One line of JSON, newline included.
 std::string encode(const AgentStart& start);
-// Errors name the member; missing members keep their default, unknown ones are ignored. Durations
-// must be positive (a grace time may be 0), the key whole.
+// Errors name the JSON member. Missing members keep their default, unknown ones are ignored.
+// Durations must be positive (orphan_grace_ms may be 0), and the key must have all its digits.
 Result<AgentStart> decode_agent_start(std::string_view line);
 
 std::string encode(const JobKey& key);
-// `where` it was found, for errors.
+// `where` names the line's source in errors.
 Result<JobKey> decode_job_key(std::string_view line, std::string_view where);
 
 }  // namespace elasticrun::launcher::executors

@@ -1,8 +1,8 @@
-// How an agent gets onto a host: on this machine, by ssh, as a step of Slurm. One interface, so
-// that the job neither knows nor cares.
+// How an agent is started on a host: on this machine, by ssh, as a Slurm step. One interface, so
+// that the job does not depend on which.
 //
-// An executor only starts an agent, tells it where to dial and says when it has ended; everything
-// after that goes over the control connection. It decides nothing.
+// An executor only starts an agent, tells it where to dial and reports when it has ended. All the
+// rest goes over the control channel. An executor decides nothing.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,14 @@
 namespace elasticrun::launcher::executors {
 
 struct ExecutorHandlers {
-  // The agent of that host has ended, or could not be started; `reason` is for a person. Once per
-  // start, never inside a call of start.
+  // Called when the agent of that host has ended, or could not be started; `reason` is for the
+  // user. Called once per start, never from inside start().
   std::function<void(HostId, std::string reason)> on_exit;
-  // A line that the agent wrote to its standard error, without its newline. When empty the line
-  // goes to our standard error behind the host's name.
+  // Called with each line, without its newline, that the agent wrote to its standard error. When no
+  // handler is set, the line goes to our standard error, prefixed with the host's name.
   std::function<void(HostId, std::string line)> on_line = {};
-  // What is worth knowing of how that host is reached, and no trouble. When empty: as on_line.
+  // Called with information about how that host is reached that is not an error. When no handler is
+  // set, the text goes where a line for on_line goes.
   std::function<void(HostId, std::string line)> on_note = {};
 };
 
@@ -28,7 +29,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void start(const AgentStart& start) = 0;
-  // The last resort for an agent that does not end: everything of it at once. on_exit follows.
+  // The last resort for an agent that does not end: ends it and all it has started, at once.
+  // on_exit follows.
   virtual void kill(HostId host) = 0;
 };
 

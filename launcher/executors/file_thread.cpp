@@ -1,3 +1,4 @@
+// See file_thread.hpp.
 #include "launcher/executors/file_thread.hpp"
 
 #include <fcntl.h>
@@ -19,7 +20,8 @@ namespace elasticrun::launcher::executors {
 
 namespace asio = boost::asio;
 
-// What the thread shares with us. It holds nothing of the io_context, which it may outlive.
+// What the thread shares with the FileThread. It refers to nothing of the io_context, which the
+// thread may outlive.
 struct FileThread::Thread {
   std::mutex mutex;
   std::condition_variable changed;
@@ -50,7 +52,7 @@ struct FileThread::State {
 
   const std::shared_ptr<Thread> thread = std::make_shared<Thread>();
   asio::posix::stream_descriptor answered;
-  std::size_t awaited = 0;  // answers
+  std::size_t awaited = 0;  // number of answers still to run
 };
 
 FileThread::FileThread(asio::io_context& io) : state_(std::make_shared<State>(io)) {
@@ -76,7 +78,7 @@ void FileThread::run(std::function<Answer()> call) {
 
 std::size_t FileThread::awaited() const { return state_->awaited; }
 
-// An answer may end us, or ask for more.
+// An answer may destroy the FileThread, or call run() again.
 void FileThread::await_answers(const std::shared_ptr<State>& state) {
   state->answered.async_wait(
       asio::posix::stream_descriptor::wait_read, [state](const boost::system::error_code& error) {

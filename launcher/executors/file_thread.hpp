@@ -1,10 +1,9 @@
-// Calls that touch files, on a thread of their own: a file server that does not answer keeps
-// whoever asks it in the kernel for as long as it likes, and the thread that decides must not wait
-// for that.
+// Runs calls that touch files on a separate thread: when a file server does not answer, such a call
+// can block in the kernel without limit, and the thread that makes decisions must not wait for it.
 //
-// One thread, one call at a time: what it is used for is small and not in a hurry. Not Asio's
-// thread_pool, whose end waits for the calls under way; a call that hangs is left alone here, and
-// ends with the process.
+// One thread, one call at a time: the calls are small and not urgent. Not Asio's thread_pool, whose
+// destructor waits for the calls in progress; here a call that hangs is abandoned, and ends with
+// the process.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +21,17 @@ namespace elasticrun::launcher::executors {
 class FileThread {
  public:
   explicit FileThread(boost::asio::io_context& io);
-  // No answer comes any more.
+  // No answer runs after this.
   ~FileThread();
   FileThread(const FileThread&) = delete;
   FileThread& operator=(const FileThread&) = delete;
 
-  // `call` runs on the thread, after those before it; what it returns then runs on the io_context.
-  // It may outlive this object and its owner, so it uses nothing but what it has captured by value.
+  // `call` runs on the thread, after the earlier calls; the function it returns then runs on the
+  // io_context. `call` may outlive this object and its owner, so it must use only what it has
+  // captured by value.
   using Answer = std::function<void()>;
   void run(std::function<Answer()> call);
-  // Calls that have no answer yet.
+  // The number of calls whose answer has not run yet.
   std::size_t awaited() const;
 
  private:
@@ -42,7 +42,8 @@ class FileThread {
   std::shared_ptr<State> state_;
 };
 
-// The same for a thread that can wait a little, once. False: the call has not ended within `limit`.
+// For a caller that can wait a little: runs one call on a thread made for it, and waits for at most
+// `limit`. False: the call has not ended within that time; it is abandoned.
 bool ends_within(Duration limit, std::function<void()> call);
 
 }  // namespace elasticrun::launcher::executors

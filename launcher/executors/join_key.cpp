@@ -1,3 +1,4 @@
+// See join_key.hpp.
 #include "launcher/executors/join_key.hpp"
 
 #include <fcntl.h>
@@ -19,7 +20,7 @@ namespace elasticrun::launcher::executors {
 
 namespace {
 
-constexpr Duration answer_limit = std::chrono::seconds(2);  // of a file server, at the job's end
+constexpr Duration answer_limit = std::chrono::seconds(2);  // for a file server, at the job's end
 
 std::string text_of(const std::string& path) {
   std::ostringstream text;
@@ -27,7 +28,7 @@ std::string text_of(const std::string& path) {
   return std::move(text).str();
 }
 
-// Or is not there: it may be written.
+// Whether the file may be written: it holds a join key, or does not exist.
 bool holds_key(const std::string& path) {
   struct stat entry {};
   if (::lstat(path.c_str(), &entry) != 0) return true;
@@ -36,8 +37,8 @@ bool holds_key(const std::string& path) {
 
 }  // namespace
 
-// Beside it first, then renamed over: nobody reads half a key, and nobody else's rights to an older
-// file are left on it.
+// Written to a temporary file beside it, which then replaces it by rename: no process reads half a
+// key, and no other user keeps access rights that an older file gave.
 Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const JobKey& key) {
   if (!holds_key(path))
     return Error{

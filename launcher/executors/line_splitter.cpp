@@ -31,8 +31,8 @@ void LineSplitter::finish(std::string& out) {
   rest_.clear();
 }
 
-// Takes one piece off the front, never in the middle of a UTF-8 character (continuation bytes are
-// 10xxxxxx, at most three of them); bytes that are no UTF-8 at all are cut at the limit.
+// Cuts one piece off the front, never within a UTF-8 character (whose continuation bytes are
+// 10xxxxxx, at most three of them). Bytes that are not UTF-8 are cut at the limit.
 void LineSplitter::cut(std::string& out) {
   std::size_t end = max_;
   for (int back = 0; back < 3 && (static_cast<unsigned char>(rest_[end]) & 0xc0) == 0x80; ++back)

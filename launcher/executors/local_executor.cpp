@@ -1,6 +1,6 @@
-// See local_executor.hpp. Boost.Process does it, with two things added that it leaves open: it
-// closes no descriptor in the child (an agent that kept our listening socket would keep the port),
-// and its exit code does not tell a signal from a number, hence native_exit_code.
+// See local_executor.hpp. Uses Boost.Process, with two additions. It closes no descriptor in the
+// child, and an agent that kept our listening socket would keep the port; hence CloseOnExec. Its
+// exit code does not distinguish a signal from a number; hence native_exit_code.
 #include "launcher/executors/local_executor.hpp"
 
 #include <fmt/format.h>
@@ -52,10 +52,10 @@ struct LocalExecutor::Child {
   HostId host;
   std::string name;
   std::string start_line;
-  asio::writable_pipe input;  // stays open: its end would say that we are gone
+  asio::writable_pipe input;  // kept open: its end means to the agent that we are gone
   asio::readable_pipe errors;
   process::process process;
-  process::process search;  // for the watchdog below a wrapped one
+  process::process search;  // with --wrap: the script that looks for the watchdog and ends it
   LineSplitter lines{wire::line_bytes_max};
   std::array<char, 4096> buffer;
   std::string reason;
@@ -70,7 +70,7 @@ struct LocalExecutor::State {
   std::string wrap;
   ExecutorHandlers handlers;
   std::map<HostId, std::shared_ptr<Child>> children;
-  std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for handlers under way
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // checked by pending handlers
 };
 
 Result<std::string> find_agent() {
@@ -138,13 +138,13 @@ void LocalExecutor::kill(HostId host) {
   ::kill(it->second->process.id(), SIGKILL);
 }
 
-// Its watchdog cleans up when it can, and that it cannot while it is stopped.
+// SIGUSR1 makes the watchdog clean up. It cannot do so while it is stopped, hence SIGCONT first.
 void LocalExecutor::end_at_once(Child& child) {
   if (state_->wrap.empty()) {
     for (const int signal : {SIGCONT, SIGUSR1}) ::kill(child.process.id(), signal);
     return;
   }
-  ErrorCode ignored;  // the second call of kill does not need it
+  ErrorCode ignored;  // the second call of kill() does not depend on the script
   child.search =
       start_process(state_->io, ignored, "/bin/sh",
                     {"-c", end_watchdog_script(child.process.id(), true)}, CloseOnExec{});
@@ -184,7 +184,7 @@ void LocalExecutor::wait(const std::shared_ptr<Child>& child) {
   });
 }
 
-// Its last words come first: they say why.
+// Reports the end only after all lines of standard error: the last ones say why the agent ended.
 void LocalExecutor::finish_if_done(const std::shared_ptr<Child>& child) {
   if (!child->ended || !child->errors_ended) return;
   state_->children.erase(child->host);

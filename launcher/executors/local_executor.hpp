@@ -13,16 +13,16 @@ class io_context;
 
 namespace elasticrun::launcher::executors {
 
-// elasticrun-agent beside the running program, or in ../libexec/elasticrun from there.
+// The path of elasticrun-agent: beside the running program, or in ../libexec/elasticrun from there.
 Result<std::string> find_agent();
 
 class LocalExecutor : public Executor {
  public:
-  // `agent`: path of elasticrun-agent, `wrap`: what it is started inside of (wrap.hpp). Must be
-  // gone before io.
+  // `agent`: path of elasticrun-agent. `wrap`: the command inside which it is started (wrap.hpp).
+  // This object must be destroyed before `io`.
   LocalExecutor(boost::asio::io_context& io, std::string agent, ExecutorHandlers handlers,
                 std::string wrap = {});
-  // Agents that still run see the end of their standard input and of their control connection.
+  // Agents that still run see the end of their standard input and of their control channel.
   ~LocalExecutor() override;
 
   void start(const AgentStart& start) override;

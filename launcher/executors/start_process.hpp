@@ -1,5 +1,5 @@
-// How Boost.Process starts a process of ours, and what that begins with: none of our descriptors
-// and, where it says so, a session of its own.
+// How we start a process with Boost.Process. It inherits none of our descriptors and, with
+// OwnSession, gets a session of its own.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace elasticrun::launcher::executors {
 
-// These run in the child between fork and exec.
+// Initializers for start_process; they run in the child between fork and exec.
 struct CloseOnExec {
   template <class Launcher>
   boost::system::error_code on_exec_setup(Launcher&, const boost::process::v2::filesystem::path&,
@@ -22,7 +22,8 @@ struct CloseOnExec {
     return {};
   }
 };
-// A Ctrl-C at our terminal is ours alone, and signals are as programs expect them.
+// With a session of its own the child does not receive a Ctrl-C at our terminal. SIGPIPE is reset
+// to its default, as programs expect it.
 struct OwnSession : CloseOnExec {
   template <class Launcher>
   boost::system::error_code on_exec_setup(Launcher& launcher,
@@ -34,15 +35,16 @@ struct OwnSession : CloseOnExec {
   }
 };
 
-// GCC 12 sees the launcher's three descriptors copied beyond their end, where they are not.
+// GCC 12 warns, wrongly, that the launcher's three descriptors are copied beyond their end.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wrestrict"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
-// Boost's launcher makes the child put the descriptors of its context into a new epoll before it
-// runs the program. Where libssh has closed one of them that throws, in the child, which then went
-// on as a second controller over the same sockets. So the child has a context without descriptors.
+// Boost's launcher makes the child put the descriptors of its io_context into a new epoll before it
+// runs the program. If libssh has closed one of them, that throws in the child, and the child then
+// went on as a second controller over the same sockets. So the launcher gets an io_context without
+// descriptors.
 template <class... Initializers>
 boost::process::v2::process start_process(boost::asio::io_context& io,
                                           boost::system::error_code& error,

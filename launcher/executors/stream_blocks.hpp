@@ -1,8 +1,8 @@
-// How the control stream of an agent looks on its standard output: blocks of two bytes of length,
-// then so many bytes; the one of length 0 ends it.
+// The format of an agent's control stream on its standard output: blocks of a two-byte length
+// (big-endian) and that number of bytes. A block of length 0 ends the stream.
 //
-// Plain bytes would do but for their end: sshd passes the end of a command's output on only when
-// its standard error has ended, too, and that is needed for as long as the agent lives. Pure.
+// Plain bytes would not show their end: sshd passes on the end of a command's output only when its
+// standard error has ended too, and the agent needs its standard error as long as it lives. Pure.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ inline std::array<char, 2> stream_block_head(std::size_t bytes) {
 
 class StreamBlocks {
  public:
-  // Appends what is in the blocks to `out`; what comes after the end is ignored.
+  // Appends the content of the blocks to `out`. Bytes after the end of the stream are ignored.
   void feed(std::string_view bytes, std::string& out);
   bool ended() const { return ended_; }
 
  private:
-  std::size_t head_ = 0;  // as much of it as has come
-  int head_bytes_ = 0;
-  std::size_t left_ = 0;  // of the block
+  std::size_t head_ = 0;  // the length, as far as it has been received
+  int head_bytes_ = 0;    // number of bytes of the length received
+  std::size_t left_ = 0;  // bytes of the block still to come
   bool ended_ = false;
 };
 

@@ -6,8 +6,8 @@
 namespace elasticrun::launcher::executors {
 namespace {
 
-// One that is stopped would not obey. From the leaves up, so that nothing is asked for its children
-// after its end.
+// SIGCONT first, because a stopped watchdog would not react. From the leaves up, so that the
+// children of each process are read before it can have ended.
 constexpr std::string_view search_watchdog =
     "k() {{ for p in $(cat /proc/$1/task/*/children 2>/dev/null); do k $p; done; "
     "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-watchdog ]; then kill -CONT $1; kill -USR1 $1; "

@@ -1,7 +1,8 @@
-// Starting the agent inside of something: numactl, a profiler, a container's exec. Pure text.
+// --wrap: starts the agent inside another command, such as numactl, a profiler or a container's
+// exec. Pure text.
 //
-// The command is a person's shell words, and the agent's path is put behind them; a shell on the
-// host reads them, as one that is typed there would.
+// The command is shell text from the user, and the agent's path is appended to it; a shell on the
+// host reads it as if it had been typed there.
 #pragma once
 
 #include <string>
@@ -9,15 +10,17 @@
 
 namespace elasticrun::launcher::executors {
 
-// Why that cannot be used; empty: it can. The words travel inside one word in single quotes that
-// every login shell must read alike (ssh/bootstrap.hpp), hence the few characters that are refused.
+// Why the command cannot be used; empty when it can. It is sent inside one single-quoted word that
+// every login shell must read alike (ssh/bootstrap.hpp), so a few characters are refused.
 std::string wrap_mistake(std::string_view wrap);
 
-// How a wrap that has ended with 126 or 127, as shells do when there is nothing to run, is told.
+// The message text for a wrap command that ended with exit code 126 or 127, with which a shell
+// reports that a command cannot be run or was not found.
 std::string wrap_failure(std::string_view wrap, int exit_code);
 
-// For sh on the agent's host: tells its watchdog to end everything at once. `pid` is the watchdog,
-// or, wrapped, something that it descends from, as far as it is seen from there.
+// A script for sh on the agent's host that makes the agent's watchdog end everything at once. `pid`
+// is the watchdog; if `wrapped`, it may be an ancestor of the watchdog, which the script then looks
+// for among the descendants that are visible there.
 std::string end_watchdog_script(int pid, bool wrapped);
 
 }  // namespace elasticrun::launcher::executors

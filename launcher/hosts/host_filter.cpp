@@ -1,4 +1,5 @@
-// Lists of --include and --exclude by the grammar of a host list, and their match by names.
+// Parses the lists of --include and --exclude, which use the grammar of a host list, and matches
+// them with the hosts by name.
 #include "launcher/hosts/host_filter.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 namespace elasticrun::launcher::hosts {
 namespace {
 
-// DNS names know no case, so "Node1" is node1.
+// DNS names are not case-sensitive, so "Node1" is node1.
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -24,14 +25,14 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// "a@b:0,2": all of a, and slots 0 and 2 of b.
+// One host of DeepSpeed's notation. "a@b:0,2" means all of a, and slots 0 and 2 of b.
 struct DeepSpeedHost {
   std::string_view name;
   int slots = 0;
 };
 
-// The hosts of a list in DeepSpeed's notation; empty when it is none. Without an '@' it is one when
-// slots are listed by number: "b:1,3", or slot 0.
+// The hosts of a list in DeepSpeed's notation; empty when the list is not in that notation. A list
+// without an '@' is taken for DeepSpeed's when it lists slot numbers: "b:1,3", or slot 0.
 std::vector<DeepSpeedHost> read_deepspeed(std::string_view list) {
   std::vector<DeepSpeedHost> hosts;
   bool certain = list.find('@') != list.npos;
@@ -86,7 +87,7 @@ Result<std::vector<Host>> parse_names(std::string_view list, std::string_view wh
   return hosts;
 }
 
-// By name, and by name and port where that is said.
+// The entries of a list by name, or by name and port where a port is given.
 std::map<std::string, const Host*> by_name(const std::vector<Host>& list) {
   std::map<std::string, const Host*> found;
   for (const Host& host : list) found.emplace(lower(key_of(host)), &host);

@@ -1,8 +1,8 @@
-// Part of the hosts, as --include and --exclude choose it.
+// The subset of the hosts that --include and --exclude select.
 //
-// The choice is kept apart from the hosts and applied again whenever they are read again: a host
-// that was left out stays out when somebody edits another line, and one that comes later is chosen
-// by the same names. Order, and so ranks, stay those of the hosts.
+// The filter is stored apart from the hosts and applied again whenever the hosts are read again: an
+// excluded host stays out when the user edits another line of the file, and a host that is added
+// later is matched against the same names. The hosts keep their order, and so their ranks.
 #pragma once
 
 #include <string_view>
@@ -14,20 +14,21 @@
 namespace elasticrun::launcher::hosts {
 
 struct HostFilter {
-  // Of each the name; the port where two hosts share a name; in `include` the most slots to take
-  // of it, 0: all.
-  std::vector<Host> include;  // empty: all hosts
-  std::vector<Host> exclude;  // of those that are included
+  // Only these fields of a Host are used: the name; the port, where two hosts share a name; and in
+  // `include` the slots, which are the most to use on that host (0: all).
+  std::vector<Host> include;  // hosts to use; empty: all hosts
+  std::vector<Host> exclude;  // hosts to leave out of the included ones
 };
 
-// "n[01-16],b:2"; `where` begins every error. What DeepSpeed would write is told in our words.
+// Parse a list such as "n[01-16],b:2". `where` begins every error. For a list in DeepSpeed's
+// notation the error says how to write it here.
 Result<std::vector<Host>> parse_include(std::string_view list, std::string_view where);
 Result<std::vector<Host>> parse_exclude(std::string_view list, std::string_view where);
 
-// The first of a list that is none of the hosts; null when all are.
+// The first entry of `list` that matches none of `hosts`; null when every entry matches one.
 const Host* first_unknown(const std::vector<Host>& list, const std::vector<Host>& hosts);
 
-// What is left of the hosts, perhaps none.
+// The hosts that pass the filter; may be empty.
 std::vector<Host> chosen(std::vector<Host> hosts, const HostFilter& filter);
 
 }  // namespace elasticrun::launcher::hosts

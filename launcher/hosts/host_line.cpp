@@ -1,7 +1,7 @@
-// The grammar of one host file entry: words, then the host or a few of them, then keys.
+// The grammar of one host file entry: split into words, then one or more hosts, then keys.
 //
-// A hand-written walk rather than regular expressions: std::regex recurses per character (a long
-// line would overflow the stack) and could not say which part was wrong.
+// A hand-written parser rather than regular expressions: std::regex recurses per character (a long
+// line would overflow the stack) and could not say which part is wrong.
 #include "launcher/hosts/host_line.hpp"
 
 #include <arpa/inet.h>
@@ -22,8 +22,8 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' |
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Words of a line up to its comment. Quotes keep blanks together; "slots = 4" (Open MPI allows it)
-// is one word.
+// The words of a line up to its comment. Blanks inside quotes do not separate words; "slots = 4"
+// (Open MPI allows it) is one word.
 Result<std::vector<std::string>> words_of(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
@@ -61,7 +61,7 @@ Result<std::vector<std::string>> words_of(std::string_view line) {
 std::optional<std::string> name_mistake(std::string_view name) {
   if (name.empty()) return "there is no host name";
   if (name.size() > 253) return "the host name is longer than 253 characters";
-  // ssh would take a name with a dash in front for an option.
+  // ssh would take a name with a leading dash for an option.
   if (name.front() == '-' || name.front() == '.')
     return fmt::format("'{}' is no host name; it cannot begin with '{}'", shown(name),
                        name.front());
@@ -98,14 +98,15 @@ Result<int> parse_slots(std::string_view text) {
                            shown(text))};
 }
 
-// "a:2222" is a port to people who know it from URLs.
+// The end of the error when the number of slots looks like a port: a user who is used to URLs may
+// write "a:2222".
 std::string port_hint(std::string_view text) {
   const auto number = whole_number(text);
   const bool port = number && *number > slots_per_host_max && *number <= 65535;
   return port ? "; write a port of ssh as port=..." : "";
 }
 
-// What stands before the keys: [user@]host[:slots].
+// The part of an entry before the keys: [user@]host[:slots].
 struct Head {
   std::string user;
   std::vector<std::string> names;
@@ -148,8 +149,8 @@ Result<Head> parse_head(std::string_view word) {
   return head;
 }
 
-// Other launchers' names for what we call slots, and what they say that needs no answer here: the
-// most slots a host may be overloaded with, and the shape of its processors.
+// Our name for a key: other launchers have other names for slots and user. Empty for their keys
+// that we ignore: the most slots a host may be overloaded with, and its processor topology.
 std::string common_name(std::string_view key) {
   std::string name(key);
   std::ranges::replace(name, '-', '_');
@@ -212,7 +213,7 @@ std::optional<Error> set_text(Host& host, std::string_view key, std::string_view
   return std::nullopt;
 }
 
-// One word after the host.
+// Applies one word after the host. `seen` are the keys so far.
 std::optional<Error> set_key(Host& host, std::string_view word, std::vector<std::string>& seen) {
   const auto equal = word.find('=');
   const std::string key = common_name(word.substr(0, equal));
@@ -231,7 +232,7 @@ std::optional<Error> set_key(Host& host, std::string_view word, std::vector<std:
   return set_text(host, key, value);
 }
 
-// One number or one a-b inside brackets, appended to `out`.
+// Expands one number or one range a-b from inside brackets, and appends the numbers to `out`.
 std::optional<Error> expand_item(std::string_view item, std::vector<std::string>& out) {
   const auto dash = item.find('-');
   const std::string_view low = item.substr(0, dash);
@@ -251,8 +252,8 @@ std::optional<Error> expand_item(std::string_view item, std::vector<std::string>
   return std::nullopt;
 }
 
-// The hosts before the keys, as pdsh and Slurm list them: "a,b", or "a, b" in several words. The
-// keys are left in `words`.
+// Removes the hosts from the front of `words` and returns them as one list: "a,b" as pdsh and Slurm
+// write it, or "a, b" in several words. The keys stay in `words`.
 std::string take_heads(std::vector<std::string>& words) {
   std::string heads = std::move(words.front());
   std::size_t used = 1;
@@ -285,9 +286,9 @@ std::size_t end_of_item(std::string_view list) {
   return end;
 }
 
-// The name stands in a ProxyCommand where the user has written %r, unquoted, and a shell reads
-// that. OpenSSH refuses some characters there since 9.6, '\' and '$' since 10.6; those of a User
-// line in its configuration are the user's own.
+// In a ProxyCommand the name replaces %r, unquoted, and a shell reads the result. OpenSSH refuses
+// some characters there since 9.6, '\' and '$' since 10.6. It does not refuse them in a name from a
+// User line of its configuration, for which the user is responsible.
 std::optional<std::string> user_mistake(std::string_view user) {
   constexpr std::string_view also = "._-@+";
   const bool fine = std::ranges::all_of(

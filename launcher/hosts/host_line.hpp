@@ -1,4 +1,4 @@
-// One entry of a host file: the grammar itself, without files, line numbers or duplicates.
+// The grammar of one host file entry. It knows nothing of files, line numbers or duplicates.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,26 @@
 
 namespace elasticrun::launcher::hosts {
 
-// The hosts of one entry: none for a blank one or a comment, several for a range or a list. The
-// error says what is wrong and what to write instead; the caller puts the place before it.
+// The hosts of one entry: none for a blank line or a comment, several for a range or a list. The
+// error says what is wrong and what to write instead; the caller prepends the file and line.
 Result<std::vector<Host>> parse_host_line(std::string_view line);
 
-// "n[01-03,7]" -> n01 n02 n03 n7, several brackets multiply. Zeros in front are kept.
+// Expands "n[01-03,7]" to n01 n02 n03 n7. Several brackets give all combinations. Leading zeros are
+// kept.
 Result<std::vector<std::string>> expand_ranges(std::string_view pattern);
 
-// Where the first item of "a,n[1,2],b" ends: at a comma that is not inside brackets, or at the end.
+// The offset at which the first item of a list such as "a,n[1,2],b" ends: the first comma outside
+// brackets, or the end of the text.
 std::size_t end_of_item(std::string_view list);
 
-// What is wrong with this name of a host, or with this numeric IPv6 address; nothing: it is one.
+// What is wrong with a host name, or with a numeric IPv6 address; nullopt when it is valid.
 std::optional<std::string> name_mistake(std::string_view name);
 std::optional<std::string> ipv6_mistake(std::string_view text);
 
-// Why this is no name of an account for ssh; none: it is one.
+// Why ssh cannot take this as a user name; nullopt when it can.
 std::optional<std::string> user_mistake(std::string_view user);
 
-// Text from a file for a message: control characters become '?', and it is cut when it is long.
+// Text from a file, made fit for a message: control characters become '?', long text is truncated.
 std::string shown(std::string_view text);
 
 }  // namespace elasticrun::launcher::hosts

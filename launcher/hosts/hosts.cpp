@@ -1,8 +1,8 @@
-// Host files and lists: cuts the text into entries, names the place of each mistake, finds
+// Host files and lists: splits the text into entries, puts the line or item into each error, finds
 // duplicates.
 //
-// The first mistake ends the parse: a file with one mistake has no meaning to start a job from, and
-// one line is what a person reads.
+// The first mistake ends the parse: no job should start from a file with a mistake in it, and one
+// line of error is what a user reads.
 #include "launcher/hosts/hosts.hpp"
 
 #include <fmt/format.h>
@@ -21,13 +21,13 @@ bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// Gathers entries and finds the duplicates among them. `word` is what an entry's number counts:
+// Collects the hosts of all entries and finds duplicates. `word` is what an entry's number counts:
 // "line" or "item".
 class Gatherer {
  public:
   explicit Gatherer(std::string_view word) : word_(word) {}
 
-  // Empty, or what is wrong with the entry.
+  // Adds the hosts of one entry. Returns what is wrong with the entry; empty: nothing.
   std::string add(std::string_view entry, int number) {
     auto parsed = parse_host_line(entry);
     if (!parsed) return parsed.error().text;
@@ -51,13 +51,13 @@ class Gatherer {
  private:
   std::string_view word_;
   std::vector<Host> hosts_;
-  std::map<std::string, int> first_;  // by key in lower case: the number of the entry
+  std::map<std::string, int> first_;  // number of the first entry, by lower-case key
 };
 
 }  // namespace
 
 Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view file) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // some editors put a mark in front
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark of some editors
   Gatherer gatherer("line");
   for (int number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());

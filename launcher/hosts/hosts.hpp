@@ -1,12 +1,12 @@
-// The host file: which machines a job may use, in the order of their ranks.
+// The host file: which machines a job may use, in rank order.
 //
-// People already have such a file, written for Open MPI, MPICH (hydra), Horovod or DeepSpeed. These
-// dialects differ little, so one grammar reads them all and nobody has to convert anything:
+// Users already have such a file, written for Open MPI, MPICH (hydra), Horovod or DeepSpeed. These
+// dialects differ little, so one grammar reads them all and no file has to be converted:
 //
 //     [user@]host[:slots][,...] [key=value ...]     # comment
 //
-// Everything here is pure: text in, hosts or one error out. Reading the file, and reading it again
-// when it changes, is the caller's.
+// Everything here is pure: text in, hosts or one error out. The caller reads the file, and reads it
+// again when it changes.
 #pragma once
 
 #include <cstdint>
@@ -19,46 +19,48 @@
 namespace elasticrun::launcher::hosts {
 
 inline constexpr int slots_per_host_max = 1024;
-inline constexpr std::size_t hosts_max = 65536;           // after ranges are written out
-inline constexpr std::size_t host_line_bytes_max = 8192;  // one line of a host file
+inline constexpr std::size_t hosts_max = 65536;           // after ranges are expanded
+inline constexpr std::size_t host_line_bytes_max = 8192;  // limit for one line of a host file
 
 struct Host {
   std::string name;        // as written; IPv6 without its brackets
-  std::string user;        // empty: the caller's
+  std::string user;        // account for ssh; empty: the caller's
   std::string identity;    // private key file for ssh; empty: ssh's own choice
   std::string address;     // what the other hosts dial; empty: the name
-  std::string type;        // kind of machine, for a person and for policies
-  std::string rack;        // hosts of one rack fail together
-  double price = 0;        // per hour, in whatever currency; 0: not said
-  int slots = 0;           // workers it takes; 0: not said
-  int slots_max = 0;       // of them the job takes so many at most; 0: all
-  std::uint16_t port = 0;  // of ssh; 0: not said
-  bool spare = false;      // held ready, not in the first world
-  int line = 0;            // where it was said: line of the file, or item of the list, from 1
+  std::string type;        // kind of machine, for the user and for policies
+  std::string rack;        // hosts in one rack fail together
+  double price = 0;        // per hour, in any currency; 0: not given
+  int slots = 0;           // number of workers the host takes; 0: not given
+  int slots_max = 0;       // the most slots the job uses on this host (--include); 0: all
+  std::uint16_t port = 0;  // ssh port; 0: not given
+  bool spare = false;      // held in reserve, not in the first world
+  int line = 0;            // where it was given: line of the file or item of the list, from 1
 
   bool operator==(const Host&) const = default;
 };
 
-// `file` is what errors call it: "hosts.txt:7: ...".
+// Parses the text of a host file. `file` is its name in errors: "hosts.txt:7: ...".
 Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view file);
-// "a:4,b:4": the same grammar, items separated by commas; `where` begins every error.
+// Parses a list such as "a:4,b:4": the same grammar, with commas between the items. `where` begins
+// every error.
 Result<std::vector<Host>> parse_host_list(std::string_view text, std::string_view where);
 
-// A file that somebody is writing ends in the middle of a line; "n12" of "n123" would remove one
-// host and add another. A file that is read again counts only when this is true.
+// Whether the text ends at a line end. A file that is being written may end in the middle of a
+// line, and reading "n12" of "n123" would remove one host and add another. A file that is read
+// again is used only when this is true.
 bool is_complete(std::string_view text);
 
-// What makes two entries the same host. Several machines may hide behind one name with different
-// ssh ports (containers, tunnels), so the port belongs to it.
+// The key under which two entries are the same host: name and ssh port. The port is part of it
+// because several machines may share one name with different ssh ports (containers, tunnels).
 std::string key_of(const Host& host);
 
-// What the machine we run on is called; see machine.hpp.
+// How the machine we run on may be named in a host entry; see machine.hpp.
 struct OwnNames {
   std::vector<std::string> names;  // host names and addresses
   std::string user;
 };
-// True when the host is this machine, so that no ssh is needed. An entry with an ssh port, a key
-// or another user asks for ssh and gets it, even to this machine.
+// True when the host is this machine, so that no ssh is needed. False for an entry with an ssh
+// port, a key or another user: such an entry asks for ssh, even to this machine.
 bool is_this_machine(const Host& host, const OwnNames& own);
 
 }  // namespace elasticrun::launcher::hosts

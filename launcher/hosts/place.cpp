@@ -1,3 +1,4 @@
+// See place.hpp.
 #include "launcher/hosts/place.hpp"
 
 #include <algorithm>

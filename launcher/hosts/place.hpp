@@ -1,5 +1,6 @@
-// Where workers stand in a world, as torchrun counts it: all of them at once, so that a world of n
-// costs n and not n for each of n workers. Pure.
+// The ranks and sizes that each worker of a world gets, counted as torchrun counts them. They are
+// computed for all workers together, so that a world of n costs one pass over n slots and not one
+// pass for each worker. Pure.
 #pragma once
 
 #include <memory>
@@ -12,20 +13,21 @@ namespace elasticrun::launcher::hosts {
 
 struct Place {
   Rank rank;
-  int size = 0;        // of the world
-  int group_rank = 0;  // of its host: hosts count in the order of their first rank
-  int groups = 0;      // hosts
-  HostId first_host;   // of rank 0
+  int size = 0;        // number of workers in the world
+  int group_rank = 0;  // rank of the worker's host; hosts are ordered by their first rank
+  int groups = 0;      // number of hosts in the world
+  HostId first_host;   // host of rank 0
   std::int32_t slot = 0;
-  // Those of the world on its host, in their order; one list for all workers there.
+  // The world's slots on the worker's host, ascending. All workers on the host share one list.
   std::shared_ptr<const std::vector<std::int32_t>> host_slots;
 
-  // Ranks of one host need not follow its slots, as after a replacement; local ranks do.
+  // The position of `slot` in `host_slots`. Local ranks follow the order of the slots even where
+  // the global ranks on the host do not, as after a replacement.
   int local_rank() const;
   int local_size() const { return static_cast<int>(host_slots->size()); }
 };
 
-// Of each rank, where these slots are the world, in rank order.
+// The place of each rank, in rank order. `world` is the slots of the world, in rank order.
 std::vector<Place> places_of(std::span<const Slot> world);
 
 }  // namespace elasticrun::launcher::hosts

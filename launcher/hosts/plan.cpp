@@ -1,4 +1,4 @@
-// Slots and sizes by counting along the host list; nothing here knows processes.
+// Counts slots and sizes along the host list. Nothing here knows about processes.
 #include "launcher/hosts/plan.hpp"
 
 #include <algorithm>
@@ -54,12 +54,12 @@ std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit uni
   int total = 0;
   int least = std::max(limits.min, 1);
   int hosts = 0;
-  std::set<int> sizes;  // ordered, each once
+  std::set<int> sizes;
   for (const int slots : slots_by_host) {
     if (limits.max_hosts > 0 && hosts == limits.max_hosts) break;
     total += slots;
     sizes.insert(total);
-    // With fewer hosts than asked for, even their last slot is too few.
+    // The smallest size that needs min_hosts hosts: all slots of fewer hosts are still too few.
     if (++hosts == limits.min_hosts)
       least = std::max(least, unit == Unit::host ? total : total - slots + 1);
   }

@@ -1,9 +1,8 @@
-// The launch plan: which places for workers there are, in rank order, and which sizes a job can
-// have.
+// The launch plan: the slots for workers, in rank order, and the sizes that a job can have.
 //
-// The size of a job is a number, but workers come and go by whole hosts as a rule: half a host
-// costs as much as a whole one and slows its neighbours. So the sizes that can be had are the sums
-// along the host file's order, and the autoscaler moves only between those. Pure.
+// The size of a job is a number, but workers usually come and go by whole hosts: half a host costs
+// as much as a whole one and slows its neighbours. So the reachable sizes are the running sums of
+// slots in the order of the host file, and the autoscaler moves only between those. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +19,14 @@ namespace elasticrun::launcher::hosts {
 struct Slot {
   HostId host;
   std::string host_name;
-  std::int32_t slot = 0;  // on its host, from 0
-  double price = 0;       // its part of its host's, per hour; 0: not said
+  std::int32_t slot = 0;  // number on its host, from 0
+  double price = 0;       // the slot's share of its host's price, per hour; 0: not given
 
   bool operator==(const Slot&) const = default;
 };
 
-// Gives each host its number in the order in which the job meets hosts. A host that leaves the file
-// and comes back keeps its number: its agent may still be there.
+// Assigns each host its id, in the order in which the job first sees the hosts. A host that leaves
+// the file and comes back keeps its id: its agent may still be running.
 class HostBook {
  public:
   HostId meet(const Host& host);
@@ -38,14 +37,15 @@ class HostBook {
 
 struct Plan {
   std::vector<Slot> slots;         // in rank order of the first world
-  std::vector<Slot> spares;        // of hosts marked spare, in the file's order
-  std::vector<int> slots_by_host;  // of the hosts in `slots`, in order
+  std::vector<Slot> spares;        // slots of hosts marked spare, in the file's order
+  std::vector<int> slots_by_host;  // number of slots of each host in `slots`, in order
 };
-// How many the job has there; `default_slots` (>= 1) counts for hosts that do not say.
+// The number of slots the job uses on the host. `default_slots` (>= 1) is for a host whose entry
+// gives no number.
 int slots_of(const Host& host, int default_slots);
 Plan make_plan(const std::vector<Host>& hosts, int default_slots, HostBook& book);
 
-// Of slots in rank order: how many each host has, in the order of the hosts.
+// The number of slots of each host, in the order of the hosts. `slots` is in rank order.
 std::vector<int> count_by_host(const std::vector<Slot>& slots);
 
 enum class Unit { host, slot };
@@ -53,19 +53,19 @@ enum class Unit { host, slot };
 struct Limits {
   int min = 1;        // workers
   int max = 0;        // workers; 0: as many as there are slots
-  int min_hosts = 0;  // 0: not said
-  int max_hosts = 0;  // 0: not said
+  int min_hosts = 0;  // 0: no limit
+  int max_hosts = 0;  // 0: no limit
 
   bool operator==(const Limits&) const = default;
 };
 
-// The slots of the first `max_hosts` hosts; 0: of all.
+// The number of slots on the first `max_hosts` hosts; on all hosts when `max_hosts` is 0.
 int slots_within(const std::vector<int>& slots_by_host, int max_hosts);
 
-// The sizes a job can have, ascending: with Unit::slot every size within the limits, with
-// Unit::host the ends of hosts. The largest size allowed and `start` (0: not said) are among them
-// even where they cut a host in two, because a person asked for them. Empty when the limits leave
-// nothing.
+// The sizes a job can have, ascending: every size within the limits with Unit::slot, only sums of
+// whole hosts with Unit::host. The largest size allowed and `start` (0: not given) are included
+// even where they use part of a host, because the user asked for them. Empty when no size is within
+// the limits.
 std::vector<int> reachable_sizes(const std::vector<int>& slots_by_host, Unit unit,
                                  const Limits& limits, int start);
 

@@ -1,4 +1,4 @@
-// How many descriptors a process of ours may have open.
+// The limit on open file descriptors of our processes (elasticrun and the agent).
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,18 @@
 
 namespace elasticrun::launcher::machine {
 
-// Raises the soft limit as far as anybody can need it, and no further: where the hard limit is a
-// thousand million, programs that close every descriptor there could be take minutes for it. Who is
-// started from here inherits it. Returns the limit that is in force now.
+// Raises the soft limit as far as a job can need it, and no further: child processes inherit it,
+// and with a limit of 10^9, as some hard limits are, a program that closes every possible
+// descriptor takes minutes. Returns the soft limit now in force.
 std::size_t raise_descriptor_limit();
 
-// What there must be for so many hosts (elasticrun) or workers (an agent): a person is told when it
-// is less, once.
+// The number of descriptors needed for N hosts (elasticrun) or N workers (an agent). When the limit
+// is lower, the user gets one warning.
 inline std::size_t descriptors_for_hosts(std::size_t hosts) { return 64 + 4 * hosts; }
 inline std::size_t descriptors_for_workers(std::size_t workers) { return 32 + 8 * workers; }
 
-// "12 hosts need about 112 descriptors, and the hard limit is 100; raise it, as with ulimit -Hn"
+// The warning: "12 hosts need about 112 descriptors, and the limit is 100; raise the hard limit
+// ...". `what` is its subject.
 std::string too_few_descriptors(std::string_view what, std::size_t needed, std::size_t limit);
 
 }  // namespace elasticrun::launcher::machine

@@ -1,4 +1,5 @@
-// Environments are merged in an ordered map by name: each name once, and the same order everywhere.
+// Merges environments in a map ordered by name: each name occurs once, and the order is the same
+// everywhere.
 #include "launcher/machine/environment.hpp"
 
 #include <fmt/format.h>
@@ -61,16 +62,16 @@ bool matches(std::string_view name, std::string_view pattern) {
 }
 
 bool denied(std::string_view name, bool same_machine) {
-  // They configure this command, or describe the worker that called it; a command inside a worker
-  // must not take them for its own.
+  // These configure this command, or describe the worker that called it. A command inside one of
+  // our workers must not take them as meant for itself.
   if (name.starts_with("ELASTICRUN_") || name.starts_with("TORCHELASTIC_")) return true;
   if (same_machine) return false;
   return std::ranges::any_of(host_specific,
                              [&](const auto& one) { return matches(name, one.name); });
 }
 
-// Entries without '=' or without a name are no variables; the first of two equal names counts, as
-// for getenv.
+// The variables by name. Entries without '=' or without a name are ignored; of two equal names the
+// first counts, as for getenv.
 Variables to_map(std::span<const std::string> entries) {
   Variables variables;
   for (const std::string& entry : entries) {
@@ -144,8 +145,8 @@ std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts
 std::vector<std::string> worker_environment(const hosts::Place& place, const JobFacts& facts,
                                             std::span<const std::string> passed) {
   Variables all = to_map(passed);
-  // Without it each of several workers would start a thread per core and they would starve each
-  // other; torchrun does the same.
+  // Otherwise each of several workers would start a thread per core, and they would starve each
+  // other. torchrun does the same.
   if (place.local_size() > 1) all.emplace("OMP_NUM_THREADS", "1");
   const auto set = [&](const char* name, const auto& value) {
     all[name] = fmt::format("{}", value);

@@ -13,7 +13,7 @@
 namespace elasticrun::launcher::machine {
 namespace {
 
-// The value in a line "Key:   value"; empty where there is none.
+// The value in a line "Key:   value"; empty where there is no such line.
 std::string_view value_of(std::string_view text, std::string_view key) {
   const auto at = text.find(key);
   if (at == text.npos) return {};
@@ -34,13 +34,14 @@ std::set<std::int64_t> minors(const std::vector<std::string>& device_names) {
   return found;
 }
 
-// A GPU that has not been used since its driver was loaded has question marks for one.
+// False also for a GPU that has not been used since its driver was loaded: the driver then shows
+// question marks instead of a UUID.
 bool has_uuid(const Gpu& gpu) {
   return gpu.name.starts_with("GPU-") && gpu.name.find('?') == gpu.name.npos;
 }
 
-// By place on the bus. Where the driver's files tell of some, they tell of all: the nodes of others
-// are left over.
+// All GPUs, by bus location. If the driver's files describe any GPU, they describe all of them; a
+// device node without such a file is then a leftover.
 std::vector<Gpu> all_gpus(const std::vector<std::string>& device_names,
                           const std::vector<std::string>& informations) {
   const std::set<std::int64_t> nodes = minors(device_names);
@@ -60,7 +61,8 @@ std::vector<Gpu> all_gpus(const std::vector<std::string>& device_names,
   return gpus;
 }
 
-// The one that an entry of the list means; null: none that is known. A UUID may be cut short.
+// The GPU that an entry of CUDA_VISIBLE_DEVICES means; null when we know no such GPU. A UUID may be
+// abbreviated.
 const Gpu* meant(const std::vector<Gpu>& gpus, std::string_view entry) {
   if (const auto number = whole_number(entry))
     return *number >= 0 && *number < std::ssize(gpus) ? &gpus[static_cast<std::size_t>(*number)]
@@ -78,12 +80,12 @@ std::vector<Gpu> find_gpus(const std::vector<std::string>& device_names,
   if (!visible) return gpus;
   if (gpus.empty()) return {};
   std::vector<Gpu> listed;
-  // CUDA reads up to the first entry that is not valid: -1 hides all that follow.
+  // CUDA stops at the first entry that is not valid: -1 hides all that follow.
   for (std::string_view list = visible; !list.empty();) {
     const auto comma = list.find(',');
     const std::string_view entry = list.substr(0, comma);
     const Gpu* const gpu = meant(gpus, entry);
-    // A part of a GPU (MIG), or a UUID where none is known, is taken at its word.
+    // A MIG instance, or a UUID where we know none, is accepted without a check.
     const bool word =
         entry.starts_with("MIG-") || (entry.starts_with("GPU-") && !has_uuid(gpus[0]));
     if (entry.empty() || (!gpu && !word)) break;

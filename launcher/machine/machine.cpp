@@ -1,4 +1,4 @@
-// Asks the kernel what this machine is (a driver).
+// Asks the kernel about this machine.
 #include "launcher/machine/machine.hpp"
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ std::string own_user() {
   return {};
 }
 
-// None where there is no such folder.
+// The paths in a folder; empty when the folder does not exist.
 std::vector<std::filesystem::path> entries_of(const std::string& folder) {
   std::vector<std::filesystem::path> entries;
   std::error_code none;
@@ -71,7 +71,8 @@ std::vector<Gpu> own_gpus(const std::string& root) {
   return find_gpus(devices, informations, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
-// Every device on the bus begins with its maker's number; reading it where nobody is gives ones.
+// The configuration space of each PCI device begins with its vendor id. Where no device answers, a
+// read gives all ones.
 bool answers(const Gpu& gpu, const std::string& root) {
   if (gpu.location.empty()) return true;
   std::error_code error;

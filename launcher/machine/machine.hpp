@@ -1,4 +1,4 @@
-// What can be seen of the machine we run on: its names, its user, its GPUs.
+// What we can find out about the machine we run on: its names, its user, its GPUs.
 #pragma once
 
 #include <string>
@@ -12,20 +12,21 @@ namespace elasticrun::launcher::machine {
 
 struct Machine {
   hosts::OwnNames own;
-  int gpus = 0;     // NVIDIA devices that the job may use
+  int gpus = 0;     // number of NVIDIA GPUs that the job may use
   std::string cwd;  // the caller's working directory
 };
 
-// A driver: asks the kernel, never a name server, so that it cannot hang.
+// Not pure: asks the kernel, but never a name server, so that it cannot hang.
 Machine this_machine();
 
-// NAME=VALUE, as this program was started.
+// The environment of this process, as NAME=VALUE.
 std::vector<std::string> own_environment();
 
-// The GPUs here that a job may use, by slot; `root` is where the kernel's files are.
+// The GPUs of this machine that a job may use, by slot. `root` is the directory above /dev and
+// /proc.
 std::vector<Gpu> own_gpus(const std::string& root = "/");
 
-// The driver has it, and the bus does not answer for it as for nobody. True where we cannot know.
+// Whether the GPU is still known to its driver and answers on the bus. True where we cannot know.
 bool answers(const Gpu& gpu, const std::string& root = "/");
 
 }  // namespace elasticrun::launcher::machine

@@ -1,3 +1,4 @@
+// See network.hpp.
 #include "launcher/machine/network.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ bool link_local(const ip::address& address) {
   return (address.to_v4().to_uint() >> 16) == 0xa9fe;  // 169.254/16, RFC 3927
 }
 
-// They exist on every host with the same address, and lead nowhere.
+// Container bridges have the same address on every host, and lead to no other host.
 bool bridge_of_containers(const std::string& interface) {
   constexpr std::string_view names[] = {"docker", "br-", "virbr", "cni", "veth", "lxc"};
   return std::ranges::any_of(names, [&](auto name) { return interface.starts_with(name); });
@@ -97,7 +98,7 @@ Result<std::vector<std::string>> addresses_for_others(const std::vector<OwnAddre
 std::string data_address(const std::string& towards_controller, std::string_view ssh_connection,
                          const std::vector<std::string>& for_others) {
   if (!towards_controller.empty() && !is_loopback(towards_controller)) return towards_controller;
-  // "client port server port"
+  // "client port server port": the third word is our address.
   std::istringstream words{std::string(ssh_connection)};
   std::string reached;
   for (int word = 0; word < 3; ++word) words >> reached;

@@ -48,7 +48,7 @@ std::optional<Xid> parse_xid(std::string_view line) {
   if (line.starts_with("PCI:")) line.remove_prefix(4);
   const auto close = line.find("): ");
   if (close == line.npos) return std::nullopt;
-  // After the place there may be the part of a GPU that was meant (MIG).
+  // After the location there may be the MIG instance that the message is about.
   const std::string_view location = line.substr(0, std::min(close, line.find(' ')));
   line.remove_prefix(close + 3);
   const auto number = whole_number(line.substr(0, line.find_first_not_of("0123456789")));

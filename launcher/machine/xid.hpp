@@ -1,10 +1,10 @@
-// What NVIDIA's driver writes into the kernel's log when something is wrong with a GPU: an Xid, a
-// number for the kind of trouble. Pure.
+// Xid messages: what NVIDIA's driver writes into the kernel's log when something is wrong with a
+// GPU. The Xid is a number for the kind of error. Pure.
 //
-// Most of them tell of a program's own mistakes (13, 31, 43), and the GPU goes on. Those in the
-// table here tell that it does not, or must not, before somebody has reset it; they are what
-// NVIDIA's catalog of Xids and its health checks answer with a reset or a reboot. Newer drivers
-// say so themselves (154).
+// Most Xids report a program's own mistakes (13, 31, 43), and the GPU goes on. Those in the table
+// (xid.cpp) mean that the GPU does not work, or must not be used, until it has been reset; for them
+// NVIDIA's Xid catalog and health checks call for a reset or a reboot. Newer drivers report the
+// need for a reset themselves (154).
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 namespace elasticrun::launcher::machine {
 
 struct Xid {
-  std::string location;  // of the GPU, as the log has it: "0000:3b:00"
+  std::string location;  // of the GPU, as the log writes it: "0000:3b:00"
   std::int32_t number = 0;
-  std::string text;  // what follows
+  std::string text;  // the part of the message after the number and its comma
 };
 
-// Of one line of the log; nothing: it tells of no Xid.
+// The Xid in one line of the kernel's log; nullopt when the line has none.
 std::optional<Xid> parse_xid(std::string_view line);
 
-// The GPU at this place ("0000:3b:00.0") is meant.
+// Whether the Xid is about the GPU at this bus location ("0000:3b:00.0").
 bool is_of(const Xid& xid, std::string_view location);
 
-// That the GPU is of no use any more, and what to try; empty: it goes on.
+// Text that says why the GPU is lost and what to try; empty when the GPU is still usable.
 std::string loss(const Xid& xid);
 
 }  // namespace elasticrun::launcher::machine

@@ -10,7 +10,8 @@
 namespace elasticrun::launcher::ssh {
 namespace {
 
-// e_machine of an ELF header, in the file's own byte order (little on all of these).
+// The machine's name from e_machine of an ELF header, which is in the file's own byte order
+// (little-endian on all of these).
 const char* machine_of(const std::string& bytes) {
   if (bytes.size() < 64 || !bytes.starts_with("\x7f"
                                               "ELF"))

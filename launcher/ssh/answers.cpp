@@ -23,8 +23,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A start of many hosts takes less; a file that was edited since must count for a host that is
-// added.
+// How long the files that were read are believed. The start of many hosts takes less; a file edited
+// since then must count for a host that is added later.
 constexpr Duration believed_for = std::chrono::seconds(5);
 
 std::optional<ConfigFile> read_file(const std::string& path) {
@@ -35,7 +35,7 @@ std::optional<ConfigFile> read_file(const std::string& path) {
   return ConfigFile{path, std::move(text).str()};
 }
 
-// As OpenSSH finds the files of an Include: those without a folder are below `folder`.
+// Finds the files of an Include as OpenSSH does: relative paths are below `folder`.
 HostBlocks::Open opener(const std::string& folder) {
   return [folder](const std::string& path) {
     const bool whole = path.starts_with('/') || path.starts_with('~');
@@ -51,7 +51,7 @@ HostBlocks::Open opener(const std::string& folder) {
 }
 
 std::string own_folder() {
-  const passwd* user = ::getpwuid(::getuid());  // not HOME, which ssh does not ask either
+  const passwd* user = ::getpwuid(::getuid());  // not HOME, which ssh does not use either
   return (user ? std::string(user->pw_dir) : "") + "/.ssh";
 }
 
@@ -69,7 +69,8 @@ HostBlocks read_blocks(const std::string& config_file, const std::string& folder
   return blocks;
 }
 
-// What `ssh -v` has written to standard error: the files that it has read, and its last word.
+// What `ssh -v` has written to standard error: the files that it has read, and its last line that
+// is not debug output.
 struct Words {
   std::vector<std::string> paths;
   std::string last;
@@ -95,7 +96,7 @@ struct SshAnswers::Group {
 
   enum class State { open, alike, each_its_own } state = State::open;
   int asked = 0;
-  std::string answer;  // of the first
+  std::string answer;  // to the first of the two questions
   asio::steady_timer decided;
 
   void decide(State found) {
@@ -110,7 +111,8 @@ struct SshAnswers::Question {
   HostBlocks::Standing standing;
 };
 
-// One of the two of a group; when it ends without an answer, nobody waits for another.
+// One of the two questions of a group. If it ends without an answer, the group is decided at once,
+// so that no other host waits for it: ssh is then asked about each host.
 class SshAnswers::Asking {
  public:
   explicit Asking(std::shared_ptr<Group> group) : group_(std::move(group)) { ++group_->asked; }
@@ -126,7 +128,8 @@ class SshAnswers::Asking {
   bool answered_ = false;
 };
 
-// One that reads the files for all who ask; when it ends without having read them, another does.
+// Marks the ask() that reads the files for all. If it ends without having read them, another one
+// does.
 class SshAnswers::Reading {
  public:
   Reading(SshAnswers& answers, asio::io_context& io) : answers_(answers) {
@@ -189,7 +192,7 @@ asio::awaitable<Result<SshConfig>> SshAnswers::ask(asio::io_context& io, std::st
 asio::awaitable<Result<SshConfig>> SshAnswers::ask_ssh(asio::io_context& io,
                                                        const Question& question, Group* group) {
   std::vector<std::string> arguments = ssh_question(question.host, question.overrides);
-  arguments.insert(arguments.begin(), "-v");  // says which files it reads
+  arguments.insert(arguments.begin(), "-v");  // makes ssh report the files it reads
   auto find = [] { return find_program("ssh"); };
   const auto ssh = co_await await_files(io, files_, find);
   if (!ssh) co_return ssh.error();

@@ -1,9 +1,10 @@
-// What `ssh -G` says of each host, asked no more often than it takes.
+// The answers of `ssh -G` for all hosts, with as few runs of ssh as possible.
 //
-// Hosts that the configuration files do not tell apart (host_blocks.hpp) are a group. Two of a
-// group are asked about. When the first answer with the second host's name in it is what ssh says
-// of the second, and ssh has read the very files that we have read, the others' answers are made
-// from the first; otherwise each host of the group is asked about, as when nothing is understood.
+// Hosts that the configuration files do not tell apart (host_blocks.hpp) form a group. ssh is asked
+// about two hosts of each group. If the first answer, with the second host's name put in, equals
+// the second answer, and ssh has read exactly the files that we have read, then the answers for the
+// other hosts are made from the first one. Otherwise ssh is asked about each host of the group, as
+// it is when the configuration files are not understood.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -23,11 +24,13 @@ namespace elasticrun::launcher::ssh {
 
 class SshAnswers {
  public:
-  // The file of `ssh -F`; empty: those of the user and of the system. `files` reads them.
+  // `config_file`: the file of `ssh -F`; empty: the files of the user and of the system. `files`
+  // reads them.
   SshAnswers(std::string config_file, Caller caller, executors::FileThread& files);
   ~SshAnswers();
 
-  // Can be cancelled. `overrides` for this host; the same file in all of them.
+  // Returns what ssh would do for `host`. Can be cancelled. `overrides` are those of this host; its
+  // config_file must be the same in all calls.
   boost::asio::awaitable<Result<SshConfig>> ask(boost::asio::io_context& io, std::string host,
                                                 SshOverrides overrides);
 
@@ -44,7 +47,7 @@ class SshAnswers {
   const Caller caller_;
   executors::FileThread& files_;
   const std::string folder_;                            // ~/.ssh
-  std::shared_ptr<boost::asio::steady_timer> reading_;  // by one of those who ask, for all
+  std::shared_ptr<boost::asio::steady_timer> reading_;  // set while one ask() reads for all
   HostBlocks blocks_;
   Time read_at_{};
   std::map<std::string, std::shared_ptr<Group>> groups_;

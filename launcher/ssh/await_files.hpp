@@ -1,4 +1,4 @@
-// How a coroutine waits for a call of a FileThread; it can be cancelled meanwhile.
+// Lets a coroutine wait for a call on a FileThread; the wait can be cancelled.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,11 +17,13 @@
 
 namespace elasticrun::launcher::ssh {
 
-// So many calls behind one that hangs; who comes later waits for its own deadline alone.
+// Most calls that may queue up behind one that hangs. A later call is not even queued: its caller
+// waits until its own deadline.
 inline constexpr std::size_t awaited_max = 1000;
 
-// What `call` returns. As for FileThread::run, it uses nothing but what it holds. It has a name,
-// because g++ 12 destroys a closure that is a temporary of a co_await twice.
+// Runs `call` on the FileThread and returns its result. As for FileThread::run, `call` uses nothing
+// but what it has captured by value. The caller must keep it in a named variable: g++ 12 destroys a
+// closure that is a temporary of a co_await twice.
 template <class Call>
 boost::asio::awaitable<std::invoke_result_t<Call>> await_files(boost::asio::io_context& io,
                                                                executors::FileThread& files,
@@ -37,7 +39,7 @@ boost::asio::awaitable<std::invoke_result_t<Call>> await_files(boost::asio::io_c
   if (files.awaited() < awaited_max)
     files.run(
         [call = std::move(call), weak = std::weak_ptr(wait)]() -> executors::FileThread::Answer {
-          if (weak.expired()) return [] {};  // nobody waits any more
+          if (weak.expired()) return [] {};  // the coroutine was cancelled
           const auto value = std::make_shared<Value>(call());
           return [value, weak] {
             const auto waiting = weak.lock();

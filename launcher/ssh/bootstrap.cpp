@@ -13,8 +13,8 @@
 namespace elasticrun::launcher::ssh {
 namespace {
 
-// Lines are joined before they travel: csh takes no newline in quotes. Sets d to the directory of
-// place number c; empty: there is no such place on this host.
+// Lines are joined before they travel, because csh accepts no newline in quotes. Sets d to the
+// directory of place number c; empty: there is no such place on this host.
 constexpr std::string_view directory_script = R"(
 case $c in
 1) d=${XDG_CACHE_HOME:-$HOME/.cache}/elasticrun;;
@@ -25,9 +25,9 @@ esac;
 f=$d/agent-$h; t=$f.$m;
 )";
 
-// The kernel's file saves a process where there is one (Linux 6.1), and it is read without one.
-// -O: where everybody can write, somebody else may have put something under our name. -x is false
-// on a file system mounted noexec, whatever the file's mode is.
+// Where /proc/sys/kernel/arch exists (Linux 6.1) it saves a process, because `read` is built into
+// the shell. -O: in a directory that all users can write to, another user may have put something
+// under our name. -x is false on a file system mounted noexec, whatever the file's mode is.
 constexpr std::string_view find_script_begin = R"(
 if read s 2>/dev/null </proc/sys/kernel/arch; then s="Linux $s"; else s=$(uname -sm); fi;
 if [ "$s" = "$y" ]; then :; else echo; echo "$m foreign 0 0 $s"; exit 0; fi;
@@ -53,7 +53,8 @@ done;
 echo; echo "$m nowhere 0 0 $w"
 )";
 
-// What nobody has started for a month is an old version; agents touch the programs that they use.
+// A file that was not used for a month belongs to an old version; agents touch the programs that
+// they use.
 constexpr std::string_view copy_script = R"(
 umask 077;
 if cat >"$t" && [ $(wc -c <"$t") -eq $z ] && chmod 700 "$t" && mv -f "$t" "$f"; then

@@ -96,7 +96,8 @@ Proxy::~Proxy() {
 
 namespace {
 
-// By callbacks: it goes on for as long as the connection does, beside whoever waits for that.
+// Uses callbacks and not a coroutine: it goes on for as long as the connection does, whether or not
+// a coroutine waits for the output.
 template <class State>
 void read_words(const std::shared_ptr<State>& state) {
   state->errors.async_read_some(asio::buffer(state->buffer),
@@ -119,7 +120,7 @@ Result<std::unique_ptr<Proxy>> Proxy::start(asio::io_context& io, const std::str
     return Error{"no socket for the proxy: " + net::error_text(errno)};
   state->socket = net::Fd(sockets[0]);
   const net::Fd theirs(sockets[1]);
-  // Their end waits in read and write as programs expect.
+  // The proxy's end blocks in read and write, as programs expect.
   ::fcntl(theirs.get(), F_SETFL, 0);
   ErrorCode error;
   state->process = executors::start_process(

@@ -12,11 +12,11 @@
 namespace elasticrun::launcher::ssh {
 namespace {
 
-// Of what is written or read without a turn of others, whom the event loop serves as well. Bounds
-// what libssh keeps in memory, too.
+// Most bytes that are written or read before the event loop gets a turn to serve others. This also
+// bounds what libssh keeps in memory.
 constexpr std::size_t piece = 64u << 10;
-// Of what is written and not yet taken by the command. An sshd whose memory fills with what a
-// command has not taken moves and maps that memory all the time, and takes three times as long.
+// Most bytes that are written and not yet consumed by the command. An sshd whose memory fills with
+// unconsumed bytes moves and remaps that memory all the time, and takes three times as long.
 constexpr std::uint32_t under_way_max = 256u << 10;
 
 int number_of(std::string_view signal) {
@@ -60,8 +60,9 @@ SshSession::Task<void> SshSession::start_aside(const std::string& command) {
 
 void SshSession::end_input() { ssh_channel_send_eof(state_->channel.get()); }
 
-// Asking for one stream takes in what has come for the other as well, which no descriptor shows any
-// more: only when nothing was taken in meanwhile is there nothing.
+// Reading one stream may also take in what has arrived for the other, and the descriptor does not
+// show that any more. So only a pass that took nothing in from the socket proves that nothing is
+// pending.
 bool SshSession::State::read_pending(std::string& out, std::size_t most, std::string& err) {
   for (;;) {
     const std::uint64_t before = from_socket.in_bytes;
@@ -70,11 +71,11 @@ bool SshSession::State::read_pending(std::string& out, std::size_t most, std::st
   }
 }
 
-// Of `out` at most so much is taken, or all that lies in libssh's memory where that is more; of
-// nothing, nothing. Every read, of either stream and however small, lets the command send another
-// window, whatever lies there: so a little at a time of much would make that grow without end, and
-// `err` is read only when something is there. Asking for that also lets libssh send what waits to
-// be sent.
+// Takes at most `most` bytes of `out`, or all that libssh has in memory if that is more; with 0 it
+// takes nothing of `out`. Every read of either stream, however small, lets the command send another
+// window, no matter how much is in memory already. So reading a little of a lot at a time would
+// make that memory grow without end, and `err` is read only when it has something. Polling for that
+// also lets libssh send what waits to be sent.
 bool SshSession::State::read_once(std::string& out, std::size_t most, std::string& err) {
   std::array<char, 16384> buffer;
   bool any = false;
@@ -120,8 +121,8 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
     const auto size = static_cast<std::uint32_t>(std::min(bytes.size(), piece));
     const std::uint64_t before = s.from_socket.in_bytes;
     const int written = ssh_channel_write(channel, bytes.data(), size);
-    // The call itself may have taken in that the command has ended; nothing more comes then, and
-    // libssh does not say so before what the command has printed is read.
+    // The call itself may have received the news that the command has ended. Nothing more arrives
+    // then, and libssh does not report the end before the command's output has been read.
     s.read_pending(out, piece, err);
     if (written == SSH_ERROR || !ssh_is_connected(s.ssh) || ssh_channel_is_closed(channel) ||
         ssh_channel_is_eof(channel))
@@ -141,7 +142,7 @@ SshSession::Task<void> SshSession::write(std::string_view bytes, std::string& ou
 SshSession::Task<SshSession::More> SshSession::read(std::string& out, std::string& err) {
   State& s = *state_;
   for (bool waited = false;; waited = true) {
-    // What lies in libssh's memory does not make the descriptor readable.
+    // Data in libssh's memory does not make the descriptor readable.
     if (s.read_pending(out, piece, err)) {
       co_await s.leave_a_turn();
       co_return More::yes;

@@ -24,8 +24,8 @@ std::vector<std::string> words(std::string_view text) {
   return result;
 }
 
-// A token that is not in the table stays as it is: the file will not be found and its name says
-// why.
+// A token that is not in the table stays as it is: the file will not be found then, and its name
+// shows why.
 std::string expand(std::string_view text, const Tokens& tokens) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -61,8 +61,9 @@ Tokens tokens_of(const SshConfig& config, const std::string& host, const Caller&
           {'u', caller.user}};
 }
 
-// As OpenSSH does it, an ssh to the last jump host that goes on to the real one, with a list of
-// hosts before it passed on. Nobody is there to answer questions.
+// The command for jump hosts, as OpenSSH makes it: an ssh to the last jump host that goes on to the
+// real host; the jump hosts before the last are passed on with -J. BatchMode, because no user is
+// there to answer questions.
 std::string jump_command(std::string_view jumps, const SshConfig& config,
                          const SshOverrides& overrides) {
   std::string command = "ssh -o BatchMode=yes";
@@ -170,7 +171,7 @@ Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& h
       strict == "accept-new" || strict == "no" || strict == "off" || strict == "false";
 
   const Tokens tokens = tokens_of(config, host, caller);
-  // "none" must reach the driver; "SSH_AUTH_SOCK" is what is taken anyway.
+  // "none" must reach the driver; "SSH_AUTH_SOCK" is the default anyway.
   const auto agent = raw.values.find("identityagent");
   if (agent != raw.values.end() && agent->second != "SSH_AUTH_SOCK")
     config.identity_agent = expand_path(agent->second, tokens);

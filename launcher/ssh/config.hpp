@@ -1,8 +1,10 @@
-// What OpenSSH would do for a host: which address, port, user, keys, jump host, known hosts.
+// What OpenSSH would do for a host: which address, port, user, keys, jump host and known hosts it
+// would use.
 //
-// `ssh -G host` is asked and its answer read, one run per host. Not libssh's own parser of
-// ~/.ssh/config: it lacks IdentitiesOnly, HostKeyAlias, tokens and Match as OpenSSH means them, and
-// a HostName changes which later Host blocks it applies. People's files were written for OpenSSH.
+// The output of `ssh -G host` is read; answers.hpp decides for which hosts ssh is run. Not libssh's
+// own parser of ~/.ssh/config: it lacks IdentitiesOnly, HostKeyAlias, tokens and Match as OpenSSH
+// means them, and with it a HostName changes which later Host blocks apply. Users' files were
+// written for OpenSSH.
 //
 // Everything here is pure: text in, a struct or one error out.
 #pragma once
@@ -17,8 +19,8 @@
 
 namespace elasticrun::launcher::ssh {
 
-// What the command line and the host file say; each beats the configuration file. Empty or 0: not
-// said.
+// Settings from the command line and the host file; each beats the configuration file. Empty or 0:
+// not set.
 struct SshOverrides {
   std::string config_file;
   std::string user;
@@ -27,7 +29,7 @@ struct SshOverrides {
   std::uint16_t port = 0;
 };
 
-// Who runs elasticrun: what the tokens of ssh_config(5) stand for.
+// The user who runs elasticrun; the tokens of ssh_config(5) expand to these values.
 struct Caller {
   std::string home;
   std::string user;
@@ -37,10 +39,10 @@ struct Caller {
 struct SshConfig {
   std::string hostname;  // name or address to dial
   std::string user;
-  std::string host_key_alias;  // the host's name in known_hosts; empty: hostname, and the port
+  std::string host_key_alias;  // the host's name in known_hosts; empty: hostname and port
   std::string address_family;  // any, inet, inet6
-  std::string identity_agent;  // socket of the key agent; empty: SSH_AUTH_SOCK; "none"
-  std::string proxy_command;   // whole shell command, tokens replaced; empty: dial
+  std::string identity_agent;  // socket of the key agent; empty: SSH_AUTH_SOCK; "none": no agent
+  std::string proxy_command;   // whole shell command, tokens replaced; empty: dial directly
   std::vector<std::string> identities;  // private key files, in the order in which they are tried
   std::vector<std::string> user_known_hosts;
   std::vector<std::string> global_known_hosts;
@@ -48,26 +50,28 @@ struct SshConfig {
   std::string ciphers;
   std::string macs;
   std::string host_keys;
-  Duration connect_timeout{};  // 0: not said
+  Duration connect_timeout{};  // 0: not configured
   std::uint16_t port = 22;
-  // Keys of the files before those of the agent: a server ends a login after a few wrong keys.
+  // Whether key files are tried before the keys of the key agent. The order matters because a
+  // server ends a login after a few wrong keys.
   bool files_first = false;
-  // A key not seen before is taken and remembered. A changed key never is, whatever is configured.
+  // Whether a host key not seen before is accepted and remembered. A changed key is never accepted,
+  // whatever is configured.
   bool accept_new_keys = false;
 
   bool operator==(const SshConfig&) const = default;
 };
 
-// The arguments after "ssh".
+// The arguments for ssh, without "ssh" itself.
 std::vector<std::string> ssh_question(const std::string& host, const SshOverrides& overrides);
-// `answer` is what ssh printed.
+// Reads `answer`, the output of `ssh -G`.
 Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& host,
                                    const SshOverrides& overrides, const Caller& caller);
 
-// The same answer, for a host that goes by another name.
+// The same answer with another HostName.
 std::string with_hostname(std::string_view answer, std::string_view hostname);
 
-// One word of a shell.
+// Quotes `word` so that a shell reads it as one word.
 std::string shell_quoted(std::string_view word);
 
 }  // namespace elasticrun::launcher::ssh

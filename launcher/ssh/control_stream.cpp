@@ -26,11 +26,11 @@ bool for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || er
 
 }  // namespace
 
-// What is waited for; a handler may come after the stream has gone.
+// What the stream waits for. Shared, because a handler may run after the stream has gone.
 struct ControlStream::Waits {
   Waits(asio::io_context& io, int fd) : socket(io, fd), event(io) {}
 
-  // A handler for `pending`, which says that its wait is under way.
+  // Returns a handler and sets `pending`, which stays true while its wait is under way.
   auto handler(bool& pending, const std::shared_ptr<Waits>& self) {
     pending = true;
     return [this, &pending, self](const error_code& = {}) {
@@ -41,7 +41,7 @@ struct ControlStream::Waits {
   }
 
   Descriptor socket;
-  asio::steady_timer event;  // its cancellation is the event
+  asio::steady_timer event;  // cancelling it signals that something has happened
   bool happened = false;
   bool ssh_read = false, ssh_write = false, socket_read = false, socket_write = false;
 };
@@ -64,7 +64,7 @@ asio::awaitable<SshSession::More> ControlStream::run(std::string& err) {
     const bool moved = move(err) || session_.taken_in() != before;
     if (!err.empty()) co_return SshSession::More::yes;
     if (moved) {
-      co_await asio::post(io_, asio::use_awaitable);  // others have something to do, too
+      co_await asio::post(io_, asio::use_awaitable);  // lets other ready handlers run
       continue;
     }
     const SshSession::More more = session_.more();
@@ -82,9 +82,9 @@ bool ControlStream::move(std::string& err) {
   return in || out;
 }
 
-// What comes for a broken socket is thrown away: the command must still be able to end.
+// Data for a broken socket is thrown away: the command must still be able to end.
 bool ControlStream::to_socket(std::string& err) {
-  // Nothing is taken before the socket has taken all of it: the command waits then.
+  // Nothing more is taken before the socket has taken everything; the command has to wait then.
   bool moved = session_.take(raw_, incoming_.empty() ? piece : 0, err);
   if (incoming_.empty()) blocks_.feed(std::exchange(raw_, {}), incoming_);
   if (socket_broken_) incoming_.clear();

@@ -20,7 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Of what a login shell prints before it obeys; the end is what counts.
+// Most bytes that are kept of what a login shell prints before it obeys; the end is what counts.
 constexpr std::size_t chatter_max = 64u << 10;
 
 SshOverrides overrides_for(const hosts::Host& host, SshOverrides overrides) {
@@ -131,7 +131,8 @@ SshSession::Task<SshSession::Failure> Conversation::dial(net::Fd& socket) {
   co_return failure;
 }
 
-// An address that leads nowhere must leave time for the next one.
+// Dials one address, for its share of the time: an address that leads nowhere must leave time for
+// the next one.
 SshSession::Task<SshSession::Failure> Conversation::dial_address(const std::string& address,
                                                                  Duration patience,
                                                                  net::Fd& socket) {
@@ -158,7 +159,7 @@ SshSession::Task<SshSession::Failure> Conversation::dial_address(const std::stri
 
 // ---------------------------------------------------------------- the agent
 
-// Starts a command; what an earlier one has printed is forgotten.
+// Starts a command; the output of an earlier one is dropped.
 SshSession::Task<SshSession::Failure> Conversation::start(const std::string& command, Stage stage) {
   handlers_.stage(stage);
   printed_.clear();
@@ -166,7 +167,7 @@ SshSession::Task<SshSession::Failure> Conversation::start(const std::string& com
   co_return co_await session_->start(command, stage);
 }
 
-// Reads until the command's answer is there.
+// Reads until the command's answer has arrived.
 SshSession::Task<SshSession::Failure> Conversation::read_answer(Stage stage, Answer& answer) {
   for (;;) {
     std::string_view rest;
@@ -185,8 +186,8 @@ SshSession::Task<SshSession::Failure> Conversation::read_answer(Stage stage, Ans
   }
 }
 
-// What is started inside of something else is looked for first, so that one can be told from the
-// other when there is nothing.
+// A wrapped agent is searched for before it is started, so that a missing agent and a failing
+// wrapper can be told apart.
 SshSession::Task<SshSession::Failure> Conversation::start_agent() {
   if (!facts_->wrap.empty()) co_return co_await bring_agent();
   if (Failure failure = co_await start(start_agent_command(bootstrap_), Stage::shell))
@@ -199,8 +200,8 @@ SshSession::Task<SshSession::Failure> Conversation::start_agent() {
   co_return std::nullopt;
 }
 
-// A place that lacks room or rights is noted, and the next one taken; what is found and does not
-// run is replaced once.
+// Finds a place for the agent and copies it there if needed. A place that lacks room or permission
+// is noted, and the next one is tried; an agent that is found but does not run is replaced once.
 SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
   std::string why_not;
   int copied_to = 0;
@@ -237,7 +238,8 @@ SshSession::Task<SshSession::Failure> Conversation::bring_agent() {
   }
 }
 
-// Its lines, or those of a shell that did not find it, say why.
+// First passes on the lines of the agent, or those of a shell that did not find it: they explain
+// why.
 Symptom Conversation::cannot_run(int exit_code) {
   pass_on();
   return symptom_at(Stage::run, facts_->wrap, exit_code);
@@ -280,7 +282,8 @@ ConversationEnd Conversation::end_of(SshSession::More more) const {
   return AgentEnded{how_it_ended(code)};
 }
 
-// What comes behind the line that asks for it is not for people any more.
+// Starts the control stream if the agent has asked for it. What follows the line that asks for it
+// is no longer text for the user.
 void Conversation::look_for_stream() {
   std::string_view rest;
   const auto answer = find_answer(printed_, bootstrap_.mark, rest);
@@ -295,10 +298,11 @@ void Conversation::look_for_stream() {
       fmt::format("cannot dial back ({}); its control stream goes through ssh", answer->text));
 }
 
-// A line that is not whole yet is kept, as it may be the one that asks for the stream.
+// Hands whole lines to the handlers. An unfinished line is kept, as it may become the one that asks
+// for the control stream.
 void Conversation::pass_on() {
   if (!stream_) look_for_stream();
-  std::size_t whole = printed_.rfind('\n') + 1;  // of none: 0
+  std::size_t whole = printed_.rfind('\n') + 1;  // 0 if there is no newline
   if (stream_ || printed_.size() - whole > wire::line_bytes_max) whole = printed_.size();
   std::string lines;
   out_lines_.feed(std::string_view(printed_).substr(0, whole), lines);

@@ -1,8 +1,8 @@
-// All that is said to one host, in order: from the question to ssh about its configuration to the
+// The whole conversation with one host, in order: from asking `ssh -G` for its configuration to the
 // last line of its agent.
 //
-// One coroutine, so that the order can be read from top to bottom; it is cancelled as a whole, by
-// a deadline or by its owner, and everything it has opened closes with it.
+// It is one coroutine, so that the order can be read from top to bottom. A deadline or its owner
+// cancels it as a whole, and everything it has opened closes with it.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -36,37 +36,37 @@ struct ConversationFacts {
   std::unique_ptr<SshAnswers> answers;
   AgentImage image;
   Duration connect_time{};
-  std::string wrap;  // what the agent is started inside of
+  std::string wrap;  // command that the agent is started inside of
   KeyRing keys;
 };
 
 struct ConversationHandlers {
-  std::function<void(Stage)> stage;  // it has come this far; again and again while a copy moves
-  std::function<void()> started;     // the agent has its orders
+  std::function<void(Stage)> stage;  // a stage begins; called again while a copy makes progress
+  std::function<void()> started;     // the agent has been sent its start line
   std::function<void(std::string line)> line;
-  std::function<void(std::string line)> note;  // our own, and no trouble
+  std::function<void(std::string line)> note;  // a message of our own that is not an error
 };
 
 // How it ended.
 struct AgentEnded {
   std::string reason;
 };
-struct ConnectionLost {  // the agent may live
+struct ConnectionLost {  // the agent may still live
   std::string why;
-  bool with_stream = false;  // but cannot be reached any more
+  bool with_stream = false;  // the control stream went over it: the agent is out of reach
 };
 using ConversationEnd = std::variant<Symptom, AgentEnded, ConnectionLost>;
 
 class Conversation {
  public:
-  // `mark`: of this conversation alone; see bootstrap.hpp.
+  // `mark`: random word, unique to this conversation; see bootstrap.hpp.
   Conversation(boost::asio::io_context& io, std::shared_ptr<ConversationFacts> facts,
                hosts::Host host, std::string mark, const executors::AgentStart& start,
                ConversationHandlers handlers);
 
-  // Once. This object must live until it has ended.
+  // To be called once. This object must live until the coroutine has ended.
   boost::asio::awaitable<ConversationEnd> run();
-  // Asks the agent that runs to end at once with all it has started.
+  // Asks the running agent to end at once, with everything it has started.
   void end_agent();
   const SshConfig& config() const { return config_; }
 
@@ -94,19 +94,19 @@ class Conversation {
   const std::shared_ptr<ConversationFacts> facts_;
   const hosts::Host host_;
   const std::string start_line_;
-  const std::string our_address_;  // of the rendezvous, as it is dialled from here
+  const std::string our_address_;  // of the rendezvous, as dialled from this machine
   const std::uint16_t our_port_;
   const ConversationHandlers handlers_;
   const Bootstrap bootstrap_;
   SshConfig config_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<SshSession> session_;
-  std::unique_ptr<ControlStream> stream_;  // when the agent cannot dial
+  std::unique_ptr<ControlStream> stream_;  // set when the agent cannot dial the controller
   executors::LineSplitter out_lines_;
   executors::LineSplitter err_lines_;
-  std::string printed_;    // by the present command, and not yet used
-  std::string complaint_;  // its standard error, while it is looked for an answer
-  int pid_ = 0;            // of the agent
+  std::string printed_;    // standard output of the present command, not yet used
+  std::string complaint_;  // its standard error, not yet used
+  int pid_ = 0;            // of the agent's watchdog; see Answer::pid
   bool end_wanted_ = false;
 };
 

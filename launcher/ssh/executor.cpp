@@ -1,5 +1,5 @@
-// See executor.hpp. What is tried when is decided in ssh_retry, what is said to a host in
-// conversation; here they are tied to timers and to the job.
+// See executor.hpp. retry.hpp decides which host is tried when, and conversation.hpp talks to one
+// host; here both are tied to timers and to the job.
 #include "launcher/ssh/executor.hpp"
 
 #include <fmt/format.h>
@@ -56,9 +56,9 @@ struct Run {
 
   executors::AgentStart start;
   enum class Phase { starting, running, lost } phase = Phase::starting;
-  std::shared_ptr<Conversation> conversation;  // none in a pause between two attempts
+  std::shared_ptr<Conversation> conversation;  // empty in a pause between two attempts
   asio::cancellation_signal cancel;
-  asio::steady_timer timer;  // deadline of the stage, later of the end
+  asio::steady_timer timer;  // deadline of the stage; later, of the agent's end
   Stage stage{};
   bool late = false;
   bool killed = false;
@@ -285,7 +285,7 @@ void SshExecutor::State::on(HostId host, const ConnectionLost& end) {
 void SshExecutor::State::finish(HostId host, const std::string& reason) {
   const auto run = runs.at(host);
   runs.erase(host);
-  feed(Unwanted{host});  // its place among those in flight is free
+  feed(Unwanted{host});  // frees its place among the hosts in flight
   handlers.on_exit(host, reason);
 }
 

@@ -1,3 +1,4 @@
+// See files.hpp.
 #include "launcher/ssh/files.hpp"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-// What an ssh connection needs of the caller's files.
+// The caller's files that an ssh connection needs.
 //
-// libssh would read them where it stands, on the thread that decides; a home on a file server that
-// does not answer must not stop that. So they are read beforehand, by a FileThread, and libssh gets
-// copies in memory.
+// libssh would read them inside its calls, on the thread that makes the decisions; a home directory
+// on a file server that does not answer must not stop that thread. So a FileThread reads them
+// beforehand, and libssh gets copies in memory.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace elasticrun::launcher::ssh {
 
-// A file in memory, for who wants a path.
+// A file in memory, for a library that wants a path.
 class MemoryFile {
  public:
   explicit MemoryFile(const std::string& text);
@@ -24,15 +24,15 @@ class MemoryFile {
   net::Fd fd_;
 };
 
-// By their paths; those that cannot be read are missing.
+// File contents by path; files that cannot be read are missing.
 struct SshFiles {
   std::map<std::string, std::shared_ptr<MemoryFile>> known_hosts;
   std::map<std::string, std::string> identities;
 };
 
-// These touch files.
+// This function and the next one touch files.
 SshFiles read_ssh_files(const SshConfig& config);
-// Makes file and folder where they are missing. False: it cannot be written to.
+// Appends a line; creates file and folder if missing. False: the file cannot be written to.
 bool append_known_host(const std::string& path, const std::string& line);
 
 }  // namespace elasticrun::launcher::ssh

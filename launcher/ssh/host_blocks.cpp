@@ -1,4 +1,4 @@
-// See host_blocks.hpp. The order of the lines counts: of two that name a HostName the first wins.
+// See host_blocks.hpp. The order of the lines matters: the first HostName that applies wins.
 #include "launcher/ssh/host_blocks.hpp"
 
 #include <fmt/format.h>
@@ -42,8 +42,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// `*` is any text, `?` any character. Goes back to the last star only, so it takes no longer than
-// the lengths multiplied.
+// `*` matches any text, `?` any character. Backtracks to the last star only, so the time is at most
+// proportional to the product of the two lengths.
 bool matches(std::string_view text, std::string_view pattern) {
   std::size_t t = 0, p = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -73,7 +73,7 @@ bool applies(const std::vector<std::string>& patterns, std::string_view name) {
   return any;
 }
 
-// %h is the name that ssh was called with. Nothing: a token we do not know.
+// %h is the name that ssh was called with. Returns nothing if there is a token we do not know.
 std::optional<std::string> with_tokens(std::string_view hostname, const std::string& host) {
   std::string result;
   for (std::size_t i = 0; i < hostname.size(); ++i) {
@@ -105,7 +105,7 @@ void HostBlocks::read(const ConfigFile& file, const Open& open, std::size_t pare
     const Words values(words.begin() + 1, words.end());
     const bool decides = key == "host" || key == "match" || key == "include" || key == "hostname";
     understood_ &= !key.starts_with("canonical") && key.find_first_of("\"'\\") == std::string::npos;
-    // Quotes, and comments behind a value: versions of OpenSSH differ on what they mean.
+    // Versions of OpenSSH differ on quotes, and on comments that follow a value.
     if (decides) understood_ &= !values.empty() && line.find_first_of("\"'\\#$") == line.npos;
     if (!understood_) return;
     if (key == "host") {
@@ -135,7 +135,7 @@ void HostBlocks::add_entry(std::size_t block, std::string hostname) {
   entries_.push_back({block, std::move(hostname)});
 }
 
-// `name` is what patterns are held against, `host` what ssh was called with.
+// One pass over the blocks. `name` is matched against patterns; `host` is what ssh was called with.
 void HostBlocks::pass(const std::string& name, bool last, const std::string& host,
                       Standing& standing) const {
   std::vector<bool> on(blocks_.size());
@@ -156,7 +156,7 @@ void HostBlocks::pass(const std::string& name, bool last, const std::string& hos
 }
 
 std::optional<HostBlocks::Standing> HostBlocks::of(const std::string& host) const {
-  // Other names ssh changes before it uses them, or reads something else in them.
+  // ssh changes names with other characters before it uses them, or gives them another meaning.
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
   if (!understood_ || host.empty() || host.find_first_not_of(plain) != host.npos)
     return std::nullopt;

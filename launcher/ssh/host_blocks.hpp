@@ -1,13 +1,14 @@
-// What tells hosts apart in the files that ssh is configured by: its Host blocks.
+// What tells hosts apart in the configuration files of ssh: their Host blocks.
 //
-// `ssh -G` is a process of five milliseconds, for a thousand hosts five seconds of the launcher's
-// processor, nearly always for one and the same answer. Hosts to which the same blocks apply get
-// the same answer but for their HostName, so asking about two of them tells of all.
+// `ssh -G` is a process of five milliseconds. For a thousand hosts that is five seconds of the
+// launcher's processor, nearly always for the same answer. Hosts to which the same blocks apply get
+// the same answer except for their HostName, so asking about two of them tells the answer for all.
 //
-// Only so much is understood as that takes: no value is read but HostName, and of what decides
-// which lines apply Host, Include, `Match all` and `Match final all`. With anything else in the
-// files (a Match with conditions, quotes, canonical names) nothing is known of any host, and each
-// is asked about. Not a parser of ssh_config: what it means stays OpenSSH's to say. Pure.
+// Only what that takes is understood: of all values only HostName is read, and of the keywords that
+// decide which lines apply only Host, Include, `Match all` and `Match final all`. If the files
+// contain anything else that decides (a Match with conditions, quotes, canonical names), nothing is
+// known about any host, and ssh is asked about each one. This is not a parser of ssh_config: what
+// that means stays for OpenSSH to say. Pure.
 #pragma once
 
 #include <functional>
@@ -25,19 +26,19 @@ struct ConfigFile {
 
 class HostBlocks {
  public:
-  // The files that an Include means, those of them that can be read; `path` is as written.
+  // Returns the readable files that an Include means; `path` is as written there.
   using Open = std::function<std::vector<ConfigFile>(const std::string& path)>;
 
-  // Another file, behind those before it.
+  // Reads another file; it comes after those read before.
   void read(const ConfigFile& file, const Open& open);
 
   struct Standing {
-    std::string blocks;    // of hosts with the same blocks the same
-    std::string hostname;  // what ssh will call it
+    std::string blocks;    // identifies the blocks that apply; equal for hosts with the same blocks
+    std::string hostname;  // the HostName that ssh will use
   };
   std::optional<Standing> of(const std::string& host) const;
 
-  // What has been read, in order; the files of an Include behind the one it is in.
+  // Paths of the files read, in order; the files of an Include come after the file it is in.
   const std::vector<std::string>& paths() const { return paths_; }
 
  private:
@@ -46,11 +47,11 @@ class HostBlocks {
   struct Block {
     Kind kind{};
     std::vector<std::string> patterns;
-    std::size_t parent = 0;  // an Include stands in it; the first block is its own
+    std::size_t parent = 0;  // block that its file was included from; 0 at top level
   };
   struct Entry {
     std::size_t block = 0;
-    std::string hostname;  // empty: something else is said
+    std::string hostname;  // value of a HostName line; empty: lines with other keywords
   };
 
   void read(const ConfigFile& file, const Open& open, std::size_t parent, int depth);

@@ -1,5 +1,5 @@
-// See name_lookup.hpp. A thread for each lookup, of which few are under way at once; one that
-// nobody waits for any more ends by itself, and does not keep the process from ending.
+// See name_lookup.hpp. One thread for each lookup; few are under way at once. A thread whose result
+// is not wanted any more ends by itself, and does not keep the process from ending.
 #include "launcher/ssh/name_lookup.hpp"
 
 #include <netdb.h>

@@ -94,7 +94,7 @@ void Attempts::forget(HostId host) {
   hosts_.erase(it);
 }
 
-// Between a half and one and a half times its nominal length.
+// A random time between half and one and a half times the nominal pause.
 Duration Attempts::pause(int attempts) {
   const double doubled = seconds(limits_.first_pause) * static_cast<double>(1 << (attempts - 1));
   const double nominal = std::min(doubled, seconds(limits_.longest_pause));

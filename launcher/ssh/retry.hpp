@@ -1,9 +1,10 @@
-// Which host is tried when: so many at once, and again after a pause when that may help.
+// Decides which host is tried when: a limited number at once, and again after a pause when that may
+// help.
 //
-// A thousand handshakes at once would make each of them late and a jump host refuse most of them;
-// one after the other would take minutes. Pauses double and are drawn at random around their
-// length: hosts that one server has refused together must not come back together. Pure: the driver
-// makes the attempts.
+// A thousand handshakes at once would make each of them late and make a jump host refuse most of
+// them; one after the other would take minutes. Pauses double and are drawn at random around their
+// nominal length: hosts that one server has refused together must not come back together. Pure: the
+// driver makes the attempts.
 #pragma once
 
 #include <deque>
@@ -20,8 +21,8 @@
 namespace elasticrun::launcher::ssh {
 
 struct RetryLimits {
-  int in_flight = 64;  // hosts between their first packet and their running agent
-  // Attempts in all. A host that is down is not waited for; one that is crowded is.
+  int in_flight = 64;  // most hosts between their first packet and their running agent
+  // Attempts per host in all. A host that is down is not waited for; a crowded one is.
   int brief_attempts = 3;
   int crowded_attempts = 12;
   Duration first_pause = std::chrono::milliseconds(100);
@@ -30,7 +31,7 @@ struct RetryLimits {
 
 // How long each stage may take.
 struct StageLimits {
-  Duration connect = std::chrono::seconds(10);  // also greeting, host key
+  Duration connect = std::chrono::seconds(10);  // also greeting and host key
   Duration login = std::chrono::seconds(20);    // keys may be checked against a slow directory
   Duration shell = std::chrono::seconds(20);    // start-up files of a login shell
   Duration copy = std::chrono::seconds(20);     // without progress
@@ -40,7 +41,7 @@ Duration deadline_of(Stage stage, const StageLimits& limits);
 struct Wanted {
   HostId host;
 };
-struct Started {  // its agent runs
+struct Started {  // the host's agent runs
   HostId host;
 };
 struct Failed {
@@ -67,7 +68,7 @@ class Attempts {
   Attempts(const RetryLimits& limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}
 
   std::vector<RetryAction> step(const RetryEvent& event, Time now);
-  // When PauseOver is due; never: no pause is on.
+  // When PauseOver is due; `never` when no host is in a pause.
   Time wake_at() const;
 
  private:
@@ -75,7 +76,7 @@ class Attempts {
   struct Entry {
     Phase phase = Phase::waiting;
     int attempts = 0;
-    Time due = never;  // end of its pause
+    Time due = never;  // end of the host's pause; never: not in one
   };
 
   void on(const Wanted& event, Time now, std::vector<RetryAction>& actions);
@@ -88,8 +89,8 @@ class Attempts {
 
   RetryLimits limits_;
   Rng rng_;
-  std::map<HostId, Entry> hosts_;  // neither started nor given up
-  std::deque<HostId> queue_;       // those that wait, in order
+  std::map<HostId, Entry> hosts_;  // hosts neither started nor given up
+  std::deque<HostId> queue_;       // waiting hosts, in order
   int in_flight_ = 0;
 };
 

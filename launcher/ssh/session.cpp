@@ -1,4 +1,4 @@
-// See session.hpp. Here: the connection, up to the login.
+// See session.hpp. This file: the connection up to the login.
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -21,10 +21,11 @@ namespace {
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 
-// Losing ssh alone ends nothing, so there is no hurry to notice it.
+// How long the peer may be silent. Losing ssh alone ends nothing, so there is no hurry to notice
+// it.
 constexpr Duration silence_limit = std::chrono::seconds(30);
 
-// libssh would ask at the terminal; nobody is there.
+// Without this callback libssh would ask at the terminal, where no user is waiting.
 int no_passphrase(const char*, char*, size_t, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
@@ -82,7 +83,8 @@ std::string SshSession::error() const { return state_->error(); }
 
 // ---------------------------------------------------------------- waiting
 
-// Without it the kernel holds back the acknowledgement that the server waits for: 40 ms a time.
+// Without TCP_QUICKACK the kernel delays the acknowledgement that the server waits for, by 40 ms
+// each time.
 void SshSession::State::hurry() {
   const int on = 1;
   ::setsockopt(descriptor.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
@@ -91,7 +93,7 @@ void SshSession::State::hurry() {
 SshSession::Task<void> SshSession::State::wait() {
   hurry();
   const bool writes = ssh_get_poll_flags(ssh) & SSH_WRITE_PENDING;
-  boost::system::error_code ignored;  // the next call of libssh sees what it is, or it is wake()
+  boost::system::error_code ignored;  // the next libssh call sees the error, or it is wake()
   co_await descriptor.async_wait(writes ? Descriptor::wait_write : Descriptor::wait_read,
                                  asio::redirect_error(asio::use_awaitable, ignored));
 }
@@ -112,12 +114,12 @@ void SshSession::State::set_options() {
   ssh_options_set(ssh, SSH_OPTIONS_PROCESS_CONFIG, &off);  // ssh -G has read the files
   const bool alias = !config.host_key_alias.empty();
   set(SSH_OPTIONS_HOST, alias ? config.host_key_alias : config.hostname);
-  // For known_hosts only: the connection exists.
+  // The port is for known_hosts only: the connection exists already.
   const unsigned port = alias ? 22 : config.port;
   ssh_options_set(ssh, SSH_OPTIONS_PORT, &port);
   set(SSH_OPTIONS_USER, config.user);
-  // What libssh does not know of a list it leaves out; of an algorithm it has none of, its own
-  // choice stays.
+  // libssh drops the algorithms that it does not know from a list; if none is left, its own default
+  // stays.
   set(SSH_OPTIONS_KEY_EXCHANGE, config.key_exchange);
   set(SSH_OPTIONS_CIPHERS_C_S, config.ciphers);
   set(SSH_OPTIONS_CIPHERS_S_C, config.ciphers);
@@ -128,8 +130,8 @@ void SshSession::State::set_options() {
   choose_known_hosts();
 }
 
-// libssh reads one file of the user and one of the system, OpenSSH several: of each list the file
-// that has the host is taken.
+// libssh reads one known_hosts file of the user and one of the system, OpenSSH several. Of each
+// list the first file that has the host is taken.
 void SshSession::State::choose_known_hosts() {
   const auto copy_of = [this](const std::string& path) {
     const auto found = files.known_hosts.find(path);
@@ -148,7 +150,8 @@ void SshSession::State::choose_known_hosts() {
     choose(config.global_known_hosts, SSH_OPTIONS_GLOBAL_KNOWNHOSTS);
 }
 
-// When keys are exchanged once more, libssh looks for the types that are known; any will do then.
+// When keys are exchanged again later, libssh looks up which key types are known for the host; any
+// type will do by then.
 void SshSession::State::forget_known_hosts() {
   set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
   set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");

@@ -1,5 +1,5 @@
-// What an ssh connection consists of, for the two files that implement SshSession (their own
-// header, and nobody else's: libssh is seen nowhere else).
+// What an ssh connection consists of. Only the two files that implement SshSession include this
+// header, so that libssh is seen nowhere else.
 #pragma once
 
 #include <libssh/callbacks.h>
@@ -58,7 +58,7 @@ struct SshSession::State {
   void forget_known_hosts();
   void hurry();
   Task<void> wait();
-  Task<void> leave_a_turn();  // to whatever else is ready
+  Task<void> leave_a_turn();  // lets other ready handlers run
   template <class Call>
   Task<int> again(Call call, int again_code = SSH_AGAIN) {
     for (;;) {
@@ -80,8 +80,8 @@ struct SshSession::State {
   const SshConfig& config;
   KeyRing::State& keys;
   executors::FileThread& file_thread;
-  SshFiles files;                    // until the login
-  ssh_counter_struct from_socket{};  // bytes that libssh has taken in
+  SshFiles files;                    // needed until the login
+  ssh_counter_struct from_socket{};  // counts the bytes libssh has read from the socket
   ssh_session ssh;
   boost::asio::posix::stream_descriptor descriptor;
   Channel channel;

@@ -24,7 +24,7 @@ std::string place_of(const SshConfig& config) {
   return fmt::format("{} port {}", config.hostname, config.port);
 }
 
-// What others say may be long, or several lines.
+// The text of another program on one line: it may be long, or several lines.
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 300;
   std::string line;
@@ -116,7 +116,7 @@ Trouble of_connect(const Symptom& symptom, const SshConfig& config) {
 }
 
 // A full sshd closes the connection before its greeting; all that libssh sees is a socket that
-// ends. A jump host's ssh says what its own server did.
+// ends. The ssh of a jump host reports what its own server did.
 Trouble of_greeting(const Symptom& symptom, const SshConfig& config) {
   const std::string place = place_of(config);
   const std::string said = quoted(symptom.text);

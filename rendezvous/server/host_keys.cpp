@@ -1,4 +1,5 @@
-// See host_keys.hpp. Identities: "JOB/join", "JOB/host/7/1"; "JOB/world/12" opens no door of ours.
+// See host_keys.hpp. Identities: "JOB/join" and "JOB/host/7/1". "JOB/world/12" is only a name to
+// derive a key by; the controller admits no peer with it.
 #include "rendezvous/server/host_keys.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ std::optional<KeyOwner> HostKeys::owner(std::string_view identity) const {
   const auto [slash, error] =
       std::from_chars(identity.data() + prefix.size(), end, owner.host.value);
   if (error == std::errc() && slash < end) std::from_chars(slash + 1, end, owner.run);
-  // One name a number: "07" or "7x" is none.
+  // Each number has one spelling: "07" and "7x" are refused.
   if (owner.host == no_host || identity != of_agent(owner.host, owner.run).identity)
     return std::nullopt;
   return owner;

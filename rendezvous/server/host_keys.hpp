@@ -1,8 +1,8 @@
-// Which key opens which door. The job's master key never leaves the controller; each agent that is
-// started holds a key of its own that is derived from it and named after its host's number and the
-// number of its start there. So no host can pass for another one or for the controller, and an
-// agent that was given up is known when it comes back. A host that joins by itself begins with the
-// join key, which opens nothing but the door to a number and a key of its own.
+// The keys of a job. The master key never leaves the controller. Each agent that is started holds
+// its own key, which is derived from the master key and named after the number of its host and the
+// count of agents started there. So no host can pass for another one or for the controller, and an
+// agent that was given up is recognised when it comes back. A host that joins by itself begins with
+// the join key, which is good for nothing but to get a host number and an agent key.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace elasticrun::rendezvous::server {
 
-// Whose key it is.
+// The agent that a key belongs to.
 struct KeyOwner {
-  HostId host = no_host;  // no_host: anybody's who may join
+  HostId host = no_host;  // no_host: the join key, shared by all hosts that may join
   std::uint32_t run = 0;  // which of the host's agents: 1, 2, ...
   bool operator==(const KeyOwner&) const = default;
 };
 
-// As an agent is told about it.
+// A key as it is given to an agent.
 struct HostKey {
   std::string identity;
   std::string key_hex;
@@ -36,10 +36,10 @@ class HostKeys {
 
   HostKey of_agent(HostId host, std::uint32_t run) const;
   HostKey to_join() const;
-  // By which the members of one world know each other: 64 hexadecimal digits.
+  // The secret by which the members of one world authenticate each other: 64 hexadecimal digits.
   std::string of_world(Generation generation) const;
 
-  // Whose key has that name. Nothing: it is none of this job's.
+  // The owner of the key with this name; nullopt: it is not a key of this job.
   std::optional<KeyOwner> owner(std::string_view identity) const;
   net::Secret secret(std::string_view identity) const { return net::derive(master_, identity); }
 

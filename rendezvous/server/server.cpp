@@ -65,7 +65,8 @@ Result<void> Server::Impl::admit(const wire::Hello& hello, const net::Peer& peer
   return hello.resumes < 0 ? admit_agent(hello, *owner, welcome) : admit_again(*owner, welcome);
 }
 
-// An agent that is not up, or was given up, may be dead.
+// The report of a watchdog matters only if its agent is up. The end of an agent that is not up, or
+// was given up, changes nothing.
 Result<void> Server::Impl::admit_watchdog(const KeyOwner& owner) const {
   const auto found = agents.find(owner.host);
   if (found != agents.end() && found->second.run == owner.run) return {};
@@ -95,14 +96,15 @@ Result<void> Server::Impl::admit_again(const KeyOwner& owner, wire::Welcome& wel
         fmt::format("host {} was given up; whatever runs there has to end", owner.host.value)};
   if (!found->second.link->resumable())
     return Error{fmt::format("host {} lacks orders that were not kept", owner.host.value)};
-  // Nothing more may be received over the old connection: its count is given away here.
+  // The welcome says how many frames were received, so none may be received over the old connection
+  // after this.
   found->second.link->hang_up();
   welcome.received = static_cast<std::int64_t>(found->second.link->received());
   return {};
 }
 
 std::unique_ptr<net::Resumable> Server::Impl::make_link(HostId host) {
-  // The link dies with this object, or when its host is dropped, never inside a call of its own.
+  // The link is destroyed with this object, or when its host is dropped: `this` outlives it.
   return std::make_unique<net::Resumable>(net::Resumable::Handlers{
       .on_frame = [this, host](
                       WorkerId worker,
@@ -148,7 +150,7 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
                                        .job = o.keys.job(),
                                        .welcome = o.welcome,
                                        .greeting_time = o.greeting_time};
-  // The listener dies with Impl, and its handlers are not called after its death.
+  // The listener is destroyed with Impl, and its handlers are not called after that.
   net::ListenerHandlers hooks;
   hooks.admit = [&self](const wire::Hello& hello, const net::Peer& peer, wire::Welcome& welcome) {
     return self.admit(hello, peer, welcome);

@@ -1,10 +1,11 @@
-// The socket of the rendezvous: agents dial it, greet, and are known by their host from then on.
+// The socket of the rendezvous: agents dial it, greet, and are identified by their host from then
+// on.
 //
-// A thin driver. It decides nothing but what needs no memory of the job: who does not speak our
-// protocol, version and job is a stranger, so is a host that claims to be another one than its key
-// says, and a host that is connected is not connected twice (the first one is the one that has our
+// A thin driver. It decides only what needs no knowledge of the job. A peer with another protocol,
+// version or job is a stranger, and so is a host that claims to be another one than its key says. A
+// host that is connected is not connected twice (the first connection is that of the agent with our
 // workers; a second is a mistake or a copy). A connection that is lost may be resumed by the same
-// agent until its host is dropped. All else goes up as a call.
+// agent until its host is dropped. Everything else is passed on through the handlers.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +26,34 @@ namespace elasticrun::rendezvous::server {
 struct ServerOptions {
   std::string address = "0.0.0.0";  // numeric; "::" hears both families
   std::uint16_t port = 0;           // 0: the system chooses
-  std::uint16_t port_last = 0;      // the first free one from `port` on; 0: `port` or none
+  std::uint16_t port_last = 0;      // takes the first free port up to this one; 0: only `port`
   wire::Welcome welcome;            // agents must have the same protocol and version
   HostKeys keys;                    // of the job
-  bool hosts_may_join = false;      // the join key opens the door
+  bool hosts_may_join = false;      // the join key is accepted
   net::TcpOptions tcp;
   Duration greeting_time = net::greeting_time_default;
 };
 
-// Called on the io_context's thread, never inside a call of the server. They may call it, but not
-// destroy it.
+// The handlers are called on the io_context's thread, never inside a call of the server. They may
+// call the server, but not destroy it.
 struct ServerHandlers {
-  // Whether the job has started, or admitted, an agent with that key. Any other one opens nothing.
+  // True: the job has started, or admitted, an agent with this key. Any other key is refused.
   std::function<bool(const KeyOwner&)> knows;
-  // Who the agent is that greets, a new one where its host joins by itself; or why it is refused.
+  // Returns the identity of the agent that greets (a new one if its host joins by itself), or why
+  // it is refused.
   std::function<Result<KeyOwner>(const wire::Hello&, const KeyOwner&)> admit;
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
-  // worker 0: a report of the agent itself (wire::FromAgent); else a message (wire::FromWorker).
+  // worker 0: a report of the agent itself (wire::FromAgent); otherwise a message of that worker
+  // (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
-  // The connection of a host that is up is lost; agent_back may follow, or another agent_up after
+  // The connection to a host that was up is lost. agent_back may follow, or another agent_up after
   // retire() or drop().
   std::function<void(HostId, const std::string& reason)> agent_away;
-  // It has dialled again: nothing that was sent is lost.
+  // The agent has dialled again, and no counted frame is lost.
   std::function<void(HostId)> agent_back;
-  // Its watchdog says that it is dead.
+  // The agent's watchdog reports that the agent is dead.
   std::function<void(HostId, const std::string& reason)> agent_dead;
-  // Who knocked and did not get in; `count` is their number so far.
+  // A connection was refused; `count` is the number of refusals so far.
   std::function<void(std::uint64_t count, const std::string& why)> stranger;
 };
 
@@ -58,25 +61,28 @@ class Server {
  public:
   static Result<std::unique_ptr<Server>> listen(boost::asio::io_context& io, ServerOptions options,
                                                 ServerHandlers handlers);
-  ~Server();  // stops listening; connections break, except that close has flushed
+  ~Server();  // stops listening and breaks connections; what close() has begun is still flushed
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  // What is sent to a host that is away waits for it; to one that is not up: nothing happens.
+  // A message to a host that is away waits until it is back. For a host that is not up, nothing
+  // happens.
   void send(HostId host, WorkerId worker, std::string_view payload);
-  // One message for workers of that host.
+  // Sends one message to several workers of this host.
   void send_message(HostId host, const std::vector<WorkerId>& workers, std::string_view message);
-  // To the agent itself, with how much of it was received; lost where there is no connection.
+  // Sends to the agent itself, with the number of frames received from it filled in. Lost where
+  // there is no connection.
   void send_heartbeat(HostId host, wire::Heartbeat heartbeat);
-  // The agent has received so many of our frames.
+  // The agent reports that it has received `count` of our frames.
   void acknowledged(HostId host, std::uint64_t count);
-  // To the agent itself, when nothing of the above waits.
+  // Sends to the agent itself, whenever none of the above is waiting.
   void send_bulk(HostId host, std::string_view payload);
   void send_to_all(std::string_view payload);
-  // Its agent is known to have ended: what it had sent still comes, and nothing else is called.
+  // The host's agent is known to have ended. Frames it had sent are still delivered; agent_away is
+  // not called when its connection ends.
   void retire(HostId host);
-  // Cuts a host off that is given up; nothing more comes of it.
+  // Cuts off a host that is given up; nothing more is received from it.
   void drop(HostId host);
   // Stops listening and closes each host.
   void close();

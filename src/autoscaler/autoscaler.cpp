@@ -1,4 +1,4 @@
-// What all policies have in common, and the table of their names.
+// What all policies have in common, and the table of policies.
 #include "autoscaler/autoscaler.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace {
 
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
-// Nothing: what the policy needs is not among the options.
+// Makes a policy; null if the options lack the aim that it needs.
 constexpr std::array<std::pair<std::string_view, Make>, 9> known_policies{{
     {"fixed",
      [](const Options& options) -> std::unique_ptr<Policy> {
@@ -92,7 +92,7 @@ Result<Autoscaler> Autoscaler::make(Options options) {
   const auto& [name, make_policy] = *std::ranges::find(known_policies, name_of(options.policy),
                                                        [](const auto& row) { return row.first; });
   auto policy = make_policy(options);
-  // Each is named after what it needs.
+  // A policy that needs an aim has the name of that aim.
   if (!policy) return Error{fmt::format("the policy {0} needs a {0}; give one", name)};
   return Autoscaler(std::move(options), std::move(policy));
 }
@@ -182,9 +182,9 @@ void Autoscaler::world_changed(Generation generation, int size, std::int64_t glo
   dirty_ = true;
 }
 
-// One worker alone measures in another way than several do, and each way begins anew. Until it
-// tells enough the former figures hold: who forgot them would judge by something else for that
-// time, go where that sends it, begin anew there, and so on.
+// A single worker estimates the noise in another way than several do, and each way starts without
+// data. Until the new estimate is good enough the former one is kept. A policy without it would
+// judge by throughput for that time, move, start without data there, and so on.
 void Autoscaler::hear(const std::optional<Noise>& noise) {
   if (!noise || !(noise->scale() >= 0)) return;
   const double done = noise->scale_invariant_steps;
@@ -219,7 +219,7 @@ Snapshot Autoscaler::snapshot(Time now) const {
   seen.offers = offers_;
   for (Offer& offer : seen.offers)
     offer.global_batch = autoscaler::plan(rule_, offer.size, {}).global_batch;
-  // Under another rule of the batch it was another curve.
+  // Measures taken under a different batch rule belong to a different curve.
   if (!policy_->chooses_batch())
     std::erase_if(seen.curve, [&](const Measure& measure) {
       const auto offer = std::ranges::find(seen.offers, measure.size, &Offer::size);
@@ -279,7 +279,7 @@ Duration Autoscaler::pause_after(const Failed& failed) const {
   return limits_.settle * (1 << failed.times);
 }
 
-// Holds back a move to a size that could not be reached lately, whoever wants it.
+// Holds back a move to a size that recently could not be reached, whatever rule wants it.
 Decision Autoscaler::veto(Decision wanted, Time now) const {
   if (wanted.target == size_) return wanted;
   ER_CHECK(std::binary_search(limits_.sizes.begin(), limits_.sizes.end(), wanted.target));
@@ -295,7 +295,7 @@ Decision Autoscaler::veto(Decision wanted, Time now) const {
   return wait;
 }
 
-// With what the job itself has settled.
+// The batch rule, completed with the first world's batch and the needs of the policy.
 BatchRule Autoscaler::rule() const {
   BatchRule rule = rule_;
   if (rule.base_batch == 0) rule.base_batch = first_batch_;
@@ -303,7 +303,7 @@ BatchRule Autoscaler::rule() const {
   return rule;
 }
 
-// What was chosen holds until something else is, in worlds that nobody has chosen, too.
+// A chosen batch holds until another is chosen, also in worlds that the policy did not ask for.
 std::int64_t Autoscaler::chosen_batch(int size) const {
   const bool chosen = size == (changing_ ? wanted_ : decision_.target);
   const std::int64_t with_it = changing_ ? wanted_batch_ : decision_.global_batch;

@@ -1,12 +1,12 @@
-// The autoscaler as the job sees it: facts in, a decision with its reason out.
+// The autoscaler as the job sees it: it takes facts and returns a decision with the reason for it.
 //
-// It holds what every policy needs (measurements, limits, the batch rule) and keeps what every
-// policy must obey: never two changes at once, a settling time between two, only sizes that can be
-// had, no second try at once of a size that could not be reached. So a policy is only its rule.
+// It holds what every policy needs (measurements, limits, the batch rule) and enforces what every
+// policy must obey: never two changes at once, a settling time between changes, only sizes that are
+// available, no immediate retry of a size that could not be reached. So a policy is only its rule.
 //
-// No clock, thread or log: time comes in, decisions go out. The driver calls decide(now) when
-// wake_at() has passed, and acts on what it says; acting late or not at all does no harm, the
-// same decision is given again.
+// It has no clock, thread or log: the caller passes the time in. The driver calls decide(now) once
+// wake_at() has passed, and carries out the decision. Acting late or not at all does no harm: the
+// next call returns the same decision.
 #pragma once
 
 #include <map>
@@ -28,56 +28,58 @@ namespace elasticrun::autoscaler {
 
 struct Options {
   std::string policy = "throughput";
-  int target = 0;  // of the policy `fixed`; 0: as many as can be had
+  int target = 0;  // for the policy `fixed`: its size; 0: as many workers as are available
   BatchRule batch;
   Aims aims;
-  Limits limits;  // `sizes` are given later, by offers_changed
+  Limits limits;  // offers_changed() sets `sizes` later
 };
 
 class Autoscaler {
  public:
   // The names that Options::policy may have.
   static std::vector<std::string_view> policies();
-  // An error when there is no such policy; "exec" is written with its program: "exec:./policy.sh".
+  // An error when there is no such policy. "exec" includes its program: "exec:./policy.sh".
   static Result<void> check_policy(std::string_view policy);
   static Result<Autoscaler> make(Options options);
 
   // ---- facts
-  // Sizes that can be had now, in any order; those outside the limits are left out. One without a
-  // price costs 1 per worker: money is then worker hours. The global batch is filled in here.
+  // The sizes available now, in any order; sizes outside the limits are ignored. A size without a
+  // price costs 1 per worker, so money is then worker hours. Offer::global_batch is filled in by
+  // the autoscaler.
   void offers_changed(std::vector<Offer> offers, Time now);
-  // What the program said about its batch. Values given here replace the former rule.
+  // The program has given its batch settings, which replace the previous rule.
   void batch_rule_changed(const BatchRule& rule) { rule_ = sound(rule); }
   void progress(std::optional<std::int64_t> samples_left);
-  // Again, before the first has ended, is still one change.
+  // A second call before change_ended() still counts as the same change.
   void change_started(Time now);
-  // After world_changed when it came to that. Without, the size last decided on is not tried
-  // again for a while.
+  // Call this after world_changed() if the change led to a new world. If the world did not reach
+  // the size last decided on, that size is not tried again for a while.
   void change_ended(Time now);
-  // A world steps: the first one, a planned or a forced one.
+  // A new world has begun to step: the first one, or one after a planned or forced change.
   void world_changed(Generation generation, int size, std::int64_t global_batch, Time now);
-  // That world has the members of the one before, with other shares: another throughput there is no
-  // drift.
+  // The new world has the same members as the one before but other shares, so a different
+  // throughput there is not drift.
   void shares_changed() { window_.shares_changed(); }
-  // The round it completed, if it did.
+  // Takes a worker's report; returns the round that it completed, if it completed one.
   std::optional<WorldSample> observe(const WorkerSample& sample, Time now);
-  // The answer to a question(), whenever it comes; an error when it is no use, with the reason.
+  // Takes the answer to a question(), at any later time; an error says why it cannot be used.
   Result<void> advised(Result<Advice> answer);
-  // A whole round, from a simulator.
+  // Takes a whole round, from a simulator.
   void observe(const WorldSample& round, Time now);
 
   // ---- answers
   const Decision& decide(Time now);
-  // What decide() would have answered from outside; told once.
+  // What the policy needs answered from outside before it can decide; each question is returned
+  // once.
   std::optional<Question> question() { return policy_->question(); }
-  // The first moment at which decide() may say something new; in the past when it may already.
+  // The earliest time at which decide() may return something new; in the past if it may already.
   Time wake_at() const { return dirty_ ? at_once : decision_.again; }
-  // For a world of this size, with the batch that the policy has chosen, if it does; the factor of
-  // the learning rate is against the first world's batch where the rule names no base.
+  // The plan for a world of this size, with the policy's batch if the policy chooses one. Where the
+  // rule names no base batch, the learning-rate factor is relative to the first world's batch.
   BatchPlan plan(int size, std::vector<double> weights) const;
   std::vector<Measure> curve() const { return window_.curve(); }
-  // Money, since the first world: its size's price, and that of the size it is about to have while
-  // those workers start.
+  // Money spent since the first world. While a change starts workers, the larger of the present
+  // and the wanted size is charged.
   double spent(Time now) const;
   std::string_view policy() const { return policy_->name(); }
 
@@ -102,7 +104,7 @@ class Autoscaler {
   BatchRule rule_;
   Limits limits_;
   Window window_;
-  std::vector<Offer> offers_;  // of limits_.sizes
+  std::vector<Offer> offers_;  // one per entry of limits_.sizes, in order
   std::optional<Noise> noise_;
 
   int size_ = 0;  // 0: no world yet
@@ -110,16 +112,16 @@ class Autoscaler {
   std::int64_t first_batch_ = 0;
   std::optional<std::int64_t> samples_left_;
   std::optional<Time> began_;
-  double spent_ = 0;  // up to
+  double spent_ = 0;  // money, up to counted_
   Time counted_{};
   Time quiet_since_{};  // end of the last change
   bool changing_ = false;
-  int wanted_ = 0;  // what the change under way is for, as far as we decided it
+  int wanted_ = 0;  // the size decided on for the change under way; 0: we did not decide it
   std::int64_t wanted_batch_ = 0;
-  std::int64_t batch_ = 0;        // the largest that the policy has chosen; 0: it has not
+  std::int64_t batch_ = 0;        // largest global batch, as the policy chose it; 0: it chose none
   std::map<int, Failed> failed_;  // sizes that could not be reached
 
-  bool dirty_ = true;
+  bool dirty_ = true;  // a fact has arrived since the last decision
   Decision decision_;
 };
 

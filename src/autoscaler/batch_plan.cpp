@@ -1,4 +1,4 @@
-// G = min(b k, B), and what follows from it.
+// The global batch G = min(b k, B) for k workers, and what follows from it.
 #include "autoscaler/batch_plan.hpp"
 
 #include <fmt/format.h>
@@ -29,8 +29,8 @@ std::int64_t global_batch(const BatchRule& rule, int size) {
   return rule.batch > cap / size ? cap : rule.batch * size;
 }
 
-// A fast worker's share may exceed what the user called efficient, and perhaps what fits into the
-// device: it is then computed in pieces of at most b.
+// A fast worker's share may exceed what the user named as efficient, and perhaps what fits into the
+// device: the share is then computed in pieces of at most b.
 std::int64_t micro_batch(const BatchRule& rule, std::int64_t global,
                          const std::vector<double>& weights) {
   if (rule.batch == 0 || weights.empty()) return 0;

@@ -1,11 +1,12 @@
 // What a world of a given size computes per step: global batch, weights, learning-rate factor.
 //
-// The user says two things: the batch one device computes efficiently (b) and the largest batch
-// the training bears (B). Below the cap the batch grows with the workers, beyond it the shares
-// shrink. Keeping the batch constant at every size (strong scaling) would be simpler, but leaves
-// small shares on many devices, and most programs train well with some more than their base batch.
+// The user gives two values: the batch that one device computes efficiently (b) and the largest
+// global batch that the training tolerates (B). Up to that cap the global batch grows with the
+// number of workers; beyond it each worker's share shrinks. A constant global batch at every size
+// (strong scaling) would be simpler, but it leaves small shares on many devices, and most programs
+// train well with somewhat more than their base batch.
 //
-// Only the whole is planned here; who computes which samples follows from the plan by arithmetic.
+// Only the totals are planned here; which worker computes which samples follows by arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +18,40 @@
 namespace elasticrun::autoscaler {
 
 // How the learning rate follows the batch. linear: Goyal et al. 2017; sqrt: Krizhevsky 2014;
-// adascale: Johnson et al. 2020, by the noise that the workers measure in their gradients.
+// adascale: Johnson et al. 2020, from the gradient noise that the workers measure.
 enum class LrRule { none, linear, sqrt, adascale };
 
 Result<LrRule> parse_lr_rule(std::string_view name);
 std::string_view to_text(LrRule rule);
 
-// Beyond it workers refuse to split a step (worker/core/shares.hpp), and sums of samples could
-// overflow.
+// Upper bound of a global batch, in samples. Beyond it workers refuse to split a step
+// (worker/core/shares.hpp), and sums of samples could overflow.
 inline constexpr std::int64_t most_global_batch = std::int64_t{1} << 40;
 
-// All batches in samples; 0 is "not said".
+// All batches are in samples; 0 means not given.
 struct BatchRule {
   std::int64_t max_batch = 0;   // B: largest global batch
   std::int64_t batch = 0;       // b: efficient on one device
   std::int64_t base_batch = 0;  // M: the batch the learning rate was tuned for
   LrRule lr_rule = LrRule::linear;
-  bool measure_noise = false;  // not for the learning rate alone
+  bool measure_noise = false;  // measure the gradient noise even if lr_rule does not need it
 };
 
 struct BatchPlan {
-  std::int64_t global_batch = 0;  // samples per step over all workers; 0: the rule says nothing
+  std::int64_t global_batch = 0;  // samples per step over all workers; 0: the rule gives none
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
-  std::vector<double> weights;    // of the shares, per rank; empty: all equal
-  double lr_factor = 1;           // what the program is told to multiply its rate with
-  std::int64_t noise_base = 0;    // M, where workers measure the gradients' noise; 0: they do not
-  bool adascale = false;          // the factor follows that noise, and lr_factor is only its begin
+  std::vector<double> weights;    // weights of the shares, by rank; empty: all equal
+  double lr_factor = 1;           // the program multiplies its learning rate by this
+  std::int64_t noise_base = 0;    // M, if workers measure the gradient noise; 0: they do not
+  bool adascale = false;          // the factor follows that noise; lr_factor is its initial value
 };
 
-// With 0 in place of what is below 0, which only a mistaken program says.
+// The rule with negative batches, which only a faulty program gives, replaced by 0.
 BatchRule sound(BatchRule rule);
 
-// `weights` are one per rank, or none; one that is 0 is an empty share, and not all are. Without a
-// base batch the factor is 1. The global batch is never more than most_global_batch.
+// `weights` has one entry per rank, or is empty. A weight of 0 is an empty share; at least one must
+// be above 0. Without a base batch lr_factor is 1. The global batch never exceeds
+// most_global_batch.
 BatchPlan plan(const BatchRule& rule, int size, std::vector<double> weights);
 
 }  // namespace elasticrun::autoscaler

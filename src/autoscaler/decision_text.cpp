@@ -1,3 +1,4 @@
+// See decision_text.hpp; also `worth` and `offer_of` of policy.hpp.
 #include "autoscaler/decision_text.hpp"
 
 #include <fmt/format.h>

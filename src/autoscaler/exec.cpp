@@ -1,4 +1,4 @@
-// When the program is asked, and what becomes of its answer.
+// When the program is asked, and how its answer is used.
 #include "autoscaler/exec.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 namespace elasticrun::autoscaler {
 namespace {
 
-// Where the settling time is shorter, or none at all, a program is still not run all the time.
+// The shortest pause between questions, so that the program is not run all the time where the
+// settling time is very short or zero.
 constexpr Duration shortest_pause = std::chrono::seconds(1);
 
 Decision follow(const Advice& advice, int size) {

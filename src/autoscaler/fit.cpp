@@ -15,24 +15,25 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Rounds before its throughput is the reference for a drift.
+// Rounds before the throughput of a setting serves as the reference for drift.
 constexpr int reference_rounds = 20;
 constexpr double drift_limit = 0.1;
-// Two measures further apart than so many standard errors are not of the same thing.
+// Two measures further apart than this many standard errors contradict each other.
 constexpr double contradiction = 3;
-// A comparison closer than so many standard errors waits for more steps.
+// A comparison closer than this many standard errors waits for more steps.
 constexpr double clear_errors = 2;
-// Going back to a size seen asks for less than a promise does: both are measured, but a move has
-// its cost.
+// Going back to a measured size needs less gain than a promise does, because both sizes are
+// measured; but a move has its cost.
 constexpr double least_difference = 0.025;
 constexpr int most_doublings = 3;
 constexpr double least_promise = 0.03;
 constexpr double reopening = 5;
-// Per max_age, once it has passed; and never more than so much.
+// Growth of the doubt per max_age, once that has passed, and the largest doubt.
 constexpr double aging = 0.1;
 constexpr double most_doubt = 0.9;
-// A try in vain, there and back, in settling times; and what has to be left for a way back to pay.
+// Duration of a failed try, there and back, in settling times.
 constexpr double probe_settles = 6;
+// Settling times of work that must be left for a return to a better size to pay.
 constexpr int least_work = 2;
 
 Measure joined(const Measure& before, const Measure& visit) {
@@ -67,7 +68,7 @@ Offer Fit::View::offer(const Setting& setting) const {
   return offer;
 }
 
-// Measured is measured, but only what is offered can be had.
+// Whether the job can run with that setting: it may have been measured and no longer be offered.
 bool Fit::can_be(const View& view, const Setting& setting) const {
   if (setting == view.here()) return true;
   if (!std::ranges::binary_search(view.limits.sizes, setting.size)) return false;
@@ -80,7 +81,7 @@ bool Fit::usable(const Known& known) const {
   return measure.rounds >= least_rounds && measure.at >= fresh_since_;
 }
 
-// How far a throughput may have moved since it was measured, relative.
+// How far a throughput may have changed since it was measured, relative.
 double Fit::doubt(const Measure& measure, const View& view) const {
   const double age = seconds(view.now - measure.at) / seconds(view.limits.max_age);
   const double kept = age / (1 << std::clamp(times_ - 1, 0, most_doublings));
@@ -131,14 +132,14 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   const auto next = std::ranges::upper_bound(view.limits.sizes, largest);
   const int most = std::max(2 * largest, next == view.limits.sizes.end() ? 0 : *next);
   for (const int size : view.limits.sizes) {
-    // Sizes beyond say only whether a limit can be met at all.
+    // Larger sizes only serve to find out whether a limit can be met at all.
     if (size > most && !limited_) continue;
     for (const std::int64_t batch :
          objective_->batches(offer_of(view.snapshot.offers, size), view.snapshot)) {
       const Setting setting{size, batch};
       if (all.contains(setting)) continue;
       const auto range = prediction.of(view.offer(setting));
-      // Beside a limit it matters that a law errs, too.
+      // With a limit, the error of the laws themselves matters as well.
       const double error = limited_ ? margin : 0;
       all[setting] = between(view, setting, range.low * (1 - error), range.high * (1 + error));
       all[setting].in_reach = size <= most && (!chooses_batch() || prediction.near_batches(batch));
@@ -155,7 +156,7 @@ std::vector<Fit::Promise> Fit::promises(const View& view) const {
   return list;
 }
 
-// Whether more steps here could turn the comparison round.
+// Whether more steps here could reverse the comparison.
 bool Fit::too_close(const View& view, const Promise& best, const Promise& here) const {
   const Known& known = known_.at(here.setting);
   if (known.joined.steps >= view.limits.confirm_steps) return false;
@@ -164,27 +165,27 @@ bool Fit::too_close(const View& view, const Promise& best, const Promise& here) 
   return std::abs(ratio - std::log1p(least_difference)) < clear_errors * error;
 }
 
-// What has been settled is looked at again and again, so it takes more to be undone: sooner or
-// later noise makes every close pair look the other way round.
+// The relative gain needed to go back to a measured size. A settled decision is checked again and
+// again, and noise sooner or later reverses every close comparison, so undoing it needs more.
 double Fit::wanted_difference(const View& view, const Promise& best, const Promise& here) const {
   if (searching_) return least_difference;
   return view.limits.predicted_gain + clear_errors * std::hypot(here.error, best.error);
 }
 
-// How long what is found out now is good for, in seconds.
+// How long a result found now stays useful, in seconds.
 double Fit::horizon(const View& view) const {
   const auto left = time_left(view.snapshot, known_.at(view.here()).joined);
   return seconds(std::min(left.value_or(view.limits.max_age), view.limits.max_age));
 }
 
-// Whether what is left of the job is long enough for the gain to make up for a try in vain.
+// Whether the rest of the job is long enough for the gain to make up for the cost of a failed try.
 bool Fit::pays_back(const View& view, const Promise& unseen) const {
   const double probe = probe_settles * seconds(view.limits.settle);
   return unseen.gain * (horizon(view) - probe) > unseen.loss * probe;
 }
 
-// One measure and no compute time tell nothing about what the step consists of, and no promise
-// makes it leave the largest size: then the next smaller one is worth a look.
+// With a single measure and no compute time, nothing is known of what the step consists of, and no
+// promise could make the policy leave the largest size. Then the next smaller size is worth a try.
 const Fit::Promise* Fit::blind_try(const std::vector<Promise>& all, const Promise& here) const {
   const Measure& measure = known_.at(here.setting).joined;
   if (!searching_ || measure.compute_share >= least_compute_share) return nullptr;
@@ -193,7 +194,7 @@ const Fit::Promise* Fit::blind_try(const std::vector<Promise>& all, const Promis
   return &*(at - 1);
 }
 
-// Whether so much is left that a try in vain is a small part of it.
+// Whether enough of the job is left for a failed try to be a small part of it.
 bool Fit::pays_for(const View& view, const Promise& smaller) const {
   const double probe = probe_settles * seconds(view.limits.settle);
   return smaller.loss * probe < least_promise * horizon(view);
@@ -215,7 +216,7 @@ bool Fit::drifted(const View& view, const Measure& here) {
     return false;
   }
   if (away_ == 0) away_ = here.rounds;
-  // Until no round from before is left in the window.
+  // Wait until no round from before is left in the window.
   if (here.rounds < away_ + static_cast<int>(Window::capacity)) return false;
   drift_ =
       fmt::format("{} {} samples/s, no longer {}: all is looked at anew; ", bring(setting_of(here)),
@@ -228,7 +229,7 @@ bool Fit::drifted(const View& view, const Measure& here) {
   return true;
 }
 
-// What there is to be had, and what is known of it.
+// What a decision is based on: the available sizes and the settings with usable measures.
 std::vector<Fit::Setting> Fit::grounds(const View& view) const {
   std::vector<Setting> settings;
   for (const int size : view.limits.sizes) settings.push_back({size, 0});
@@ -237,7 +238,8 @@ std::vector<Fit::Setting> Fit::grounds(const View& view) const {
   return settings;
 }
 
-// What was measured can be gone to, as far off as it may be; once the search has ended, no other.
+// The forecast over measured settings, each within its error, and, while the search goes on, over
+// unmeasured ones as well.
 std::optional<Forecast> Fit::forecast(const View& view, const std::vector<Promise>& all) const {
   std::vector<Chance> chances;
   for (const auto& [setting, known] : known_) {
@@ -263,8 +265,8 @@ Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
   const auto found = known_.find(view.here());
   if (found == known_.end() || !usable(found->second)) return measuring(view);
 
-  // Settled, and nothing has been forgotten: the question is the same until the window is another.
-  // And a slow minute is no answer: it passes, or it is a drift.
+  // When settled on unchanged grounds, the decision stands until the window has been replaced. A
+  // slow minute does not reopen it either: it passes, or it turns out to be drift.
   const int rounds = found->second.visit.rounds;
   const bool same = grounds(view) == judged_by_ && rounds >= judged_rounds_ &&
                     rounds < judged_rounds_ + static_cast<int>(Window::capacity);
@@ -278,8 +280,8 @@ Decision Fit::decide(const Snapshot& snapshot, const Limits& limits, Time now) {
 Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Measure& measure) {
   const Limits& limits = view.limits;
   Promise here;
-  Promise best;    // measured, beside this one
-  Promise unseen;  // the one that promises most
+  Promise best;    // the best measured one other than `here`
+  Promise unseen;  // the unmeasured one that promises most
   for (const Promise& promise : all) {
     if (promise.setting == view.here())
       here = promise;
@@ -291,11 +293,12 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
       unseen = promise;
   }
   ER_CHECK(here.setting.size != 0);
-  // What the first size promises of others is relative to it, however noisy it is; a choice is not.
+  // Promises derived from the first size are relative to it, so its noise does not matter; a choice
+  // between measured sizes needs enough steps.
   const bool few = measure.steps < limits.min_steps;
   if (few && best.setting.size != 0) return measuring(view);
-  // What has been settled takes more than a slightly other estimate to be opened again; but nobody
-  // has to be started for another batch, and the noise that asks for it grows all the time.
+  // Reopening a settled decision takes more than a slightly different estimate. But another batch
+  // needs no new workers, and the noise scale that calls for it grows all the time.
   const bool other_size = unseen.setting.size != here.setting.size;
   const double needed = least_promise * (other_size && !searching_ ? reopening : 1);
   if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&

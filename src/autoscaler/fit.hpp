@@ -1,25 +1,25 @@
-// Goes to the size that a fitted law of the step time says is best, and believes what it measures
-// there.
+// The policy that goes to the size which a fitted law of the step time says is best, and then
+// trusts what it measures there.
 //
-// A walk learns about one neighbour at a time, and its verdicts compare two noisy neighbours whose
-// difference is small. Most of what it finds out could be told beforehand: a step is compute, which
-// is divided among the workers, and sync, which is not (time_model.hpp). So this policy predicts
-// the worth (objective.hpp) of every size from the sizes it has seen, goes at once to the one that
-// promises most, measures, and predicts again; it ends where nothing unseen promises 5 % more and
-// nothing seen is better. Each size is tried once per search, so every search ends. Where the
-// objective is about the global batch, too, a size with another batch is another thing to try.
+// A walk learns about one neighbouring size at a time, and its verdicts compare two noisy
+// neighbours whose difference is small. Most of what it finds out could be predicted: a step is
+// compute, which is divided among the workers, and sync, which is not (time_model.hpp). So this
+// policy predicts the worth (objective.hpp) of every size from the sizes it has seen, goes at once
+// to the one that promises most, measures, and predicts again. It stops where no unseen size
+// promises 5 % more and no seen size is better. Each size is tried once per search, so every search
+// ends. Where the objective also chooses the global batch, each batch of a size is tried apart.
 //
-// Where nothing like a size was seen, the laws that the measures bear differ: from the best one
-// (Pollux's optimism) to the worst (nothing is gained). Optimism alone tries every size that is not
-// disproved, which costs more than it finds; pessimism alone never moves. A promise here is what is
-// gained on average when the truth lies anywhere between the two, and one returns if it is no gain.
-// It never goes beyond double the largest size seen, however much is promised, nor to a batch that
-// is not within a factor of two of one that was.
+// Where nothing like a size was seen, several laws fit the measures, from the best one (Pollux's
+// optimism) to the worst (nothing is gained). Optimism alone tries every size that is not ruled
+// out, which costs more than it finds; pessimism alone never moves. Here the gain of a size is the
+// average over that range, with a return to the best measured size where the move turns out to be
+// no gain. The policy never goes beyond double the largest size seen (but may always take the next
+// one), nor to a batch that is not within a factor of two of one seen, whatever is promised.
 //
-// It assumes that the law's shape holds, roughly; that is checked by measurement, so where it does
-// not the search is longer, not wrong. Measures age: after max_age, doubled each time the search
-// ends where it began, a throughput counts as a range that grows, until it promises enough to be
-// measured again. When the throughput here drifts, all is forgotten.
+// It assumes that the law's shape roughly holds. Measurements check that, so where it does not hold
+// the search takes longer but is not wrong. Measures age: after max_age (doubled each time the
+// search ends where it began) a throughput counts as a growing range, until it promises enough to
+// be measured again. When the throughput at the present size drifts, all measures are forgotten.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ namespace elasticrun::autoscaler {
 
 class Fit final : public Policy {
  public:
-  // The policies that differ in what they seek only.
+  // Several policies are this one, with different names and objectives.
   Fit(std::string_view name, std::unique_ptr<Objective> objective)
       : name_(name), objective_(std::move(objective)), limited_(!objective_->limit().empty()) {}
 
@@ -51,15 +51,15 @@ class Fit final : public Policy {
   bool chooses_batch() const override { return objective_->chooses_batch(); }
 
  private:
-  // What is tried: a size, and the global batch that it has there (0: nobody knows it).
+  // What is tried: a size and its global batch (0: unknown).
   struct Setting {
     int size = 0;
     std::int64_t global_batch = 0;
     auto operator<=>(const Setting&) const = default;
   };
-  static constexpr int least_rounds = 3;  // before it is judged
-  // What is known of one: the present or last visit, joined with those before unless they
-  // contradict.
+  static constexpr int least_rounds = 3;  // rounds measured before a setting is judged
+  // What is known of a setting: its present or last visit, joined with earlier visits unless they
+  // contradict it.
   struct Known {
     Measure visit;
     std::optional<Measure> before;
@@ -75,14 +75,14 @@ class Fit final : public Policy {
   struct Promise {
     Setting setting;
     bool measured = false;
-    bool in_reach = true;  // it may be gone to at once
-    double low = 0;        // samples/s; the same twice when measured
+    bool in_reach = true;  // the policy may move there directly
+    double low = 0;        // samples/s; low and high are equal when measured
     double high = 0;
     double low_worth = 0;
     double high_worth = 0;
-    double error = 0;  // of the worth, relative; of what is measured
-    // What it may bring and cost beyond the best measured size, relative to that one, on average
-    // over what is possible. 0 when measured.
+    double error = 0;  // relative error of the worth, where there is a measure
+    // What it may gain and lose against the best measured worth, as a part of that, averaged over
+    // the range from low_worth to high_worth. 0 when measured.
     double gain = 0;
     double loss = 0;
   };
@@ -114,24 +114,24 @@ class Fit final : public Policy {
   Decision explore(const View& view, const Promise& here, const Promise& unseen) const;
   Decision go_back(const View& view, const Promise& here, const Promise& best) const;
 
-  std::string_view name_;  // of the table of policies
+  std::string_view name_;  // as in the table of policies
   std::unique_ptr<Objective> objective_;
-  bool limited_;
+  bool limited_;  // the objective has a limit
 
   std::map<Setting, Known> known_;
-  Setting settled_;  // where it last came to rest, 0: nowhere yet; judged_ is of that place
-  int times_ = 0;    // searches in a row that ended where the one before did
+  Setting settled_;  // where it last settled, size 0: nowhere yet; judged_ is about that setting
+  int times_ = 0;    // searches in a row that ended at settled_
   bool searching_ = true;
-  std::size_t batches_ = 0;         // that the largest size could have
-  int judged_rounds_ = 0;           // of this visit, when it last settled
-  std::vector<Setting> judged_by_;  // what there was to be judged then
+  std::size_t batches_ = 0;         // number of batches offered for the largest size
+  int judged_rounds_ = 0;           // rounds of this visit when it last settled
+  std::vector<Setting> judged_by_;  // grounds() at that time
   Decision judged_;
-  std::optional<double> reference_;  // samples/s there, once known well
-  int shares_ = 0;                   // Measure::shares it belongs to
-  int away_ = 0;                     // the round since which it is off that; 0: it is not
-  Time fresh_since_ = Time::min();
-  std::string drift_;        // why the search began anew
-  std::optional<bool> met_;  // the objective's limit, as last said
+  std::optional<double> reference_;  // samples/s at settled_, once known well
+  int shares_ = 0;                   // the Measure::shares that reference_ belongs to
+  int away_ = 0;                     // the round since which it is off reference_; 0: it is not
+  Time fresh_since_ = Time::min();   // older measures are not used
+  std::string drift_;                // why the search began again; part of the reason
+  std::optional<bool> met_;          // Forecast::met as last reported
 };
 
 }  // namespace elasticrun::autoscaler

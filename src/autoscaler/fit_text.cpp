@@ -1,4 +1,4 @@
-// What the policy `fit` decides, in words and figures.
+// The decisions of the policy `fit`, with their text and numbers.
 #include <fmt/format.h>
 
 #include <utility>
@@ -8,13 +8,13 @@
 
 namespace elasticrun::autoscaler {
 
-// "8", or "8 at batch 512" where that is chosen, too.
+// "8", or "8 at batch 512" where the policy also chooses the batch.
 std::string Fit::name(const Setting& setting) const {
   if (!chooses_batch()) return fmt::to_string(setting.size);
   return fmt::format("{} at batch {}", setting.size, setting.global_batch);
 }
 
-// "8 workers", likewise.
+// "8 workers", or "8 workers at batch 512".
 std::string Fit::workers(const Setting& setting) const {
   const std::string count = workers_text(setting.size);
   return chooses_batch() ? fmt::format("{} at batch {}", count, setting.global_batch) : count;
@@ -35,7 +35,7 @@ Decision Fit::going(const View& view, const Setting& to, std::string reason) con
 
 Decision Fit::explore(const View& view, const Promise& here, const Promise& unseen) const {
   const std::string to = name(unseen.setting);
-  // Where the batch is chosen, samples/s do not tell why.
+  // Where the batch is chosen, samples/s alone do not explain the move.
   const std::string why = chooses_batch()
                               ? fmt::format(", {} {}", gain_text(unseen.gain, "+"),
                                             objective_->sense(view.snapshot, view.limits))
@@ -71,7 +71,7 @@ Decision Fit::go_back(const View& view, const Promise& here, const Promise& best
 
 Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
   if (searching_) times_ = settled_ == here.setting ? times_ + 1 : 1;
-  // Without a search, too: a loss may have led here, and what is judged from now on is this size.
+  // Also set without a search: a loss may have led here, and this size is judged from now on.
   settled_ = here.setting;
   searching_ = false;
   drift_.clear();

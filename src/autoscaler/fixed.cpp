@@ -1,4 +1,4 @@
-// Which size is nearest to the one asked for.
+// See fixed.hpp.
 #include "autoscaler/fixed.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ Decision Fixed::decide(const Snapshot& snapshot, const Limits& limits, Time) {
   int goal = limits.sizes.front();
   for (const int size : limits.sizes)
     if (size <= wanted) goal = size;
-  // Between two sizes that can be had (somebody was lost): nobody is sent away for being too few.
+  // After a loss the present size may be between two available ones: do not shrink it further.
   if (snapshot.size <= wanted) goal = std::max(goal, snapshot.size);
 
   const std::string what = target_ > 0

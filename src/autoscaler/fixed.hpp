@@ -1,8 +1,8 @@
-// The policy of somebody who knows the size: go there, stay there.
+// The policy for a user who knows the size: go to it and stay there.
 //
-// Assumes nothing about throughput and needs no samples. With a target that cannot be had now it
-// takes the largest size below it and goes on when more can be had, so a lost host does not end the
-// wish for it.
+// It assumes nothing about throughput and needs no samples. When the target is not available it
+// takes the largest available size below it and grows again as soon as it can, so the loss of a
+// host does not make it give up the target.
 #pragma once
 
 #include "autoscaler/policy.hpp"
@@ -11,7 +11,7 @@ namespace elasticrun::autoscaler {
 
 class Fixed final : public Policy {
  public:
-  // 0: as many as can be had.
+  // `target` in workers; 0: as many as are available.
   explicit Fixed(int target) : target_(target) {}
 
   Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) override;

@@ -1,4 +1,5 @@
-// The most hopeful size decides whether, the most likely one says when and for how much.
+// The most optimistic size decides whether the limit can be met; if so, the size with the best
+// expected worth gives the time and the money.
 #include "autoscaler/forecast.hpp"
 
 #include <fmt/format.h>

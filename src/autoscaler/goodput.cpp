@@ -32,7 +32,7 @@ class Goodput final : public Objective {
     return fmt::format("in goodput {} (noise scale {:.0f})", plain, scale);
   }
   bool chooses_batch() const override { return true; }
-  // By steps of half a doubling: between two of them nothing is 5 % better that is better at all.
+  // In steps of a factor of sqrt(2): no batch between two of them is 5 % better than both.
   std::vector<std::int64_t> batches(const Offer& offer, const Snapshot& snapshot) const override {
     const auto most = offer.global_batch;
     std::vector<std::int64_t> all{most};

@@ -14,16 +14,16 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// How fast worth falls beyond a limit.
+// Exponent with which worth falls beyond a limit.
 constexpr double strictness = 20;
-// Sizes that are further beyond it are worth the same. A worth of 0 could not be compared with
-// another one.
+// Lower bound of allowed / needed: sizes further beyond the limit get the same factor. A worth of 0
+// could not be compared with another one.
 constexpr double least_ratio = 1e-12;
-// Of what was allowed at first: who is past a limit still has an order among the sizes.
+// At least this part of the limit counts as left, so that sizes can be compared even past it.
 constexpr double least_left = 0.01;
-// Where the utility at stake is much larger than the costs, one percent of it counts instead; and
-// e to the power of this is still a number.
+// Where the utility at stake is much larger than the costs, one percent of it is the scale instead.
 constexpr double least_scale = 0.01;
+// Bound of the exponent of e, so that the worth stays finite.
 constexpr double most_exponent = 600;
 
 std::optional<UtilityPoint> parse_point(std::string_view item) {
@@ -48,7 +48,7 @@ class Scaling : public Objective {
   }
 };
 
-// Of the rest of the job, where that is known.
+// An objective for the rest of the job; `scaling` while the amount of work left is unknown.
 class OfRest : public Objective {
  public:
   double worth(const Prospect& prospect, const Snapshot& snapshot,
@@ -84,7 +84,7 @@ class Utility final : public OfRest {
   }
   std::string advantage() const override { return "in utility less costs"; }
 
-  // A size that is not measured yet is compared with nothing.
+  // Cost of the rest at the present size; that of `otherwise` while the present size is unmeasured.
   static double costs_here(const Snapshot& snapshot, const Bill& otherwise) {
     const auto here = std::ranges::find(snapshot.curve, snapshot.size, &Measure::size);
     if (here == snapshot.curve.end()) return otherwise.money;
@@ -104,7 +104,8 @@ class Utility final : public OfRest {
   std::vector<UtilityPoint> points_;
 };
 
-// What is wanted little of, and what has a limit.
+// Worth of a size that uses the amount `wanted` of what should be small and `limited` of what is
+// limited to `allowed`. `here`: it is the present size.
 double within(double wanted, double limited, double allowed, bool here) {
   const double needed = limited * (1 + (here ? margin / 2 : margin));
   return std::pow(std::clamp(allowed / needed, least_ratio, 1.0), strictness) / wanted;

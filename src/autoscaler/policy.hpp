@@ -1,8 +1,8 @@
 // What a policy sees and what it answers: one interface for all rules that choose a size.
 //
-// A policy only says which size it wants and why. Who may move at all (one change at a time, a
-// settling time between two, limits, sizes that just failed) is the same for every policy and is
-// kept by the Autoscaler around it, so that no rule can forget it.
+// A policy only says which size it wants and why. The conditions for a move (one change at a time,
+// a settling time between changes, limits, sizes that just failed) are the same for every policy,
+// and the Autoscaler around it enforces them, so that no policy can forget them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace elasticrun::autoscaler {
 
-// rebatch: the size stays, the global batch is another.
+// rebatch: the size stays, the global batch changes.
 enum class Action { stay, grow, shrink, rebatch };
 
 constexpr std::string_view to_text(Action action) {
@@ -34,6 +34,7 @@ constexpr std::string_view to_text(Action action) {
   return "stay";
 }
 
+// A number that goes into the decision's log record under this name.
 struct Figure {
   std::string name;
   double value = 0;
@@ -44,64 +45,65 @@ struct Forecast {
   double seconds = 0;
   double cost = 0;
   bool met = true;    // the limit can be met, as far as is known
-  std::string words;  // one line: the limit, whether it is met, time and money
+  std::string words;  // one line of text: the limit, whether it can be met, time and money
 };
 
 struct Decision {
   Action action = Action::stay;
   int target = 0;                 // the size wanted; the present one for stay and rebatch
-  std::int64_t global_batch = 0;  // the largest wanted from then on; 0: nothing is said of it
-  std::string reason;             // one line with the figures that decided
+  std::int64_t global_batch = 0;  // the largest wanted from then on; 0: not chosen here
+  std::string reason;             // one line of text with the numbers that decided
   std::vector<Figure> figures;
   std::optional<Forecast> forecast;
-  Time again = never;  // when to ask again even if nothing has happened
+  Time again = never;  // when to decide again even if nothing has happened
 };
 
-// A size that can be had, and what is known of it beforehand.
+// An available size, and what is known of it beforehand.
 struct Offer {
   int size = 0;
   int hosts = 0;                  // 0: unknown
-  double price = 0;               // of all its workers, per hour
-  std::int64_t global_batch = 0;  // by the rule of the batch; 0: unknown
+  double price = 0;               // of all its workers together, per hour
+  std::int64_t global_batch = 0;  // by the batch rule; 0: unknown
 };
 
 struct Snapshot {
-  int size = 0;  // of the present world
+  int size = 0;  // workers in the present world
   bool change_under_way = false;
-  // What was measured, in order: each size with the batch it is offered with, and for a policy that
-  // chooses the batch with others, too.
+  // All measures, sorted by size: each size with the batch it is offered with, and, for a policy
+  // that chooses the batch, also with other batches.
   std::vector<Measure> curve;
-  std::vector<Offer> offers;      // in order: Limits::sizes, and the present one
+  std::vector<Offer> offers;      // sorted: one for each of Limits::sizes and the present size
   std::int64_t global_batch = 0;  // of the present world; 0: unknown
-  std::int64_t base_batch = 0;    // that the learning rate was tuned for; 0: unknown
-  std::optional<Noise> noise;     // of the gradients, where it is measured
+  std::int64_t base_batch = 0;    // the batch the learning rate was tuned for; 0: unknown
+  std::optional<Noise> noise;     // gradient noise, where it is measured
   std::optional<std::int64_t> samples_left;
   Duration elapsed{};  // since the first workers were started
   double spent = 0;    // money, since the first world
 };
 
-// Of any size: one that is none of them (somebody was lost) is priced like its nearest.
+// The offer for any size. A size that is not in the list (after a loss, say) is priced per worker
+// like the next larger one that is, or like the largest if there is none.
 Offer offer_of(const std::vector<Offer>& offers, int size);
 
 struct Limits {
   int min = 1;
   int max = 1;
-  // Sizes that can be had, in order, each within min and max. A change goes from one to another.
+  // Available sizes, sorted, each within min and max. A change goes from one of them to another.
   std::vector<int> sizes;
   // Quiet time between two changes.
   Duration settle = std::chrono::seconds(10);
-  // A failed try counts for so long (doubled each time it is confirmed), a measure too.
+  // How long a failed try counts (doubled each time it is confirmed), and how long a measure does.
   Duration max_age = std::chrono::minutes(30);
-  // An added worker has to bring more than this share of what a present one brings.
+  // An added worker has to bring more than this part of what a present one brings.
   double min_gain = 0.1;
-  // A move to a size that has not been measured has to promise so much more `worth`.
+  // A move to a size that has not been measured has to promise this much more `worth`, relative.
   double predicted_gain = 0.05;
-  // Steps a size is measured over before it is judged; and when the figures are close.
+  // Steps a size is measured over before it is judged, and before a close comparison is judged.
   std::int64_t min_steps = 10;
   std::int64_t confirm_steps = 100;
 };
 
-// For a policy that asks somebody outside, and what is answered.
+// What a policy asks outside (see Exec), and the answer to it.
 struct Question {
   Snapshot snapshot;
   Limits limits;
@@ -115,28 +117,29 @@ struct Advice {
 class Policy {
  public:
   virtual ~Policy() = default;
-  // Asked only when a change would be allowed. The target is the present size or one of the
-  // limits'.
+  // Called only when a change would be allowed. The target must be the present size or one of
+  // limits.sizes.
   virtual Decision decide(const Snapshot& snapshot, const Limits& limits, Time now) = 0;
   virtual std::string_view name() const = 0;
-  // Whether it says Decision::global_batch, too, for which it needs Snapshot::noise.
+  // Whether it also sets Decision::global_batch, for which it needs Snapshot::noise.
   virtual bool chooses_batch() const { return false; }
-  // What is to be asked now: told once, and nothing more until it is answered.
+  // The question to ask now. Each is returned once, and no other before it is answered.
   virtual std::optional<Question> question() { return std::nullopt; }
-  // An error says what is wrong with the answer; it counts for nothing then.
+  // Takes the answer. An error says what is wrong with it; such an answer is ignored.
   virtual Result<void> advised(Result<Advice>) { return {}; }
 };
 
-// What all policies look for, as one number: throughput / size^min_gain. Larger is better.
+// How good a size is at a throughput: throughput / size^min_gain. Larger is better.
 //
-// Or et al. grow while an added worker brings more than S of what a present one brings, that is
-// while d ln R / d ln k > S; where that ends, R / k^S has its maximum. Turned over, it is the
-// completion time T times k^S = T^(1-S) (T k)^S: a mean of time and worker time in which worker
-// time has the weight S. So S = 0 asks for the fastest size, S = 1 for the cheapest, and one figure
-// compares any two sizes, neighbours or not, which their condition cannot.
+// Or et al. grow while an added worker brings more than S (min_gain) of what a present one brings,
+// that is while d ln R / d ln k > S; where that ends, R / k^S has its maximum. Its inverse is
+// proportional to the completion time T times k^S = T^(1-S) (T k)^S: a geometric mean of time and
+// worker time in which worker time has the weight S. So S = 0 asks for the fastest size, S = 1 for
+// the cheapest, and one number compares any two sizes, neighbours or not, which their condition
+// cannot do.
 double worth(double samples_per_s, int size, double min_gain);
 
-// stay, grow or shrink, as target and present size say.
+// A decision to stay, grow or shrink, depending on the target and the present size.
 inline Decision decision(int size, int target, std::string reason) {
   Decision made;
   made.action = target == size ? Action::stay : target > size ? Action::grow : Action::shrink;

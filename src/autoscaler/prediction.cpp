@@ -1,3 +1,4 @@
+// See prediction.hpp.
 #include "autoscaler/prediction.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 constexpr double most_speedup = 2;
 
-// A batch nobody has named is taken for the same at every size.
+// An unknown batch is assumed to be the same at every size.
 double samples_per_step(const Offer& offer) {
   return offer.global_batch > 0 ? static_cast<double>(offer.global_batch) : 1;
 }
@@ -55,8 +56,8 @@ Prediction::Range Prediction::of(const Offer& offer) const {
   const double samples = samples_per_step(offer);
   const auto range = model_.predict(place_of(offer), samples / best_rate_);
   double high = samples / range.best;
-  // That fewer are much faster is not believed before it is seen; that they are faster at all, not
-  // without a sign of what the step consists of.
+  // Fewer workers that are much faster are not believed before they are measured; fewer workers
+  // that are faster at all are not believed while the compute time is unknown.
   if (offer.size < largest_) high = std::min(high, (blind_ ? 1 : most_speedup) * best_rate_);
   return {std::min(samples / range.worst, high), high};
 }

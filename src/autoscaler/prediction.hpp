@@ -1,8 +1,8 @@
-// What sizes bring that have not been measured: the laws of time_model.hpp, put through those that
-// have, as far as they are believed.
+// Predicted throughput of sizes that have not been measured: the laws of time_model.hpp, fitted to
+// the measured sizes, with limits on how far they are believed.
 //
-// A law is drawn beyond what it was fitted to. Where a share is smaller than any that was seen it
-// has room for much too good a promise, so that fewer workers are much faster is not believed.
+// A prediction extrapolates a law beyond what it was fitted to. For shares unlike any that were
+// seen, it may promise far too much, so a prediction that fewer workers are much faster is capped.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace elasticrun::autoscaler {
 
-// A program that only starts its device in compute reports next to nothing: below this part of a
-// step its compute is not known, either.
+// A program that only launches work on its device inside compute reports almost no compute time.
+// Below this part of a step the compute time counts as unknown.
 inline constexpr double least_compute_share = 0.02;
 
 // A size that was measured.
@@ -27,17 +27,17 @@ struct Seen {
 
 class Prediction {
  public:
-  // samples/s, from the worst to the best of the laws.
+  // Throughput in samples/s, from the worst law to the best.
   struct Range {
     double low = 0;
     double high = 0;
   };
 
-  // At least one.
+  // `seen` holds at least one size.
   explicit Prediction(const std::vector<Seen>& seen);
   Range of(const Offer& offer) const;
-  int largest() const { return largest_; }  // that was seen
-  // Whether a batch is at most double, and at least half, of one that was seen.
+  int largest() const { return largest_; }  // the largest size seen
+  // Whether a batch is at most double the largest and at least half the smallest batch seen.
   bool near_batches(std::int64_t batch) const;
 
  private:
@@ -46,7 +46,7 @@ class Prediction {
   int largest_ = 0;
   std::int64_t smallest_batch_ = 0;
   std::int64_t largest_batch_ = 0;
-  bool blind_ = false;  // one size, and no sign of what its step consists of
+  bool blind_ = false;  // only one size was seen, and its compute time is unknown
 };
 
 }  // namespace elasticrun::autoscaler

@@ -7,7 +7,7 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Few values show too little of their own spread to be believed.
+// The spread of very few values is not a reliable estimate, so they get a fixed error.
 constexpr double error_of_few = 0.05;
 constexpr double least_error = 0.005;
 constexpr std::size_t few = 4;

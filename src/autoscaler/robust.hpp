@@ -1,7 +1,7 @@
-// Means that a few wild values do not move, and how far they may be off.
+// Means that a few outliers do not move, and estimates of their error.
 //
-// What is measured on shared machines has outliers on one side only (a paused process, a page
-// fault): the mean follows them, the median wastes what the other values know.
+// Measurements on shared machines have outliers on one side only (a paused process, a page fault):
+// the mean follows them, and the median wastes the information in the other values.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace elasticrun::autoscaler {
 
-// Of an even number the upper one of the middle two. At least one value, here and below.
+// The median; for an even number of values the upper one of the middle two. All functions here need
+// at least one value.
 template <class T>
 T median(std::vector<T> values) {
   ER_CHECK(!values.empty());
@@ -21,12 +22,12 @@ T median(std::vector<T> values) {
   return *middle;
 }
 
-// Mean of the middle half: nearly as exact as the mean when all is well, and a quarter of the
-// values may be arbitrarily wrong on either side.
+// Mean of the middle half of the values: nearly as exact as the mean without outliers, and up to a
+// quarter of the values may be arbitrarily wrong on either side.
 double middle_mean(std::vector<double> values);
 
-// Standard error of that mean, relative; at least half a percent, since many values share errors
-// (a warm cache, a slow minute) which their spread does not show.
+// Relative standard error of the middle mean; at least half a percent, since many values share
+// errors (a warm cache, a slow minute) which their spread does not show.
 double relative_error(const std::vector<double>& values, double mean);
 
 }  // namespace elasticrun::autoscaler

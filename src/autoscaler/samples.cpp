@@ -1,4 +1,4 @@
-// Rounds and what they say of a size.
+// See samples.hpp.
 #include "autoscaler/samples.hpp"
 
 #include <algorithm>
@@ -12,12 +12,13 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Of one report. A step that takes a year would have been given up long ago.
+// Largest plausible values of one report. A step of a year would have been given up long before.
 constexpr double most_steps = 1e12;
 constexpr double most_samples = 1e15;
 constexpr Duration most_time = std::chrono::hours(24 * 365);
 
-// A worker that has reported so often in one round has waited long enough for the silent ones.
+// Once a worker has reported this often in one round, the round no longer waits for silent workers
+// (if at least half of the members have reported).
 constexpr std::int64_t patience = 3;
 
 }  // namespace
@@ -64,7 +65,7 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
   if (sample.steps <= 0 || sample.samples < 0) return {};
   if (sample.wall <= Duration::zero() || sample.compute < Duration::zero()) return {};
   if (implausible(sample)) return {};
-  // The first report after a change covers the first step, which allocates, connects, warms up.
+  // The first report after a change covers the first step, which allocates, connects and warms up.
   const auto [found, first] = reports_.try_emplace(sample.worker);
   if (first) return {};
   Sum& sum = found->second;
@@ -73,7 +74,7 @@ std::optional<WorldSample> Window::add(const WorkerSample& sample, Time now) {
   sum.samples += static_cast<double>(sample.samples);
   sum.wall_ns += static_cast<double>(sample.wall.count());
   sum.compute_ns += static_cast<double>(sample.compute.count());
-  // The member that completes a round may be the one that reports late.
+  // The member that completes a round may report an older step than others did.
   newest_ = std::max(newest_, sample.step);
   if (!round_is_whole(sum)) return {};
   return close_round(newest_, now);

@@ -1,4 +1,5 @@
-// Speeds of the members, the fair shares that follow from them, and when those are worth a change.
+// Speeds of the members, the fair shares that follow from them, and when new shares are worth a
+// change.
 #include "autoscaler/shares.hpp"
 
 #include <fmt/format.h>
@@ -20,21 +21,22 @@ namespace {
 
 using Samples = std::vector<std::int64_t>;
 
-// Before a member counts as measured in this world; and how many reports are remembered.
+// Reports and steps before a member counts as measured in this world.
 constexpr std::size_t least_reports = 5;
 constexpr std::int64_t least_steps = 10;
-constexpr std::size_t most_reports = 32;
-// What other shares must make a step shorter by.
+constexpr std::size_t most_reports = 32;  // reports kept per member
+// New shares must shorten a step by at least this part.
 constexpr double least_gain = 0.05;
-// So many standard errors are not taken for slowness: one of many members, looked at again and
-// again, is so far off now and then.
+// A member is slow only beyond this many standard errors: among many members that are checked again
+// and again, one is often off by less.
 constexpr double sure_errors = 3;
-// A try after so many quiet pauses is the first of a row again; a pause is doubled so often.
+// A try after this many quiet pauses counts as the first of a row again.
 constexpr int quiet_pauses = 4;
-constexpr int most_doublings = 6;
+constexpr int most_doublings = 6;  // of the pause
 constexpr Duration shortest_pause = std::chrono::seconds(1);
-constexpr std::size_t shares_told = 8;
-// A look costs some microseconds a member: those of a large world have a distance.
+constexpr std::size_t shares_told = 8;  // a longer list of shares is logged as a range
+// A look in better() costs some microseconds per member, so in a large world looks are spaced: by
+// look_distance for each member beyond looked_at_once.
 constexpr std::int64_t looked_at_once = 256;
 constexpr Duration look_distance = std::chrono::microseconds(200);
 
@@ -46,9 +48,10 @@ Samples equal_shares(std::int64_t global_batch, std::size_t size) {
   return samples;
 }
 
-// Whole samples, so that the slowest takes as little time as can be: each has what it can do in the
-// time that all need together, and who is done first with one more gets one more. One at least
-// where there are enough: who has none is not measured, and would be thought slow for ever.
+// Divides the batch into whole samples so that the slowest member takes as little time as possible:
+// each gets what it can compute in the common time, and each remaining sample goes to the member
+// that would finish one more first. Each gets at least one sample if there are enough: a member
+// with none is not measured, and would count as slow for ever.
 Samples fair_shares(std::int64_t global_batch, const std::vector<double>& costs) {
   double speed = 0;
   for (const double cost : costs) speed += 1 / cost;
@@ -58,7 +61,7 @@ Samples fair_shares(std::int64_t global_batch, const std::vector<double>& costs)
     samples.push_back(std::max(
         least, static_cast<std::int64_t>(static_cast<double>(global_batch) / (speed * cost))));
   std::int64_t left = global_batch - std::reduce(samples.begin(), samples.end());
-  using Next = std::pair<double, std::size_t>;  // when done with one more, rank
+  using Next = std::pair<double, std::size_t>;  // time to finish one more sample, rank
   std::priority_queue<Next, std::vector<Next>, std::greater<>> first;
   const auto ask = [&](std::size_t rank) {
     first.emplace(static_cast<double>(samples[rank] + 1) * costs[rank], rank);
@@ -81,7 +84,7 @@ double slowest(const std::vector<double>& costs, const Samples& samples) {
   return longest;
 }
 
-// Whether a step of that length becomes enough shorter.
+// Whether the reduction of the slowest member's time is large enough relative to the step time.
 bool pays(double slowest_before, double slowest_then, double step) {
   return slowest_before - slowest_then > least_gain * step;
 }
@@ -155,7 +158,7 @@ void Shares::observe(const WorldSample& round) {
 
 // ---------------------------------------------------------------- what is known
 
-// Seconds per sample; 0: not known of this worker.
+// Seconds of compute per sample of this worker; 0: not known.
 double Shares::own_cost(const Member& member) const {
   const auto found = paces_.find(member.worker);
   if (found == paces_.end()) return 0;
@@ -164,8 +167,8 @@ double Shares::own_cost(const Member& member) const {
                                         : middle_mean({reports.begin(), reports.end()});
 }
 
-// Of a cost as measured, relative, as is typical here: what a few reports of one member show of
-// their own spread is too little to go by.
+// The typical relative error of a member's measured cost: the median over the members, since a few
+// reports of one member say too little about their own spread.
 double Shares::error() const {
   std::vector<double> errors;
   for (const auto& [worker, pace] : paces_)
@@ -176,7 +179,8 @@ double Shares::error() const {
   return errors.empty() ? 0 : median(std::move(errors));
 }
 
-// Of strangers that of their type, else that of all; empty: nobody is known.
+// Seconds per sample for each member. A member that is not known gets the median of its type, or
+// otherwise of all known members. Empty if none of the members is known.
 std::vector<double> Shares::costs(const std::vector<Member>& members) const {
   std::map<std::string, std::vector<double>> by_type;
   std::vector<double> costs, known;
@@ -207,7 +211,7 @@ bool Shares::measured() const {
   return true;
 }
 
-// What a step takes beside the compute of its slowest member, and no shares can shorten.
+// Seconds of a step beside the compute of its slowest member, which no shares can shorten.
 double Shares::rest() const { return std::max(step_s_ - slowest(costs(members_), samples_), 0.0); }
 
 std::vector<double> Shares::weights(std::int64_t global_batch,

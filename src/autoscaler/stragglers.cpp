@@ -1,3 +1,4 @@
+// See stragglers.hpp.
 #include "autoscaler/stragglers.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ void Stragglers::world_changed(Generation generation, const std::vector<WorkerId
   since_median_ = 0;
 }
 
-// Of an even number the upper one of the middle two, so that of two workers the slower one is
-// measured against the faster one. 0 until all have been heard.
+// The median speed; for an even number of members the upper one of the middle two, so that of two
+// workers the slower one is compared with the faster one. 0 until all have reported.
 double Stragglers::median_speed() const {
   std::vector<double> speeds;
   for (const auto& [worker, member] : members_)
@@ -44,7 +45,7 @@ void Stragglers::observe(const WorkerSample& sample, Time now) {
     since_median_ = 0;
   }
   if (median_ <= 0) return;
-  // So many steps at once, as if each had been reported by itself.
+  // Smooths over all steps of the report at once, as if each had been reported by itself.
   const double old = std::pow(1 - rule_.smoothing, static_cast<double>(sample.steps));
   member.score = (1 - old) * *member.speed / median_ + old * member.score;
   judge(sample.worker, member, now);

@@ -1,7 +1,7 @@
-// Verdicts on pairs of sizes, the walk they make, and how it is told.
+// Verdicts on pairs of sizes, the walk that follows from them, and the text of the decisions.
 //
-// The verdicts are the only memory that decides; the walk is worked out from them anew each time,
-// so a lost worker, a cancelled change or another list of sizes needs no case of its own.
+// The verdicts are the only memory that decides; the walk is computed from them again each time, so
+// a lost worker, a cancelled change or another list of sizes needs no special case.
 #include "autoscaler/throughput.hpp"
 
 #include <fmt/format.h>
@@ -16,20 +16,20 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// Rounds (see samples.hpp) before a size is judged, before a close verdict is taken as it
-// is, and before its throughput serves as the reference for a drift.
+// Rounds (see samples.hpp) before a size is judged, before a close comparison is decided, and
+// before a throughput serves as the reference for drift.
 constexpr int least_rounds = 3;
 constexpr int confirm_rounds = 20;
 constexpr int reference_rounds = 20;
-// A verdict closer to the threshold than so many standard errors waits for more steps.
+// A verdict closer to the threshold than this many standard errors waits for more steps.
 constexpr double clear_errors = 2;
 constexpr double drift_limit = 0.1;
-// A retry that fails again and again comes at most 2^3 times more rarely.
+// The interval between retries that keep failing grows at most 2^3-fold.
 constexpr int most_doublings = 3;
-// A change shortly before the end is not paid back: work left, in settle times.
+// With less work left than this many settling times, a change does not pay for itself any more.
 constexpr int least_work = 2;
 
-// The nearest sizes that can be had on either side; 0 when there is none.
+// The nearest available size below (above) `size`; 0 when there is none.
 int below(const Limits& limits, int size) {
   const auto at = std::lower_bound(limits.sizes.begin(), limits.sizes.end(), size);
   return at == limits.sizes.begin() ? 0 : *(at - 1);
@@ -94,7 +94,7 @@ Throughput::Verdict Throughput::judge(const View& view, Pair pair) {
   const Measure* low = measured(view, pair.low);
   const Measure* high = measured(view, pair.high);
   if (!low || !high) return Verdict::unknown;
-  // An expired verdict must be tried again, not repeated from the same figures.
+  // An expired verdict must be measured again, not repeated from the same measures.
   if (found != judged_.end() && std::min(low->at, high->at) <= found->second.at)
     return Verdict::unknown;
 
@@ -163,7 +163,7 @@ void Throughput::watch_drift(const Measure& here) {
     away_since_.reset();
     return;
   }
-  // A visit of its own after a re-form at this size counts its rounds anew.
+  // A re-form at this size begins a new visit, which counts its rounds from 0.
   if (away_since_ && here.rounds < *away_since_) away_since_.reset();
   if (here.rounds < reference_rounds) return;
   if (!reference_) reference_ = here.samples_per_s;
@@ -171,8 +171,8 @@ void Throughput::watch_drift(const Measure& here) {
     away_since_.reset();
     return;
   }
-  // Only once no round from before is left in the window: a short slow phase passes unanswered,
-  // and what is compared with other sizes is not a mixture.
+  // Wait until no round from before is left in the window: a short slow phase is then ignored, and
+  // the throughput that is compared with other sizes is not a mixture.
   if (!away_since_) away_since_ = here.rounds;
   if (here.rounds < *away_since_ + static_cast<int>(Window::capacity)) return;
   drift_ = fmt::format("{} now bring{} {} samples/s, no longer {}: all is looked at anew; ",

@@ -17,11 +17,13 @@ using Row = std::array<double, n>;
 
 // A law is never exact: measures closer than this do not contradict it (Pollux: "about 10 %").
 constexpr double law_error = 0.03;
-// Laws this much worse than the best one, in squared standard errors, are borne too (two errors).
+// Laws at most this much worse than the best one, in squared standard errors, are also admitted
+// (two standard errors).
 constexpr double tolerance = 4;
-// The logarithm is not linear in the coefficients; from the first fit on it nearly is.
+// The logarithm is not linear in the coefficients, but nearly so around a fitted law: fit again
+// this many times.
 constexpr int rounds = 4;
-// As good as the larger of the two.
+// Exponent for parts that overlap: their sum is then nearly the larger of the two.
 constexpr double overlap = 8;
 
 bool across(const Place& place) { return place.hosts > 1; }
@@ -54,7 +56,7 @@ System normal_equations(std::span<const Equation> equations, const Row& law, boo
   for (const Equation& equation : equations) {
     // Around the present law p: ln T - ln p is nearly (T' - p') / p.
     const double predicted = first ? equation.value : product(equation.row, law);
-    // Bounded, so that far away it still leads to a positive law.
+    // Bounded, so that a measure far from the law still leads to a positive law.
     const double away = std::clamp(std::log(equation.value / predicted), -0.9, 0.9);
     const double target = predicted * (1 + away);
     const double weight = 1 / (predicted * equation.error);
@@ -67,8 +69,8 @@ System normal_equations(std::span<const Equation> equations, const Row& law, boo
   return system;
 }
 
-// The coefficients in `used`, the others zero; nothing when they cannot be told apart or one is not
-// positive (then a smaller set does as well).
+// Solves for the coefficients in the bit set `used`, the others being zero. Nothing when they
+// cannot be told apart or one is not positive (then a smaller set does as well).
 std::optional<Row> solve(System system, unsigned used) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < n; ++i)
@@ -116,8 +118,8 @@ std::optional<Fitted> fit(std::span<const Equation> equations, unsigned used) {
   return fitted;
 }
 
-// With an exponent y the law is T^y = sum of (coefficient x column)^y: linear again, in other
-// numbers.
+// With an exponent y the law is T^y = sum of (coefficient x column)^y, which is again linear, in
+// the powers.
 std::vector<Equation> to_the(std::vector<Equation> equations, double exponent) {
   for (Equation& equation : equations) {
     for (double& value : equation.row) value = std::pow(value, exponent);
@@ -160,7 +162,7 @@ TimeModel::TimeModel(std::span<const Timed> measured) {
   }
   std::vector<Fitted> all;
   for (const double exponent : {1.0, overlap}) {
-    // Where compute is known, what is left is what it does not overlap.
+    // Where compute is known, the rest of the step is what does not overlap it.
     if (exponent != 1 && compute_known) continue;
     const std::vector<Equation> powers = to_the(equations, exponent);
     for (unsigned used = 1; used < 1U << n; ++used)
@@ -169,7 +171,7 @@ TimeModel::TimeModel(std::span<const Timed> measured) {
   }
   ER_CHECK(!all.empty());  // compute alone can always be fitted
   std::ranges::stable_sort(all, {}, &Fitted::misfit);
-  // Where no law fits well, none is ruled out for fitting as badly.
+  // Where no law fits well, a law that fits about as badly as the best one is not ruled out.
   const double limit =
       all.front().misfit +
       tolerance * std::max(1.0, all.front().misfit / static_cast<double>(equations.size()));
@@ -193,7 +195,7 @@ TimeModel::Range TimeModel::predict(const Place& place, double no_gain_s) const 
     if (seen) {
       worst = best = value(law, both(compute, sync_row(place, far)));
     } else if (far) {
-      // Across hosts it is not faster than on one.
+      // Sync across hosts is assumed to be no faster than on one host.
       best = value(law, both(compute, sync_row(place, false)));
       worst = std::max(best, no_gain_s);
     } else if (across_seen_) {

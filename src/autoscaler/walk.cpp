@@ -1,4 +1,4 @@
-// Which pairs fail, and where the walk goes for it.
+// See walk.hpp.
 #include "autoscaler/walk.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
-// In their code; a step is one size of the list (4 workers with them).
+// As in the authors' code. A step here is one size of the list; theirs is 4 workers.
 constexpr std::size_t small_pairs = 3;
 
 struct Pair {

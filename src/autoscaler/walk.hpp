@@ -1,13 +1,14 @@
-// The plain walk of Or, Zhang, Freedman (MLSys 2020), as they published it, to compare others with.
+// The plain walk of Or, Zhang, Freedman (MLSys 2020), as they published it; a baseline to compare
+// other policies with.
 //
-// Every ten steps it looks at the sizes it has been at, in order, and at the gain of each pair of
-// neighbours (the scaling condition of throughput.hpp). It grows by one size while all pairs pass.
-// Else it shrinks to the next size below all it has seen, while one of the three smallest pairs
-// fails and the minimum is not reached. Else it settles before the first pair that fails, once the
-// larger of that pair has been measured over a hundred steps.
+// After every ten steps it looks at the sizes it has visited, in order, and at the gain of each
+// pair of neighbours (the scaling condition of throughput.hpp). While all pairs pass, it grows by
+// one size. Otherwise, while one of the three smallest pairs fails and the minimum is not reached,
+// it shrinks to the next size below all it has visited. Otherwise it settles at the smaller size of
+// the first pair that fails, once the larger one has been measured over a hundred steps.
 //
 // Its averages never age, a pair is judged on ten steps however noisy they are, and once settled it
-// looks no more: the faults that `throughput` mends. It has no use but as a yardstick.
+// never looks again: `throughput` corrects these faults. This policy is useful only as a baseline.
 #pragma once
 
 #include <vector>
@@ -29,8 +30,8 @@ class ThroughputWalk final : public Policy {
   };
   Next next(const Snapshot& snapshot, const Limits& limits) const;
 
-  int settled_ = 0;         // the size; 0 while it walks
-  std::vector<int> sizes_;  // it settled among these
+  int settled_ = 0;         // the size settled at; 0 while it walks
+  std::vector<int> sizes_;  // Limits::sizes when it settled
 };
 
 }  // namespace elasticrun::autoscaler

@@ -1,8 +1,8 @@
-// The clock by which leases are counted: it goes on while the machine sleeps (CLOCK_BOOTTIME).
+// The clock that leases use: it goes on while the machine sleeps (CLOCK_BOOTTIME).
 //
-// The monotonic clock stands still in a suspended laptop or virtual machine. A host that wakes up
-// after an hour would then think that its lease goes on, while the controller has long given it up.
-// For drivers only.
+// The monotonic clock stands still in a suspended laptop or virtual machine. With it, a host that
+// wakes up after an hour would think that its lease still holds, while the controller has long
+// given the host up. For drivers only.
 #pragma once
 
 #include <ctime>

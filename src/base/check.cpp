@@ -1,3 +1,4 @@
+// See check.hpp.
 #include "base/check.hpp"
 
 #include <cstdio>

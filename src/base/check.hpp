@@ -1,12 +1,12 @@
-// ER_CHECK: a bug stops the program at once, in every build. Not for input, not for the
-// environment.
+// ER_CHECK stops the program at once when there is a bug, in every build. Not for errors in input
+// or in the environment.
 #pragma once
 
 #include <string_view>
 
 namespace elasticrun {
 
-// Prints expression, place and detail to standard error and aborts.
+// Prints the expression, its place and the detail to standard error, and aborts.
 [[noreturn]] void check_failed(const char* expression, const char* file, int line,
                                std::string_view detail);
 

@@ -10,9 +10,9 @@ inline constexpr int internal = 120;         // a bug of ours
 inline constexpr int nothing_started = 121;  // no host or worker could be started
 inline constexpr int below_minimum = 122;    // too few workers past the deadline, or state lost
 inline constexpr int budget_spent = 123;     // --max-restarts failures in a row
-inline constexpr int diverged = 124;         // states differ, and nobody knows which is right
-inline constexpr int not_executable = 126;   // as a shell
-inline constexpr int not_found = 127;        // as a shell
-inline constexpr int signal_base = 128;      // + the number of the signal
+inline constexpr int diverged = 124;         // states differ, and it is not known which is right
+inline constexpr int not_executable = 126;   // as in a shell
+inline constexpr int not_found = 127;        // as in a shell
+inline constexpr int signal_base = 128;      // plus the number of the signal
 
 }  // namespace elasticrun::exit_code

@@ -1,5 +1,5 @@
-// The compiled half of fmt. Debian ships it as a shared library only, and the agent must be one
-// static binary, so it is built once here from fmt's own header (what fmt's src/format.cc does).
+// The compiled half of fmt. Debian ships it only as a shared library, but the agent must be one
+// static binary, so it is built once here from fmt's own header, as fmt's src/format.cc does.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

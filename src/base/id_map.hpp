@@ -1,10 +1,11 @@
-// A map from numbers that are given out one after the other (base/ids.hpp), in their order.
+// An ordered map whose keys are numbers that are given out one after the other (base/ids.hpp).
 //
-// Every message of a worker asks half a dozen tables about it; with ten thousand workers in
-// std::map, each question waits for memory at a dozen nodes. Here the values lie in pages by their
-// number, and a question costs one look at a page: at the first guess where numbers have no gaps,
-// by bisection else. Values stay where they are while others come and go. A hash table would be as
-// fast, but would keep neither the order, which makes a run the same everywhere, nor the places.
+// Every message from a worker causes half a dozen table lookups. With ten thousand workers in
+// std::map, each lookup waits for memory at a dozen nodes. Here the values lie in pages by their
+// number, and a lookup reads one page: found at the first guess if the numbers have no gaps,
+// otherwise by bisection. Values keep their addresses while others are added and erased. A hash
+// table would be as fast, but would keep neither these addresses nor the order, which makes a run
+// the same on every machine.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 
 namespace elasticrun {
 
-// As std::map where the names are the same.
+// Functions with names of std::map do the same as there.
 template <class Key, class T>
 class IdMap {
  public:
@@ -133,18 +134,18 @@ class IdMap {
   static constexpr std::size_t end_ = ~std::size_t{0};
 
   struct Page {
-    std::uint64_t used = 0;  // a bit for each place
+    std::uint64_t used = 0;  // one bit per place
     alignas(value_type) std::array<std::byte, page_size * sizeof(value_type)> bytes;
     void* place(std::size_t i) { return bytes.data() + i * sizeof(value_type); }
   };
 
   struct Entry {
-    std::size_t number = 0;      // of all pages there could be
-    std::unique_ptr<Page> page;  // with something in it
+    std::size_t number = 0;      // key / page_size, the same for all keys in the page
+    std::unique_ptr<Page> page;  // never empty
   };
 
   static std::uint64_t bit(std::size_t at) { return std::uint64_t{1} << at % page_size; }
-  // In pages_: of that page, or of the first one after it.
+  // The index in pages_ of the page with this number, or of the first page after it.
   std::size_t place_of(std::size_t number) const {
     if (pages_.empty()) return 0;
     const std::size_t guess = number - pages_.front().number;
@@ -164,7 +165,7 @@ class IdMap {
   value_type* item(std::size_t at) const {
     return std::launder(static_cast<value_type*>(page_of(at)->place(at % page_size)));
   }
-  // The first that is used, from this one on.
+  // The first used key that is not less than `at`; end_: there is none.
   std::size_t next(std::size_t at) const {
     for (std::size_t place = place_of(at / page_size); place < pages_.size(); ++place) {
       const std::size_t begin = pages_[place].number * page_size;
@@ -179,7 +180,7 @@ class IdMap {
     return at;
   }
 
-  std::vector<Entry> pages_;  // by number
+  std::vector<Entry> pages_;  // ordered by number
   std::size_t size_ = 0;
 };
 

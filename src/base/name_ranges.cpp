@@ -1,3 +1,4 @@
+// See name_ranges.hpp.
 #include "base/name_ranges.hpp"
 
 #include <fmt/format.h>
@@ -10,10 +11,10 @@
 namespace elasticrun {
 namespace {
 
-constexpr std::size_t digits_max = 9;  // so that it is a number
+constexpr std::size_t digits_max = 9;  // so that the number fits an int
 
-// What names have in common: the text before the number, and how many digits a number with zeros in
-// front has; without such zeros 9 and 10 are neighbours.
+// What the names of one item have in common: the text before the number, and the number of digits
+// if it has leading zeros. It is 0 without leading zeros, so that 9 and 10 are neighbours.
 using Family = std::pair<std::string, std::size_t>;
 
 std::pair<Family, std::string> split(const std::string& name) {
@@ -45,7 +46,7 @@ std::string fold_names(const std::vector<std::string>& names, std::size_t items)
   std::map<Family, std::set<int>> numbers;
   for (const std::string& name : names) {
     auto [family, number] = split(name);
-    // A number that fills the width of padded ones ("10" after "09") is of their family.
+    // A number as wide as the padded ones before it ("10" after "09") belongs to their family.
     const Family padded{family.first, number.size()};
     if (family.second == 0 && numbers.contains(padded)) family = padded;
     if (!numbers.contains(family)) order.push_back(family);

@@ -1,7 +1,7 @@
-// Whole numbers as people write them in host files and flags.
+// Parses numbers as users write them in host files and flags.
 //
-// std::stoi skips blanks and takes "4x" for 4, strtol takes "" for 0; a typing mistake must be a
-// mistake.
+// std::stoi skips blanks and reads "4x" as 4, and strtol reads "" as 0. Here a typing mistake is an
+// error.
 #pragma once
 
 #include <charconv>
@@ -12,7 +12,7 @@
 
 namespace elasticrun {
 
-// The whole text is one decimal number that fits; else nothing.
+// The number, if the whole text is one decimal number that fits; otherwise nullopt.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const char* const last = text.data() + text.size();
@@ -21,7 +21,7 @@ inline std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-// Likewise one that is not below 0: a price, a sum of money.
+// Likewise a finite number that is not negative and may have a fraction: a price, a sum of money.
 inline std::optional<double> amount(std::string_view text) {
   double number = 0;
   const char* const last = text.data() + text.size();

@@ -1,3 +1,4 @@
+// See quiet_thread.hpp.
 #include "base/quiet_thread.hpp"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// A thread that no signal is delivered to: they are the business of the main thread, or of the
-// program that the library lives in.
+// A thread to which no signal is delivered: signals are for the main thread, or for the program
+// that the library runs in.
 #pragma once
 
 #include <functional>

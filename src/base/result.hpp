@@ -1,4 +1,5 @@
-// Expected outcomes are values: Result<T> is a T or an Error that says what, where and what to try.
+// Expected failures are values: Result<T> is a T, or an Error that says what is wrong, where, and
+// what to try.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -8,10 +9,10 @@
 
 namespace elasticrun {
 
-// One line for a person: what is wrong, where (file and line, host, flag), what to try.
+// One line for the user: what is wrong, where (file and line, host, flag), what to try.
 struct Error {
   std::string text;
-  // The system's error number, where a driver's caller may want to act by it; 0: not said.
+  // The system's error number, where the caller of a driver may want to act on it; 0: not set.
   int number = 0;
 };
 

@@ -1,7 +1,8 @@
-// A small seeded generator (splitmix64, Steele et al. 2014), handed in wherever chance is needed.
+// A small seeded random generator (splitmix64, Steele et al. 2014), passed in wherever random
+// numbers are needed.
 //
-// std::mt19937 would do, but its distributions differ between standard libraries; a seed must give
-// the same run everywhere.
+// std::mt19937 would do, but the distributions used with it differ between standard libraries, and
+// a seed must give the same run everywhere.
 #pragma once
 
 #include <cstdint>

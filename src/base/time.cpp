@@ -1,3 +1,4 @@
+// See time.hpp.
 #include "base/time.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Time as the cores see it: a point handed in by the driver, never read from a clock.
+// Time as the cores see it: a time point passed in by the driver, never read from a clock.
 #pragma once
 
 #include <chrono>
@@ -10,16 +10,16 @@
 namespace elasticrun {
 
 using Duration = std::chrono::nanoseconds;
-// Monotonic; only differences mean anything. The simulator starts at Time{}.
+// Monotonic; only differences have a meaning. The simulator starts at Time{}.
 using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 inline constexpr Time never = Time::max();
-// When something is due that is due already.
+// The time for something that is due already.
 inline constexpr Time at_once = Time::min();
 
 // "250ms", "5s", "2m", "1h", "0", "1.5s"; a bare number other than 0 is an error (unit missing).
 Result<Duration> parse_duration(std::string_view text);
-// The shortest of "250 ms", "5.0 s", "3 m 20 s" that a person reads well.
+// A text for the user, in units that fit the size: "250 ms", "5.0 s", "3 m 20 s", "2 h 5 m".
 std::string to_text(Duration duration);
 
 inline double seconds(Duration d) { return std::chrono::duration<double>(d).count(); }

@@ -1,4 +1,4 @@
-// Edit distance by dynamic programming (Damerau's four kinds of typing mistakes; restricted
+// Edit distance by dynamic programming (Damerau's four kinds of typing mistakes, in the restricted
 // variant).
 #include "cli/suggest.hpp"
 
@@ -25,12 +25,13 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view closest(std::string_view name, std::span<const std::string_view> known) {
-  constexpr std::size_t longest = 40;  // longer than any name of ours
+  constexpr std::size_t longest = 40;  // longer than the name of any flag
   if (name.empty() || name.size() > longest) return {};
   std::string_view best;
   int least = static_cast<int>(std::max<std::size_t>(1, name.size() / 3)) + 1;
   for (const std::string_view candidate : known) {
-    // A name that was cut short, or given a tail, is nearer than its length says.
+    // A name that was cut short or extended counts as near, however many letters are missing or
+    // added.
     const bool prefix = name.size() >= 3 && candidate.size() >= 3 &&
                         (candidate.starts_with(name) || name.starts_with(candidate));
     const int distance = prefix ? 1 : edit_distance(name, candidate);

@@ -1,4 +1,4 @@
-// "Did you mean": the known name nearest to one that is not known.
+// For "did you mean": finds the known name nearest to an unknown one.
 #pragma once
 
 #include <span>
@@ -7,7 +7,8 @@
 
 namespace elasticrun::cli {
 
-// Smallest number of insertions, deletions, changes of a letter and swaps of two neighbours.
+// The smallest number of insertions, deletions, replacements of a letter and swaps of two adjacent
+// letters that turns one text into the other.
 int edit_distance(std::string_view a, std::string_view b);
 
 // The nearest of `known`, or empty when none is near enough to be a typing mistake.

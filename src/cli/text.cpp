@@ -1,5 +1,5 @@
-// --help: a screen a person can find things in. Deadlines take a few lines together, not one each,
-// because hardly anybody sets them; their meanings are in the manual.
+// --help: one screen in which users can find things. All deadlines share a few lines instead of
+// having one each, because users rarely set them; their meanings are in the manual.
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::string left_column(const Flag& flag) {
   return text;
 }
 
-// "[500ms]" after the text, where there is a default.
+// One line of --help for a flag; "[500ms]" follows the text when there is a default.
 std::string line_of(const Flag& flag) {
   std::string line = fmt::format("  {:<31} {}", left_column(flag), flag.help);
   if (!flag.standard.empty()) line += fmt::format(" [{}]", flag.standard);

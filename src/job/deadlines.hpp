@@ -1,8 +1,9 @@
-// Every wait of the program has a deadline, and this is the one table of them: flags, manual and
-// checks are made from it.
+// Every wait of the program has a deadline, and this is the only table of them: the flags, the
+// manual and the checks are made from it.
 //
-// Deadlines depend on each other: a host must be missed (agent-timeout) before its lease has ended,
-// or nobody would wait the lease out. What must be shorter than what is part of the table.
+// Deadlines depend on each other: a host must count as lost (agent-timeout) before its lease has
+// ended, or the controller would not wait for the lease to run out. So the table also says which
+// deadline must be shorter than which.
 #pragma once
 
 #include <chrono>
@@ -38,9 +39,9 @@ struct Deadlines {
 
 struct DeadlineRow {
   std::string_view name;      // of the flag, without dashes
-  std::string_view standard;  // the default as a person writes it
+  std::string_view standard;  // the default as a user writes it
   Duration Deadlines::*member;
-  std::string_view shorter_than;  // another row; empty: none
+  std::string_view shorter_than;  // name of a row whose deadline must be longer; empty: none
   std::string_view meaning;
 };
 
@@ -77,12 +78,14 @@ inline constexpr DeadlineRow deadline_table[] = {
     {"policy-timeout", "5s", &Deadlines::policy_timeout, "", "for one answer of --policy exec:"},
 };
 
-// A grace of nothing means "at once"; anything else of nothing would fail every time.
+// Whether 0 is allowed. For these deadlines 0 means "at once"; any other wait of 0 would always
+// time out.
 constexpr bool may_be_zero(std::string_view name) {
   return name == "grace" || name == "orphan-grace" || name == "settle";
 }
 
-// Empty, or what is wrong with these deadlines together and what to change.
+// An error message if these deadlines are too short or contradict each other; empty if they are
+// fine.
 inline std::string deadline_mistake(const Deadlines& deadlines) {
   for (const DeadlineRow& row : deadline_table) {
     const Duration own = deadlines.*row.member;

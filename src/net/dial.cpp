@@ -1,5 +1,5 @@
-// See dial.hpp. A Dial is owned by the Operation that the caller holds; everything it has started
-// knows it only weakly, so letting go cancels all of it at once.
+// See dial.hpp. A Dial is owned by the Operation that the caller holds. All handlers that it has
+// started hold only weak pointers to it, so destroying the Operation cancels all of them at once.
 #include "net/dial.hpp"
 
 #include <fmt/format.h>
@@ -54,9 +54,9 @@ class Dial : public std::enable_shared_from_this<Dial> {
   std::function<std::unique_ptr<Stream>(int)> make_stream_;
   wire::Hello hello_;
   DialDone done_;                          // empty once called
-  asio::posix::stream_descriptor socket_;  // while it connects
+  asio::posix::stream_descriptor socket_;  // while connecting
   asio::steady_timer deadline_;
-  std::unique_ptr<Session> session_;  // while it greets
+  std::unique_ptr<Session> session_;  // from the handshake to the end of the greeting
 };
 
 void Dial::begin(const Result<int>& socket, Duration deadline) {
@@ -81,7 +81,7 @@ void Dial::begin(const Result<int>& socket, Duration deadline) {
 }
 
 void Dial::connected() {
-  if (!done_) return;  // the deadline was first
+  if (!done_) return;  // the deadline came first
   const int error_number = connect_error(socket_.native_handle());
   if (error_number != 0)
     return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)),
@@ -131,7 +131,7 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
 void Dial::fail(std::string text, int number) {
   if (!done_) return;
   deadline_.cancel();
-  error_code ignored;  // it is closed already when a session has taken it over
+  error_code ignored;  // the socket is closed already if a session has taken it over
   socket_.close(ignored);
   session_.reset();
   std::exchange(done_, nullptr)(Error{std::move(text), number});

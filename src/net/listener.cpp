@@ -1,5 +1,5 @@
-// See listener.hpp. Guests are kept by number; what a guest has started finds it again by that
-// number, so that a late answer of a guest that is gone finds nothing.
+// See listener.hpp. Guests are kept by number, and their handlers look them up by that number, so a
+// late handler of a guest that is gone finds nothing.
 #include "net/listener.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Out of descriptors or memory: the connection stays in the kernel's queue and is asked for again.
+// Pause before accepting again when descriptors or memory are short; meanwhile the connection stays
+// in the kernel's queue.
 constexpr auto accept_retry = std::chrono::milliseconds(100);
 constexpr Duration refusal_flush_time = std::chrono::seconds(1);
 
@@ -35,7 +36,7 @@ struct Guest {
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
-// An error: why a peer with this greeting can be no member of this conversation.
+// An error says why a peer with this greeting is refused.
 Result<void> check_hello(const wire::Hello& hello, const ListenerOptions& options) {
   const wire::Welcome& ours = options.welcome;
   if (hello.protocol != ours.protocol)
@@ -115,13 +116,14 @@ void Listener::Impl::accept() {
       return retry_after(accept_retry);
     } else if (errno == EAGAIN) {
       break;
-    }  // else this one connection was broken before we took it
+    }  // otherwise this one connection broke before it was accepted
   }
   wait();
 }
 
-// Hundreds who say nothing must not keep out who would. False: its time is not over; then we come
-// back.
+// True: the oldest guest has had its crowded_time, so it may be dropped for a new connection.
+// Hundreds of silent guests must not keep out peers that would greet. False: its time is not over,
+// and accepting is retried when it is.
 bool Listener::Impl::oldest_may_go() {
   const auto since = std::chrono::steady_clock::now() - guests.begin()->second.since;
   if (since < options.crowded_time) retry_after(options.crowded_time - since);

@@ -1,9 +1,10 @@
-// The side that is dialled: accepts, hands over only sessions that have greeted well.
+// The side that is dialled: accepts connections, and hands over only sessions whose greeting was
+// accepted.
 //
-// What has not greeted yet is a guest: it has a deadline, at most guests_max of them are in the
-// house (more wait in the kernel's queue, so that a burst of a thousand agents is served in turn),
-// and it may not send more than one small frame. Port scans, garbage and half-open connections end
-// here and are counted.
+// A connection that has not greeted yet is a guest. A guest has a deadline and may send only one
+// small frame. There are at most guests_max guests; further connections wait in the kernel's queue,
+// so a burst of a thousand agents is served in turn. Port scans, garbage and half-open connections
+// end here and are reported.
 #pragma once
 
 #include <cstddef>
@@ -28,20 +29,21 @@ struct Peer {
 };
 
 struct ListenerOptions {
-  std::vector<std::string> roles;  // that are welcome: "agent", "watchdog", "worker"
-  std::string job;                 // the only job
+  std::vector<std::string> roles;  // accepted ones of "agent", "watchdog", "worker"
+  std::string job;                 // the only accepted job id
   wire::Welcome welcome;  // our protocol, version and term; the rest is filled in here and by admit
-  Duration greeting_time = greeting_time_default;
-  // The same when all places are taken and somebody waits for one.
+  Duration greeting_time = greeting_time_default;  // a guest's deadline
+  // The deadline when all guests_max places are taken and another connection waits.
   Duration crowded_time = std::chrono::seconds(1);
   std::size_t guests_max = 256;
 };
 
 struct ListenerHandlers {
-  // An error: why the peer is refused, for a person. Else the welcome is ours to complete, with the
-  // host's number where it is an agent's. Proof of the key, protocol, role and job are right.
+  // Decides whether the peer is accepted; its proof of the key, protocol, role and job were checked
+  // before. Returns an error text for the user if it is refused. Otherwise it may complete the
+  // welcome, with the host's number if the peer is an agent.
   std::function<Result<void>(const wire::Hello&, const Peer&, wire::Welcome&)> admit;
-  // Directly after admit; hello.host is the welcome's. Frames come after the session's start.
+  // Called directly after admit; hello.host is the welcome's. The session is on hold until start.
   std::function<void(std::unique_ptr<Session>, const wire::Hello&, const Peer&)> accepted;
   // A guest that did not become a session, and why.
   std::function<void(const Peer&, const std::string& why)> refused;
@@ -49,7 +51,7 @@ struct ListenerHandlers {
 
 class Listener {
  public:
-  // `fd` listens, non-blocking. Use listen_unix or listen_tls (tls.hpp).
+  // `fd` is a listening, non-blocking socket. Use listen_unix or listen_tls (tls.hpp) instead.
   Listener(boost::asio::io_context& io, int fd, std::string unlink_path,
            std::function<std::unique_ptr<Stream>(int fd)> make_stream, ListenerOptions options,
            ListenerHandlers handlers);
@@ -64,7 +66,7 @@ class Listener {
   std::shared_ptr<Impl> impl_;
 };
 
-// The path must not exist; the socket gets mode 0600, and only processes of our own user are heard.
+// The path must not exist. The socket gets mode 0600, and only processes of our user are accepted.
 Result<std::unique_ptr<Listener>> listen_unix(boost::asio::io_context& io, const std::string& path,
                                               ListenerOptions options, ListenerHandlers handlers);
 

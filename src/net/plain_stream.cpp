@@ -1,5 +1,5 @@
-// The stream without TLS, for Unix sockets and socketpairs: the file system and peer credentials
-// guard those.
+// The stream without TLS, for Unix sockets and socketpairs, which are protected by the file system
+// and peer credentials.
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -29,7 +29,7 @@ class PlainStream final : public Stream {
     asio::async_write(socket_, asio::buffer(bytes), std::move(done));
   }
   void finish() override {
-    boost::system::error_code ignored;  // the peer may be gone already: the read says so
+    boost::system::error_code ignored;  // the peer may be gone already: the read reports that
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   }
   void close() override {

@@ -36,7 +36,7 @@ void Resumable::hang_up() {
 
 void Resumable::lost(const std::string& reason) {
   hang_up();
-  const auto on_lost = handlers_.on_lost;  // which may destroy us
+  const auto on_lost = handlers_.on_lost;  // a copy, because the call may destroy this object
   on_lost(reason);
 }
 
@@ -45,7 +45,8 @@ std::uint64_t Resumable::received() const {
 }
 
 void Resumable::acknowledged(std::uint64_t count) {
-  // An old number comes late over nothing but a peer's mistake: no harm is done by it.
+  // A number that is too old or too high can only be the peer's mistake. It is ignored, which does
+  // no harm.
   unacknowledged_.acknowledge(count);
 }
 

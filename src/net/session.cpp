@@ -1,7 +1,7 @@
-// See session.hpp. The state: an open session reads when it has handlers and writes when something
-// is queued; a closing one flushes, says that it has finished, and reads until the peer closes, too
-// (a close with unread bytes makes the kernel send a reset, which can destroy what the peer has not
-// read yet); a closed one owes its handlers one on_close.
+// See session.hpp. A session has three states. Open: it reads when it has handlers and writes when
+// something is queued. Closing: it flushes, shuts down its sending side, and reads until the peer
+// closes as well (to close with unread bytes makes the kernel send a reset, which can destroy what
+// the peer has not read yet). Closed: it has yet to call on_close, once.
 #include "net/session.hpp"
 
 #include <fcntl.h>
@@ -27,11 +27,11 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t read_bytes = 64u << 10;
-// Bulk that is written in one go; control waits for at most this much (or one bulk frame).
+// The most bulk in one write; control frames wait for at most this much (or one bulk frame).
 constexpr std::size_t bulk_write_bytes = 64u << 10;
-// A write buffer above this is given back.
+// The memory of a write buffer above this size is given back.
 constexpr std::size_t keep_capacity = 1u << 20;
-// After a failed write: time to read what the peer said before it closed.
+// After a failed write: time to read what the peer sent before it closed.
 constexpr Duration last_words_time = std::chrono::seconds(1);
 
 std::string reason_of(const error_code& ec) {
@@ -70,23 +70,23 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   std::unique_ptr<Stream> stream;
   wire::FrameReader reader;
   std::array<char, read_bytes> input;
-  // Shared, so that a handler that replaces or drops the handlers does not destroy itself while it
+  // Shared, because a handler may replace or drop the handlers: it must not be destroyed while it
   // runs.
   std::shared_ptr<Handlers> handlers;
 
-  std::string control;           // frames that wait, in order
-  std::deque<std::string> bulk;  // one frame each
+  std::string control;           // waiting frames, in order
+  std::deque<std::string> bulk;  // one waiting frame each
   std::size_t bulk_bytes = 0;
-  std::string writing;  // being written; empty: no write under way
-  bool bulk_was_full = false;
+  std::string writing;         // being written; empty: no write under way
+  bool bulk_was_full = false;  // since then not yet half empty
   std::uint64_t received = 0;  // frames that are not passing
 
   State state = State::open;
   bool reading = false, flush_posted = false, pump_posted = false, finished = false;
   bool write_failed = false, told = false;
-  std::string reason;           // why closed
-  Duration patience{};          // of closing
-  asio::steady_timer deadline;  // of closing, or of last words
+  std::string reason;           // why the session closed, or why a write failed
+  Duration patience{};          // flush time of close
+  asio::steady_timer deadline;  // of closing, or of reading after a failed write
 };
 
 void Session::Impl::start(Handlers new_handlers, std::size_t payload_max) {
@@ -104,8 +104,8 @@ void Session::Impl::post_pump() {
   });
 }
 
-// Delivers what has arrived, then reads on. While handlers are absent the peer's bytes wait in the
-// kernel.
+// Delivers the frames that have arrived, then reads on. While there are no handlers, the peer's
+// bytes wait in the kernel.
 void Session::Impl::pump() {
   while (state == State::open && handlers) {
     Result<std::optional<wire::Frame>> next = reader.next();
@@ -134,7 +134,7 @@ void Session::Impl::read() {
 }
 
 bool Session::Impl::has_room_for(std::size_t bytes) {
-  if (state != State::open || write_failed) return false;  // on_close tells
+  if (state != State::open || write_failed) return false;  // on_close reports it
   if (queued_bytes() + bytes <= wire::control_queue_max) return true;
   end(fmt::format("the other side does not read: {} bytes wait for it", queued_bytes()));
   return false;
@@ -154,7 +154,7 @@ void Session::Impl::queue_bulk(std::string frame) {
   post_flush();
 }
 
-// Posted, so that all frames of one turn of the loop go out in one write.
+// Posted, so that all frames of one turn of the event loop go out in one write.
 void Session::Impl::post_flush() {
   if (std::exchange(flush_posted, true)) return;
   asio::post(io, [self = shared_from_this()] {
@@ -279,7 +279,7 @@ void Session::close(Duration flush_time) { impl_->close(flush_time); }
 void Session::abort() { impl_->end("aborted here"); }
 
 void Session::handshake(std::function<void(std::string error)> done) {
-  // The handler keeps the stream alive, also when the session is destroyed meanwhile.
+  // The handler keeps the stream alive, even if the session is destroyed meanwhile.
   impl_->stream->handshake(
       [self = impl_, done = std::move(done)](const error_code& ec, std::size_t) {
         if (self->state == Impl::State::open) done(ec ? ec.message() : std::string());

@@ -1,16 +1,16 @@
 // One framed session over one byte stream: TCP with TLS, a Unix socket, or one end of a socketpair.
 //
-// Everybody who talks to a peer (controller, agent on both of its sides, the library in the user's
-// process) talks through this class. It owns the stream, cuts frames, and keeps two queues:
-// *control* always goes first, *bulk* (output of programs) fills what is left. One queue with a
-// flood of output in it would delay a heartbeat until the peer counts as dead.
+// Every part that talks to a peer (the controller, the agent on both of its sides, the library in
+// the user's process) uses this class. It owns the stream, cuts it into frames, and keeps two
+// queues: *control* always goes first, *bulk* (output of programs) fills what is left. With a
+// single queue, a flood of output would delay a heartbeat until the peer counts as dead.
 //
-// Callbacks instead of coroutines: a session is one read loop and one write loop, two functions
-// each, and a coroutine here would cost each build 10 s and each session two frames that need an
-// owner.
+// Callbacks instead of coroutines: a session is one read loop and one write loop of two functions
+// each. Coroutines here would cost 10 s in each build, and in each session two coroutine frames
+// that need an owner.
 //
 // One thread: everything is called on the thread that runs the io_context, and no callback ever
-// runs inside a call of send, close or start. Sessions must be gone before their io_context.
+// runs inside a call of send, close or start. Sessions must be destroyed before their io_context.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,14 @@ namespace elasticrun::net {
 class Stream;
 enum class Side;
 
-// A handler may do anything, also destroy the session that calls it.
+// A handler may do anything, even destroy the session that calls it.
 struct Handlers {
-  // The payload is valid during the call.
+  // The payload is valid only during the call.
   std::function<void(WorkerId, std::string_view payload)> on_frame;
-  // Exactly once, after the last frame; also after close and abort. Not after the session's
-  // destruction.
+  // Called exactly once, after the last frame; also after close and abort. Not called once the
+  // session is destroyed.
   std::function<void(std::string reason)> on_close;
-  // The bulk queue was full and is half empty again. May be left out.
+  // Called when the bulk queue was full and is half empty again. Optional.
   std::function<void()> on_bulk_drained = {};
 };
 
@@ -51,43 +51,45 @@ inline constexpr Duration flush_time_default = std::chrono::seconds(2);
 class Session {
  public:
   Session(boost::asio::io_context& io, std::unique_ptr<Stream> stream);
-  // Without a close before: an abort. After a close the flush goes on in the background.
+  // Aborts, unless close was called before: then the flush goes on in the background.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Begins to read, or goes on with other handlers: what has arrived since hold goes to the new
-  // ones.
+  // Begins to read, or continues with other handlers after hold: they get the frames that have
+  // arrived since.
   void start(Handlers handlers, std::size_t payload_max = wire::frame_bytes_max);
   // Drops the handlers and reads no further frame until start.
   void hold();
 
-  // Frames that handlers were given since hold(), or since the beginning; passing ones not counted.
+  // Number of frames that were given to handlers since hold(), or since the beginning. Passing
+  // frames are not counted.
   std::uint64_t received() const;
 
-  // Control. A peer that does not read until control_queue_max bytes wait for it loses the session.
+  // Sends a control frame. The session ends if the peer does not read and control_queue_max bytes
+  // wait for it.
   void send(WorkerId worker, std::string_view payload);
-  // Likewise, but marked as one that is not counted.
+  // Likewise, but as a passing frame, which is not counted.
   void send_passing(WorkerId worker, std::string_view payload);
-  // Bulk: sent when no control waits, and not counted. Look at bulk_full first and wait for
-  // on_bulk_drained.
+  // Sends a bulk frame: only when no control frame waits, and not counted. If bulk_full, wait for
+  // on_bulk_drained first.
   void send_bulk(WorkerId worker, std::string_view payload);
   bool bulk_full() const;
-  // Whole frames of bulk that were not written, also when the session is closed; and one of them
-  // for another session.
+  // Takes out the whole bulk frames that were not written, even from a closed session.
   std::deque<std::string> unwritten_bulk();
+  // Sends one of them over this session.
   void send_bulk_frame(std::string frame);
 
-  // Sends what is queued (control and bulk) and closes when the peer has taken it, or has taken
-  // nothing for that time.
+  // Sends what is queued (control and bulk). Closes when the peer has taken all of it, or has taken
+  // nothing for `flush_time`.
   void close(Duration flush_time = flush_time_default);
   // Closes now; queued frames are lost.
   void abort();
 
-  // Runs the stream's own handshake (TLS) before the first frame; `done` gets an empty text or why
-  // not. For the dialling and the listening code.
+  // Runs the stream's own handshake (TLS) before the first frame. `done` gets the error, empty on
+  // success. For the dialling and the listening code.
   void handshake(std::function<void(std::string error)> done);
-  // Of the stream, after its handshake (stream.hpp).
+  // The stream's identity and proof, after its handshake (stream.hpp).
   std::string identity() const;
   std::string proof(Side side) const;
 

@@ -20,8 +20,8 @@
 namespace elasticrun::net {
 namespace {
 
-// Unsent bytes the kernel may hold: enough to keep a link busy, little enough that a heartbeat
-// behind them is not late.
+// The most unsent bytes that the kernel may hold: enough to keep a link busy, but few enough that a
+// heartbeat behind them is not late.
 constexpr int unsent_bytes_max = 128 * 1024;
 
 struct Address {
@@ -76,7 +76,7 @@ Fd open_socket(int family) {
 }
 
 void set_flag(int fd, int level, int option, int value) {
-  // Best effort: a kernel without the option still carries our frames.
+  // Best effort: a kernel without the option still transports our frames.
   (void)::setsockopt(fd, level, option, &value, sizeof value);
 }
 
@@ -133,7 +133,7 @@ Fd::~Fd() {
 int Fd::release() { return std::exchange(fd_, -1); }
 
 std::string error_text(int error_number) {
-  return std::generic_category().message(error_number);  // unlike strerror, safe among threads
+  return std::generic_category().message(error_number);  // unlike strerror, thread-safe
 }
 
 Result<int> listen_tcp(const std::string& address, std::uint16_t port) {
@@ -141,7 +141,7 @@ Result<int> listen_tcp(const std::string& address, std::uint16_t port) {
   if (!where) return where.error();
   Fd fd = open_socket(where->storage.ss_family);
   if (fd.get() < 0) return listen_error(errno, address, port);
-  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // past TIME_WAIT of an earlier job only
+  set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // ignores only TIME_WAIT of an earlier job
   if (where->storage.ss_family == AF_INET6) set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), where->get(), where->size) != 0 || ::listen(fd.get(), SOMAXCONN) != 0)
     return listen_error(errno, address, port);
@@ -152,8 +152,8 @@ Result<int> listen_unix_socket(const std::string& path) {
   Result<Address> where = unix_address(path);
   if (!where) return where.error();
   Fd fd = open_socket(AF_UNIX);
-  // The mode of the descriptor becomes the mode of the file at bind: there is no moment with a
-  // wider one.
+  // At bind the file gets the mode of the descriptor, so there is no moment in which it is more
+  // accessible.
   if (fd.get() < 0 || ::fchmod(fd.get(), 0600) != 0 ||
       ::bind(fd.get(), where->get(), where->size) != 0 || ::listen(fd.get(), SOMAXCONN) != 0)
     return Error{fmt::format("cannot listen on '{}': {}", path, error_text(errno))};

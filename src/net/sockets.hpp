@@ -1,8 +1,8 @@
-// Sockets by the system's own calls: every descriptor is born with CLOEXEC and non-blocking.
+// Sockets by direct system calls: every descriptor is created with CLOEXEC and non-blocking.
 //
-// Asio would open and accept them, too, but without CLOEXEC; setting it afterwards leaves a moment
-// in which another thread's fork hands our port to a worker. The library lives in programs with
-// threads.
+// Asio could open and accept sockets, but without CLOEXEC. Setting it afterwards leaves a moment in
+// which a fork by another thread passes our port on to a worker, and the library runs in programs
+// with threads.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace elasticrun::net {
 
-// A descriptor with an owner.
+// A descriptor that is closed with its owner.
 class Fd {
  public:
   explicit Fd(int fd = -1) : fd_(fd) {}
@@ -28,28 +28,30 @@ class Fd {
   int fd_;
 };
 
-// Opens those of 0, 1 and 2 that are closed, on /dev/null. First thing in a program: a socket would
-// otherwise get such a number, and a message for the terminal would go into it.
+// Opens on /dev/null those of the descriptors 0, 1 and 2 that are closed. Call it first in a
+// program: otherwise a socket could get one of these numbers, and text for the terminal would be
+// written into it.
 void take_standard_descriptors();
 
 // The text of errno, or of another error number.
 std::string error_text(int error_number);
 
-// A listening socket. Address in use, no such address, no permission: an error for a person.
+// A listening socket. Errors (address in use, no such address, no permission) are for the user.
 Result<int> listen_tcp(const std::string& address, std::uint16_t port);
 Result<int> listen_unix_socket(const std::string& path);
 
-// A socket on its way to the peer: writable when connected or failed.
+// A socket that is connecting; it becomes writable when it is connected or has failed.
 Result<int> connect_tcp(const std::string& address, std::uint16_t port);
 Result<int> connect_unix_socket(const std::string& path);
 
-// There is a socket at that path, and no process has it open: it was left behind.
+// True: there is a socket at this path, but no process has it open. It was left behind.
 bool nobody_listens(const std::string& path);
 
-// -1 and errno, as accept.
+// On failure returns -1 and sets errno, like accept.
 int accept_socket(int listening_fd);
 
-// Small frames at once, dead peers noticed, bulk kept in our queue instead of the kernel's.
+// Sets options such that small frames are sent at once, dead peers are noticed, and bulk waits in
+// our queue instead of the kernel's. `user_timeout`: TCP_USER_TIMEOUT; 0: the system's default.
 void set_tcp_options(int fd, Duration user_timeout);
 
 int socket_family(int fd);  // AF_UNIX, AF_INET, AF_INET6

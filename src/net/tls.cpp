@@ -1,6 +1,6 @@
-// See tls.hpp. OpenSSL asks for the key by callback: the client's offers it, the server's finds it
-// by its identity. Both build the same artificial session around the 32 bytes, so a handshake that
-// used the key counts as one that resumed a session.
+// See tls.hpp. OpenSSL asks for the key by callbacks: that of the client offers the key, and that
+// of the server finds it by its identity. Both build the same artificial session around the 32
+// bytes, so a handshake that used the key counts as one that resumed a session.
 #include "net/tls.hpp"
 
 #include <openssl/crypto.h>
@@ -28,14 +28,14 @@ using boost::system::error_code;
 constexpr std::size_t identity_bytes_max = 128;
 constexpr char exporter_label[] = "EXPORTER-elasticrun-greeting";  // RFC 5705
 
-// The key of one connection: the dialler knows it from the start, the listener finds it by the name
-// that the dialler offers. OpenSSL's callbacks reach it through a slot of the connection.
+// The key of one connection: the dialler knows it from the start, and the listener finds it by the
+// name that the dialler offers. OpenSSL's callbacks reach it through a slot of the connection.
 struct ConnectionKey {
   TlsKey key;
   FindKey find;  // empty on the dialling side
 };
 
-// A slot of our own: the one that OpenSSL calls app data belongs to Asio.
+// Our own slot, because the one that OpenSSL calls app data belongs to Asio.
 int key_slot() {
   static const int slot = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return slot;
@@ -45,7 +45,7 @@ ConnectionKey& key_of(const SSL* connection) {
   return *static_cast<ConnectionKey*>(SSL_get_ex_data(connection, key_slot()));
 }
 
-// Owned by OpenSSL afterwards. Null when memory is out.
+// The caller passes the session on to OpenSSL, which owns it afterwards. Null when memory is out.
 SSL_SESSION* make_session(SSL* connection, const Secret& secret) {
   constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};  // RFC 8446, B.4
   SSL_SESSION* session = SSL_SESSION_new();
@@ -63,7 +63,7 @@ int offer_key(SSL* connection, const EVP_MD* hash, const unsigned char** id, std
               SSL_SESSION** session) {
   const TlsKey& key = key_of(connection).key;
   *session = nullptr;
-  // A server that asks for another hash (a retried hello) cannot be one of ours.
+  // A server that wants another hash (in a retried hello) cannot be one of ours.
   if (hash && EVP_MD_get_type(hash) != NID_sha256) return 1;
   *session = make_session(connection, key.secret);
   *id = reinterpret_cast<const unsigned char*>(key.identity.data());
@@ -74,7 +74,7 @@ int offer_key(SSL* connection, const EVP_MD* hash, const unsigned char** id, std
 int find_key(SSL* connection, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
   ConnectionKey& own = key_of(connection);
   const std::string_view identity(reinterpret_cast<const char*>(id), id_size);
-  // No session is no error: the handshake then fails because there is no certificate either.
+  // To return no session is not an error: the handshake then fails for want of a certificate.
   *session = nullptr;
   const auto secret = id_size <= identity_bytes_max ? own.find(identity) : std::nullopt;
   if (!secret) return 1;
@@ -83,7 +83,7 @@ int find_key(SSL* connection, const unsigned char* id, std::size_t id_size, SSL_
   return 1;
 }
 
-// One per listener or dial, shared by its streams.
+// Makes the TLS context of one listener or dialler, which its streams share.
 std::shared_ptr<ssl::context> make_context(ssl::context::method method) {
   const auto context = std::make_shared<ssl::context>(method);
   SSL_CTX* const handle = context->native_handle();
@@ -92,7 +92,7 @@ std::shared_ptr<ssl::context> make_context(ssl::context::method method) {
   SSL_CTX_set_session_cache_mode(handle, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_psk_use_session_callback(handle, offer_key);
   SSL_CTX_set_psk_find_session_callback(handle, find_key);
-  // A server that shows a certificate instead of using the key: nobody is trusted to sign one.
+  // Against a server that shows a certificate instead of using the key: no signer is trusted.
   if (method == ssl::context::tlsv13_client) context->set_verify_mode(ssl::verify_peer);
   return context;
 }
@@ -119,7 +119,7 @@ class TlsStream final : public Stream {
   void read_some(char* data, std::size_t size, Done done) override {
     stream_.async_read_some(asio::buffer(data, size), [done = std::move(done)](const error_code& ec,
                                                                                std::size_t bytes) {
-      // The end without a TLS alert is an end (see Stream::finish).
+      // An end without a TLS alert is a regular end (see Stream::finish).
       done(ec == ssl::error::stream_truncated ? asio::error::eof : ec, bytes);
     });
   }
@@ -127,7 +127,7 @@ class TlsStream final : public Stream {
     asio::async_write(stream_, asio::buffer(bytes), std::move(done));
   }
   void finish() override {
-    error_code ignored;  // the peer may be gone already: the read says so
+    error_code ignored;  // the peer may be gone already: the read reports that
     stream_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
   }
   void close() override {
@@ -143,7 +143,8 @@ class TlsStream final : public Stream {
   mutable ssl::stream<asio::generic::stream_protocol::socket> stream_;
 };
 
-// A greeting that was recorded, or passed on from another connection, carries another tag.
+// The tag depends on the connection, so a greeting that was recorded, or passed on from another
+// connection, has the wrong tag.
 std::string TlsStream::proof(Side side) const {
   Secret exported;
   const std::string_view label = exporter_label;

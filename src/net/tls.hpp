@@ -1,15 +1,16 @@
 // TCP with TLS 1.3 and a pre-shared key, and nothing else: no certificate, no other version, no
-// session ticket. Whoever lacks the key gets no byte from us beyond a handshake alert, whichever
-// side he is on.
+// session ticket. A peer without the key gets no byte from us beyond a handshake alert, whether it
+// dials or listens.
 //
-// TLS alone would not see to that: a server may ignore the key that a client offers and show a
-// certificate instead. So the dialling side demands a certificate that nobody can have (its store
-// of trusted authorities is empty), looks whether the key was used, and both greetings carry a tag
-// of the key over this very connection (RFC 5705), so that no default of a library decides it.
+// TLS alone does not ensure this: a server may ignore the key that a client offers and show a
+// certificate instead. So the dialling side demands a certificate that no peer can have (its store
+// of trusted authorities is empty) and checks that the key was used. In addition both greetings
+// carry a tag by the key over this very connection (RFC 5705), so that the check does not depend on
+// a default of the TLS library.
 //
 // A pre-shared key instead of certificates: both ends are started by one program that can hand over
-// 32 random bytes on standard input, so there is nobody to certify. The key exchange is ephemeral
-// (psk_dhe_ke of RFC 8446), so a key that leaks later does not open what was recorded.
+// 32 random bytes on standard input, so no certificate is needed. The key exchange is ephemeral
+// (psk_dhe_ke of RFC 8446), so a key that leaks later does not decrypt recorded traffic.
 //
 // Separate from the rest of net/ so that the library in the user's process does not link OpenSSL.
 #pragma once
@@ -33,23 +34,23 @@ struct TlsKey {
   std::string identity;  // names the key, sent in clear; 1 to 128 bytes
   Secret secret{};
 };
-// The listening side's keys by their names; nothing: there is no such key. Called during
+// Finds a key of the listening side by its name; nullopt: there is no such key. Called during
 // handshakes.
 using FindKey = std::function<std::optional<Secret>(std::string_view identity)>;
 
-// For a program that uses OpenSSL for nothing else, before anything of it is used. Takes a third of
-// the processor time out of the first handshake: nothing is read from the machine's openssl.cnf (a
+// For a program that uses OpenSSL for nothing else; to be called before any other use of it. Saves
+// a third of the processor time of the first handshake: the machine's openssl.cnf is not read (a
 // static program could not load the modules that it may name), no algorithm is registered under a
-// name of old, nothing is taken apart at the end.
+// legacy name, and nothing is cleaned up at exit.
 void use_tls_alone();
 
 struct TcpOptions {
-  // TCP_USER_TIMEOUT: sent data that stays unacknowledged this long breaks the connection. 0: the
-  // system's.
+  // TCP_USER_TIMEOUT: sent data that stays unacknowledged for this long breaks the connection. 0:
+  // the system's default.
   Duration user_timeout = Duration::zero();
 };
 
-// Makes connected sockets into the dialling side of TLS, for dial_socket.
+// A function that turns a connected socket into the dialling side of TLS, for dial_socket.
 using MakeStream = std::function<std::unique_ptr<Stream>(int fd)>;
 MakeStream tls_dialler(boost::asio::io_context& io, const TlsKey& key, const TcpOptions& tcp);
 
@@ -58,7 +59,7 @@ MakeStream tls_dialler(boost::asio::io_context& io, const TlsKey& key, const Tcp
                                  std::uint16_t port, const TlsKey& key, const TcpOptions& tcp,
                                  const wire::Hello& hello, Duration deadline, DialDone done);
 
-// `port` 0 lets the system choose; Listener::port says which.
+// With `port` 0 the system chooses a port, which Listener::port returns.
 Result<std::unique_ptr<Listener>> listen_tls(boost::asio::io_context& io,
                                              const std::string& address, std::uint16_t port,
                                              FindKey find, const TcpOptions& tcp,

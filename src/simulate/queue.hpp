@@ -1,5 +1,5 @@
-// Virtual time: things that will happen, in order. Ties keep the order in which they were planned,
-// so a seed gives the same run everywhere.
+// Virtual time: a queue of future events in order of time. Events at the same time run in the order
+// in which they were added, so a seed gives the same run everywhere.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class Queue {
     entries_.push({std::max(when, now_), ++count_, std::move(what)});
   }
   void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  // Runs the next one; false when there is none.
+  // Runs the next event; returns false when there is none.
   bool run_next() {
     if (entries_.empty()) return false;
     // top() is const only to protect the order, which moving `what` out does not touch.

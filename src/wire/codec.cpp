@@ -1,10 +1,10 @@
 // See codec.hpp. One generic walk over the described members in each direction.
 //
 // Boost.JSON's own conversion of described structs would be shorter, but it refuses a missing
-// member, cannot say which member of which message was wrong, and its 1.81 parser rounds one
-// decimal in five to the neighbouring double. So a double that is not a whole number travels as a
-// string in the shortest form that reads back exactly (std::to_chars); all members of a world must
-// compute with the same one.
+// member and cannot say which member of which message was wrong. Its 1.81 parser also rounds one
+// decimal in five to the neighbouring double, but all members of a world must compute with the same
+// number. So a double that is not a whole number travels as a string in the shortest form that
+// reads back exactly (std::to_chars).
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
@@ -32,9 +32,9 @@ namespace {
 namespace json = boost::json;
 namespace describe = boost::describe;
 
-// Deeper than any message, shallow enough that nobody can fill our stack.
+// Deeper than any message, and shallow enough that no peer can overflow our stack.
 constexpr std::size_t depth_max = 16;
-// Longer names of a peer are cut in our errors.
+// A name from a peer that is longer is cut in our error texts.
 constexpr std::size_t quoted_max = 40;
 
 template <class T>
@@ -50,7 +50,7 @@ inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
 
-// These travel as runs (runs.hpp).
+// Lists that travel as runs (runs.hpp).
 template <class T>
 inline constexpr bool has_runs =
     std::same_as<T, std::vector<Member>> || std::same_as<T, std::vector<double>>;
@@ -114,7 +114,7 @@ json::value to_json(const T& x) {
 
 // ---------------------------------------------------------------- from JSON
 
-// What was wrong, and where; the path grows on the way out of the walk.
+// What is wrong, and where. The path is built up on the way out of the recursive walk.
 struct Problem {
   std::string path, text;
 
@@ -219,7 +219,7 @@ void from_json(const json::value& value, std::vector<T>& x, Problem& problem) {
   }
 }
 
-// A struct by its name, a variant by the name of the alternative.
+// Reads a struct by its own name, or a variant by the name of its alternative.
 template <class Message>
 Message message_from_json(std::string_view name, const json::value& members, Problem& problem) {
   Message message;

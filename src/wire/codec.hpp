@@ -1,8 +1,9 @@
-// Text of a message and back. A message is {"<name of the struct>": {members}}.
+// Converts messages to text and back. A message is {"<name of the struct>": {members}}.
 //
-// Boost.JSON 1.81 converts described structs by itself, but refuses a missing member; the library
-// of an older program must be able to leave one out. So the walk over the described members is ours
-// (codec.cpp), the rest Boost's. Only codec.cpp includes JSON: it is slow to compile.
+// Boost.JSON 1.81 can convert described structs by itself, but refuses a missing member, and the
+// library in an older program must be able to leave one out. So the walk over the described members
+// is our own code (codec.cpp), and the rest is Boost's. Only codec.cpp includes Boost.JSON, since
+// it is slow to compile.
 #pragma once
 
 #include <string>
@@ -17,8 +18,8 @@ namespace elasticrun::wire {
 template <class Message>
 std::string encode(const Message& message);
 
-// Errors name the member that was wrong; a name that is not known gives an error, too, which a
-// caller may ignore if it negotiated with a newer peer.
+// Errors name the member that was wrong. A message with an unknown name also gives an error, which
+// a caller may ignore if it talks to a newer peer.
 template <class Message>
 Result<Message> decode(std::string_view text);
 

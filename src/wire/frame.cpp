@@ -11,7 +11,7 @@
 namespace elasticrun::wire {
 namespace {
 
-// A buffer that one big frame has blown up is given back.
+// The memory of a buffer that one big frame has grown beyond this is given back.
 constexpr std::size_t keep_capacity = 1u << 20;
 
 constexpr std::uint32_t passing_bit = 1u << 31;

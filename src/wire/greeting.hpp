@@ -1,5 +1,5 @@
-// The first frame each way of a connection. As messages.hpp says of all messages: a declared struct
-// is the wire format.
+// The first frame in each direction of a connection. As in messages.hpp, a declared struct is the
+// wire format.
 #pragma once
 
 #include <boost/describe/class.hpp>
@@ -11,36 +11,37 @@
 
 namespace elasticrun::wire {
 
-// The side that dialled speaks first.
+// Sent first, by the side that dialled.
 struct Hello {
   std::uint32_t protocol = 0;
-  std::string version;  // of the program or library, for messages to people
-  std::string role;     // "agent" or "worker"; "watchdog": the agent of that host is dead
+  std::string version;  // of the program or library, for error texts
+  std::string role;     // "agent" or "worker"; "watchdog": reports that the host's agent is dead
   std::string job;      // job id
   Term term;
   std::string proof;  // that the sender has the key of this connection; empty on a Unix socket
   HostId host;        // agents: which host this is; no_host: one that joins by itself
   WorkerId worker;    // workers: which worker this is
   std::int32_t pid = 0;
-  // Agents: -1, or this goes on with an earlier connection, over which so many counted frames came.
+  // Agents: number of counted frames received over earlier connections that this one continues;
+  // -1: a new conversation.
   std::int64_t resumes = -1;
-  std::string name;             // agents that join by themselves: what people call the host
-  std::int32_t slots = 0;       // likewise: workers it takes
-  std::string address;          // agents: where workers of other hosts reach the ones here
-  std::uint16_t free_port = 0;  // agents: one there that nobody uses, for programs that want it
-  // Agents: what slots 0, 1, ... there stand for, as CUDA names it; empty: one that is lost.
+  std::string name;             // agents that join by themselves: name of the host
+  std::int32_t slots = 0;       // likewise: number of workers it takes
+  std::string address;          // agents: where workers of other hosts reach the workers here
+  std::uint16_t free_port = 0;  // agents: an unused port of the host, for programs that want one
+  // Agents: the GPU that slot 0, 1, ... stands for, as CUDA names it; empty text: that GPU is lost.
   std::vector<std::string> gpus;
 };
 struct Welcome {
   std::uint32_t protocol = 0;
   std::string version;
   Term term;
-  std::string refused;        // empty: welcome; else why not, for a person
+  std::string refused;        // empty: welcome; otherwise why not, for the user
   std::string proof;          // as in Hello
-  std::int64_t received = 0;  // counted frames over earlier connections, where it resumes one
-  // For an agent that joined by itself; others were told by who started them.
+  std::int64_t received = 0;  // if this resumes: counted frames received over earlier connections
+  // For an agent that joined by itself; other agents get these when they are started.
   HostId host;           // the number it has from now on
-  std::string identity;  // with the key below: its own, in place of the one that let it join
+  std::string identity;  // with key_hex: the agent's own key, in place of the join key
   std::string key_hex;
   std::int64_t lease_ms = 0;
   std::int64_t heartbeat_ms = 0;

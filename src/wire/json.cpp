@@ -1,3 +1,3 @@
-// The compiled half of Boost.JSON, once: it takes seconds, and a build of its own lets the static
-// agent and the library go without another shared object.
+// The compiled half of Boost.JSON, built once here because it takes seconds. Since it is built from
+// source, the static agent and the library do not need another shared object.
 #include <boost/json/src.hpp>

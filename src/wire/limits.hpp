@@ -1,4 +1,4 @@
-// Every limit of the wire in one place. What comes from the network is data with limits.
+// Every limit of the wire protocol in one place. All input from the network has limits.
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,18 @@
 
 namespace elasticrun::wire {
 
-// Bumped when an old peer could misread a new one. Controller and agent must agree exactly; a
-// library may be older or newer than its agent as long as this number is the same, because unknown
-// members are ignored and missing ones have defaults.
+// Bumped when an old peer could misread a new one. Controller and agent must have the same version
+// of elasticrun; a library may be older or newer than its agent as long as this number is the same,
+// because unknown JSON members are ignored and missing ones have defaults.
 inline constexpr std::uint32_t protocol = 4;
 
 inline constexpr std::size_t frame_bytes_max = 16u << 20;    // one frame, header not counted
 inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before the greeting is done
 inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on one session
-inline constexpr std::size_t bulk_queue_high = 1u << 20;  // output waits in the worker's pipe above
-inline constexpr std::size_t line_bytes_max = 16u << 10;  // longer output lines are cut
+inline constexpr std::size_t bulk_queue_high = 1u << 20;     // above: output waits in worker pipes
+inline constexpr std::size_t line_bytes_max = 16u << 10;     // longer output lines are cut
 inline constexpr std::size_t address_bytes_max = 64u << 10;  // what a rank publishes for its group
 inline constexpr std::size_t world_size_max = 131'072;
-inline constexpr std::size_t list_max = 1u << 20;  // a command line can have so many arguments
+inline constexpr std::size_t list_max = 1u << 20;  // a command line can have this many arguments
 
 }  // namespace elasticrun::wire

@@ -1,12 +1,13 @@
-// Every message of elasticrun: a declared struct is the wire format, and the very type the cores
-// consume. There is no second set of types, and no codec is written by hand.
+// Every message of elasticrun. A declared struct is the wire format, and also the type that the
+// cores consume. There is no second set of types, and no codec is written by hand.
 //
-// Two kinds of traffic share a connection. *Orders* (to the agent) and *reports* (from it) are read
-// by the agent. *Worker messages* run between the controller and a worker's library; the agent
+// Two kinds of traffic share a connection. *Orders* (to the agent) and *reports* (from it) are for
+// the agent itself. *Worker messages* run between the controller and a worker's library; the agent
 // relays them by the worker's id in the frame's header (frame.hpp) and does not read them.
 //
-// Rules: times are nanoseconds of the sender's own clock differences; unknown members are ignored
-// and missing ones keep their default, so a library may be older than its agent.
+// Rules: times are in nanoseconds, measured as differences of the sender's own clock. Unknown
+// members are ignored and missing ones keep their default, so a library may be older than its
+// agent.
 #pragma once
 
 #include <boost/describe/class.hpp>
@@ -23,17 +24,18 @@ namespace elasticrun::wire {
 
 // ---------------------------------------------------------------- what several messages carry
 
-// How a world splits its global batch. Shares follow by arithmetic (worker/core/shares.hpp).
+// How a world splits its global batch. Each rank computes the shares from it
+// (worker/core/shares.hpp).
 struct BatchPlan {
   std::int64_t global_batch = 0;  // samples per step over all workers; 0: the program decides
   std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
   std::vector<double> weights;    // of the shares, per rank; empty: all equal
-  // Rank that computes nothing, so that the state outlives a step that may kill the others, and
-  // that tells whose samples are which; -1: there is none.
+  // The rank that computes nothing, so that the state outlives a step that may kill the other
+  // ranks, and that reports which rank computes which samples (StepSamples); -1: none.
   std::int32_t keeper = -1;
-  double lr_factor = 1;         // what the program is told to multiply its rate with
-  std::int64_t noise_base = 0;  // the base batch, where noise is measured; 0: it is not
-  bool adascale = false;        // the factor is AdaScale's gain instead, from that noise
+  double lr_factor = 1;         // by which the program should multiply its learning rate
+  std::int64_t noise_base = 0;  // base batch for measuring the gradient noise; 0: not measured
+  bool adascale = false;        // the factor is AdaScale's gain from that noise, not lr_factor
 };
 
 struct Member {
@@ -51,32 +53,32 @@ struct World {
   std::string reason;
 };
 
-// What the program asked `train` for.
+// The arguments of the program's call of `train`.
 struct TrainSpec {
-  std::int64_t call = 0;     // 1, 2, ...: which call of train
+  std::int64_t call = 0;     // number of this call of train: 1, 2, ...
   std::int64_t samples = 0;  // in one epoch
   std::int64_t epochs = 0;
-  std::int64_t batch = 0;       // samples one worker computes efficiently; 0: not said
-  std::int64_t base_batch = 0;  // batch the learning rate was tuned for; 0: not said
+  std::int64_t batch = 0;       // samples one worker computes efficiently; 0: not given
+  std::int64_t base_batch = 0;  // batch the learning rate was tuned for; 0: not given
   std::uint64_t state_bytes = 0;
-  std::uint64_t state_layout = 0;  // hash of names, types and sizes: must agree over the world
+  std::uint64_t state_layout = 0;  // hash of names, types and sizes: the same on all members
 };
 
 // ---------------------------------------------------------------- controller to worker
 
-// Form the group of this world in the background; the present world goes on.
+// Form the group of this world in the background, while the present world goes on.
 struct Prepare {
   World world;
-  std::string secret = {};      // of this world: by it its members know each other
-  std::int64_t connect_ms = 0;  // longest wait for the connections between them; 0: not said
+  std::string secret = {};      // of this world: its members authenticate each other with it
+  std::int64_t connect_ms = 0;  // longest wait for the connections between them; 0: not given
 };
-// What ranks of a generation published: those that this one needs.
+// The values that other ranks of this generation published and this rank needs.
 struct Gathered {
   Generation generation;
   std::vector<std::string> values;
-  std::vector<std::int32_t> ranks = {};  // whose these are, ascending; empty: of all, in order
+  std::vector<std::int32_t> ranks = {};  // publishers of the values, ascending; empty: all ranks
 };
-// Enter: at once (no world runs), or when all members have agreed inside a step's reduction.
+// Enter the world: at once (no world runs), or when the members have agreed inside a reduction.
 struct Go {
   Generation generation;
   bool at_once = false;
@@ -85,37 +87,37 @@ struct Go {
 struct Cancel {
   Generation generation;
 };
-// Kill every group up to this generation, answer with Answer.
+// Abort every group up to this generation, and reply with Answer.
 struct Abort {
   Generation generation;
   std::string reason;
 };
-// Every member has committed the last step of this call of train: it may return.
+// Every member has committed the last step of this call of train, so the call may return.
 struct Release {
   std::int64_t call = 0;
 };
-// Out of the world for good: say goodbye and end.
+// The worker is out of the world for good and should end.
 struct Dismiss {
   std::string reason;
 };
-// Of the agent: from then on, by the clock that goes on while the machine sleeps (CLOCK_BOOTTIME),
-// this worker may be counted dead; it may not take a step any more.
+// Sent by the agent. From this time on the worker may count as dead, so it must not take a step any
+// more. The clock is the one that goes on while the machine sleeps (CLOCK_BOOTTIME).
 struct Lease {
-  std::int64_t ends_ns = 0;
+  std::int64_t ends_ns = 0;  // a point of that clock, not a difference
 };
 
 // ---------------------------------------------------------------- worker to controller
 
-// The library is there.
+// The library has started.
 struct Join {
   std::uint32_t protocol = 0;
   std::string version;
 };
-// In `train`, ready to become a member.
+// The worker is in `train` and ready to become a member.
 struct Ready {
   TrainSpec train;
 };
-// This rank's addresses for the group of that generation.
+// This rank's addresses for the group of this generation.
 struct Publish {
   Generation generation;
   std::string value;
@@ -123,34 +125,33 @@ struct Publish {
 };
 struct Prepared {
   Generation generation;
-  std::string way;             // what carries its group and how that was formed; of leavers: empty
-  std::int32_t strangers = 0;  // who tried to take a peer's place, and were turned away
+  std::string way;  // text: what carries the group and how it was formed; empty from leavers
+  std::int32_t strangers = 0;  // refused connections that tried to take a peer's place
 };
-// What a worker has against another one of the world that it is in or is about to enter.
+// One worker's complaint about another worker of the world that it is in or is about to enter.
 struct Complaint {
-  WorkerId about;        // itself: the trouble is its own (no memory, no descriptors)
-  bool hung_up = false;  // that one closed the connection, maybe because of trouble of its own
-  bool waits = false;    // it was waited for, and nothing worse is known
-  std::string reason;    // with its address and the system's error, for a person
+  WorkerId about;        // the sender itself: the problem is its own (no memory, no descriptors)
+  bool hung_up = false;  // that worker closed the connection, maybe because of its own problem
+  bool waits = false;    // the sender waited for that worker, and nothing worse is known
+  std::string reason;    // with that worker's address and the system's error, for the user
 };
 struct PrepareFailed {
   Generation generation;
   std::string reason;
   std::vector<Complaint> complaints = {};
 };
-// The answer to Abort: the gate is closed, nothing of any generation up to that one commits any
-// more.
+// The answer to Abort: from now on the worker commits no step of any generation up to this one.
 struct Answer {
   Generation generation;
   Step committed = no_state;
-  std::vector<Complaint> complaints = {};  // whom it waited for at that moment
+  std::vector<Complaint> complaints = {};  // the workers that it was waiting for at that moment
 };
-// In the world of this generation, state complete, about to compute its next step.
+// The worker is in the world of this generation, has its whole state, and begins its next step.
 struct Entered {
   Generation generation;
   Step step;  // last committed
   std::int64_t idle_ns =
-      -1;  // end of last step of the old world to start of first compute; -1: newcomer
+      -1;  // from the end of the old world's last step to the first compute; -1: newcomer
   std::int64_t transfer_ns = 0;
   std::uint64_t transfer_bytes = 0;
 };
@@ -159,7 +160,7 @@ struct Committed {
   Generation generation;
   Step step;
 };
-// A collective of this generation failed here; probably somebody died.
+// A collective of this generation failed on this worker; probably a peer died.
 struct Broken {
   Generation generation;
   std::string reason;
@@ -169,45 +170,46 @@ struct Broken {
 struct Noise {
   double square = 0;       // |G|^2
   double variance = 0;     // of the gradient of one sample
-  std::int64_t steps = 0;  // measured over; 0: nothing is known yet
-  bool biased = false;
-  double scale_invariant_steps = 0;  // how many steps of the base batch training is worth by now
+  std::int64_t steps = 0;  // number of steps measured; 0: nothing is known yet
+  bool biased = false;     // measured from pairs of successive steps: movement counts as noise
+  double scale_invariant_steps = 0;  // the training so far, in equivalent steps of the base batch
 };
-// Sent once an interval by each worker: a throughput sample and a sign of life.
+// Sent once per interval by each worker: a throughput sample and a sign of life.
 struct Sample {
   Generation generation;
   Step step;                         // last committed
   std::int64_t steps = 0;            // committed since the last sample; 0: only a sign of life
-  std::int64_t samples = 0;          // of this worker, in those steps
-  std::int64_t wall_ns = 0;          // of those steps
-  std::int64_t compute_ns = 0;       // of it, inside the program's compute
-  std::int64_t reduce_ns = 0;        // of it, inside collectives
-  std::int64_t waiting_ns = 0;       // since the thread entered the phase below
+  std::int64_t samples = 0;          // computed by this worker in those steps
+  std::int64_t wall_ns = 0;          // duration of those steps
+  std::int64_t compute_ns = 0;       // part of wall_ns inside the program's compute
+  std::int64_t reduce_ns = 0;        // part of wall_ns inside collectives
+  std::int64_t waiting_ns = 0;       // since the training thread entered `phase`
   std::string phase;                 // "compute", "reduce", "apply", "epoch", "transfer", "idle"
-  std::uint64_t transfer_bytes = 0;  // moved in the transfer of the state that it is in
-  std::vector<Noise> noise;          // the newest, of rank 0 where it is measured; else empty
-  bool lost_link = false;            // in a reduction: to one of its peers nothing arrives
+  std::uint64_t transfer_bytes = 0;  // moved so far in the state transfer under way
+  std::vector<Noise> noise;          // newest value, from rank 0 if it is measured; else empty
+  bool lost_link = false;            // in a reduction: the link to a peer loses what is sent
 };
-// Of the keeper of the state, before a step that may kill: who computes which samples.
+// Sent by the keeper of the state before a step that may kill workers: which rank computes which
+// samples.
 struct StepSamples {
   Generation generation;
   std::int64_t epoch = 0;
-  std::vector<std::string> by_rank;  // "17 4 301 and 29 more"
+  std::vector<std::string> by_rank;  // text per rank: "17 4 301 and 29 more"
 };
-// The members' registered state differs, which all have seen in the same step.
+// The members' registered state differs. All members have seen it in the same step.
 struct Diverged {
   Generation generation;
   Step step = no_state;            // last committed
-  std::vector<WorkerId> odd = {};  // who differs from more than half; empty: no half agrees
+  std::vector<WorkerId> odd = {};  // those that differ from a majority; empty: no majority agrees
   std::string where;               // "bytes 0 to 99 of 'weights'"
-  bool mixed = false;  // machines of several kinds, where last bits differ: nothing was done
+  bool mixed = false;  // the machines are of several kinds, so last bits differ: nothing was done
 };
 // The samples of this call of train are used up; the state stays as it is until Release.
 struct Done {
   std::int64_t call = 0;
   Step step;
 };
-// The program leaves by itself.
+// The program leaves of its own accord.
 struct Leave {
   std::string reason;
   Step step = no_state;  // last committed
@@ -221,10 +223,11 @@ struct StartWorker {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // NAME=VALUE, complete
   std::string cwd;
-  std::string bundle = {};  // the program for hosts that lack it, by its hash; empty: there is none
+  std::string bundle = {};  // hash of the bundle with the program, for hosts that lack it; or empty
   std::int64_t bundle_bytes = 0;
 };
-// Signal its group, and kill it and its descendants when it is still there after the grace time.
+// Signal the worker's process group. If the worker is still there after the grace time, kill it and
+// its descendants.
 struct StopWorker {
   WorkerId worker;
   std::int32_t signal = 15;
@@ -234,30 +237,30 @@ struct SignalWorker {
   WorkerId worker;
   std::int32_t signal = 0;
 };
-// A sign of life. The agent sends one with what its own clock says, the controller sends it back,
-// and the lease runs anew from that time: a heartbeat that was long under way prolongs nothing.
+// A sign of life. The agent sends one with the time of its own clock, the controller sends it back,
+// and the lease is counted from that time: a heartbeat that was long under way prolongs nothing.
 struct Heartbeat {
   Term term;
   std::int64_t clock_ns = 0;
-  std::uint64_t received = 0;  // counted frames of the other side, which need not be kept any more
+  std::uint64_t received = 0;  // counted frames the sender has received: no need to keep them
 };
-// Our reader is slower than your workers print: let them wait, or no more.
+// Flow control for output: the controller's output is read more slowly than the workers print.
 struct HoldOutput {
-  bool hold = false;
+  bool hold = false;  // true: let the workers wait; false: read on
 };
-// Stop what is left and end.
+// Stop the workers that are left, and end.
 struct Shutdown {
   std::int64_t grace_ns = 0;
 };
-// Some bytes of the program that is copied, one file after the other; bulk. Each file has at least
+// Some bytes of a bundle, which is sent one file after the other, as bulk. Each file has at least
 // one part, and the parts of a file follow each other.
 struct BundlePart {
   std::string bundle;
   std::string file;  // a name without folders
   bool executable = false;
-  bool last = false;  // nothing follows: the bundle is whole
+  bool last = false;  // nothing follows: the bundle is complete
   std::string bytes;
-  std::string trouble;  // not empty: nothing follows because of this
+  std::string trouble;  // not empty: the copy failed for this reason, and nothing follows
 };
 
 // ---------------------------------------------------------------- reports: agent to controller
@@ -266,7 +269,7 @@ struct WorkerStarted {
   WorkerId worker;
   std::int32_t pid = 0;
 };
-// It never ran: code is 126 or 127 as a shell would say, or 121.
+// The program never ran. code: 126 or 127 as in a shell, or 121 (exit_code.hpp).
 struct StartFailed {
   WorkerId worker;
   std::int32_t code = 0;
@@ -276,29 +279,30 @@ struct WorkerExited {
   WorkerId worker;
   std::int32_t code = 0;
   std::int32_t signal = 0;
-  std::string host_ends;  // why its host ended it, which is no failure of the worker; mostly empty
+  std::string host_ends;  // mostly empty; else why the host itself ends: not the worker's failure
 };
-// Whole lines of one worker's output, newline included; bulk, never ahead of control.
+// Whole lines of one worker's output, with newlines. Sent as bulk, never ahead of control frames.
 struct Output {
   WorkerId worker;
   std::int32_t stream = 1;
   std::string text;
 };
-// Send that bundle: as much of it as makes a window beyond what this host has put on its disk.
+// Asks for this bundle. The controller may send up to one window beyond the bytes that the host has
+// put on its disk.
 struct BundleWanted {
   std::string bundle;
-  std::int64_t taken = 0;  // bytes; 0: from the beginning
-  bool resumes = false;    // from there on, over another connection; what was under way is lost
+  std::int64_t taken = 0;  // bytes on disk, or received if `resumes`; 0: send from the beginning
+  bool resumes = false;    // go on from `taken` over a new connection: bytes under way were lost
 };
-// The agent ends, for this reason; it is the last that is heard of it.
+// The agent ends for this reason; its last report.
 struct Goodbye {
   std::string reason;
 };
-// A GPU there is of no use before somebody has done something about it. Its slot goes with it.
+// A GPU of the host is of no use until an operator has dealt with it. Its slot is lost with it.
 struct GpuLost {
   std::int32_t slot = 0;
-  std::string gpu;       // name and place, for a person
-  std::int32_t xid = 0;  // the driver's number for the trouble; 0: none was seen
+  std::string gpu;       // name and place, for the user
+  std::int32_t xid = 0;  // the NVIDIA driver's error number (Xid); 0: none was seen
   std::string reason;    // with what to try
 };
 

@@ -1,8 +1,8 @@
-// What the peer may not have received yet, should the connection break: frames by number, until the
+// The frames that the peer may not have received yet, kept in case the connection breaks, until the
 // peer says how many it has. Pure.
 //
-// TCP acknowledges bytes to the kernel, and nobody can ask it afterwards which ones the program at
-// the other end has read. So both ends count frames themselves.
+// TCP acknowledges bytes to the kernel, and there is no way to ask it afterwards which ones the
+// program at the other end has read. So both ends count frames themselves.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ class ResendQueue {
     std::string payload;
   };
 
-  // `bytes_max`: more than that is not kept for a peer that acknowledges nothing.
+  // `bytes_max`: the most that is kept for a peer that does not acknowledge.
   explicit ResendQueue(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // The next frame. False: the queue was full, and a connection that is lost before the peer has
-  // acknowledged all of it cannot be resumed.
+  // Adds the next frame. False: the queue was full, and if the connection is lost before the peer
+  // has acknowledged all frames so far, it cannot be resumed.
   bool push(WorkerId worker, std::string payload);
-  // The peer has received so many frames since the beginning. False: it cannot have.
+  // The peer has received `count` frames since the beginning. False: that is impossible.
   bool acknowledge(std::uint64_t count);
-  // Those it has not, oldest first.
+  // The frames that the peer has not acknowledged, oldest first.
   const std::deque<Entry>& entries() const { return entries_; }
   bool is_whole() const { return lost_ <= acknowledged_; }
 
@@ -38,9 +38,9 @@ class ResendQueue {
   std::size_t bytes_max_;
   std::deque<Entry> entries_;
   std::size_t bytes_ = 0;
-  std::uint64_t pushed_ = 0;  // frames, since the beginning
-  std::uint64_t acknowledged_ = 0;
-  std::uint64_t lost_ = 0;  // the last frame that was not kept; 0: all were
+  std::uint64_t pushed_ = 0;        // frames, since the beginning
+  std::uint64_t acknowledged_ = 0;  // likewise
+  std::uint64_t lost_ = 0;          // number of the last frame that was not kept; 0: all were kept
 };
 
 }  // namespace elasticrun::wire

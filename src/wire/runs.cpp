@@ -12,8 +12,8 @@
 namespace elasticrun::wire {
 namespace {
 
-// Is it the member after `done` others of the run, on the host after `hosts` others? In wide
-// numbers: none of these goes over.
+// True: the member comes after `done` members of the run, on the host after `hosts` others, in the
+// slot after `slots` others. In wide integers, so that no sum overflows.
 bool is_at(const Member& member, const MemberRun& run, std::uint64_t done, std::uint64_t hosts,
            std::uint64_t slots) {
   return member.worker.value == run.worker.value + done &&
@@ -22,7 +22,7 @@ bool is_at(const Member& member, const MemberRun& run, std::uint64_t done, std::
          member.holds_state == run.holds_state;
 }
 
-// True: the member belongs to the run, and is in it now.
+// Adds the member to the run if it belongs there; otherwise returns false.
 bool takes(MemberRun& run, const Member& member) {
   const bool first_host = run.per_host == run.count;
   if (first_host && is_at(member, run, run.count, 0, run.count))
@@ -33,7 +33,7 @@ bool takes(MemberRun& run, const Member& member) {
   return true;
 }
 
-// Its last numbers must be numbers of a worker, a host and a slot.
+// True: the run is not empty, and the numbers of its last worker, host and slot are in range.
 bool sound(const MemberRun& run) {
   if (run.count == 0 || run.per_host == 0) return false;
   const std::uint64_t others = run.count - 1;

@@ -1,9 +1,9 @@
-// How lists that grow with a world travel: as runs of what is alike, since every host gets them.
+// Run-length encoding of lists that grow with the world, since every host gets these lists.
 //
-// Workers of one order have numbers in a row, hosts have them in the order of the host file, and
-// each host has as many slots as its neighbours: a first world of a thousand hosts is one run. What
-// has been replaced since makes runs of its own. Only the codec uses these; messages have plain
-// lists.
+// Workers that were started together have consecutive numbers, hosts are numbered in the order of
+// the host file, and mostly each host has as many slots as its neighbours: a first world of a
+// thousand hosts is one run. Workers that have been replaced since make further runs. Only the
+// codec uses runs; the messages have plain lists.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace elasticrun::wire {
 
-// Members of consecutive ranks and numbers, `per_host` of them on each host in slots in a row; the
-// last host may have fewer.
+// Members with consecutive ranks and worker numbers: `per_host` of them on each of consecutive
+// hosts, in consecutive slots. The last host may have fewer.
 struct MemberRun {
   WorkerId worker;
   HostId host;
@@ -25,7 +25,7 @@ struct MemberRun {
   bool holds_state = false;
 };
 std::vector<MemberRun> runs_of(const std::vector<Member>& members);
-// An error where they are more than world_size_max, or no runs.
+// An error where there are more than world_size_max members, or a run is not valid.
 Result<std::vector<Member>> members_of(const std::vector<MemberRun>& runs);
 
 struct NumberRun {

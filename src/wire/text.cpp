@@ -1,5 +1,5 @@
-// See text.hpp. Own code because Boost offers base64 only in a detail namespace and OpenSSL must
-// not be linked into the user's process.
+// See text.hpp. This is our own code because Boost has base64 only in a detail namespace, and
+// OpenSSL must not be linked into the user's process.
 #include "wire/text.hpp"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ bool is_utf8(std::string_view text) {
   const std::size_t size = text.size();
   for (std::size_t i = 0; i < size;) {
     std::uint64_t word = 0;
-    if (size - i >= sizeof word) {  // program output is nearly all ASCII
+    if (size - i >= sizeof word) {  // fast path: program output is nearly all ASCII
       std::memcpy(&word, p + i, sizeof word);
       if ((word & 0x8080808080808080ULL) == 0) {
         i += sizeof word;
@@ -98,7 +98,7 @@ std::optional<std::string> from_base64(std::string_view text) {
       bytes[size++] = static_cast<char>(group >> (16 - 8 * k) & 255);
     group = 0;
   }
-  // What a shorter last group leaves unused must be 0.
+  // The unused bits of a shorter last group must be 0.
   for (std::size_t k = 0; k < padding; ++k)
     if (bytes[--size] != '\0') return std::nullopt;
   bytes.resize(size);

@@ -1,3 +1,4 @@
+// See auto_plane.hpp.
 #include "worker/api/auto_plane.hpp"
 
 #include <algorithm>
@@ -7,10 +8,10 @@
 namespace elasticrun::worker::api {
 namespace {
 
-// Between the two halves of what is published; in neither of them.
+// Separates the two halves of what a rank publishes; it occurs in neither half.
 constexpr char between = '+';
 
-// What one plane reads of it; empty when that rank has not published for it.
+// The half for one plane, by rank; empty for a rank that has published nothing for that plane.
 std::vector<std::string> half(const std::vector<std::string>& published, bool second) {
   std::vector<std::string> parts;
   for (const std::string& text : published) {
@@ -36,14 +37,14 @@ class AutoGroup final : public collective::Group {
     if (nccl_) text += between + nccl_->publish();
     return text;
   }
-  // Whether the others can use NCCL is for all to see.
+  // Where NCCL is possible every rank needs all offers, to see whether all others can use it.
   std::vector<int> needs() const override { return nccl_ ? std::vector<int>{} : gloo_->needs(); }
   void connect(const std::vector<std::string>& published) override {
     const std::vector<std::string> offers = half(published, true);
     const bool all = nccl_ && std::ranges::none_of(offers, &std::string::empty);
     collective::Group* const chosen = all ? nccl_.get() : gloo_.get();
     chosen->connect(all ? offers : half(published, false));
-    // What was not taken would keep sockets, or a communicator for a shrink.
+    // Close the group that was not chosen, which would keep sockets open.
     if (all) gloo_->close();
     chosen_ = chosen;
   }
@@ -90,7 +91,8 @@ class AutoGroup final : public collective::Group {
     throw collective::GroupBroken("used before it was connected");
   }
 
-  // Calls operation(memory that the chosen group can reach).
+  // Calls operation(memory), where `memory` is the data, or a copy of it on the host when the
+  // chosen group cannot reach the GPU.
   template <class Operation>
   void reachable(void* data, std::size_t bytes, Operation&& operation) {
     if (!gpu_ || &chosen() == nccl_.get() || !gpu_->holds(data)) return operation(data);
@@ -104,7 +106,7 @@ class AutoGroup final : public collective::Group {
   const std::unique_ptr<collective::Group> gloo_, nccl_;
   const std::shared_ptr<const gpu::Gpu> gpu_;
   std::atomic<collective::Group*> chosen_{nullptr};
-  std::vector<std::byte> carried_;  // of the GPU, on the host
+  std::vector<std::byte> carried_;  // copy on the host of data on the GPU
 };
 
 class AutoPlane final : public collective::DataPlane {

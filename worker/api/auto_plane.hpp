@@ -1,8 +1,9 @@
-// --backend auto: NCCL when every rank of a world can, else Gloo; decided anew in each world.
+// --backend auto: NCCL when every rank of a world can use it, otherwise Gloo; decided again in each
+// world.
 //
-// Each rank publishes its addresses for Gloo and, where it has a GPU, its offer for NCCL. All read
-// the same, so all take the same; a host without a GPU that joins moves the job to Gloo, and its
-// going moves it back.
+// Each rank publishes its addresses for Gloo and, if it has a GPU, its offer for NCCL. All ranks
+// read the same, so all choose the same; a host without a GPU that joins moves the job to Gloo, and
+// when it leaves the job moves back.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,9 @@
 
 namespace elasticrun::worker::api {
 
-// `nccl` may be null: this rank has none. Over Gloo, memory of `*gpu` is carried through the host;
-// it outlives the plane, and counts for a group as it is when that is made: null is none.
+// `nccl` is null when this rank has none. Over Gloo, memory of `*gpu` is copied through the host;
+// the pointer outlives the plane, and each group uses its value at the group's creation (null: no
+// GPU).
 std::unique_ptr<collective::DataPlane> make_auto_plane(std::unique_ptr<collective::DataPlane> gloo,
                                                        std::unique_ptr<collective::DataPlane> nccl,
                                                        const std::shared_ptr<gpu::Gpu>* gpu);

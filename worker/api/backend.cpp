@@ -1,3 +1,4 @@
+// See backend.hpp.
 #include "worker/api/backend.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The data plane of this worker, as --backend asks and the machine allows.
+// Makes the data plane of this worker, as --backend asks and the machine allows.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,15 @@ namespace elasticrun::worker::api {
 
 struct BackendOptions {
   std::string backend;  // gloo, nccl or auto; empty: gloo
-  std::string host;     // for messages to people
-  std::string address;  // of this machine for others; empty: not said
+  std::string host;     // name of this host, for message texts
+  std::string address;  // IP address of this machine for other machines; empty: not set
   int local_rank = 0;
-  bool has_gpu = false;  // the slot stands for one: then auto may take nccl
+  bool has_gpu = false;  // this slot stands for a GPU, so auto may use nccl
 };
 
-// An error says what nccl lacks here. `gpu` outlives the plane: the GPU that nccl or auto will use,
-// and with gloo null, until the program is found to use one, which may be until it trains.
+// An error says why nccl cannot be used here. `gpu` is set to the GPU that nccl or auto will use;
+// otherwise it stays null until the program is found to use one, at the latest when it trains. It
+// outlives the plane.
 Result<std::unique_ptr<collective::DataPlane>> make_plane(const BackendOptions& options,
                                                           std::shared_ptr<gpu::Gpu>& gpu);
 

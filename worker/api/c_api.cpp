@@ -1,5 +1,5 @@
-// The C interface: checks what comes in, calls the library, turns what is thrown into a status and
-// a text. Nothing is thrown through it, for on the other side may be C or Python.
+// The C interface: checks the arguments, calls the library, turns exceptions into a status and an
+// error text. No exception passes through it, for the caller may be C or Python.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,9 +32,9 @@ struct elasticrun_job {
   worker::state::StateTable table;
   worker::control::StepMeter meter;
   worker::control::MemberLock member_lock;
-  std::shared_ptr<worker::gpu::Gpu> gpu;                     // null: none that we know of is used
-  worker::gpu::cuda::Stream stream = nullptr;                // that the program works on there
-  std::unique_ptr<worker::control::ControlChannel> channel;  // none: open has failed
+  std::shared_ptr<worker::gpu::Gpu> gpu;                     // null: no GPU is known to be used
+  worker::gpu::cuda::Stream stream = nullptr;                // the program's stream on that GPU
+  std::unique_ptr<worker::control::ControlChannel> channel;  // null: open has failed
   std::optional<worker::control::WorldSession> session;      // from the first train or start on
   std::optional<worker::training::TrainLoop> train_loop;
   std::optional<worker::training::OwnLoop> loop;
@@ -57,7 +57,7 @@ void set_error(elasticrun_job* job, const char* text) noexcept {
   }
 }
 
-// Runs the body of a function of the interface.
+// Runs the body of a function of the interface; returns its status and keeps the error text.
 template <class Body>
 elasticrun_status guarded(elasticrun_job* job, Body&& body) noexcept {
   if (!job) return ELASTICRUN_MISUSE;
@@ -106,7 +106,7 @@ void check(const Result<void>& outcome) {
   if (!outcome) misuse(outcome.error().text);
 }
 
-// A GPU that the backend did not ask for is found by what the program does with it.
+// Finds a GPU that the backend did not ask for, by the memory that the program registers.
 void find_gpu(elasticrun_job& job, const void* data) {
   if (!job.gpu && data) job.gpu = worker::gpu::Gpu::holding(data, worker::api::own_host());
   if (!job.gpu) return;
@@ -114,7 +114,8 @@ void find_gpu(elasticrun_job& job, const void* data) {
   job.table.use_gpu(job.gpu);
 }
 
-// The groups of a world know the GPU that was found before it.
+// Throws MISUSE for memory on a GPU that is not known yet: the groups of a world know only a GPU
+// that was found before they were made.
 void check_reach(const elasticrun_job& job, const void* data, const char* what) {
   if (!job.gpu && worker::gpu::Gpu::holding(data, worker::api::own_host()))
     misuse(
@@ -123,7 +124,7 @@ void check_reach(const elasticrun_job& job, const void* data, const char* what) 
                     what));
 }
 
-// Registration is over.
+// Ends the registration, the first time.
 worker::control::WorldSession& begin(elasticrun_job& job) {
   if (!job.session) {
     job.table.seal();
@@ -153,7 +154,7 @@ elasticrun_train_options checked(const elasticrun_train_options* given) {
   return o;
 }
 
-// Without it each worker would train on, and end with weights of its own.
+// Without registered state each worker would train on, and end with different weights.
 void check_state(const elasticrun_job& job, const char* what) {
   if (!job.table.has('s'))
     misuse(fmt::format(

@@ -1,3 +1,4 @@
+// See connect.hpp.
 #include "worker/api/connect.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ std::string text_of(const char* variable) {
   return value ? value : "";
 }
 
-// 0 when it is not set, -1 when it is no number above 0.
+// The value of the variable; 0 when it is not set, -1 when it is not a number in 1 to 2^31 - 1.
 std::int64_t number_of(const char* variable) {
   const std::string text = text_of(variable);
   if (text.empty()) return 0;

@@ -1,4 +1,5 @@
-// The way to the world that the environment of this process says: the agent of this host, or none.
+// Connects this process as its environment variables say: to the agent of this host, or, without
+// elasticrun, to none.
 #pragma once
 
 #include <memory>
@@ -11,14 +12,16 @@
 
 namespace elasticrun::worker::api {
 
-// The worker that elasticrun has started this process as; without elasticrun the only one.
+// The id of the worker as which elasticrun has started this process; solo_worker without
+// elasticrun.
 WorkerId own_worker();
-// In how many steps the whole state is compared with that of the others; 0: never.
+// The number of steps in which the whole state is compared once with that of the others; 0: never.
 std::int64_t own_compare_steps();
-// For messages to people.
+// The name of this host, for message texts; empty without elasticrun.
 std::string own_host();
 
-// Attached to the member; `gpu` as in backend.hpp. Everything outlives the channel. Throws Stop.
+// Opens the channel and attaches it to the member lock; for `gpu` see backend.hpp. All arguments
+// outlive the channel. Throws Stop.
 std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& member_lock,
                                                       control::StepMeter& meter,
                                                       std::shared_ptr<gpu::Gpu>& gpu,

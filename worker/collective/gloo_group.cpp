@@ -1,14 +1,14 @@
 // One Gloo group per generation, formed with a single exchange.
 //
 // Gloo's own rendezvous asks a store about three times per peer. Here each rank publishes where it
-// listens, connects when it has the others' addresses, and hands Gloo the connections. What fails
-// in one rank shuts its sockets down, so that the others learn of it in milliseconds, whether they
-// are neighbours in the ring or not.
+// listens, connects when it has the others' addresses, and hands Gloo the connections. A rank on
+// which an operation fails shuts its sockets down, so that the others learn of it in milliseconds,
+// whether they are its neighbours in the ring or not.
 //
-// In a large world a rank is connected to few (neighbours.hpp). Gloo's collectives then talk to
-// ranks at these distances around the circle of all, and to no others: its ring at 1, its broadcast
-// (a binomial tree) and its barrier (by dissemination) at powers of two. Its hypercube does not:
-// instead of that we add up by doubling.
+// In a large world a rank is connected to few others (neighbours.hpp). Gloo's collectives then use
+// only these distances around the circle of all ranks: its ring 1, its broadcast (a binomial tree)
+// and its barrier (by dissemination) powers of two. Its hypercube uses others: instead of it we sum
+// by recursive doubling.
 #include "worker/collective/gloo_group.hpp"
 
 #include <fmt/format.h>
@@ -34,15 +34,16 @@ namespace {
 namespace transport = gloo_transport;
 using transport::cleaned;
 
-// The controller finds hangs; Gloo only must not overflow when it adds this to a clock.
+// The controller finds hangs. Finite, so that Gloo does not overflow when it adds this to a clock.
 constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
-// Below it the number of messages in a row is what costs, and a hypercube has fewer than a ring.
+// Up to this size the number of messages in a row decides the cost, and a hypercube has fewer than
+// a ring.
 constexpr std::size_t hypercube_bytes_max = 256u << 10;
-// Apart from the tags of Gloo's collectives, whose first byte is small.
+// Slots that do not collide with the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
 constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
 
-// Into the first one, of the other two.
+// Writes the sum of the second and third row into the first; the last argument counts elements.
 using Sum = void (*)(void*, const void*, const void*, std::size_t);
 Sum sum_of(DataType type) {
   return type == DataType::float32 ? static_cast<Sum>(&gloo::sum<float>)
@@ -73,7 +74,7 @@ class GlooGroup final : public Group {
                                      std::uint32_t tag) override;
   std::unique_ptr<Pending> post_recv(int from, void* data, std::size_t bytes,
                                      std::uint32_t tag) override;
-  // Of a message with that peer; `wait` is Gloo's.
+  // Calls wait(), which is Gloo's wait for a message with this peer.
   template <class Wait>
   void await_message(int peer, Wait&& wait);
 
@@ -83,7 +84,7 @@ class GlooGroup final : public Group {
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
   void add_up_by_doubling(void* data, DataType type, std::size_t count);
-  // Runs one operation; whatever it throws ends the group.
+  // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
   void guarded(const std::string& what, Operation&& operation);
 
@@ -91,13 +92,13 @@ class GlooGroup final : public Group {
   const std::string address_;
   const GroupSpec spec_;
   std::atomic<bool> broken_{false};
-  std::atomic<int> message_peer_{-1};  // of a message that is waited for; -1: none is
-  std::vector<std::byte> theirs_;      // of an all-reduce, a peer's
-  // Pairs are not made, aborted and closed at once.
+  std::atomic<int> message_peer_{-1};  // peer of the message that is waited for; -1: none
+  std::vector<std::byte> theirs_;      // a peer's numbers in an all-reduce
+  // Held so that pairs are not made, aborted and closed at the same time.
   mutable std::mutex mutex_;
-  std::unique_ptr<PeerConnector> connector_;         // from publish to close
-  std::shared_ptr<transport::Transport> transport_;  // from connect to close
-  std::shared_ptr<gloo::Context> mesh_;              // likewise
+  std::unique_ptr<PeerConnector> connector_;         // set by publish
+  std::shared_ptr<transport::Transport> transport_;  // set from connect to close
+  std::shared_ptr<gloo::Context> mesh_;              // set from connect to close
 };
 
 class GlooPending final : public Pending {
@@ -216,7 +217,7 @@ void GlooGroup::guarded(const std::string& what, Operation&& operation) {
     why = cleaned(error.what());
   }
   const bool ended_here = broken_;
-  // Before our own abort closes what is left.
+  // Read before our own abort closes the remaining connections.
   if (transport_ && troubles.empty()) troubles = transport_->troubles();
   if (ended_here && troubles.empty()) why = "aborted";
   abort();
@@ -249,13 +250,12 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   });
 }
 
-// Partners differ by 1, then by 2, 4, ...: each adds the other's sum to its own, and has the sum
-// over twice as many ranks. Both have the same bits, for both add the higher one's to the lower
-// one's (a + b is b + a, but of two that are no numbers the first is kept); so all ranks have the
-// same bits in the end.
-// Ranks from the greatest power of two on give theirs to the rank that far below at first, and get
-// the result from it at last. Why not in halves, as a hypercube does: what something this
-// small costs is the number of its messages.
+// Sums by recursive doubling. Partners differ by 1, then by 2, 4, ...: each adds the other's sum to
+// its own, and has the sum over twice as many ranks. Both have the same bits, for both add the
+// higher rank's to the lower rank's (a + b is b + a, but of two NaNs the first is kept); so all
+// ranks have the same bits in the end. Ranks from the greatest power of two on first give their
+// numbers to the rank that far below, and receive the result from it at the end. Why not in halves,
+// as a hypercube does: for data this small the number of messages decides the cost.
 void GlooGroup::add_up_by_doubling(void* data, DataType type, std::size_t count) {
   const std::size_t bytes = count * size_of(type);
   if (theirs_.size() < bytes) theirs_.resize(bytes);
@@ -323,7 +323,7 @@ std::unique_ptr<Pending> GlooGroup::post_send(int to, const void* data, std::siz
   ER_CHECK(is_connected_to(to));
   std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
   guarded("send", [&] {
-    // Gloo has one buffer type for both ways; a send only reads.
+    // Gloo has one buffer type for sending and receiving; a send only reads.
     buffer = mesh_->createUnboundBuffer(const_cast<void*>(data), bytes);
     buffer->send(to, message_slots | std::uint64_t{tag} << 24, 0, bytes);
   });
@@ -350,7 +350,8 @@ class GlooPlane final : public DataPlane {
  private:
   const GlooOptions options_;
   std::mutex mutex_;
-  // By address, each made for the first world of more than one that meets there.
+  // By address; each device is made for the first world of more than one rank that uses the
+  // address.
   std::map<std::string, std::shared_ptr<transport::Device>> devices_;
 };
 

@@ -9,13 +9,12 @@
 namespace elasticrun::worker::collective {
 
 struct GlooOptions {
-  // An IP address of this machine that members on other machines reach. A world on one machine
-  // meets on its loopback, whatever this is.
+  // An IP address of this machine that members on other machines can reach. A world on one machine
+  // always uses the loopback address instead.
   std::string address = "127.0.0.1";
 };
 
-// Collectives have no limit of time of their own: a hang is the controller's to find, and it aborts
-// the group.
+// Collectives have no time limit of their own: the controller finds a hang and aborts the group.
 std::unique_ptr<DataPlane> make_gloo_plane(const GlooOptions& options);
 
 }  // namespace elasticrun::worker::collective

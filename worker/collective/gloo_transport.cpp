@@ -1,3 +1,4 @@
+// See gloo_transport.hpp.
 #include "worker/collective/gloo_transport.hpp"
 
 #include <arpa/inet.h>
@@ -30,13 +31,13 @@ std::string cleaned(const std::string& text) {
 
 namespace {
 
-// Short against the 10 ms it replaces, long against the cost of a turn (some microseconds).
+// Short compared with the 10 ms it replaces, long compared with the cost of a turn (microseconds).
 constexpr std::chrono::microseconds tick{200};
-// In a row; the pauses before them are at least 0.2, 0.4 and 0.8 s.
+// Retransmissions in a row; the pauses before them are at least 0.2, 0.4 and 0.8 s.
 constexpr unsigned retransmits_of_a_lost_link = 3;
 constexpr const char* lost_words = "what is sent to it does not arrive";
 
-// Numeric IPv4 or IPv6; names are resolved by whoever chose the address.
+// Parses a numeric IPv4 or IPv6 address; names are resolved where the address is chosen.
 std::optional<sockaddr_storage> parse_address(const std::string& text) {
   sockaddr_storage storage{};
   auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
@@ -52,7 +53,8 @@ std::optional<sockaddr_storage> parse_address(const std::string& text) {
   return std::nullopt;
 }
 
-// What Gloo looks up by itself goes through a name server, and leaks when the answer is no.
+// The attributes of a device. Gloo's own lookup goes through a name server, and leaks memory when
+// it fails.
 tcp::attr attributes_of(const std::string& text) {
   const auto address = parse_address(text);
   if (!address) throw GroupBroken("not an IP address for the data plane: '" + text + "'");
@@ -72,7 +74,7 @@ tcp::attr attributes_of(const std::string& text) {
   return attributes;
 }
 
-// The loop thread is not the program's: its signal handlers must not run there.
+// The loop thread is the library's, so the program's signal handlers must not run on it.
 std::shared_ptr<tcp::Device> device_with_all_signals_blocked(const std::string& address) {
   const tcp::attr attributes = attributes_of(address);
   sigset_t all, before;
@@ -101,7 +103,8 @@ Ticker::Ticker(std::shared_ptr<tcp::Device> device)
 
 Ticker::~Ticker() {
   device_->unregisterDescriptor(timer_, this);
-  // Gloo waits for its loop to turn, by a condition variable without a lock: that orders nothing.
+  // unregisterDescriptor waits for the loop to turn, but by a condition variable without a lock,
+  // which does not order memory accesses; this lock does.
   const std::lock_guard lock(mutex_);
   ::close(timer_);
 }
@@ -152,7 +155,7 @@ NoSigpipe::~NoSigpipe() {
   pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
 }
 
-// Ends its waits when it is told to, which Gloo allows to its own pairs only.
+// A buffer whose waits this transport can end, which Gloo allows only to its own pairs.
 class Buffer final : public tcp::UnboundBuffer {
  public:
   Buffer(const std::shared_ptr<Transport>& transport, void* data, size_t bytes)
@@ -173,8 +176,8 @@ class Buffer final : public tcp::UnboundBuffer {
 
 Pair::Pair(Transport* transport, tcp::Device* device, int rank, std::chrono::milliseconds timeout)
     : tcp::Pair(transport, device, rank, timeout) {
-  // Gloo has begun to listen on a port of its own, and would take whoever connects first for the
-  // peer. Closing the socket takes it out of the loop as well.
+  // Gloo has begun to listen on a port of its own, and would take the first connection to it for
+  // the peer. Closing the socket also removes it from the loop.
   const std::lock_guard lock(m_);
   ::close(fd_);
   fd_ = -1;
@@ -187,9 +190,10 @@ void Pair::adopt(net::Fd socket) {
   handleConnected();
 }
 
-// Gloo would close the pair when our part of it is gone already, and the loop may be in that part
-// until then. It waits for the loop to turn, but by a condition variable without a lock; and not at
-// all where the loop itself has closed the pair, maybe in the handler it is still in.
+// Gloo's destructor would close the pair when our part of it is already destroyed, and the loop
+// thread may be in that part until then. Closing waits for the loop to turn, but by a condition
+// variable without a lock; and it does not wait at all when the loop thread itself has closed the
+// pair, maybe in the handler it is still in.
 Pair::~Pair() {
   {
     const std::lock_guard lock(m_);
@@ -198,24 +202,24 @@ Pair::~Pair() {
   const std::lock_guard wait(busy_);
 }
 
-// While another thread has the pair, Gloo comes back at once, again and again, and when there are
-// more threads than cores it takes the very core that thread waits for: 4 ms for a small all-reduce
-// of four ranks on two cores, 0.5 ms with the yield.
+// While another thread holds the pair's lock, Gloo's loop calls this again at once, over and over.
+// With more threads than cores it takes the very core that the other thread needs: 4 ms for a small
+// all-reduce of four ranks on two cores, 0.5 ms with the yield.
 //
-// What Gloo throws here would end the program: the loop thread catches nothing. A peer that hangs
-// up between connecting and being accepted is enough.
+// An exception of Gloo's here would end the program, for the loop thread catches none. A peer that
+// hangs up between connecting and being accepted is enough to cause one.
 void Pair::handleEvents(int events) {
   const std::lock_guard busy(busy_);
   if (const std::unique_lock free(m_, std::try_to_lock); !free) {
     std::this_thread::yield();
     return;
   }
-  if (state_ == INITIALIZING) return;  // somebody had dialled the port that is closed again
+  if (state_ == INITIALIZING) return;  // a connection to Gloo's port, which is closed by now
   try {
     tcp::Pair::handleEvents(events);
   } catch (const std::exception& error) {
     {
-      // Closing takes the descriptor out of the loop, which is fatal when it was never in it.
+      // Closing removes the descriptor from the loop, which is fatal when it was never in it.
       const std::lock_guard lock(m_);
       if (state_ != CLOSED && fd_ >= 0) device_->registerDescriptor(fd_, EPOLLIN, this);
     }
@@ -235,9 +239,10 @@ bool Pair::is_lost() {
   return state_ == CONNECTED && loses_packets();
 }
 
-// A path that passes small packets only leaves the connection as it is, and Gloo waits for ever. A
-// peer that does not read (it computes) acknowledges what its machine has taken, and then that it
-// has no room: nothing is on the way to it.
+// Whether the link to the peer loses packets. On a path that passes only small packets the
+// connection stays up, and Gloo waits for ever. That differs from a peer that does not read (it
+// computes): its machine acknowledges what it has taken, and then that it has no room, so nothing
+// is unacknowledged.
 bool Pair::loses_packets() const noexcept {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -245,7 +250,7 @@ bool Pair::loses_packets() const noexcept {
          info.tcpi_unacked > 0 && info.tcpi_retransmits >= retransmits_of_a_lost_link;
 }
 
-// Called with m_ held, on every way into a state but the constructor's and the destructor's.
+// Called with m_ held for every change of the state, except in the constructor and the destructor.
 void Pair::changeState(state next) noexcept {
   if (next == CLOSED) {
     note_loss();
@@ -271,8 +276,9 @@ void Pair::note_loss() noexcept {
   }
 }
 
-// Gloo tells the buffers whose message has not begun, and forgets the ones under way: their waits
-// would last until the operation's timeout. Not cast to Buffer: that much may be destroyed already.
+// Gloo notifies the buffers whose message has not begun, and forgets those whose message is under
+// way: their waits would last until the operation's timeout. There is no cast to Buffer, since that
+// part of the object may already be destroyed.
 void Pair::fail_messages_cut_in_the_middle() noexcept {
   const std::exception_ptr why =
       ex_ ? ex_ : std::make_exception_ptr(gloo::IoException("connection closed"));
@@ -284,7 +290,7 @@ void Pair::fail_messages_cut_in_the_middle() noexcept {
   for (const tcp::Op& op : tx_) fail(op);
 }
 
-// Pairs use what is ours, so they go first.
+// Pairs use this object, so they are destroyed first.
 Transport::~Transport() {
   for (auto& pair : pairs_) pair.reset();
 }

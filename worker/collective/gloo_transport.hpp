@@ -1,10 +1,11 @@
-// Gloo's TCP transport with the things it lacks for a group that may be killed at any time: peers
-// that are known before they are taken (peer_connector.hpp), an abort that wakes everybody, an end
-// for messages cut in the middle, an answer to who was lost first, and a quick event loop.
+// Gloo's TCP transport with what it lacks for a group that may be killed at any time: peers that
+// are identified before they are accepted (peer_connector.hpp), an abort that wakes all waiting
+// threads, an end for messages cut off in the middle, a record of which peer was lost first, and a
+// quick event loop.
 //
-// Each is done by overriding what Gloo declares virtual, so a descriptor is touched only by the
-// pair that owns it and under that pair's lock. Why not find the sockets by their addresses in
-// /proc/self/fd: between looking and shutdown(2) the number may already belong to the user's
+// Each of these overrides functions that Gloo declares virtual, so a descriptor is touched only by
+// the pair that owns it and under that pair's lock. Why not find the sockets by their addresses in
+// /proc/self/fd: between the search and shutdown(2) the number may already belong to the user's
 // program.
 #pragma once
 
@@ -29,12 +30,12 @@
 
 namespace elasticrun::worker::collective::gloo_transport {
 
-// A text of Gloo's without "[source file:line] " at its begin.
+// An error text of Gloo's without the "[source file:line] " at its beginning.
 std::string cleaned(const std::string& text);
 
-// Gloo's loop thread polls with a timeout of 10 ms, and taking a descriptor out of it waits for the
-// next turn: 10 ms per peer for forming and again for closing. While armed, a periodic timer makes
-// it turn often. Why not an always readable descriptor: it would keep the thread spinning.
+// Gloo's loop thread polls with a timeout of 10 ms, and removing a descriptor waits for the loop's
+// next turn: 10 ms per peer for forming and again for closing. While this is armed, a periodic
+// timer makes the loop turn often. Why not an always readable descriptor: the thread would spin.
 class Ticker final : public gloo::transport::tcp::Handler {
  public:
   explicit Ticker(std::shared_ptr<gloo::transport::tcp::Device> device);
@@ -52,6 +53,7 @@ class Ticker final : public gloo::transport::tcp::Handler {
   int armed_ = 0;
 };
 
+// Keeps a Ticker armed while it lives.
 class Armed {
  public:
   explicit Armed(Ticker& ticker) : ticker_(ticker) { ticker_.arm(); }
@@ -63,15 +65,16 @@ class Armed {
   Ticker& ticker_;
 };
 
-// One for the life of the process: an address, a loop thread, its ticker.
+// Gloo's device for one address, with its loop thread, and the ticker of that thread. It lives as
+// long as the process.
 struct Device {
   explicit Device(const std::string& address);  // throws GroupBroken
   std::shared_ptr<gloo::transport::tcp::Device> gloo;
   Ticker ticker;
 };
 
-// Gloo writes with writev(2): a peer's death would raise SIGPIPE and end the user's program. Holds
-// it off on this thread, and swallows one that came in between.
+// Gloo writes with writev(2): a peer's death would raise SIGPIPE and end the user's program. This
+// blocks the signal on the calling thread while it lives, and discards one that has come meanwhile.
 class NoSigpipe {
  public:
   NoSigpipe();
@@ -80,7 +83,7 @@ class NoSigpipe {
   NoSigpipe& operator=(const NoSigpipe&) = delete;
 
  private:
-  bool ours_ = false;  // neither blocked nor pending before
+  bool ours_ = false;  // the signal was neither blocked nor pending before
 };
 
 class Transport;
@@ -93,9 +96,9 @@ class Pair final : public gloo::transport::tcp::Pair {
   // Takes over a connected socket, once.
   void adopt(net::Fd socket);
   void handleEvents(int events) override;
-  // Shuts down whatever socket this pair has or is about to have.
+  // Shuts down the socket that this pair has, or the one it is about to have.
   void abort() noexcept;
-  // What is sent to the peer does not arrive.
+  // Whether what is sent to the peer does not arrive.
   bool is_lost();
 
  protected:
@@ -107,26 +110,27 @@ class Pair final : public gloo::transport::tcp::Pair {
   bool loses_packets() const noexcept;  // m_ held
 
   std::atomic<bool> aborted_{false};
-  std::mutex busy_;  // held while the loop is in here
+  std::mutex busy_;  // held while the loop thread is in handleEvents
 };
 
-// Knows all buffers that somebody may be waiting on, so that abort() reaches each.
+// Gloo's transport context. It knows all buffers on which a thread may be waiting, so that abort()
+// reaches each of them.
 class Transport final : public gloo::transport::tcp::Context {
  public:
   using gloo::transport::tcp::Context::Context;
   ~Transport() override;
-  // A pair over that connection.
+  // Makes a pair over a connected socket.
   void adopt(int peer, net::Fd socket);
   std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override;
-  // There is none with a rank that was not adopted.
+  // There is no pair for a rank that was not adopted; asking for one is a bug.
   std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override;
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data,
                                                                       size_t bytes) override;
   void abort() noexcept;
   void fail_all(const std::string& why) noexcept;
-  // What went wrong with which peer, in this order, as long as nobody here has called abort().
+  // The errors by peer, in the order in which they happened; none after an abort() on this rank.
   std::vector<PeerTrouble> troubles() const;
-  // Peers to whom nothing arrives now, or did not when the connection was closed.
+  // Peers to which nothing arrives now, or did not when the connection was closed.
   std::vector<PeerTrouble> lost_links() const;
   void note(PeerTrouble trouble) noexcept;
 

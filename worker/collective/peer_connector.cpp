@@ -1,5 +1,5 @@
-// See peer_connector.hpp. The higher rank of two dials the lower one, so a newcomer, which is
-// appended, finds out by itself whom it cannot reach.
+// See peer_connector.hpp. The higher rank of two dials the lower one, so a newcomer, which gets the
+// highest rank, finds out by itself which peers it cannot reach.
 #include "worker/collective/peer_connector.hpp"
 
 #include <fmt/format.h>
@@ -17,11 +17,12 @@
 namespace elasticrun::worker::collective {
 namespace {
 
-// A guest that has not greeted by then is none of ours: our own greeting is one small packet.
+// A guest that has not greeted within this time is no member: a greeting is one small packet.
 constexpr std::chrono::seconds greeting_time{5};
-// One that can reach nobody finds that out of all peers at about the same time.
+// How long to wait for more errors: a rank that can reach no peer learns it of all of them at about
+// the same time.
 constexpr std::chrono::milliseconds unreachable_time{20};
-// Beside the peers. More wait in the kernel's queue.
+// Most connections accepted besides the peers'. More wait in the kernel's queue.
 constexpr std::size_t guests_max = 256;
 
 struct Place {
@@ -39,14 +40,15 @@ std::optional<Place> parse(const std::string& published) {
   return place;
 }
 
-// 0: connected.
+// The error of a connection being made; 0: connected.
 int connect_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-// Then it is this machine that is short of something, or without a network, and no peer's doing.
+// Whether the cause of this error is on this machine (short of something, or without a network) and
+// not at a peer.
 bool is_ours(int error) {
   constexpr int ours[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN};
   return std::ranges::count(ours, error) > 0;
@@ -54,7 +56,7 @@ bool is_ours(int error) {
 
 enum class Reading { more, whole, ended };
 
-// Up to `wanted` bytes, and not one that belongs to what comes after.
+// Reads until `bytes` has `wanted` bytes, and none of what follows them on the connection.
 Reading read_into(std::string& bytes, std::size_t wanted, int fd) {
   char buffer[PeerGreeting::greeting_bytes];
   while (bytes.size() < wanted) {
@@ -67,7 +69,8 @@ Reading read_into(std::string& bytes, std::size_t wanted, int fd) {
   return Reading::whole;
 }
 
-// A connection that has just been made takes some fifty bytes at once.
+// Sends everything in one call: a connection that has just been made takes some fifty bytes at
+// once.
 bool send_all(int fd, std::string_view bytes) {
   return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == std::ssize(bytes);
 }
@@ -135,7 +138,7 @@ void PeerConnector::dial(int rank, const std::string& published) {
       {rank, net::Fd(*socket), net::host_and_port(place->address, place->port), false, {}});
 }
 
-// Until something has happened, or for a second: slow guests are looked at then.
+// Waits until something has happened, at most for a second: then slow guests are checked.
 void PeerConnector::wait(Clock::time_point until) {
   std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const Dial& dial : dials_)
@@ -181,7 +184,7 @@ void PeerConnector::advance(Guest& guest) {
   const Reading reading = read_into(guest.bytes, PeerGreeting::greeting_bytes, guest.socket.get());
   if (reading == Reading::more) return;
   const auto from = greeting_.sender(guest.bytes, own);
-  // Lower ranks are dialled, and each neighbour comes once.
+  // Lower ranks do not dial this one but are dialled, and each neighbour comes once.
   if (!from || *from <= own || !missing_.contains(from->value)) return turn_away(guest);
   if (!send_all(guest.socket.get(), greeting_.answer(*from, own)))
     return failed(from->value, true, "it hung up before it was answered");
@@ -190,7 +193,7 @@ void PeerConnector::advance(Guest& guest) {
 
 void PeerConnector::advance(Dial& dial) {
   const Rank own(spec_.rank), peer(dial.rank);
-  net::Fd socket = std::move(dial.socket);  // goes with one that is over
+  net::Fd socket = std::move(dial.socket);  // moved back if the dial goes on
   if (!dial.greeted) {
     if (const int error = connect_error(socket.get()))
       return cannot_dial(
@@ -224,12 +227,13 @@ void PeerConnector::failed(int rank, bool hung_up, std::string why) {
   troubles_.push_back({rank, hung_up, std::move(why)});
 }
 
-// A peer that is dead refuses at once, and the others should not wait for more. One that cannot be
-// reached may be well, and so may we: whether others cannot be reached either tells it.
+// A dead peer refuses at once, and then there is no reason to wait for more errors. When a peer
+// cannot be reached, the cause may be at the peer or here: whether other peers cannot be reached
+// either shows which.
 void PeerConnector::cannot_dial(int rank, int error, std::string why) {
   const bool ours = is_ours(error);
   unreachable_ |= !ours && error != ECONNREFUSED && error != ECONNRESET;
-  // By one that is dead, or that was told to give the world up.
+  // The peer is dead, or has given up this world.
   const bool closed = error == ECONNRESET || error == ECONNREFUSED;
   failed(ours ? spec_.rank : rank, closed, std::move(why));
 }

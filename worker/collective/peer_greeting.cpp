@@ -48,7 +48,8 @@ std::string PeerGreeting::greeting(Rank from, Rank to) const {
   return text + tag(text);
 }
 
-// Another message than the greeting's: what was said cannot be sent back as an answer.
+// The tag of another message than the greeting's, so that a greeting cannot be sent back as an
+// answer.
 std::string PeerGreeting::answer(Rank from, Rank to) const {
   return tag("answer" + greeting(from, to));
 }

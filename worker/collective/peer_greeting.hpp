@@ -1,13 +1,13 @@
-// How two ranks of one world know each other: the first bytes of each connection between them.
+// How two ranks of one world identify each other: the first bytes of each connection between them.
 //
-// The one that dials says who it is and for whom, with a tag that only a member of this world can
-// make; the other one answers with a tag of its own. Each world has a secret of its own, which its
-// members were told over the control channel, so a stranger, a port scanner, or a worker of another
-// job or of an older world takes nobody's place. What follows on the connection is neither signed
+// The rank that dials sends its own rank and the one it dials, with a tag that only a member of
+// this world can make; the other rank answers with a tag of its own. Each world has a secret, which
+// its members received over the control channel, so a port scanner, or a worker of another job or
+// of an older world, cannot take a member's place. What follows on the connection is neither signed
 // nor encrypted.
 //
-// HMAC-SHA256 by libsodium and not by OpenSSL: this goes into the user's process, which may have an
-// OpenSSL of its own.
+// HMAC-SHA256 comes from libsodium and not from OpenSSL: this code is in the user's process, which
+// may have an OpenSSL of its own.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ class PeerGreeting {
   static constexpr std::size_t greeting_bytes = 8 + 8 + 4 + 4 + 32;
   static constexpr std::size_t answer_bytes = 32;
 
-  // `secret`: 64 hexadecimal digits; anything else counts as one that everybody knows, which is
-  // enough for a world of one.
+  // `secret`: 64 hexadecimal digits; anything else counts as a key of zeros, which is no secret,
+  // but enough for a world of one.
   PeerGreeting(std::string_view secret, Generation generation);
 
-  // What rank `from` sends when it has dialled rank `to`, and what it must get back.
+  // What rank `from` sends when it has dialled rank `to`, and what it must receive in return.
   std::string greeting(Rank from, Rank to) const;
   std::string answer(Rank from, Rank to) const;
-  // Who has sent this to rank `to`; nothing: no member of this world.
+  // The rank that has sent this greeting to rank `to`; nullopt: it was no member of this world.
   std::optional<Rank> sender(std::string_view greeting, Rank to) const;
 
  private:
@@ -42,7 +42,7 @@ class PeerGreeting {
   Generation generation_;
 };
 
-// In a time that does not depend on where they differ.
+// Compares in a time that does not depend on where the tags differ.
 bool same_tag(std::string_view a, std::string_view b);
 
 }  // namespace elasticrun::worker::collective

@@ -1,5 +1,5 @@
-// See agent_channel.hpp. Nothing is asked of the member before the program calls train, so its lock
-// hears no message that needs the connection before it is there.
+// See agent_channel.hpp. The member sends nothing before the program calls train, so no action
+// needs the connection before it exists.
 #include "worker/control/agent_channel.hpp"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace elasticrun::worker::control {
 
 namespace {
 
-// Connections are looked at when a reduction takes longer than most.
+// A reduction longer than this (1 s) is long enough to check its connections for lost links.
 constexpr std::int64_t nanoseconds_worth_a_look = 1'000'000'000;
 
-// Tells the member what has become of a group.
+// A handler of the group builder that passes its event on to the member, under the lock.
 template <class... Arguments>
 auto told(MemberLock& member_lock, void (core::Member::*what)(Generation, Arguments...)) {
   return [&member_lock, what](Generation generation, Arguments... arguments) {
@@ -30,8 +30,8 @@ AgentChannel::AgentChannel(std::unique_ptr<collective::DataPlane> plane, MemberL
                                   .formed = told(member_lock, &core::Member::formed),
                                   .failed = told(member_lock, &core::Member::form_failed)}) {}
 
-// The background thread uses the connection, and the control thread the queue of the builder: first
-// the one ends, then the other.
+// The builder's thread uses the connection, and the control thread the builder's queue: the
+// builder's thread ends first, then the connection with the control thread.
 AgentChannel::~AgentChannel() {
   builder_.stop();
   connection_.reset();

@@ -1,4 +1,4 @@
-// Under elasticrun: messages go to the agent, groups to the background thread.
+// The channel of a worker under elasticrun: messages go to the agent, groups to the group builder.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace elasticrun::worker::control {
 
 class AgentChannel final : public ControlChannel {
  public:
-  // Connects and attaches itself to the member; its lock and the meter outlive it.
+  // Connects to the agent and attaches itself to the member lock; the lock and the meter outlive
+  // it.
   static Result<std::unique_ptr<AgentChannel>> open(const ConnectionOptions& options,
                                                     std::unique_ptr<collective::DataPlane> plane,
                                                     MemberLock& member_lock, StepMeter& meter);

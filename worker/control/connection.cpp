@@ -1,5 +1,5 @@
-// See connection.hpp. The io_context is run by the opening thread until the greeting is over, so an
-// agent that is not there is an ordinary error, and by the control thread from then on.
+// See connection.hpp. The opening thread runs the io_context until the greeting is over, so an
+// agent that does not answer is an ordinary error; the control thread runs it from then on.
 #include "worker/control/connection.hpp"
 
 #include <unistd.h>
@@ -73,8 +73,8 @@ void Connection::Impl::start() {
   });
 }
 
-// A newer controller may send what this library does not know; what it needs an answer to, its own
-// deadlines look after.
+// A newer controller may send messages that this library does not know. They are ignored; if the
+// controller needs an answer, its own deadline expires.
 void Connection::Impl::read(std::string_view payload) const {
   const Result<wire::ToWorker> message = wire::decode<wire::ToWorker>(payload);
   if (message) handlers.on_message(*message);
@@ -90,7 +90,8 @@ void Connection::Impl::lost(const std::string& reason) {
   if (!closing) handlers.on_lost(reason);
 }
 
-// All workers of a host in the same moment, by its clock: their samples travel together.
+// All workers of a host send at the same moment by the host's clock, so their samples travel
+// together.
 void Connection::Impl::arm() {
   const auto interval =
       std::chrono::duration_cast<asio::steady_timer::duration>(options.sample_interval);

@@ -1,7 +1,8 @@
 // The connection to the agent of this host, on a thread of its own: the control thread.
 //
-// The training thread may compute for minutes; messages of the controller must be heard and
-// answered meanwhile, and a sign of life sent. No Asio type shows here.
+// The training thread may compute for minutes; meanwhile messages of the controller must be
+// received and answered, and samples sent, which show that the worker is alive. No Asio type shows
+// here.
 #pragma once
 
 #include <functional>
@@ -17,10 +18,10 @@
 namespace elasticrun::worker::control {
 
 struct ConnectionOptions {
-  std::string path;  // of the agent's Unix socket
+  std::string path;  // path of the agent's Unix socket
   std::string job;
   WorkerId worker;
-  std::string version;  // of this library
+  std::string version;  // version of this library
   Duration sample_interval = std::chrono::milliseconds(500);
 };
 
@@ -28,7 +29,7 @@ struct ConnectionOptions {
 struct ConnectionHandlers {
   std::function<void(const wire::ToWorker&)> on_message;
   std::function<void(const std::string& reason)> on_lost;  // at most once, not after destruction
-  std::function<std::optional<wire::Sample>()> sample;  // once an interval; nothing: none is sent
+  std::function<std::optional<wire::Sample>()> sample;  // once an interval; nullopt: none is sent
 };
 
 class Connection {
@@ -36,7 +37,7 @@ class Connection {
   // Connects, greets and joins; blocks until the agent has answered, 5 s at most.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options,
                                                   ConnectionHandlers handlers);
-  // Messages that were sent still go out, within 2 s.
+  // Messages already given to send() still go out, within 2 s.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

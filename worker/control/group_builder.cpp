@@ -1,5 +1,5 @@
-// See group_builder.hpp. A group stays in the map from the moment it is asked for until the
-// background thread closes it, so an abort reaches it at every point of its life.
+// See group_builder.hpp. A group is in the map from form() until the background thread closes it,
+// so an abort reaches it at every point of its life.
 #include "worker/control/group_builder.hpp"
 
 #include <exception>
@@ -115,7 +115,8 @@ void GroupBuilder::release(Generation generation) {
 
 // ---------------------------------------------------------------- background thread
 
-// Only this thread takes groups out of the map, so the pointer stays good while it works.
+// The group, or null when it is not wanted any more. Only this thread takes groups out of the map,
+// so the pointer stays valid while this thread uses it.
 collective::Group* GroupBuilder::wanted(Generation generation) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(generation);

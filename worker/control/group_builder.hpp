@@ -1,7 +1,7 @@
 // Forms and closes groups in the background, while the training thread steps in another one.
 //
-// One thread and one queue do what may block. Abort does not go through the queue: it may be the
-// very thing that a blocked connect is waiting for.
+// One thread with one queue does what may block. Abort does not go through the queue: a blocked
+// connect may end only by the abort.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class GroupBuilder {
  public:
   // Called on the background thread.
   struct Handlers {
-    // `needs`: see Group.
+    // For `needs`, `way` and `strangers` see collective::Group.
     std::function<void(Generation, std::string addresses, std::vector<int> needs)> published;
     std::function<void(Generation, std::string way, int strangers)> formed;
     std::function<void(Generation, const collective::GroupBroken& error)> failed;
@@ -36,29 +36,31 @@ class GroupBuilder {
   GroupBuilder(const GroupBuilder&) = delete;
   GroupBuilder& operator=(const GroupBuilder&) = delete;
 
-  // Any thread, without blocking. A generation's group is formed once; its answers are published
-  // and formed, or failed at either point, or nothing when it is dropped meanwhile.
+  // Any thread, without blocking. The group of a generation is formed once. The handlers called for
+  // it are published and then formed, or failed instead of either, or none when it is dropped
+  // meanwhile.
   void form(const collective::GroupSpec& spec);
   void connect(Generation generation, std::vector<std::string> addresses);
-  // Whatever blocks in these groups fails within milliseconds; they are closed when nobody uses
-  // them.
+  // Makes every blocked call in the groups up to this generation fail within milliseconds; the
+  // groups are closed when the training thread has released them.
   void abort(Generation up_to);
-  // What each group is held up by at present, of those that are.
+  // For each group that is held up at present, what it waits for.
   std::vector<collective::HeldUp> held_up() const;
+  // Aborts and closes one group.
   void drop(Generation generation);
-  // Not used any more: closed in peace.
+  // Closes the groups below this generation, which are not used any more, without an abort.
   void close(Generation below);
 
   // Training thread; see ControlChannel. A borrowed group is not closed.
   collective::Group* acquire(Generation generation);
   void release(Generation generation);
 
-  // Aborts all groups and ends the thread; the handlers are not called any more afterwards.
+  // Aborts all groups and ends the thread; no handler is called afterwards.
   void stop();
 
  private:
   struct Entry {
-    std::unique_ptr<collective::Group> group;  // from form on
+    std::unique_ptr<collective::Group> group;  // null until it has been created
     bool connected = false;
     bool borrowed = false;
     bool unwanted = false;

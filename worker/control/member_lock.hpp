@@ -1,8 +1,8 @@
-// The lock around a Member, and the place where the training thread waits for it.
+// The lock around a Member, and the place where the training thread waits for its next task.
 //
-// What a Member wants done is handed to the channel before the lock is released, so messages leave
-// in the order in which they were decided, whichever thread decided: an Answer can never overtake
-// the Committed before it.
+// The actions of a Member are handed to the channel before the lock is released, so messages leave
+// in the order in which they were decided, by either thread: an Answer can never overtake the
+// Committed before it.
 #pragma once
 
 #include <condition_variable>
@@ -20,10 +20,11 @@ class MemberLock {
  public:
   explicit MemberLock(WorkerId self) : member_(self) {}
 
-  // Once, before anything else; the channel outlives all other calls.
+  // Called once, before anything else; the channel outlives all other calls.
   void attach(ControlChannel& channel) { channel_ = &channel; }
 
-  // Any thread: f(member) under the lock, then what the member asks for.
+  // Any thread: calls f(member) under the lock, carries out the member's actions, and returns the
+  // result of f.
   template <class F>
   auto update(F&& f) {
     const std::lock_guard lock(mutex_);
@@ -39,11 +40,13 @@ class MemberLock {
 
   // Control thread.
   void receive(const wire::ToWorker& message);
-  // The agent is gone: no message will come any more.
+  // The connection to the agent is lost: no more messages will come.
   void lose(const std::string& reason);
 
-  // Training thread: what to do next, never Task::wait. Nothing: the agent is gone.
+  // Training thread: waits for the next task, which is never Task::wait. Nullopt: the agent is
+  // gone.
   std::optional<core::Task> wait();
+  // Why the agent is gone; empty while it is not.
   std::string lost() const;
 
  private:

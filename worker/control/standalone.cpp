@@ -6,8 +6,8 @@
 namespace elasticrun::worker::control {
 namespace {
 
-// As the controller plans without --batch, --max-batch and --base-batch: the program's own figures,
-// and the learning rate by the linear rule.
+// Plans as the controller does without --batch, --max-batch and --base-batch: with the program's
+// own numbers, and the linear rule for the learning rate.
 wire::BatchPlan plan_for(const wire::TrainSpec& train) {
   wire::BatchPlan plan{.global_batch = train.batch};
   if (train.base_batch > 0 && train.batch > 0)
@@ -36,7 +36,7 @@ void Standalone::answer(core::Member& member, const wire::FromWorker& message) {
     const bool same = same_batch(plan, world_.plan);
     world_.plan = plan;
     if (!member.in_world()) return prepare(member);
-    // Another call of train with another batch: a world anew, as if the old one had broken.
+    // Another call of train has another batch: form a new world, as if the old one had broken.
     if (!same) member.receive(wire::Abort{world_.generation, "another batch"});
   } else if (std::holds_alternative<wire::Answer>(message)) {
     prepare(member);

@@ -1,8 +1,8 @@
-// A world of one, for a program that runs without elasticrun: answers each message at once, as a
-// controller with this worker alone would.
+// The channel of a program that runs without elasticrun, in a world of one: it answers each message
+// at once, as a controller with this worker alone would.
 //
-// So alone and under elasticrun with one worker a program takes the same samples and makes the same
-// updates, by the same code. It needs no thread and no socket.
+// So a program takes the same samples and makes the same updates, by the same code, alone and under
+// elasticrun with one worker. No thread and no socket is needed.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// What the training thread has done since the last sample, and what it is doing now.
+// Records what the training thread has done since the last sample, and what it is doing now.
 //
-// A lock and not atomics: taken a few times a step it costs some 20 ns, and a sample is then of one
-// moment.
+// Why a lock and not atomics: taken a few times a step it costs some 20 ns each, and all values of
+// a sample are then of the same moment.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,15 @@ namespace elasticrun::worker::control {
 
 class StepMeter {
  public:
-  // Bytes of the state that have come or gone in the transfer of the day; counted by who moves
-  // them.
+  // Bytes of the state received or sent by this process so far; StateTransfer counts them.
   std::atomic<std::uint64_t> transferred{0};
 
   enum class Phase { idle, compute, reduce, apply, epoch, transfer };
 
   struct StepCost {
-    std::int64_t samples = 0;  // of this worker
+    std::int64_t samples = 0;  // number of samples of this worker
     Duration wall{}, compute{}, reduce{};
-    std::optional<wire::Noise> noise;  // with this step, if this worker tells it
+    std::optional<wire::Noise> noise;  // the estimate after this step, on the rank that reports it
   };
 
   void enter(Phase phase, Time now) {
@@ -45,7 +44,7 @@ class StepMeter {
     phase_ = Phase::idle;
     since_ = now;
   }
-  // A sample without its generation and step; the sums begin anew.
+  // A sample without its generation and step; the sums begin again at 0.
   wire::Sample take(Time now) {
     static constexpr const char* names[] = {"idle",  "compute", "reduce",
                                             "apply", "epoch",   "transfer"};

@@ -1,5 +1,5 @@
-// Why a call of the interface ends otherwise than well: thrown inside the library, turned into a
-// status and a text at its edge (c_api.cpp), so that no line between has to pass it on.
+// Why a call of the interface does not return OK: thrown inside the library and turned into a
+// status and an error text at its edge (c_api.cpp), so that no code in between has to pass it on.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// See world_session.hpp. Between a look at the member and what follows from it an abort may come,
-// so each look and its consequence are one update of the member.
+// See world_session.hpp. An abort may come between reading the member's state and acting on it, so
+// both are done in one update of the member.
 #include "worker/control/world_session.hpp"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ void WorldSession::enter() {
   let_go();
   meter_.enter(StepMeter::Phase::transfer, now());
   collective::Group* const group = channel_.acquire(entry->world.generation);
-  if (!group) return;  // dropped a moment ago: the member knows
+  if (!group) return;  // it was dropped a moment ago, and the member knows
   borrowed_ = entry->world.generation;
   const std::optional<wire::Entered> report = exchange(*entry, *group);
   if (!report) return let_go();
@@ -102,7 +102,7 @@ void WorldSession::enter() {
   member_lock_.update([&](core::Member& member) { member.entered(*report); });
 }
 
-// Nothing: this world has failed, and the state is what it was.
+// Returns nullopt when this world has failed; the state is then what it was before.
 std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collective::Group& group) {
   const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
   state::TransferResult result;
@@ -120,7 +120,7 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
     broken(error);
     return std::nullopt;
   } catch (const state::StateMismatch& error) {
-    // A world that has stepped goes on without the newcomer that does not fit.
+    // A world that has made steps goes on without a newcomer whose state does not match.
     if (!holder || progress.step == 0) fail(ELASTICRUN_MISUSE, error.what());
     broken(collective::GroupBroken(error.what()));
     return std::nullopt;
@@ -130,7 +130,7 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
   }
   wire::Entered report{.step = Step(progress.step)};
   if (last_end_) report.idle_ns = (now() - *last_end_).count();
-  // A newcomer mostly waits for the others to switch; what the transfer takes, the others see.
+  // A newcomer mostly waits for the others to switch, so the others measure the transfer time.
   if (holder || !entry.newcomer) report.transfer_ns = result.took.count();
   report.transfer_bytes = result.bytes;
   return report;

@@ -1,8 +1,8 @@
-// This worker in its worlds, as its training thread sees them: wait for a world, enter
-// it, receive or send the state, lose it, enter the next.
+// This worker's sequence of worlds, as its training thread sees them: wait for a world, enter it,
+// receive or send the state, lose the world, enter the next.
 //
-// Both ways to train stand on it, train() and a loop of one's own. What decides is in Member; here
-// is what takes time: the group, the transfer and the clock.
+// Both train() and a loop of one's own are built on it. The decisions are in Member; here is what
+// takes time: the group, the transfer and the clock.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace elasticrun::worker::control {
 
 class WorldSession {
  public:
-  // `compare_steps`: see StateComparison.
+  // For `compare_steps` see StateComparison.
   WorldSession(MemberLock& member_lock, ControlChannel& channel, StepMeter& meter,
                state::StateTable& table, std::int64_t compare_steps = 0)
       : member_lock_(member_lock),
@@ -33,33 +33,35 @@ class WorldSession {
 
   // This worker can become a member, or goes on as one.
   void ready(wire::TrainSpec train);
-  // Blocks until this worker can step, entering worlds on the way. False: the call of train that
-  // was made ready is over. Throws Stop: evicted, the agent is gone, or a world that cannot be.
+  // Blocks until this worker can step, entering worlds on the way. Returns false when the call of
+  // train given to ready() is over. Throws Stop when this worker is evicted, the agent is gone, or
+  // the state cannot be exchanged.
   bool await();
-  // The call of train is over for this worker; await() says when it is for all.
+  // The call of train is over for this worker; await() returns false when it is over for all.
   void done(std::int64_t call);
-  // A collective of the world failed here: tells the controller, and lets the group go. Throws Stop
-  // when the GPU is what failed, for this process cannot use it any more.
+  // A collective of the world failed here: reports it to the controller and releases the group.
+  // Throws Stop when the GPU has failed, for this process cannot use it any more.
   void broken(const collective::GroupBroken& error);
-  // Out of the world because of a failure of this program.
+  // Takes this worker out of the world because its program failed; throws Stop.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
-  // Until the GPU, where one is used, has done what the program has enqueued. Throws GroupBroken.
+  // Waits until the GPU, if one is used, has done what the program has enqueued. Throws
+  // GroupBroken.
   void await_gpu() const;
-  // The step in this world is whole, or what follows it in the program is.
+  // Records when a step, or the callback after it, ended: the idle time of a re-form begins there.
   void note_end(Time now) { last_end_ = now; }
 
   MemberLock& member_lock() { return member_lock_; }
   StepMeter& meter() { return meter_; }
   state::StateTable& table() { return table_; }
   std::int64_t compare_steps() const { return compare_steps_; }
-  // Of the world that await() has entered; null after broken().
+  // The group of the world that await() has entered; null after broken().
   collective::Group* group() { return group_; }
   const wire::World& world() const { return world_; }
   int rank() const { return rank_; }
   int size() const { return world_.members.empty() ? 1 : static_cast<int>(world_.members.size()); }
   Generation generation() const { return world_.generation; }
 
-  // What travels with the state.
+  // Where training stands; it travels with the state.
   core::Progress progress;
 
  private:

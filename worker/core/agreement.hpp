@@ -1,11 +1,11 @@
-// Whether all members of a world mean the same: a few numbers in an all-reduce, which costs no more
-// than one of a single number, or rides on another one.
+// Checks whether all members of a world hold the same 64-bit hash, by a few numbers in an
+// all-reduce. That costs no more than an all-reduce of one number, and can ride on another one.
 //
-// Each member gives the digits of a 64-bit hash and their squares. When n members give x_i, the sum
-// of x_i is n x and the sum of their squares is n x^2 only if every x_i is x (else their variance
-// about x would not be 0). The sums must be exact, whatever the order of the additions, for 2^17
-// members, the most there are: digits of 16 bits are in a double (53 bits), and those of 3 bits in
-// a float (24 bits). Pure.
+// Each member gives the digits of its hash and their squares. When n members give x_i, the sum of
+// x_i is n x and the sum of their squares is n x^2 only if every x_i is x (otherwise their variance
+// about x would not be 0). The sums must be exact in any order of the additions, for 2^17 members,
+// the most there are: sums of 16-bit digits are exact in a double (53 bits), and those of 3-bit
+// digits in a float (24 bits). Pure.
 #pragma once
 
 #include <array>
@@ -30,9 +30,10 @@ class AgreementOf {
     }
   }
 
-  // What this member gives to the sum.
+  // What this member contributes to the sum.
   const Row& mine() const { return mine_; }
-  // `sums` of the rows of so many members, this one among them.
+  // Whether all hashes are equal, given the sums of the rows of `members` members, this one among
+  // them.
   bool holds(const Row& sums, int members) const {
     for (std::size_t i = 0; i < mine_.size(); ++i)
       if (sums[i] != mine_[i] * members) return false;
@@ -44,7 +45,7 @@ class AgreementOf {
 };
 
 using Agreement = AgreementOf<16>;
-// For a sum of floats.
+// For an all-reduce of floats.
 using SmallAgreement = AgreementOf<3>;
 
 }  // namespace elasticrun::worker::core

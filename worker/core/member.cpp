@@ -1,3 +1,4 @@
+// See member.hpp.
 #include "worker/core/member.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace elasticrun::worker::core {
 namespace {
 
-// One trouble makes others; the first ones tell what there is to know.
+// The most complaints in one message. One failure causes others; the first ones name the cause.
 constexpr std::size_t complaints_max = 16;
 constexpr const char* lease_over_words = "the lease of its host had ended";
 
@@ -38,7 +39,7 @@ void Member::on(const wire::Prepare& prepare) {
   if (world_ && world.generation <= world_->world.generation) return;
   const auto me = std::ranges::find(world.members, self_, &wire::Member::worker);
   next_ = Place{.world = world};
-  if (me == world.members.end()) {  // a leaver has no group to form, but it votes
+  if (me == world.members.end()) {  // it leaves: it has no group to form, but it votes
     send(wire::Prepared{world.generation, {}});
     return;
   }
@@ -88,7 +89,7 @@ std::vector<wire::Complaint> Member::complaints(
 }
 
 void Member::held_up(const std::vector<collective::HeldUp>& groups) {
-  if (owes_answer_) return;  // an earlier Abort has ended them
+  if (owes_answer_) return;  // an earlier Abort has already ended these groups
   held_up_.clear();
   for (const auto& [generation, waits_for, lost_links] : groups) {
     const Place* const place = expects(generation)   ? &*next_
@@ -96,7 +97,7 @@ void Member::held_up(const std::vector<collective::HeldUp>& groups) {
                                                      : nullptr;
     if (!place) continue;
     std::vector<collective::PeerTrouble> waits;
-    // In a step one waits for whoever computes.
+    // During a step it is normal to wait for ranks that still compute.
     if (!place->entered)
       for (const int rank : waits_for) waits.push_back({rank, false, "it was waited for"});
     for (wire::Complaint& complaint : complaints(place->world, waits)) {
@@ -113,7 +114,7 @@ void Member::on(const wire::Cancel& cancel) {
     next_.reset();
     return;
   }
-  // A candidate that had its Go and waits for a state that will not come.
+  // This worker is a candidate that has received its Go and waits for a state that will not come.
   if (running(cancel.generation) && phase_ != Phase::swap && !world_->entered) {
     outbox_.push_back(DropGroup{cancel.generation});
     world_.reset();
@@ -148,10 +149,10 @@ void Member::answer() {
   dismiss_if_due();
 }
 
-// The world may have gone since the training thread has looked.
+// The world may have been aborted since the training thread asked for its task.
 bool Member::begin_compute(Time now) {
   if (!lease_holds(now)) {
-    // A loop of one's own, in the middle of a step.
+    // This is a loop of one's own, in the middle of a step.
     if (phase_ == Phase::compute) broken(collective::GroupBroken(lease_over_words));
     return false;
   }
@@ -163,11 +164,11 @@ bool Member::begin_compute(Time now) {
 bool Member::may_apply(double votes, Time now) {
   if (phase_ != Phase::compute || evicted_) return false;
   if (!lease_holds(now)) {
-    // The others may have applied this step: when the lease turns out to go on, this world cannot.
+    // The others may have applied this step: even if the lease is renewed, this world cannot go on.
     broken(collective::GroupBroken(lease_over_words));
     return false;
   }
-  // Exact in a float up to 2^24 members.
+  // The sum of the votes is exact in a float up to 2^24 members.
   agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
   phase_ = Phase::apply;
   return true;
@@ -181,7 +182,7 @@ bool Member::commit() {
     world_->committed_once = true;
     const Generation generation = world_->world.generation;
     send(wire::Committed{generation, committed_});
-    // Everybody took part in this world's reduction, so nobody reads from an older group.
+    // All members took part in this world's reduction, so none reads from an older group.
     outbox_.push_back(CloseGroups{generation});
   }
   if (owes_answer_) {
@@ -209,7 +210,7 @@ void Member::broken(const collective::GroupBroken& error) {
 
 void Member::enter_next() {
   world_ = std::exchange(next_, std::nullopt);
-  if (world_->rank == Rank(-1)) {  // keeps its state until it is dismissed
+  if (world_->rank == Rank(-1)) {  // it leaves, and keeps its state until it is dismissed
     world_.reset();
     phase_ = Phase::leaving;
     return;
@@ -292,7 +293,7 @@ void Member::on(const wire::Release& release) {
   released_call_ = std::max(released_call_, release.call);
 }
 
-// One that comes late, because this process did not run, is good all the same: an agent whose lease
+// A Lease that comes late, because this process did not run, is still valid: an agent whose lease
 // has ended sends no more of them.
 void Member::on(const wire::Lease& lease) {
   lease_ends_ = Time(Duration(lease.ends_ns));
@@ -304,9 +305,9 @@ bool Member::lease_holds(Time now) {
   return !lease_over_;
 }
 
-// The new world may have stepped before a slow leaver has applied the last step of the old one. All
-// have reduced that step, so nothing holds it up, and an epoch may end with it: it is not cut
-// short.
+// The new world may make a step before a slow leaving worker has applied the last step of the old
+// world. All ranks have reduced that step, so nothing holds it up, and an epoch may end with it: it
+// is not cut short.
 void Member::on(const wire::Dismiss& dismiss) {
   const bool stepping = phase_ == Phase::compute || phase_ == Phase::apply;
   if (stepping && next_ && next_->go && next_->rank == Rank(-1))

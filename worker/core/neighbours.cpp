@@ -1,3 +1,4 @@
+// See neighbours.hpp.
 #include "worker/core/neighbours.hpp"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace elasticrun::worker::core {
 namespace {
 
-constexpr double kept = 0.999;  // of the averages, when a base batch comes in
+constexpr double kept = 0.999;  // factor on the old averages when one base batch is added
 constexpr double least_variance = 1e-6;
 
 }  // namespace
@@ -30,7 +30,7 @@ void NoiseScale::observe(const GradientSquares& squares, double base_batch) {
   ++steps;
 }
 
-// One step's figure may well be negative, so the average is bounded and not what goes in.
+// The value of a single step may well be negative, so the average is bounded, not the values in it.
 double NoiseScale::square() const { return steps == 0 ? 0 : std::max(square_sum / weight, 0.0); }
 
 double NoiseScale::variance() const {

@@ -11,42 +11,42 @@
 // need no other formula. Measuring single samples would be sharper, but no program has their
 // gradients.
 //
-// What is found is the same on all ranks, since it comes out of the same reduction, so it may set
-// the learning rate; it is part of the progress and survives its worker.
+// The result is the same on all ranks, since it comes out of the same reduction, so it may set the
+// learning rate; it is part of the progress and survives its worker.
 #pragma once
 
 #include <cstdint>
 
 namespace elasticrun::worker::core {
 
-// What one step says.
+// The measurement of one step.
 struct GradientSquares {
   double local = 0;    // as above
   double total = 0;    // as above
   double pieces = 0;   // c
   double samples = 0;  // N
-  // Of two successive steps of one piece each, taken for one step of two: what the weights have
-  // moved between them counts as noise.
+  // Two successive steps of one piece each were taken for one step of two pieces, so what the
+  // weights have moved between them counts as noise.
   bool biased = false;
 };
 
-// Averages over steps, younger ones counting more: by a factor of 0.999 for each M0 samples, M0
-// being the base batch, the one that the learning rate was tuned for.
+// Exponential averages over steps: the weight of a step falls by a factor of 0.999 with each M0
+// samples that follow, M0 being the base batch, the one that the learning rate was tuned for.
 struct NoiseScale {
   double square_sum = 0;
   double variance_sum = 0;
-  double weight = 0;       // of both sums, below 1
-  std::int64_t steps = 0;  // that went in; a step that says nothing does not
-  bool biased = false;     // as above, of all of them; the two kinds are never mixed
+  double weight = 0;       // total weight in each sum, below 1
+  std::int64_t steps = 0;  // number of steps in the averages; a step of one piece is left out
+  bool biased = false;     // as above, for all these steps; the two kinds are never mixed
 
   bool operator==(const NoiseScale&) const = default;
 
   void observe(const GradientSquares& squares, double base_batch);
-  // |G|^2, and tr / M0; 0 before the first step.
+  // Estimates of |G|^2 and of tr / M0; 0 before the first step.
   double square() const;
   double variance() const;
-  // How many steps of the base batch a step of `scale` times as many samples is worth (AdaScale):
-  // between 1 and that. 1 before the first step.
+  // The number of steps of the base batch that a step of `scale` times as many samples is worth
+  // (AdaScale): between 1 and `scale`. 1 before the first step.
   double gain(double scale) const;
 };
 

@@ -1,5 +1,5 @@
-// Progress as text: a version, the numbers, then each name with its length in front. Numbers that
-// are not whole are written so that they are read back to the last bit.
+// Progress as text: a version, the numbers, then each name with its length in front. Fractions are
+// written so that they are read back to the last bit.
 //
 // JSON would need a parser in every program that links the library; raw structs would tie two
 // workers to one compiler and byte order.
@@ -19,7 +19,7 @@ constexpr std::string_view version = "2";
 constexpr std::size_t max_names = 32;
 constexpr std::size_t max_name = 256;
 
-// Takes fields off the front of the text; after the first that is wrong it stays bad.
+// Takes fields off the front of the text; after the first wrong field good() stays false.
 class Reader {
  public:
   explicit Reader(std::string_view text) : left_(text) {}

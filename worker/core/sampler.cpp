@@ -1,7 +1,7 @@
 // Permutation: the Feistel network and its keys.
 //
-// The halves may differ by one bit, so the power of two is the next one above n and not the next
-// power of four: at most half of the numbers are walked over, and not three quarters.
+// The halves may differ by one bit, so the numbers permuted are those below the next power of two
+// above n and not the next power of four: at most half of them are walked over, not three quarters.
 #include "worker/core/sampler.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace elasticrun::worker::core {
 namespace {
 
-// On five bits and fewer the places of two samples are visibly dependent, however many keys are
-// tried (a chi-square test sees it in half a million epochs); two bits more are left as a margin.
+// With five bits or fewer the places of two samples are visibly dependent, however many keys are
+// tried (a chi-square test shows it in half a million epochs); two bits more are left as a margin.
 constexpr int least_bits = 8;
 
 constexpr std::uint64_t mask(int bits) { return (std::uint64_t{1} << bits) - 1; }

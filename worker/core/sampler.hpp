@@ -1,7 +1,7 @@
-// The order of the samples of one epoch: a permutation that can be asked at any place.
+// The order of the samples of one epoch: a permutation that can be evaluated at any place.
 //
-// Every worker must know which sample stands at which place of the epoch, after any change of the
-// world, from two numbers that travel with the state: the seed and the epoch. A shuffled array
+// After any change of the world every worker must know which sample stands at which place of the
+// epoch, from two numbers that travel with the state: the seed and the epoch. A shuffled array
 // would do for small data, but costs memory and time in every process in proportion to the data
 // set, and a newcomer pays for all of it before its first step. Here place i is *computed*: a small
 // Feistel network permutes the numbers below a power of two, and cycle walking (apply it again
@@ -20,7 +20,7 @@ namespace elasticrun::worker::core {
 
 class Permutation {
  public:
-  // Of [0, n). Any change of seed or epoch gives an unrelated order.
+  // A permutation of [0, n). Any change of seed or epoch gives an unrelated order.
   Permutation(std::uint64_t seed, std::int64_t epoch, std::uint64_t n);
 
   // The sample at place i < n of the epoch. O(1), some 20 to 60 ns: two walks or fewer on
@@ -30,7 +30,8 @@ class Permutation {
   std::uint64_t size() const { return n_; }
 
  private:
-  // Statistically indistinguishable from a random order from four rounds on; two more are cheap.
+  // From four rounds on the order is statistically indistinguishable from a random one; two more
+  // are cheap.
   static constexpr int rounds = 6;
 
   std::uint64_t encrypt(std::uint64_t x) const;

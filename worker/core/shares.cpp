@@ -10,7 +10,7 @@
 namespace elasticrun::worker::core {
 namespace {
 
-// Weights are integers in [0, unit]; 2^40 samples times 2^20 fits with room in 64 bits.
+// Weights are integers in [0, unit]; 2^40 samples times 2^20 fits easily in 64 bits.
 constexpr double unit = 1 << 20;
 
 std::vector<std::int64_t> equal_shares(std::int64_t n, int size) {
@@ -19,7 +19,7 @@ std::vector<std::int64_t> equal_shares(std::int64_t n, int size) {
   return shares;
 }
 
-// Empty when no weight is usable.
+// The weights as integers in [0, unit]; empty when no weight is usable.
 std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
   const auto usable = [](double weight) { return std::isfinite(weight) && weight > 0; };
   double largest = 0;
@@ -51,8 +51,8 @@ std::vector<std::int64_t> split(std::int64_t n, int size, std::span<const double
   std::ranges::stable_sort(ranks, std::greater{}, [&](std::int64_t rank) {
     return remainders[static_cast<std::size_t>(rank)];
   });
-  // The remainders add up to a multiple of the total, so fewer samples are left than ranks have
-  // one.
+  // The remainders add up to a multiple of the total, and each is below the total, so fewer samples
+  // are left than there are ranks with a remainder.
   const std::int64_t left = n - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   for (std::int64_t k = 0; k < left; ++k)
     ++shares[static_cast<std::size_t>(ranks[static_cast<std::size_t>(k)])];

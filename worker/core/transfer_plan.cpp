@@ -1,3 +1,4 @@
+// See transfer_plan.hpp.
 #include "worker/core/transfer_plan.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace {
 // Parts begin on cache lines, so that no chunk is copied with a shifted tail.
 constexpr std::uint64_t alignment = 64;
 
+// The index of `rank` in the sorted `ranks`; none when it is not in them.
 std::optional<std::size_t> place_in(const std::vector<int>& ranks, int rank) {
   const auto found = std::ranges::lower_bound(ranks, rank);
   if (found == ranks.end() || *found != rank) return std::nullopt;
@@ -51,8 +53,8 @@ std::vector<TransferPart> plan_transfer(const std::vector<bool>& holds, std::uin
   return plan;
 }
 
-// Of the largest plan: a smaller one has the first of its parts. The receivers stand in a circle,
-// and part i enters it at receiver i.
+// The peers in the largest plan: a smaller plan has only the first of its parts. The receivers form
+// a circle, and part i enters the circle at receiver i.
 std::vector<int> transfer_peers(int rank, const TransferSides& sides) {
   const std::vector<int>& receivers = sides.receivers;
   const std::size_t circle = receivers.size();

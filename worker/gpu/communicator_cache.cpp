@@ -1,3 +1,4 @@
+// See communicator_cache.hpp.
 #include "worker/gpu/communicator_cache.hpp"
 
 #include <fmt/format.h>

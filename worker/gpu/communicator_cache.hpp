@@ -1,5 +1,5 @@
-// What the NCCL groups of a process leave to each other: the communicator that the next world may
-// shrink, and a unique id that nobody has used.
+// What the NCCL groups of a process pass on to the next one: the communicator that the next world
+// may shrink, and a unique id that has not been used.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,15 @@ class CommunicatorCache {
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
   const NcclLimits& limits() const { return limits_; }
 
-  // The communicator of the world that was stepped in last.
+  // Keeps the communicator of the last world that made a step; parent() returns it, or null.
   void put(std::shared_ptr<Communicator> communicator);
   std::shared_ptr<Communicator> parent() const;
-  // Clears the place when it is this one's.
+  // Removes this communicator from the cache, if it is the one in it.
   void take(const std::shared_ptr<Communicator>& communicator);
 
-  // A unique id starts a thread of NCCL's in this process, which waits for the ranks; so one that
-  // nobody has used is acquired again. Throws GroupBroken.
+  // acquire returns an unused unique id, release gives one back unused. A unique id starts a thread
+  // of NCCL's in this process, which waits for the ranks; so an unused id is handed out again.
+  // acquire throws GroupBroken.
   nccl::UniqueId acquire();
   void release(const nccl::UniqueId& id);
 
@@ -39,7 +40,7 @@ class CommunicatorCache {
   std::optional<nccl::UniqueId> unused_;
 };
 
-// As it is published.
+// The form in which an id is published; unique_id_from returns nullopt for text that is not one.
 std::string to_hex(const nccl::UniqueId& id);
 std::optional<nccl::UniqueId> unique_id_from(std::string_view hex);
 

@@ -1,3 +1,4 @@
+// See gpu.hpp.
 #include "worker/gpu/gpu.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,8 @@ namespace {
 
 cuda::Address address(const void* memory) { return reinterpret_cast<cuda::Address>(memory); }
 
-// -1: the host's, as is all that the driver does not know.
+// The number of the GPU that holds the memory; -1 for host memory, which includes all memory that
+// the driver does not know.
 int ordinal_of_memory(const cuda::Driver& cuda, const void* memory) {
   unsigned type = 0;
   int ordinal = -1;
@@ -74,8 +76,8 @@ bool Gpu::enter_to_free() const noexcept {
   return broken().empty() && cuda().set_context(context_) == cuda::success;
 }
 
-// A thread's own default stream is another one to the threads of NCCL that enqueue; the default
-// stream of the device is one to all, and the two wait for each other.
+// The per-thread default stream would mean another stream on the threads of NCCL that enqueue. The
+// default stream of the device is the same on all threads, and the two wait for each other.
 void Gpu::use_stream(cuda::Stream stream) {
   const bool of_thread = reinterpret_cast<std::uintptr_t>(stream) == cuda::stream_of_thread;
   stream_ = of_thread ? nullptr : stream;

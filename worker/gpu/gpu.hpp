@@ -1,8 +1,8 @@
-// This worker's GPU: its context, the stream of the program, and what fails on it.
+// This worker's GPU: its context, the program's stream, and whether the GPU has failed.
 //
 // The library works where the program works: in the primary context of the device, which the CUDA
-// runtime uses as well, and on the program's stream, so that a reduction begins when what compute
-// has enqueued is done and nobody waits for the whole device.
+// runtime also uses, and on the program's stream, so that a reduction begins when what compute has
+// enqueued is done, without a wait for the whole device.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,12 @@ namespace elasticrun::worker::gpu {
 
 class Gpu {
  public:
-  // Device number `ordinal` of those this process may use; the only one, when there is one.
+  // Opens device number `ordinal` of those that this process may use, or the only one when there is
+  // only one. The error is a text for the user.
   static Result<std::shared_ptr<Gpu>> open(const std::string& host, int ordinal,
                                            const GpuLibraryNames& names = {});
-  // The GPU that holds this memory; null: it is the host's. A program that has not loaded the
-  // driver has no other, so nothing is loaded for it.
+  // The GPU that holds this memory; null when it is host memory, or the GPU cannot be opened. A
+  // program that has not loaded the driver has only host memory, so nothing is loaded for it.
   static std::shared_ptr<Gpu> holding(const void* memory, const std::string& host,
                                       const GpuLibraryNames& names = {});
   ~Gpu();
@@ -32,37 +33,40 @@ class Gpu {
   const nccl::Functions& nccl() const { return libraries_->nccl; }
   const GpuLibraries& libraries() const { return *libraries_; }
   const std::string& host() const { return host_; }
-  // Why there is no NCCL; empty: there is.
+  // Why NCCL is not available; empty: it is.
   const std::string& nccl_trouble() const { return libraries_->nccl_trouble; }
   NcclFeatures features() const;
 
-  // Makes the context the calling thread's.
+  // Makes the GPU's context current on the calling thread. Throws GroupBroken.
   void enter() const;
-  // Likewise, to give something back; false: the GPU is lost, and might wait for what never ends.
+  // The same, before something is freed; returns false when the GPU is lost, for then the free
+  // might wait for work that never ends.
   bool enter_to_free() const noexcept;
   cuda::Context context() const { return context_; }
 
-  // The stream that the program enqueues on; null is the default stream. Training thread.
+  // Sets the stream on which the program enqueues; null is the default stream. Training thread.
   void use_stream(cuda::Stream stream);
   cuda::Stream stream() const { return stream_; }
 
   int ordinal() const { return ordinal_; }
-  std::string model() const;  // "NVIDIA H200"; empty: the driver does not say
-  // Of the GPU that holds this memory; -1: it is the host's.
+  std::string model() const;  // such as "NVIDIA H200"; empty: the driver does not report it
+  // The number of the GPU that holds this memory; -1: it is host memory.
   int ordinal_of(const void* memory) const;
   bool holds(const void* memory) const { return ordinal_of(memory) >= 0; }
-  // Between any two places. Enqueues it: host memory is read or written when the stream is there.
+  // Enqueues a copy between host or GPU memory: host memory is read or written only when the stream
+  // reaches the copy. copy_and_wait returns when the copy is done. Both throw GroupBroken.
   void copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
   void copy_and_wait(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const;
 
-  // Until all that was enqueued on the program's stream is done.
+  // Waits until all that was enqueued on the program's stream is done. Throws GroupBroken.
   void wait() const;
 
-  // Throws GroupBroken, naming the call, when it failed. A failure of CUDA stays: the context is of
-  // no use any more, and broken() says why.
+  // Throws GroupBroken, naming the call, when it failed. A failure of CUDA is permanent: the
+  // context is useless from then on, and broken() returns the reason.
   void check(cuda::Status status, const char* call) const;
+  // Marks the GPU as broken; the first reason is kept.
   void lose(const std::string& why) const;
-  std::string broken() const;  // empty: it is well
+  std::string broken() const;  // why the GPU is broken; empty: it is not
 
  private:
   Gpu(std::shared_ptr<const GpuLibraries> libraries, std::string host)
@@ -78,7 +82,7 @@ class Gpu {
   mutable std::string broken_;
 };
 
-// Memory on the GPU that grows when more is asked for.
+// Memory on the GPU that grows when more is needed.
 class GpuBuffer {
  public:
   explicit GpuBuffer(const Gpu& gpu) : gpu_(gpu) {}
@@ -86,7 +90,7 @@ class GpuBuffer {
   GpuBuffer(const GpuBuffer&) = delete;
   GpuBuffer& operator=(const GpuBuffer&) = delete;
 
-  // At least `bytes`; what was in it is lost when it grows. Throws std::bad_alloc.
+  // Returns memory of at least `bytes`; the contents are lost when it grows. Throws std::bad_alloc.
   std::byte* reserve(std::size_t bytes);
   std::size_t size() const { return bytes_; }
   void clear() noexcept;
@@ -97,7 +101,7 @@ class GpuBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Marks a place in a stream; another thread or a poll learns when the stream is there.
+// Marks a place in a stream; reached() and wait() show when the stream has come to it.
 class GpuEvent {
  public:
   explicit GpuEvent(const Gpu& gpu);
@@ -108,7 +112,7 @@ class GpuEvent {
   void record(cuda::Stream stream);
   // Both throw GroupBroken when the GPU has failed.
   bool reached() const;
-  void wait() const;  // for what cannot hang
+  void wait() const;  // only for work that cannot hang
   cuda::Event get() const { return event_; }
 
  private:
@@ -116,7 +120,7 @@ class GpuEvent {
   cuda::Event event_ = nullptr;
 };
 
-// A stream of the library's own, which waits for no other.
+// A stream of the library's own, which does not wait for any other stream.
 class GpuStream {
  public:
   explicit GpuStream(const Gpu& gpu);

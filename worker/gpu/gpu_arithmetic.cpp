@@ -13,9 +13,9 @@ constexpr char kernels_ptx[] =
 #include "worker/gpu/gpu_kernels.inc"
     ;
 
-constexpr unsigned threads = 256;  // as dot in gpu_kernels.cu has it
+constexpr unsigned threads = 256;  // threads of a block; the same as for dot in gpu_kernels.cu
 
-// Blocks enough to keep any GPU's memory busy, each with enough to do.
+// The number of blocks: enough to keep the memory of any GPU busy, each with enough to do.
 unsigned blocks_for(std::size_t count, unsigned most) {
   constexpr std::size_t rows_of_block = 8;
   return static_cast<unsigned>(std::clamp<std::size_t>(count / (rows_of_block * threads), 1, most));
@@ -76,7 +76,8 @@ class GpuArithmetic final : public Arithmetic {
     gpu_->copy_and_wait(read_.data(), from, read_.size() * sizeof(T), gpu_->stream());
     std::copy(read_.begin(), read_.end(), numbers.begin());
   }
-  // A launch for each tensor is paid in either case, and NCCL takes all tensors in one go.
+  // 0: every tensor counts as large. A launch for each tensor is paid in either case, and NCCL
+  // reduces all tensors in one group.
   std::size_t large_bytes() const override { return 0; }
 
  private:
@@ -103,8 +104,8 @@ class GpuArithmetic final : public Arithmetic {
   const std::shared_ptr<const Gpu> gpu_;
   cuda::Module module_ = nullptr;
   cuda::Function scale_ = nullptr, add_ = nullptr, dot_ = nullptr;
-  GpuBuffer sums_;                 // of the blocks of dot
-  std::vector<T> written_, read_;  // on their way to the GPU, and from it
+  GpuBuffer sums_;                 // one sum for each block of dot
+  std::vector<T> written_, read_;  // numbers on their way to the GPU, and from it
 };
 
 template <class T>

@@ -8,7 +8,7 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-// A free function: members would keep the compiler from knowing that the two do not overlap.
+// Free functions, so that the compiler knows that the two rows do not overlap.
 template <class T>
 void scaled_copy(T* __restrict to, const T* __restrict from, std::size_t count, T weight) {
   for (std::size_t i = 0; i < count; ++i) to[i] = weight * from[i];
@@ -24,7 +24,7 @@ void scaled_add(T* __restrict to, const T* __restrict from, std::size_t count, T
   for (std::size_t i = 0; i < count; ++i) to[i] += weight * from[i];
 }
 
-// A fixed number of lanes is what vectors need and what makes the sum the same on all ranks.
+// A fixed number of lanes lets the compiler use vectors, and makes the sum the same on all ranks.
 template <class T>
 double dot_of(const T* a, const T* b, std::size_t count) {
   constexpr std::size_t lanes = 8;

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a status means for a person.
+// The meaning of a status, as text for the user.
 const char* meaning(nccl::Status status) {
   switch (status) {
     case nccl::success:
@@ -86,7 +86,8 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded, bool 
   nccl::Status status =
       gpu_->nccl().shrink(parent.comm_, excluded.data(), static_cast<int>(excluded.size()), &comm_,
                           &config, work_was_stopped ? nccl::shrink_abort : nccl::shrink_default);
-  // NCCL 2.27 to 2.30 says "success" at once, while the parent is at work: only asking it tells.
+  // NCCL 2.27 to 2.30 returns "success" at once, while the parent is still working: only polling it
+  // shows the outcome.
   if (status == nccl::success) status = nccl::in_progress;
   const Deadline deadline = in(limits_.form);
   status = settled(parent.comm_, status, deadline);
@@ -101,7 +102,7 @@ void Communicator::begin() const {
   gpu_->enter();
 }
 
-// What NCCL says of `asked` when it has an answer; in_progress past the deadline, or when halted.
+// Polls the status of `asked` until it is final; in_progress past the deadline, or when halted.
 nccl::Status Communicator::settled(nccl::Comm asked, nccl::Status status, Deadline deadline) const {
   int looks = 0;
   while (status == nccl::in_progress && !halted() && Clock::now() < deadline) {
@@ -111,7 +112,8 @@ nccl::Status Communicator::settled(nccl::Comm asked, nccl::Status status, Deadli
   return status;
 }
 
-// A collective may be enqueued by a thread of NCCL's, so the event comes after the answer.
+// A collective may be enqueued by a thread of NCCL's, so the event is recorded after the status is
+// final.
 void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status status,
                           Deadline deadline) {
   GpuEvent behind(*gpu_);
@@ -130,13 +132,14 @@ void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status st
       if (!reached) halt_.rest(looks);
     }
     if (reached && status == nccl::success) return;
-    // An error of NCCL's own outlives a revoke, and then it refuses to shrink.
+    // An error inside NCCL outlives a revoke, and then NCCL refuses to shrink; so keep the
+    // communicator only without one.
     stop(behind, status == nccl::success || status == nccl::in_progress);
   }
   fail(what, status);
 }
 
-// Ends the work under way, and keeps the communicator when told so and where this NCCL can.
+// Ends the work under way; keeps the communicator if `keep` is set and this NCCL can.
 void Communicator::stop(GpuEvent& behind, bool keep) noexcept {
   const nccl::Functions& nccl = gpu_->nccl();
   const Deadline deadline = in(limits_.stop);
@@ -180,7 +183,8 @@ void Communicator::release() noexcept {
   give_up();
 }
 
-// The thread owns what it needs, so it may outlive this when NCCL does not come back.
+// Aborts the communicator on a thread of its own. That thread owns what it needs, so it may outlive
+// this object when NCCL does not return.
 void Communicator::give_up() noexcept {
   if (!comm_) return;
   const auto promise = std::make_shared<std::promise<void>>();

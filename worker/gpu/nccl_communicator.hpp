@@ -1,10 +1,10 @@
-// One communicator of NCCL, from its forming to its end, with every wait bounded.
+// One NCCL communicator, from its forming to its end, with every wait bounded.
 //
-// It is made in the non-blocking mode: NCCL's calls return at once, and we look at it, and at an
-// event behind what was enqueued, until it is through. So whoever waits sees a halt within a
-// millisecond and stops the work itself; no thread ever calls NCCL on a communicator that another
-// one is using. What cannot be relied on, ncclCommAbort coming back, is given to a thread of its
-// own and a limit.
+// It is made in the non-blocking mode: NCCL's calls return at once, and the calling thread polls
+// the communicator, and an event after what was enqueued, until the work is done. So a waiting
+// thread sees a halt within a millisecond and stops the work itself; no thread ever calls NCCL on a
+// communicator that another thread is using. ncclCommAbort may not return, so it runs on a thread
+// of its own with a time limit.
 //
 // Why never ncclCommDestroy or ncclCommFinalize: they wait for the other ranks, which may be gone.
 #pragma once
@@ -23,19 +23,20 @@
 namespace elasticrun::worker::gpu {
 
 struct NcclLimits {
-  // Of forming a communicator: peers may still be starting theirs.
+  // Time limit for forming a communicator: peers may still be starting to form theirs.
   std::chrono::milliseconds form{60'000};
-  // Of stopping the work of one, or giving it up. Past it the GPU counts as lost.
+  // Time limit for stopping a communicator's work, or for its abort. After that the GPU counts as
+  // lost.
   std::chrono::milliseconds stop{10'000};
 };
 
-// Says to whoever waits that it is to end. Any thread.
+// A flag that ends the waits of another thread. Any thread.
 class Halt {
  public:
   void set() noexcept;
   bool is_set() const { return set_; }
-  // Between two looks at something: briefly at first, for a collective takes microseconds, then
-  // without a core of its own, for a failure takes seconds to be noticed.
+  // Pauses between two polls: briefly at first, for a collective takes microseconds, later asleep,
+  // for a failure takes seconds to be noticed. `looks` counts the polls.
   void rest(int& looks) const;
 
  private:
@@ -52,13 +53,14 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Each once, one of them; throws GroupBroken. Collective over the ranks of the new one.
+  // init or shrink is called, once. Both are collective over the ranks of the new communicator and
+  // throw GroupBroken.
   void init(int rank, int size, std::vector<nccl::UniqueId> ids);
-  // The parent has been halted; it is used up, whether this succeeds or not.
+  // The parent has been halted; it cannot be used afterwards, even when this fails.
   void shrink(Communicator& parent, std::vector<int> excluded, bool work_was_stopped);
 
-  // Enqueues with `operation(comm)` on `stream` and waits until all of it is done, there. Throws
-  // GroupBroken; then nothing of it is under way any more.
+  // Calls operation(comm), which enqueues on `stream`, and waits until the GPU has done that work,
+  // at most for `limit`. Throws GroupBroken; then none of the work is under way any more.
   template <class Operation>
   void run(const char* what, cuda::Stream stream, std::chrono::milliseconds limit,
            Operation&& operation) {
@@ -67,13 +69,13 @@ class Communicator {
     finish(what, stream, operation(comm_), in(limit));
   }
 
-  // Ends what waits here within milliseconds; later calls fail. Any thread, any number of times.
+  // Ends waiting calls within milliseconds; later calls fail. Any thread, any number of times.
   void halt() noexcept { halt_.set(); }
   bool halted() const { return halt_.is_set(); }
-  // Gives everything back, at most in the limit. Ends what is under way.
+  // Ends the work under way and frees the communicator, within NcclLimits::stop.
   void release() noexcept;
 
-  ParentHealth health() const;  // waits for a call that is under way
+  ParentHealth health() const;  // waits for a call that is under way on another thread
   std::uint64_t id() const { return id_; }
   int rank() const { return rank_; }
   int size() const { return size_; }

@@ -1,8 +1,8 @@
-// Groups over NCCL, and what survives of them: when a world loses ranks, the communicator that its
-// survivors had is kept until the next world knows whether it can be shrunk.
+// Groups over NCCL, and the communicator that survives a group: when a world loses ranks, the
+// communicator of the survivors is kept until the next world knows whether it can be shrunk.
 //
-// That decision needs no order from above: what each rank publishes says what it still has
-// (nccl_path.hpp), so Group's interface is the one that Gloo has.
+// That decision needs no order from the controller: what each rank publishes includes the state of
+// its communicator (nccl_path.hpp), so Group's interface is the same as for Gloo.
 #include "worker/gpu/nccl_group.hpp"
 
 #include <fmt/format.h>
@@ -18,17 +18,17 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-// Host memory passes through a buffer of this size at most, except for messages.
+// Host memory passes through a GPU buffer of at most this size (bytes), except for messages.
 constexpr std::size_t staging_bytes_max = 32u << 20;
 
-// The controller finds hangs.
+// Collectives have no time limit here: the controller finds hangs.
 constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 
 nccl::Type type_of(collective::DataType type) {
   return type == collective::DataType::float32 ? nccl::float32 : nccl::float64;
 }
 
-// A message that was posted; the group sends it with the others.
+// A posted message; the group sends it together with the others.
 struct Message {
   int peer = 0;
   bool sends = false;
@@ -65,7 +65,7 @@ class NcclGroup final : public collective::Group {
   std::unique_ptr<collective::Pending> post_recv(int from, void* data, std::size_t bytes,
                                                  std::uint32_t tag) override;
 
-  // Of a posted message: sends and receives all that are posted.
+  // Called for a posted message: sends and receives all messages that are posted.
   void flush(const Message& message);
   void forget(const std::shared_ptr<Message>& message) { std::erase(posted_, message); }
 
@@ -75,10 +75,11 @@ class NcclGroup final : public collective::Group {
   void check_ready();
   std::vector<std::byte*> staged_places(const std::vector<std::shared_ptr<Message>>& batch);
   std::unique_ptr<collective::Pending> post(Message message);
-  // Calls enqueue(item) for all, as one operation of NCCL's.
+  // Calls enqueue(item) for all items, as one NCCL group.
   template <class Items, class Enqueue>
   nccl::Status in_nccl_group(const Items& items, Enqueue&& enqueue) const;
-  // Calls operation(memory on the GPU, bytes, communicator, stream): the host's memory in pieces.
+  // Calls operation(memory on the GPU, bytes, communicator, stream); for host memory once per
+  // piece.
   template <class Operation>
   void on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation);
 
@@ -185,7 +186,7 @@ void NcclGroup::warm_up() {
   });
 }
 
-// A communicator that was aborted in use is what the next world may shrink; it stays in the cache.
+// A communicator that was aborted in use stays in the cache: the next world may shrink it.
 void NcclGroup::close() noexcept {
   staging_.clear();
   if (communicator_->halted() && cache_->parent() == communicator_) return;
@@ -219,7 +220,8 @@ nccl::Status NcclGroup::in_nccl_group(const Items& items, Enqueue&& enqueue) con
 template <class Operation>
 void NcclGroup::on_gpu(const char* what, void* data, std::size_t bytes, Operation&& operation) {
   const cuda::Stream stream = gpu_.stream();
-  // Of `from`, when it is another place. Nothing is enqueued for a group that has been aborted.
+  // Copies from `from` first, if it is another place than `memory`. The copy is inside the
+  // communicator's run, so nothing is enqueued for a group that has been aborted.
   const auto run = [&](std::byte* memory, const std::byte* from, std::size_t part) {
     communicator_->run(what, stream, no_limit, [&](nccl::Comm comm) {
       if (from != memory) gpu_.copy(memory, from, part, stream);
@@ -247,7 +249,7 @@ void NcclGroup::all_reduce(void* data, collective::DataType type, std::size_t co
          });
 }
 
-// On the GPU, in one group of NCCL's: one wait, and fewer kernels than rows.
+// Rows on the GPU are reduced in one NCCL group: one wait, and fewer kernels than rows.
 void NcclGroup::all_reduce_each(std::span<const Row> rows, collective::DataType type) {
   const auto elsewhere = [&](const Row& row) { return !gpu_.holds(row.data); };
   if (size_ == 1 || std::ranges::any_of(rows, elsewhere))
@@ -326,7 +328,7 @@ void NcclGroup::flush(const Message& asked) {
   }
 }
 
-// Where each message lies on the GPU; those in host memory get a place in the buffer.
+// The address of each message on the GPU; messages in host memory get a place in the buffer.
 std::vector<std::byte*> NcclGroup::staged_places(
     const std::vector<std::shared_ptr<Message>>& batch) {
   constexpr std::size_t alignment = 256;

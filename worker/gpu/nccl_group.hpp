@@ -9,10 +9,10 @@
 
 namespace elasticrun::worker::gpu {
 
-// Memory of collectives may be the host's or the GPU's, each call's in one place; the host's is
-// carried through a buffer on the GPU. Collectives run on the program's stream and have ended when
-// the call returns. Messages go in rounds: they are one kernel on the GPU, and the next one begins
-// when it has ended.
+// Memory of collectives may be on the host or on the GPU, for each call in one place; host memory
+// is copied through a buffer on the GPU. Collectives run on the program's stream and have ended
+// when the call returns. Messages go in rounds (Group::in_rounds): all messages of a round are one
+// kernel on the GPU, and the next round begins when it has ended.
 std::unique_ptr<collective::DataPlane> make_nccl_plane(std::shared_ptr<Gpu> gpu,
                                                        const NcclLimits& limits = {});
 

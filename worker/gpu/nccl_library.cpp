@@ -1,4 +1,4 @@
-// See nccl_library.hpp. Whether there is a GPU to use, only the driver knows: NCCL loads, and makes
+// See nccl_library.hpp. Only the driver shows whether there is a usable GPU: NCCL loads, and makes
 // unique ids, on machines without one.
 #include "worker/gpu/nccl_library.hpp"
 
@@ -10,11 +10,11 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-// Before it, an abort waits for nothing but what its own thread began (ncclGroupJobMainPtr in
-// group.cc was the thread's, now it is the communicator's), and frees what an init still uses.
+// In older versions an abort waits only for the work that its own thread began (ncclGroupJobMainPtr
+// in group.cc belonged to the thread, now to the communicator), and frees what an init still uses.
 constexpr int oldest_nccl = 21900;
 
-// A function of a library, and where its address goes.
+// A function of a library, and the pointer that receives its address.
 struct Symbol {
   const char* name;
   void** place;
@@ -32,7 +32,7 @@ Error missing(const std::string& host, const std::string& what, const std::strin
                            why, remedy)};
 }
 
-// dlerror says "NAME: what is wrong: the system's words".
+// Why a library was not loaded. dlerror returns "NAME: what is wrong: the system's error text".
 std::string reason_of(const std::string& name) {
   const char* said = ::dlerror();
   const std::string text = said ? said : "unknown error";

@@ -1,8 +1,8 @@
-// The CUDA driver and NCCL, loaded when a job asks for them: one libelasticrun serves machines with
+// The CUDA driver and NCCL, loaded when a job needs them: one libelasticrun serves machines with
 // and without a GPU, and is built without their headers.
 //
-// What is declared here is the part of cuda.h and nccl.h that we use, in our words; a test compares
-// it with the real headers where they are installed. Why the driver and not the CUDA runtime: every
+// This file declares the part of cuda.h and nccl.h that we use, with our names; a test compares it
+// with the real headers where they are installed. Why the driver and not the CUDA runtime: every
 // machine with a GPU has libcuda.so.1, while the runtime is often linked into the program or comes
 // in some Python package; and the contexts and streams of the runtime are the driver's.
 #pragma once
@@ -15,7 +15,7 @@
 
 #include "base/result.hpp"
 
-// The tags of cuda.h and nccl.h, so that a program's handles are ours.
+// The struct tags of cuda.h and nccl.h, so that a program's handles have the same types as ours.
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
@@ -44,7 +44,7 @@ inline constexpr unsigned stream_non_blocking = 1;     // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned event_no_timing = 2;         // CU_EVENT_DISABLE_TIMING
 inline constexpr std::uintptr_t stream_of_thread = 2;  // CU_STREAM_PER_THREAD
 
-// Functions of libcuda.so.1, in the versions that its header means by the plain names.
+// Functions of libcuda.so.1, in the versions to which cuda.h maps the plain names.
 struct Driver {
   Status (*init)(unsigned) = nullptr;
   Status (*version)(int*) = nullptr;
@@ -99,15 +99,15 @@ inline constexpr int shrink_default = 0;
 inline constexpr int shrink_abort = 1;
 inline constexpr int revoke_default = 0;
 
-// ncclConfig_t as it was in 2.26, which every other library takes: it reads `size` bytes, or as
-// many as it knows, and has its own defaults for what came after `version`. Without a gap at the
-// end: 2.26 reads whatever is there.
+// ncclConfig_t as it was in NCCL 2.26, which every other version accepts: it reads `size` bytes, or
+// as many as it knows, and has its own defaults for what came after `version`. There must be no
+// padding at the end: 2.26 would read it.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
   unsigned version = 21700;
   int blocking = 0;
-  int cga_cluster_size = INT_MIN;  // INT_MIN: not said
+  int cga_cluster_size = INT_MIN;  // INT_MIN: not set
   int min_ctas = INT_MIN;
   int max_ctas = INT_MIN;
   const char* net_name = nullptr;
@@ -115,7 +115,7 @@ struct Config {
   int traffic_class = INT_MIN;
 };
 
-// Functions of libnccl.so.2; those that came late are null in an older one.
+// Functions of libnccl.so.2; those that an older version lacks are null.
 struct Functions {
   Status (*version)(int*) = nullptr;
   const char* (*describe)(Status) = nullptr;
@@ -139,7 +139,7 @@ struct Functions {
 
 }  // namespace nccl
 
-// What to load; tests name other files.
+// The libraries to load; tests name other files.
 struct GpuLibraryNames {
   std::string cuda = "libcuda.so.1";
   std::string nccl = "libnccl.so.2";
@@ -147,22 +147,22 @@ struct GpuLibraryNames {
 
 struct GpuLibraries {
   cuda::Driver cuda;
-  nccl::Functions nccl;    // none when nccl_trouble says why
-  int driver_version = 0;  // of CUDA that the driver offers: 13000 is 13.0
-  int nccl_version = 0;    // 22809 is 2.28.9
-  int devices = 0;         // that this process may use, > 0
-  std::string nccl_trouble;
+  nccl::Functions nccl;      // not usable when nccl_trouble is not empty
+  int driver_version = 0;    // CUDA version that the driver supports: 13000 is 13.0
+  int nccl_version = 0;      // 22809 is 2.28.9
+  int devices = 0;           // number of devices that this process may use, > 0
+  std::string nccl_trouble;  // why NCCL cannot be used; empty: it can
 };
 
-// Whether some part of this process has loaded it.
+// Whether some part of this process has already loaded this library.
 bool is_loaded(const std::string& library);
 
-// Loads both and starts the driver; they stay loaded. The error names what this host lacks; without
-// NCCL the GPU is of use for memory alone.
+// Loads both libraries and initialises the driver; they stay loaded. An error says what this host
+// lacks for a GPU; a missing NCCL is no error (see nccl_trouble), for the GPU's memory can be used.
 Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string& host,
                                                                const GpuLibraryNames& names = {});
 
-// "2.28.9"; "13.0".
+// A version as text: "2.28.9"; "13.0".
 std::string nccl_version_text(int version);
 std::string driver_version_text(int version);
 

@@ -16,10 +16,10 @@ namespace {
 
 enum Function { scalable, shrink, revoke };
 
-// Read off nccl.h of each release. The span that is left out: an abort can crash the process there
-// (known issues of in-process restart, NVIDIA Resiliency Extension). From 2.31.2 on a parent that
-// was shrunk after a failure hangs in ncclCommDestroy (pytorch/pytorch 194775): every communicator
-// of ours ends by ncclCommAbort, in all versions.
+// Taken from nccl.h of each release. In the versions left out an abort can crash the process (known
+// issues of in-process restart, NVIDIA Resiliency Extension). From 2.31.2 on a parent that was
+// shrunk after a failure hangs in ncclCommDestroy (pytorch/pytorch 194775): every communicator of
+// ours ends by ncclCommAbort, in all versions.
 constexpr std::array<NcclFunction, 3> functions = {{
     {"ncclCommInitRankScalable", 22304, 0, 0, "nccl.h of 2.23.4, not in 2.22.3"},
     {"ncclCommShrink", 22703, 22803, 22808, "nccl.h of 2.27.3, not in 2.26.2"},
@@ -50,7 +50,7 @@ bool number(std::string_view text, T& value, int base = 10) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && !text.empty();
 }
 
-// "2.28.9 on n1, n2; 2.27.7 on n3"; empty when all have one version.
+// The versions and their hosts, as "2.28.9 on n1, n2; 2.27.7 on n3"; empty when all are the same.
 std::string differences(std::span<const NcclOffer> offers, int NcclOffer::*version,
                         std::string (*text)(int)) {
   std::map<int, std::set<std::string>, std::greater<>> hosts;
@@ -69,7 +69,7 @@ std::string doubt_about(std::span<const NcclOffer> offers) {
   return other.empty() ? other : "CUDA drivers differ: " + other;
 }
 
-// Why the old communicator cannot be shrunk to this world; empty: it can.
+// Why the old communicator cannot be shrunk to this world; empty when it can.
 std::string shrink_hindrance(std::span<const NcclOffer> offers, const NcclFeatures& features) {
   if (offers.size() == 1) return "one rank needs no communicator";
   const NcclOffer& first = offers.front();
@@ -109,7 +109,7 @@ NcclFeatures nccl_features(int version, const NcclSymbols& has) {
 }
 
 std::string to_text(const NcclOffer& offer) {
-  // The name of a host may hold anything but what separates.
+  // The name of a host may contain any character but the separator.
   std::string host = offer.host;
   std::replace(host.begin(), host.end(), '/', '_');
   return fmt::format("nccl/{}/{}/{}/{}/{:x}/{}/{}/{}", offer.version, offer.driver, host,

@@ -1,13 +1,12 @@
-// Which way the members of a new world get their NCCL communicator (pure).
+// Chooses how the members of a new world get their NCCL communicator (pure).
 //
-// Every rank publishes an offer: its versions, and what has become of the communicator it had
-// before. All read the same offers, so all choose the same way without another message. When a
-// world has lost ranks and got none, the survivors shrink their old communicator, which spares the
-// search of the topology; in every other case a new one is made from a unique id, which always
-// works.
+// Every rank publishes an offer: its versions, and the state of the communicator it had before. All
+// ranks read the same offers, so all choose the same way without another message. When a world has
+// lost ranks and gained none, the survivors shrink their old communicator, which saves the topology
+// search; in every other case a new one is made from a unique id, which always works.
 //
-// Why not shrink in a planned change: it needs a parent without work under way, so it could only
-// be done at the switch; a new communicator is formed in the background, and nobody waits for it.
+// Why not shrink in a planned change: it needs a parent without work under way, so it could only be
+// done at the switch; a new communicator is formed in the background, while the old world steps.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +19,34 @@
 
 namespace elasticrun::worker::gpu {
 
-// What the loaded NCCL can be trusted with.
+// The functions of the loaded NCCL that exist and are known to work.
 struct NcclFeatures {
-  bool scalable_init = false;  // several unique ids
+  bool scalable_init = false;  // init from several unique ids
   bool shrink = false;
   bool revoke = false;  // work under way can be stopped without losing the communicator
 };
 
-// A row of the table of versions: functions, and where they are known not to work.
+// A row of the version table: a function, and the versions in which it is known not to work.
 struct NcclFunction {
   const char* name;
-  int since;        // first version with it
-  int broken_from;  // a span of versions that is not used; 0: none
-  int broken_to;
+  int since;        // first version with the function, as 22809 for 2.28.9
+  int broken_from;  // first version in which it is not used; 0: none
+  int broken_to;    // last version in which it is not used
   const char* source;
 };
 std::span<const NcclFunction> nccl_functions();
-// `has`: the loaded library exports the function, too.
+// The features of a version. `has`: which functions the loaded library also exports.
 struct NcclSymbols {
   bool scalable_init = false, shrink = false, revoke = false;
 };
 NcclFeatures nccl_features(int version, const NcclSymbols& has);
 
-// The communicator a rank had in its last world.
+// The state of the communicator that a rank had in its last world.
 enum class ParentHealth : std::uint8_t {
-  none,     // it had none, or had to give it up
-  running,  // the last world trains
+  none,     // the rank had none, or had to give it up
+  running,  // the last world still trains
   quiet,    // aborted between two collectives: nothing was under way
-  stopped,  // aborted inside one, which was stopped
+  stopped,  // aborted inside a collective, which was stopped
 };
 
 struct NcclOffer {
@@ -55,12 +54,12 @@ struct NcclOffer {
   int driver = 0;
   std::string host;
   ParentHealth parent = ParentHealth::none;
-  std::uint64_t parent_id = 0;  // equal on all its ranks
+  std::uint64_t parent_id = 0;  // identifies the parent; equal on all its ranks
   int parent_rank = -1;
   int parent_size = 0;
-  std::string unique_id;  // of ranks that lend one; empty: none
+  std::string unique_id;  // the id that this rank lends, in hexadecimal; empty: none
 };
-// One word of printable text.
+// The offer as one word of printable text. Parsing returns an error for text that is no offer.
 std::string to_text(const NcclOffer& offer);
 Result<NcclOffer> parse_offer(std::string_view text);
 
@@ -69,17 +68,17 @@ std::string_view name_of(NcclWay way);
 
 struct NcclPath {
   NcclWay way = NcclWay::init;
-  std::vector<int> excluded;  // shrink: ranks of the parent that are gone, ascending
-  std::string reason;
-  std::string doubt;  // what may be the cause should it fail: hosts whose drivers differ
+  std::vector<int> excluded;  // for shrink: ranks of the parent that are gone, ascending
+  std::string reason;         // why this way was chosen
+  std::string doubt;          // the likely cause if it fails: hosts whose drivers differ
 };
 
-// The ranks of a world that lend a unique id.
+// Whether `rank` lends a unique id: rank 0, or one rank in each ranks_per_unique_id.
 inline constexpr int ranks_per_unique_id = 256;
 bool lends_unique_id(int rank, int size, const NcclFeatures& features);
 
-// `offers` by rank. An error names the hosts whose NCCL differs, which never works, or the rank
-// that lent no unique id. Drivers may differ between hosts, mostly.
+// `offers` by rank. An error names the hosts whose NCCL versions differ, which never works, or the
+// rank that lent no unique id. Different drivers on different hosts work in most cases.
 Result<NcclPath> choose_path(std::span<const NcclOffer> offers, const NcclFeatures& features);
 
 }  // namespace elasticrun::worker::gpu

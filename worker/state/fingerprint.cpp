@@ -1,3 +1,4 @@
+// See fingerprint.hpp.
 #include "worker/state/fingerprint.hpp"
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
-// Notices that a program has changed registered state where it must not: a look before, a look
-// after, and the names of what differs.
+// Detects that a program has changed registered state where it must not: a fingerprint is taken
+// before and after, and the arrays that differ are named.
 //
-// Such a change is made on the members that are there, and a newcomer, or a member that begins
-// again, does not see it: the members would train different models from then on, without a sign.
+// Such a change is made only on the members present, and a newcomer, or a member that begins again,
+// does not get it: the members would train different models from then on, without any sign.
 //
-// A look hashes small arrays whole, and of a large one evenly spaced blocks, its ends among them:
-// what rewrites an array is seen, one changed row of a large table may not be. That keeps a look
-// below a millisecond for any state.
+// A fingerprint hashes small arrays whole, and of a large array evenly spaced blocks, both ends
+// included: a rewritten array is noticed, one changed row of a large table may not be. So taking a
+// fingerprint stays below a millisecond for any state.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,16 @@ namespace elasticrun::worker::state {
 
 class Fingerprint {
  public:
-  // Of what is registered as state in a sealed table. Throws GroupBroken when the GPU fails.
+  // Takes the fingerprint of what is registered as state in a sealed table. Throws GroupBroken when
+  // the GPU fails.
   explicit Fingerprint(const StateTable& table);
 
-  // "'weights', 'lr'": the arrays that differ; empty: none. Of the same table.
+  // The names of the arrays that differ, such as "'weights', 'lr'"; empty: none. Both fingerprints
+  // are of this table.
   std::string differing(const Fingerprint& other, const StateTable& table) const;
 
  private:
-  std::vector<std::uint64_t> hashes_;  // of each array, as registered
+  std::vector<std::uint64_t> hashes_;  // one for each array, in the order of registration
 };
 
 }  // namespace elasticrun::worker::state

@@ -1,3 +1,4 @@
+// See layout.hpp.
 #include "worker/state/layout.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ std::string to_text(const Registration& one) {
 
 std::uint64_t hash_of(const std::string& text) { return XXH3_64bits(text.data(), text.size()); }
 
-// A name of any length with anything in it, for one line.
+// A name, which may have any length and any characters, made fit for one line.
 std::string shown(std::string name) {
   constexpr std::size_t most = 80;
   if (name.size() > most) name = name.substr(0, most) + "...";
@@ -41,7 +42,7 @@ std::vector<std::uint64_t> hashes_of(const Layout& layout) {
   std::vector<std::uint64_t> hashes;
   for (Registration one : layout) {
     if (one.kind == 's')
-      one.type = {};  // it is bytes: where types differ, the numbers are to blame
+      one.type = {};  // state is bytes: a different type shows in gradients and buffers
     hashes.push_back(hash_of(to_text(one)));
   }
   return hashes;

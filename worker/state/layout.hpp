@@ -1,8 +1,8 @@
 // What a worker has registered, as workers compare it: kinds, names, types and sizes, in order.
 //
-// One hash over all says that two layouts differ; where, a person learns from a hash for each
-// registration and the words for the first one that differs. Why not send all names: there may be
-// many thousands of them, of any length. Pure.
+// One hash over the whole layout shows whether two layouts differ. A hash for each registration
+// finds the first one that differs, whose text is shown to the user. Why not send all names: there
+// may be many thousands of them, of any length. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 namespace elasticrun::worker::state {
 
 struct Registration {
-  char kind = 's';  // state, gradients, buffers
+  char kind = 's';  // 's': state, 'g': gradients, 'b': buffers
   std::string name;
   collective::DataType type =
-      collective::DataType::float64;  // of numbers; the same in all registrations
+      collective::DataType::float64;  // type of gradients and buffers; equal in all registrations
   std::uint64_t bytes = 0;
 };
 using Layout = std::vector<Registration>;
@@ -28,8 +28,9 @@ const char* kind_name(char kind);
 std::uint64_t hash_of(const Layout& layout);
 std::vector<std::uint64_t> hashes_of(const Layout& layout);
 
-// "gradients 'g' (float32 x 100)", "state 'w' (400 bytes)", or "missing" behind the last one. One
-// line shorter than registration_words_max, whatever the name.
+// The text for registration `at` (from 0): "gradients 'g' (float32 x 100)", "state 'w' (400
+// bytes)", or "missing" past the last one. One line, shorter than registration_words_max for any
+// name.
 inline constexpr std::size_t registration_words_max = 160;
 std::string words_for(const Layout& layout, std::size_t at);
 

@@ -1,3 +1,4 @@
+// See layout_difference.hpp.
 #include "worker/state/layout_difference.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ std::string layout_difference(collective::Group& group, const Layout& own, int l
   hashes.resize(count);
   group.broadcast(hashes.data(), count * sizeof hashes[0], lead);
 
-  // By rank, the place of the first difference, from 1.
+  // By rank: the place of its first difference, from 1; 0: none.
   std::vector<double> places(static_cast<std::size_t>(group.size()));
   const auto differs = std::ranges::mismatch(mine, hashes);
   if (differs.in1 != mine.end() || differs.in2 != hashes.end())
@@ -32,7 +33,7 @@ std::string layout_difference(collective::Group& group, const Layout& own, int l
     words_for(own, place - 1).copy(said.data(), said.size() - 1);
     group.broadcast(said.data(), said.size(), speaker);
   }
-  // The program ends now: on no rank before all know why.
+  // The program ends now, but on no rank before all ranks have the text.
   try {
     group.barrier();
   } catch (const collective::GroupBroken&) {

@@ -1,4 +1,4 @@
-// Which registration it is that differs between the members of a world.
+// Finds the first registration that differs between the members of a world.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace elasticrun::worker::state {
 
-// The same line on all ranks: "registration 3 is state 'w' (400 bytes) on rank 1 and missing on
-// rank 0". Collective, for when the layout of at least one rank is not that of `lead`; what the
-// lead sends is in proportion to the number of its registrations. Throws GroupBroken.
+// Returns the same line on all ranks: "registration 3 is state 'w' (400 bytes) on rank 1 and
+// missing on rank 0". Collective; called when the layout of at least one rank differs from that of
+// rank `lead`. The lead sends 8 bytes for each of its registrations. Throws GroupBroken.
 std::string layout_difference(collective::Group& group, const Layout& own, int lead);
 
 }  // namespace elasticrun::worker::state

@@ -1,3 +1,4 @@
+// See machine_kind.hpp.
 #include "worker/state/machine_kind.hpp"
 
 #include <xxhash.h>

@@ -1,5 +1,5 @@
-// What kind of machine this is, to compare with others: machines of different kinds compute the
-// same with different last bits. A driver: it reads /proc/cpuinfo.
+// The kind of this machine, to compare with others: machines of different kinds compute the same
+// numbers with different last bits. A driver: it reads /proc/cpuinfo.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace elasticrun::worker::state {
 
-// A hash of the processor's model and the GPU's; null: it uses none.
+// A hash of the models of the processor and the GPU; `gpu` is null when this worker uses none.
 std::uint64_t kind_of_machine(const gpu::Gpu* gpu);
 
 }  // namespace elasticrun::worker::state

@@ -1,3 +1,4 @@
+// See state.hpp.
 #include "worker/state/state.hpp"
 
 #include <fmt/format.h>

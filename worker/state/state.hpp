@@ -1,15 +1,14 @@
 // What a worker carries from world to world: the memory the program has registered, and its layout.
 //
-// Three kinds. *State* (weights, momentum) is the program's own memory: apply changes it, a
-// newcomer receives it. *Gradients* are worth nothing after the step and never travel. *Buffers*
-// (running statistics) are overwritten by compute before anybody knows whether the step will count;
-// so their committed values are kept in a copy, which is what travels and what a repeated step
-// starts from.
+// There are three kinds. *State* (weights, momentum) is the program's own memory: apply changes it,
+// a newcomer receives it. *Gradients* are worth nothing after the step and never travel. *Buffers*
+// (running statistics) are overwritten by compute before it is known whether the step will count;
+// so a copy keeps their committed values, which travel and from which a repeated step starts.
 //
 // All three may lie on the worker's GPU, gradients and buffers together; then they stay there.
 //
-// Why no copy of the state as well: compute must not touch it, so between two steps the program's
-// memory is the committed state, and copying it in every step is what would cost.
+// Why no copy of the state: compute must not change it, so between two steps the program's memory
+// is the committed state, and copying it in every step would be expensive.
 #pragma once
 
 #include <cstddef>
@@ -35,53 +34,56 @@ struct Tensor {
   std::size_t count = 0;
 };
 
-// A piece of memory of the state as it travels.
+// One piece of the memory that travels.
 struct Segment {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   bool on_gpu = false;
-  std::string name = {};  // as the program calls it; empty: the buffers
+  std::string name = {};  // name given at registration; empty: the committed copy of the buffers
 };
 
 class StateTable {
  public:
-  // What is registered from now on may lie on this GPU.
+  // From now on registered memory may lie on this GPU.
   void use_gpu(std::shared_ptr<const gpu::Gpu> gpu) { gpu_ = std::move(gpu); }
   const gpu::Gpu* gpu() const { return gpu_.get(); }
 
-  // Errors: registered after the start, null memory, a name taken or empty, a second numeric type,
-  // another GPU's memory, gradients and buffers on the GPU and beside it.
+  // Return an error when the table is sealed, the memory is null (and not of size 0), the name is
+  // taken or empty, a second numeric type is used, the memory lies on another GPU, or gradients and
+  // buffers lie on both the GPU and the host.
   Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
   Result<void> add_gradients(const std::string& name, void* data, collective::DataType type,
                              std::size_t count);
   Result<void> add_buffers(const std::string& name, void* data, collective::DataType type,
                            std::size_t count);
-  // Ends the registration; the buffers' present values become the committed ones. Idempotent.
+  // Ends the registration; the present values of the buffers become the committed ones. Idempotent.
   // Throws GroupBroken when the GPU fails.
   void seal();
   bool sealed() const { return sealed_; }
-  // Whether anything of this kind has been registered, as Registration names them.
+  // Whether anything of this kind (Registration::kind) has been registered.
   bool has(char kind) const;
 
-  // Of gradients and buffers; float64 when there are none.
+  // The type of gradients and buffers; float64 when there are none.
   collective::DataType type() const { return typed_ ? type_ : collective::DataType::float64; }
   std::span<const Tensor> gradients() const { return gradients_; }
   std::span<const Tensor> buffers() const { return buffers_; }
 
-  // The rest is for sealed tables. What travels: the state in the order of its registration, then
-  // the committed copy of the buffers.
+  // The rest is for sealed tables. The memory that travels: the state in the order of its
+  // registration, then the committed copy of the buffers.
   std::span<const Segment> segments() const { return segments_; }
-  // Of these, what apply alone may change.
+  // Those segments that only apply may change: without the buffers.
   std::span<const Segment> state() const { return segments().first(state_segments_); }
+  // Number of bytes in all segments.
   std::uint64_t bytes() const { return bytes_; }
   // Everything registered, in order: equal in all workers of a job.
   const Layout& layout() const { return layout_; }
   std::uint64_t layout_hash() const { return layout_hash_; }
-  // Where gradients and buffers lie.
+  // The arithmetic for the place where gradients and buffers lie: host or GPU.
   gpu::Arithmetic& arithmetic() const { return *arithmetic_; }
 
-  // The program's buffers become the committed ones (at commit), or the other way round (before
-  // each call of compute, and when a step is repeated). On the GPU it is enqueued.
+  // commit_buffers copies the program's buffers to the committed copy (at commit); restore_buffers
+  // copies them back (before each call of compute, and when a step is repeated). On the GPU the
+  // copy is only enqueued.
   void commit_buffers();
   void restore_buffers();
 
@@ -93,17 +95,17 @@ class StateTable {
 
   std::shared_ptr<const gpu::Gpu> gpu_;
   Layout layout_;
-  std::vector<Segment> segments_;  // of the state until seal(), then all
+  std::vector<Segment> segments_;  // only the state until seal(), then also the buffers
   std::size_t state_segments_ = 0;
   std::vector<Tensor> gradients_;
   std::vector<Tensor> buffers_;
   std::unique_ptr<gpu::Arithmetic> arithmetic_;
-  gpu::Arithmetic::Memory committed_;  // all buffers, one after the other
+  gpu::Arithmetic::Memory committed_;  // committed copy of all buffers, one after the other
   std::uint64_t bytes_ = 0;
   std::uint64_t layout_hash_ = 0;
   collective::DataType type_ = collective::DataType::float64;
   bool typed_ = false;
-  std::optional<bool> numbers_on_gpu_;  // gradients and buffers
+  std::optional<bool> numbers_on_gpu_;  // of gradients and buffers; nullopt: none is registered
   bool sealed_ = false;
 };
 

@@ -1,3 +1,4 @@
+// See state_comparison.hpp.
 #include "worker/state/state_comparison.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 namespace elasticrun::worker::state {
 namespace {
 
-constexpr std::uint64_t slice_min = 1024;  // a smaller state is looked at more often
+constexpr std::uint64_t slice_min = 1024;  // bytes; a small state has fewer slices than steps
 
 }  // namespace
 

@@ -1,3 +1,4 @@
+// See state_copy.hpp.
 #include "worker/state/state_copy.hpp"
 
 #include <algorithm>

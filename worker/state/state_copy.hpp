@@ -1,10 +1,10 @@
-// The state as it was committed last, kept beside the program's memory: what a loop of one's own
-// goes back to when the step that it has applied does not count.
+// A copy of the last committed state, beside the program's memory: a loop of one's own goes back to
+// it when the step that it has applied does not count.
 //
-// train() needs none, since it lets the program apply only what is certain to be committed. In a
+// train() needs no copy, since it lets the program apply only what is certain to be committed. In a
 // loop of one's own the library does not know when apply begins, and a program that undoes its step
-// by itself may overwrite a newer state, which the others have committed meanwhile. What lies on
-// the GPU is copied there, behind what the program has enqueued.
+// by itself may overwrite a newer state, which the others have committed meanwhile. Memory on the
+// GPU is copied on the GPU, after what the program has enqueued.
 #pragma once
 
 #include <vector>
@@ -15,13 +15,14 @@ namespace elasticrun::worker::state {
 
 class StateCopy {
  public:
-  // Of a sealed table, which outlives this. Throws std::bad_alloc.
+  // Allocates the memory. `table` is sealed and outlives this. Throws std::bad_alloc.
   explicit StateCopy(const StateTable& table);
 
-  // Both throw GroupBroken when the GPU has failed.
+  // take() copies the state, put_back() restores it from the copy. Both throw GroupBroken when the
+  // GPU has failed.
   void take();
   void put_back() const;
-  // Whether the state of the host's memory is still as it was taken; the GPU's is not looked at.
+  // Whether the state in host memory is still as it was taken; memory on the GPU is not checked.
   bool holds() const;
 
  private:

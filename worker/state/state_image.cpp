@@ -1,3 +1,4 @@
+// See state_image.hpp.
 #include "worker/state/state_image.hpp"
 
 #include <sys/mman.h>
@@ -59,7 +60,8 @@ void StateImage::copy_in(std::uint64_t offset, std::size_t bytes,
   });
 }
 
-// A GPU that fails in here ends the process: the state may be half-new.
+// A GPU failure in here ends the process, since the callers are noexcept: the state may be
+// half-new.
 void StateImage::copy(const Segment& segment, std::byte* to, const std::byte* from,
                       std::size_t bytes) const {
   if (!segment.on_gpu) {
@@ -80,14 +82,14 @@ void StagingMemory::allocate(std::size_t bytes) {
   if (memory == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(memory);
   bytes_ = bytes;
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a wish
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
 }
 
 void StagingMemory::prepare(std::size_t offset, std::size_t bytes) const noexcept {
   constexpr std::size_t page = 4096;
   const std::size_t begin = offset / page * page;
   const std::size_t end = std::min((offset + bytes + page - 1) / page * page, bytes_);
-  ::madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE);  // old kernels: faults later
+  ::madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE);  // fails on old kernels: faults later
 }
 
 }  // namespace elasticrun::worker::state

@@ -1,4 +1,4 @@
-// The registered state as one row of bytes, though it lies in many pieces; and large staging
+// The registered state seen as one row of bytes, though it lies in many pieces; and large staging
 // memory.
 #pragma once
 
@@ -13,18 +13,19 @@ namespace elasticrun::worker::state {
 
 class StateImage {
  public:
-  // `gpu` holds the segments that lie on one; a group that reaches its memory takes them as they
-  // lie.
+  // `gpu` is the GPU of the segments that lie on one. A group that reaches its memory
+  // (`group_reaches_gpu`) uses them in place.
   explicit StateImage(std::span<const Segment> segments, const gpu::Gpu* gpu = nullptr,
                       bool group_reaches_gpu = false);
 
-  // Where [offset, offset + bytes) lies; null when it does not lie in one piece, or out of reach.
+  // The address of [offset, offset + bytes); null when these bytes do not lie in one piece, or lie
+  // where the group cannot reach them.
   std::byte* in_one_piece(std::uint64_t offset, std::size_t bytes) const;
   void copy_out(std::uint64_t offset, std::size_t bytes, std::byte* to) const noexcept;
   void copy_in(std::uint64_t offset, std::size_t bytes, const std::byte* from) const noexcept;
 
  private:
-  // Calls piece(memory, bytes) for each piece of the range, in order.
+  // Calls piece(segment, memory, bytes) for each piece of the range, in order.
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t bytes, Piece&& piece) const;
   std::size_t segment_at(std::uint64_t offset) const;
@@ -33,11 +34,11 @@ class StateImage {
   std::span<const Segment> segments_;
   const gpu::Gpu* const gpu_;
   const bool group_reaches_gpu_;
-  std::vector<std::uint64_t> begins_;  // of each segment in the row
+  std::vector<std::uint64_t> begins_;  // offset of each segment in the row
 };
 
 // Anonymous memory that costs nothing until it is touched, and then few page faults. Why not
-// malloc: it would come in pages of 4 KiB, and 400 MB of those take 100,000 faults.
+// malloc: its memory would come in pages of 4 KiB, and 400 MB of those take 100,000 faults.
 class StagingMemory {
  public:
   StagingMemory() = default;
@@ -46,7 +47,7 @@ class StagingMemory {
   StagingMemory& operator=(const StagingMemory&) = delete;
 
   void allocate(std::size_t bytes);  // throws std::bad_alloc
-  // Takes the page faults of this range now, on this thread, not on the one that receives.
+  // Takes the page faults of this range now, on this thread, not on the receiving thread.
   void prepare(std::size_t offset, std::size_t bytes) const noexcept;
   std::byte* data() const { return data_; }
 

@@ -1,3 +1,4 @@
+// See state_transfer.hpp.
 #include "worker/state/state_transfer.hpp"
 
 #include <fmt/format.h>
@@ -16,11 +17,11 @@ namespace elasticrun::worker::state {
 
 namespace {
 
-// Large enough that a message's own cost does not show, small enough to overlap hashing and
-// sending.
+// Large enough that the fixed cost of a message does not matter, small enough to overlap hashing
+// and sending.
 constexpr std::size_t chunk_bytes_max = 4u << 20;
 constexpr std::size_t chunk_bytes_min = 256u << 10;
-// Messages under way in one part.
+// Number of messages under way in one part.
 constexpr std::size_t depth_of_part = 4;
 
 // Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
@@ -45,14 +46,14 @@ std::vector<Chunk> chunks_of(const core::TransferPart& part, std::size_t chunk_b
   return chunks;
 }
 
-// A round costs some fifty microseconds beside its bytes, and the last receiver of a part waits for
-// as many rounds as there are ranks before it.
+// Chunk size for a transfer in rounds. A round costs some fifty microseconds besides its bytes, and
+// the last receiver of a part waits for as many rounds as there are ranks before it.
 std::size_t round_bytes(std::uint64_t bytes, std::size_t parts) {
   constexpr std::uint64_t rounds = 16, least = 1u << 20, most = 128u << 20;
   return std::clamp(bytes / std::max<std::size_t>(1, parts) / rounds, least, most);
 }
 
-// Instead of a hash. A chunk that has this one by chance is not compared.
+// Stands for a hash that was not taken. A chunk that has this hash by chance is not compared.
 constexpr std::uint64_t not_taken = 0;
 
 std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
@@ -89,7 +90,7 @@ struct StateTransfer::Work {
     }
   }
 
-  // Chunks on the GPU are not hashed: the networks between GPUs look after what they carry.
+  // Chunks on the GPU are not hashed: the networks between GPUs check what they carry.
   std::uint64_t hash(const Chunk& chunk, const std::byte* data) const {
     return gpu && gpu->holds(data) ? not_taken : hash_of(data, chunk.bytes);
   }
@@ -100,7 +101,7 @@ struct StateTransfer::Work {
   const std::size_t chunk_bytes;
   std::vector<std::vector<Chunk>> chunks;          // by part
   std::vector<std::vector<std::uint64_t>> hashes;  // by part and chunk, as seen by this rank
-  StagingMemory staging;                           // none: receive in place
+  StagingMemory staging;                           // not allocated: receive in place
 };
 
 StateTransfer::StateTransfer(collective::Group& group, std::vector<bool> holds, StateTable& table,
@@ -115,7 +116,7 @@ StateTransfer::StateTransfer(collective::Group& group, std::vector<bool> holds, 
 
 StateTransfer::~StateTransfer() = default;
 
-// Ends what is under way, if anything is.
+// Waits for a message that is under way, if there is one, and counts its bytes.
 void StateTransfer::await(std::unique_ptr<collective::Pending>& pending, std::size_t bytes) {
   if (!pending) return;
   pending->wait();
@@ -130,7 +131,8 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
 
   if (receiver_ && keep_old_state) work_->staging.allocate(table_.bytes());
-  // By all: the lead is no neighbour of every receiver. Holders get what they have.
+  // A broadcast to all ranks, since the lead is not a neighbour of every receiver. Holders receive
+  // what they already have.
   if (!progress_.empty()) group_.broadcast(progress_.data(), progress_.size(), lead_);
   if (group_.in_rounds()) {
     move_in_rounds();
@@ -144,8 +146,8 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};
 }
 
-// All learn the lead's layout, and all learn whether all agree, so that nobody waits for one who
-// left.
+// All ranks learn the lead's layout and whether all agree, so that no rank waits for one that has
+// given up.
 void StateTransfer::agree(const std::string& progress) {
   Header own{.bytes = table_.bytes(), .layout = table_.layout_hash()};
   if (!receiver_) {
@@ -203,9 +205,9 @@ std::size_t place_of(const core::TransferPart& part, int rank) {
                                   part.route.begin());
 }
 
-// All ranks take the chunks in one order, the first of each part, the second of each, ...: a rank
-// then only ever waits for something earlier in that order, so no circle of ranks can wait for each
-// other.
+// All ranks take the chunks in one order: the first of each part, then the second of each part, and
+// so on. So a rank only waits for something earlier in that order, and no ranks can wait for each
+// other in a circle.
 void StateTransfer::receive_parts() {
   std::vector<std::pair<std::size_t, std::size_t>> order;  // (chunk, part)
   for (std::size_t part = 0; part < work_->plan.size(); ++part)
@@ -237,7 +239,8 @@ void StateTransfer::expect(InFlight& slot) {
       group_.post_recv(from, slot.data, slot.chunk.bytes, static_cast<std::uint32_t>(slot.part));
 }
 
-// Where a chunk of this rank's lies, or will: its scratch memory when it has no one piece.
+// The address where a chunk lies or will lie on this rank: scratch memory when the chunk does not
+// lie in one piece.
 std::byte* StateTransfer::place_of_chunk(InFlight& slot) const {
   const Chunk& chunk = slot.chunk;
   if (std::byte* const staging = work_->staging.data()) {
@@ -262,14 +265,14 @@ void StateTransfer::take(InFlight& slot) {
 
 // ---------------------------------------------------------------- in rounds
 
-// In round k the rank at place i of a part's route passes the part's chunk k - i on: what it
+// In round k the rank at place i of a part's route passes on the part's chunk k - i, which it
 // received in the round before. So both ends of a message post it in the same round, and no rank
-// waits for another one's later round.
+// waits for a later round of another rank.
 void StateTransfer::move_in_rounds() {
   std::size_t rounds = 0;
   for (std::size_t part = 0; part < work_->plan.size(); ++part)
     rounds = std::max(rounds, work_->chunks[part].size() + work_->plan[part].route.size() - 2);
-  std::vector<InFlight> slots(2 * work_->plan.size());  // of each part what comes, and what goes
+  std::vector<InFlight> slots(2 * work_->plan.size());  // for each part: one coming, one going
   for (std::size_t round = 0; round < rounds; ++round) {
     post_round(round, slots);
     for (InFlight& slot : slots) {
@@ -314,7 +317,7 @@ void StateTransfer::post_round(std::size_t round, std::vector<InFlight>& slots) 
   }
 }
 
-// Compares what came with what the holder saw, and passes the holder's hashes on.
+// Compares the hashes of what arrived with the holder's hashes, and passes the holder's on.
 void StateTransfer::verify(std::size_t index) {
   const core::TransferPart& part = work_->plan[index];
   const auto tag = static_cast<std::uint32_t>(index);
@@ -322,7 +325,7 @@ void StateTransfer::verify(std::size_t index) {
   std::vector<std::uint64_t> holders(own.size());
   const std::size_t bytes = holders.size() * sizeof holders[0];
   const std::size_t place = place_of(part, group_.rank());
-  if (place == part.route.size()) return;  // a holder of another part
+  if (place == part.route.size()) return;  // this rank is the source of another part, or of none
   if (place == 0) return group_.send(part.route[1], own.data(), own.size() * sizeof own[0], tag);
   group_.recv(part.route[place - 1], holders.data(), bytes, tag);
   if (place + 1 < part.route.size()) group_.send(part.route[place + 1], holders.data(), bytes, tag);

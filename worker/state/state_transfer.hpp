@@ -1,13 +1,13 @@
 // Brings the state to the members that lack it, after a switch and before the next step.
 //
-// A receiver never overwrites a whole state: what arrives is kept beside the program's memory,
-// checked (size, layout, a hash per chunk, taken by the holder while the chunk is under way), and
-// copied in one go by commit(). Until then it still answers with its old step, and when the group
-// breaks on the way nothing has happened.
+// A receiver never overwrites a complete state on the way: what arrives is kept beside the
+// program's memory, checked (size, layout, a hash per chunk, taken by the holder while the chunk is
+// under way), and copied in one go by commit(). Until then the receiver still answers with its old
+// step, and when the group breaks during the transfer nothing has happened.
 //
-// Why a hash when TCP has a checksum: that one is 16 bits and ends at the network card, and a
-// holder whose memory changes during the transfer (a program that trains in a thread of its own) is
-// found as well.
+// Why a hash when TCP has a checksum: the checksum has 16 bits and ends at the network card. The
+// hash also finds a holder whose memory changes during the transfer (a program that trains in a
+// thread of its own).
 #pragma once
 
 #include <atomic>
@@ -23,34 +23,34 @@
 
 namespace elasticrun::worker::state {
 
-// Workers registered different state, or holders are not at the same progress. Thrown on all ranks;
-// the group is still usable, and trying again does not help.
+// Workers have registered different state, or holders are not at the same progress. Thrown on all
+// ranks; the group is still usable, and trying again does not help.
 struct StateMismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct TransferResult {
-  std::uint64_t bytes = 0;  // that each receiver got, progress included; 0 when all hold the state
+  std::uint64_t bytes = 0;  // received by each receiver, with the progress; 0: all hold the state
   std::chrono::nanoseconds took{0};
 };
 
 // One transfer. Used on all ranks of the group by one thread, with the same `holds` (by rank, at
-// least one holder); table sealed, its memory unchanged until exchange() returns.
+// least one holder). The table is sealed, and its memory does not change until exchange() returns.
 class StateTransfer {
  public:
-  // `moved`, where it is given, counts the bytes that have come or gone.
+  // `moved`, unless it is null, is increased by the bytes received and sent.
   StateTransfer(collective::Group& group, std::vector<bool> holds, StateTable& table,
                 std::atomic<std::uint64_t>* moved = nullptr);
   ~StateTransfer();
 
-  // Collective. `progress` is what travels with the state: given by holders, equal on all of
-  // them (checked), ignored on receivers. With `keep_old_state` a receiver needs memory for a
-  // second state; without (a newcomer, which has nothing to lose and answers "none" until commit())
-  // it receives straight into the registered memory, which is worth nothing if this throws. Throws
+  // Collective. `progress` travels with the state: holders give it, equal on all of them (checked);
+  // receivers' is ignored. With `keep_old_state` a receiver needs memory for a second state.
+  // Without it (for a newcomer, which has nothing to lose and answers "none" until commit()) it
+  // receives straight into the registered memory, whose contents are lost if this throws. Throws
   // GroupBroken, StateMismatch, std::bad_alloc.
   TransferResult exchange(const std::string& progress, bool keep_old_state);
-  // Receivers, after exchange(): the new state becomes the state, its progress is put into
-  // `progress`. Does nothing on holders.
+  // On receivers, after exchange(): the new state replaces the old one, and `progress` is set to
+  // its progress. Does nothing on holders.
   void commit(std::string& progress) noexcept;
 
  private:
@@ -74,7 +74,7 @@ class StateTransfer {
   int lead_ = -1;  // the first holder: its layout and progress count
   bool receiver_ = false;
   bool complete_ = false;
-  std::string progress_;  // as received
+  std::string progress_;  // the lead's progress, as received
   std::unique_ptr<Work> work_;
 };
 

@@ -1,3 +1,4 @@
+// See state_watch.hpp.
 #include "worker/state/state_watch.hpp"
 
 #include <xxhash.h>
@@ -8,7 +9,7 @@
 namespace elasticrun::worker::state {
 namespace {
 
-// The estimated cost of both hashes of a look: reading memory that no cache holds, and the calls.
+// The estimated cost of both hashes of a check: reading memory that is in no cache, and the calls.
 Duration cost_of(std::size_t bytes) {
   constexpr double bytes_per_ns = 4;
   return std::chrono::microseconds(1) +

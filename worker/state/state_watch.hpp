@@ -1,10 +1,10 @@
-// Whether compute has changed registered state, which it must not: a step that is repeated would
-// then be another one, and the workers' states would drift apart.
+// Detects that compute has changed registered state, which it must not: a repeated step would then
+// differ from the first attempt, and the workers' states would drift apart.
 //
-// The state is hashed before compute and after it, in the first step of each world and then so
-// rarely that it costs a thousandth of the time. A large state is looked at in parts, one after the
-// other. Why not in every step: reading the state twice would cost more than many a step. What lies
-// on the GPU is not looked at. The time comes in as a parameter.
+// The state is hashed before and after compute, in the first step of each world and then so rarely
+// that it costs a thousandth of the time. A large state is checked in parts, one after the other.
+// Why not in every step: reading the state twice would take longer than many a step. Memory on the
+// GPU is not checked. The time is a parameter.
 #pragma once
 
 #include <cstddef>
@@ -21,30 +21,31 @@ namespace elasticrun::worker::state {
 
 class StateWatch {
  public:
-  // Bytes that one look takes in: a millisecond or two.
+  // Bytes checked in one step: a millisecond or two.
   static constexpr std::size_t part_bytes = 4u << 20;
-  // After a look there is none for so many times its estimated cost.
+  // After a check there is none for `pause` times its estimated cost.
   static constexpr int pause = 1000;
 
-  // Of a sealed table, which outlives this.
+  // `table` is sealed and outlives this; `bytes` is the most to check in one step.
   explicit StateWatch(const StateTable& table, std::size_t bytes = part_bytes);
 
-  // Before the first call of compute in a step: looks, when it is time to.
+  // Called before the first call of compute in a step: hashes the next part when a check is due.
   void begin(Generation world, Time now);
-  // After the last one: the name of what compute has changed, as far as this step was looked at.
+  // Called after the last call of compute: the name of an array that compute has changed, in the
+  // part checked in this step; nullopt: none.
   std::optional<std::string> changed();
 
  private:
   struct Piece {
     std::string name;
     const std::byte* data = nullptr;
-    std::size_t bytes = 0;  // no more than one look takes in
+    std::size_t bytes = 0;  // at most what is checked in one step
     std::uint64_t hash = 0;
   };
 
   const std::size_t bytes_;
   std::vector<Piece> pieces_;
-  std::size_t first_ = 0, last_ = 0;  // pieces of the present look; none: this step has no look
+  std::size_t first_ = 0, last_ = 0;  // pieces checked in this step, one past; equal: no check
   Generation world_;
   Time next_{};
 };

@@ -1,3 +1,4 @@
+// See divergence.hpp.
 #include "worker/training/divergence.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// A row of doubles takes a hash in two halves, which it holds exactly.
+// A hash travels as two doubles, which hold its two halves exactly.
 constexpr int half_bits = 32;
 constexpr std::uint64_t half_mask = 0xffffffff;
 
@@ -56,7 +57,8 @@ void Divergence::tell(collective::Group& group) {
     member.diverged(odd.value_or(std::vector<int>()), where, mixed);
   });
   if (mixed) return comparison_.stop(session_.generation());
-  // The first to break would have the others aborted, before the odd one has forgotten its state.
+  // All ranks wait here: the first rank to break would have the others aborted before an odd member
+  // has forgotten its state.
   group.barrier();
   throw collective::GroupBroken(fmt::format("the members' states differ somewhere in {}", where));
 }

@@ -1,10 +1,10 @@
-// Members whose state differs: noticed in a step's reduction, found by one gather, reported to the
-// controller, and repaired where it is clear who is right.
+// Members whose state differs: detected in a step's reduction, found by one gather, reported to the
+// controller, and repaired when it is clear which state is right.
 //
-// The ones that differ from more than half forget what they have, so that the re-form that follows
-// gives them the others' state. Where no half agrees nobody knows which state is right, and the
-// controller ends the job. A difference between machines of different kinds is reported and left
-// alone: their last bits differ without a mistake.
+// Members that differ from the majority forget their state, so that the re-form that follows gives
+// them the others' state. When no majority agrees it is unknown which state is right, and the
+// controller ends the job. A difference between machines of different kinds is only reported: their
+// last bits differ without a mistake.
 #pragma once
 
 #include <optional>
@@ -17,15 +17,15 @@ namespace elasticrun::worker::training {
 
 class Divergence {
  public:
-  // Of a sealed table.
+  // The session's table is sealed.
   explicit Divergence(control::WorldSession& session);
 
-  // What is added to the numbers of a step's reduction, exact as doubles and as floats; zeros where
-  // nothing is compared.
+  // The numbers to add to a step's reduction, exact as doubles and as floats; zeros when nothing is
+  // compared.
   using Row = core::SmallAgreement::Row;
   Row look();
-  // With the sums over the world; the same on all ranks, and collective where the state differs.
-  // Throws GroupBroken when the world has to form anew.
+  // Checks the sums of the rows over the world, which are the same on all ranks. Collective when
+  // the state differs. Throws GroupBroken when the world must re-form.
   void check(collective::Group& group, const Row& sums);
 
  private:
@@ -33,7 +33,7 @@ class Divergence {
 
   control::WorldSession& session_;
   state::StateComparison comparison_;
-  std::optional<std::uint64_t> hash_;  // of this step's look
+  std::optional<std::uint64_t> hash_;  // this step's hash; nullopt: nothing is compared
 };
 
 }  // namespace elasticrun::worker::training

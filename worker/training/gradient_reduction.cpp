@@ -1,3 +1,4 @@
+// See gradient_reduction.hpp.
 #include "worker/training/gradient_reduction.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace elasticrun::worker::training {
 
 namespace {
 
-// Numbers of our own behind the caller's extras: GradientSquares::local and ::pieces.
+// Number of our own extras after the caller's: GradientSquares::local and ::pieces.
 constexpr std::size_t own_extras = 2;
 
 }  // namespace
@@ -49,11 +50,11 @@ void Reduction::begin_step(std::size_t compute_calls, double global_samples, boo
 void Reduction::accumulate(double samples) {
   ER_CHECK(done_ < calls_, "more calls of compute than said");
   const double weight = samples / global_samples_;
-  // The only piece of a step is its mean, too, which is looked at later.
+  // The only piece of a step is also its mean, which is measured later.
   if (measured_ && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
   for (const Place& place : small_places_) take(at(fused_, place.at), place, weight);
   for (const Place& place :
-       large_places_)  // of one call, nothing overwrites it before it is reduced
+       large_places_)  // with one call nothing overwrites the tensor before it is reduced
     take(calls_ == 1 ? place.data : at(large_, place.at), place, weight);
   ++done_;
 }
@@ -94,7 +95,7 @@ void Reduction::measure(int ranks, double local, double pieces) {
               .total = total,
               .pieces = pieces,
               .samples = global_samples_};
-  // With others the gradients before are not the same on all ranks: a newcomer has none.
+  // With several ranks the previous gradients are not the same on all ranks: a newcomer has none.
   if (ranks == 1 && pieces == 1)
     measure_with_previous();
   else

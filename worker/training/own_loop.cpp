@@ -12,7 +12,7 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// The whole loop is one call of train.
+// For the controller the whole loop is one call of train.
 constexpr std::int64_t only_call = 1;
 
 Time now() { return std::chrono::steady_clock::now(); }
@@ -40,7 +40,7 @@ void OwnLoop::start() {
   enter();
 }
 
-// The program is about to compute a step in the world that it now is in.
+// Waits for a world, copies the state, and begins a step: the program computes next.
 void OwnLoop::enter() {
   if (!session_.await())
     session_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
@@ -56,10 +56,10 @@ void OwnLoop::enter() {
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
 
-// The step under way does not count here: the state is as it was before, and then that of the world
-// that comes next.
+// The step under way does not count here: puts the state back as it was before the step, and enters
+// the next world with that world's state.
 void OwnLoop::abandon() {
-  // The next world may be long in coming, and who waits for it does not hang in a step.
+  // The next world may take long to form, and a worker that waits for it does not hang in a step.
   session_.meter().enter(control::StepMeter::Phase::idle, now());
   try {
     committed_.put_back();
@@ -78,7 +78,7 @@ void OwnLoop::begin_again() {
                   session_.progress.step));
 }
 
-// False: there is no world to step in at present.
+// Returns false when there is no world to step in at present.
 bool OwnLoop::begin() {
   return session_.member_lock().update(
       [](core::Member& member) { return member.begin_compute(boot_now()); });
@@ -116,10 +116,10 @@ void OwnLoop::barrier() {
   collective([](collective::Group& group) { group.barrier(); });
 }
 
-// False: this worker does not know that all have come to this commit.
+// Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
   if (!begin()) return false;
-  // The vote, then what tells whether all hold the same state.
+  // The vote, then the numbers that show whether all members hold the same state.
   std::array<double, 1 + Divergence::Row().size()> row{
       session_.member_lock().update([](core::Member& member) { return member.vote(); })};
   try {
@@ -145,12 +145,12 @@ void OwnLoop::commit() {
   if (!agree()) {
     abandon();
     if (session_.progress.step != step + 1) begin_again();
-    return;  // the others have committed it
+    return;  // the others have committed the step, and this worker has received it
   }
   try {
     session_.table().commit_buffers();
   } catch (
-      const collective::GroupBroken& error) {  // the GPU's; the step is neither whole nor undone
+      const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
   ++session_.progress.step;
@@ -163,8 +163,9 @@ void OwnLoop::commit() {
   enter();
 }
 
-// A member that has missed the last step gets it with the state, in a world that all enter here. So
-// this memory may be somebody's state from now on.
+// A member that has missed the last step gets it with the state, in a world that all members enter
+// here. So this memory may be sent to another member from now on, and must hold the committed
+// state.
 void OwnLoop::finish() {
   if (!committed_.holds())
     throw control::Stop(

@@ -1,18 +1,19 @@
 // The lower-level calls, for a program with a loop of its own: start, then for each step its own
 // compute, all_reduce, its own apply, commit; finish after the last one.
 //
-// The library cannot repeat the program's step, so it says WORLD_CHANGED. By then it has undone
-// what the step did to the registered state, which may be anybody's from that moment on, and has
-// entered the next world; so the program has nothing to undo, and the progress names the step to
-// begin.
+// The library cannot repeat the program's step, so it returns WORLD_CHANGED. By then it has undone
+// what the step did to the registered state, which any member may receive from that moment on, and
+// has entered the next world; so the program has nothing to undo, and the progress names the step
+// to begin.
 //
-// A commit may fail on one rank and succeed on the others. The state that this one then receives
-// holds its step, so the commit has succeeded after all and returns as any other. Telling the
-// program that the world has changed would make it doubt a step that counts.
+// A commit may fail on one rank and succeed on the others. The state that this rank then receives
+// includes the step, so the commit has succeeded after all and returns like any other.
+// WORLD_CHANGED would make the program doubt a step that counts.
 //
 // A collective may have succeeded on one rank and failed on another, and only commits are compared.
 // So what follows the last commit (an evaluation) begins again on all ranks when the world changes
-// before all have finished: who is in finish() already is told so as well, for the others need it.
+// before all have finished: finish() returns WORLD_CHANGED also on ranks that are already in it,
+// for the others need them.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +27,19 @@ namespace elasticrun::worker::training {
 
 class OwnLoop {
  public:
-  // Of a sealed table. This and each call throw Stop for anything but success.
+  // The session's table is sealed. This and each call throw Stop for anything but success.
   explicit OwnLoop(control::WorldSession& session);
 
   void start();
   void all_reduce(void* data, collective::DataType type, std::size_t count);
   void broadcast(void* data, std::size_t bytes, int root);
   void barrier();
-  // This worker has computed so many more samples in the step under way; for what is measured.
+  // Adds to the number of samples that this worker has computed in the step under way, for the
+  // step meter.
   void count(std::int64_t samples) { samples_ += samples; }
   void commit();
-  // Until all members have finished; until then this one may be the only source of the last step.
+  // Blocks until all members have finished; until then this one may be the only source of the last
+  // step.
   void finish();
   bool finished() const { return finished_; }
 
@@ -53,7 +56,7 @@ class OwnLoop {
   state::StateCopy committed_;  // the state that the next step begins with
   bool unsettled_ = false;      // a collective has succeeded, and no commit has followed
   bool finished_ = false;
-  // Since the last commit:
+  // Since the last commit: when it was, the time in collectives, and the samples computed.
   Time begun_{};
   Duration reduce_{};
   std::int64_t samples_ = 0;

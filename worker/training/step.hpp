@@ -1,4 +1,4 @@
-// What compute and apply are handed: the step, as the C interface names it.
+// The step that compute and apply receive, as the C interface names it.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include "worker/training/sums.hpp"
 
 struct elasticrun_step {
-  std::span<const std::uint64_t> samples;  // of this call of compute; in apply, of the share
-  std::int64_t number = 0;                 // committed before it
+  std::span<const std::uint64_t> samples;  // of this call of compute; in apply, of the whole share
+  std::int64_t number = 0;                 // number of steps committed before it
   std::int64_t epoch = 0;
   std::int64_t global_batch = 0;
   bool ends_epoch = false;

@@ -1,8 +1,8 @@
-// The figures of one step (step.sum): names in the order of their first use, and values.
+// The sums of one step (step.sum): names in the order of their first use, and values.
 //
-// Values ride on the step's reduction by place, so all workers must come to the same table. It
-// grows in compute, and its names become part of the progress at commit; a worker whose share was
-// empty learns the new names of that step from the others (train_loop.cpp).
+// Values ride on the step's reduction by place, so all workers must have the same table. It grows
+// in compute, and its names become part of the progress at commit; a worker whose share was empty
+// learns the new names of that step from the others (train_checks.cpp).
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ class Sums {
   static constexpr std::size_t max_names = 32;
   static constexpr std::size_t max_name = 256;
 
-  // A new step: no values, and the committed names only.
+  // Begins a step: all values are 0, and only the committed names are known.
   void begin(const std::vector<std::string>& names) {
     if (names_ != names) names_ = names;
     values_.fill(0);
   }
-  // False: one name too many, or no good name.
+  // Returns false for one name too many, and for a name that is empty or too long.
   bool add(std::string_view name, double x) {
     const auto found = std::find(names_.begin(), names_.end(), name);
     const auto place = static_cast<std::size_t>(found - names_.begin());
@@ -34,7 +34,7 @@ class Sums {
     values_[place] += x;
     return true;
   }
-  // 0 when nobody has added to it.
+  // The value for this name; 0 when the name is unknown.
   double total(std::string_view name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     return found == names_.end() ? 0 : values_[static_cast<std::size_t>(found - names_.begin())];

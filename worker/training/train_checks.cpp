@@ -22,8 +22,8 @@ void TrainLoop::check_state() {
                     *name, step_.number));
 }
 
-// Once in each world and call: programs that ask for other samples would take each other's, or wait
-// for each other for ever.
+// Checks, once in each world and call, that all workers train alike: programs that ask for
+// different samples would take each other's, or wait for each other for ever.
 void TrainLoop::check_agreement(collective::Group& group) {
   const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
@@ -38,15 +38,15 @@ void TrainLoop::check_agreement(collective::Group& group) {
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
         "or call ({}); all must pass the same options",
         options_.samples, options_.epochs, p.seed, p.train_call);
-    // Who has stepped in this call is right, and goes on without the newcomer.
+    // A worker that has made steps in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
     fail_together(group, why);
   }
   agreed_ = std::pair(session_.generation(), call_);
 }
 
-// Workers with an empty share take over the names that this step has brought. When one has others,
-// or in another order, the sums are of no use to anybody, so all hear of it and stop.
+// Workers with an empty share take over the names that are new in this step. When a worker has
+// other names, or another order, the sums are useless to all, so all workers learn of it and stop.
 void TrainLoop::agree_on_names(collective::Group& group) {
   std::vector<std::string>& names = step_.sums.names();
   std::vector<double> counts(static_cast<std::size_t>(session_.size()));

@@ -17,9 +17,9 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// Numbers that ride on a step's reduction: the vote, how many names of figures this step has
-// brought, what tells whether all hold the same state, and room for all figures. Their number must
-// not depend on the names, which a worker with an empty share does not know yet.
+// Numbers that ride on a step's reduction: the vote, the number of sum names that are new in this
+// step, the numbers that show whether all members hold the same state, and room for all sums. Their
+// count must not depend on the names, which a worker with an empty share does not know yet.
 constexpr std::size_t vote_at = 0, new_names_at = 1, state_at = 2;
 constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
@@ -44,7 +44,7 @@ void TrainLoop::train(const elasticrun_train_options& options, const Callbacks& 
   callbacks_ = callbacks;
   ++call_;
   begin_call();
-  if (session_.progress.train_call > call_) return;  // the world has finished this one
+  if (session_.progress.train_call > call_) return;  // the world has already finished this call
   session_.ready({.call = call_,
                   .samples = options.samples,
                   .epochs = options.epochs,
@@ -70,7 +70,8 @@ void TrainLoop::train(const elasticrun_train_options& options, const Callbacks& 
   ended_with_.emplace(session_.table());
 }
 
-// What the first holder of the state has is what the world begins with; a newcomer's is replaced.
+// Sets the progress to the begin of this call. The world begins with that of the first holder of
+// the state; a newcomer's is replaced.
 void TrainLoop::begin_call() {
   if (ended_with_) {
     const std::string changed =
@@ -91,7 +92,7 @@ void TrainLoop::begin_call() {
   if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
 }
 
-// After the last step of an epoch, once in each world that finds itself there.
+// Calls on_epoch after the last step of an epoch, once in each world whose progress is there.
 void TrainLoop::end_epoch() {
   const core::Progress& progress = session_.progress;
   if (!callbacks_.epoch || progress.epoch == 0 || progress.cursor != 0) return;
@@ -181,8 +182,8 @@ const core::Permutation& TrainLoop::order(std::int64_t epoch) {
   return *order_;
 }
 
-// This step may kill whoever computes it, and then this worker is the one that can still say what
-// they had.
+// Reports which rank computes which samples. This step may kill the workers that compute it, and
+// then this worker is the one that can still report their samples.
 void TrainLoop::explain_step() {
   constexpr std::int64_t named_max = 64;
   explained_ = session_.generation();
@@ -223,14 +224,14 @@ void TrainLoop::compute(const Part& part) {
   }
   step_.in_compute = false;
   step_.samples = samples_;
-  // What is enqueued on a GPU is computing, too: shares and sizes are found by these figures.
+  // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
   const Time begin = now();
   session_.await_gpu();
   cost_.compute += now() - begin;
   check_state();
 }
 
-// False: the step is discarded.
+// Returns false when the step is discarded.
 bool TrainLoop::reduce_and_apply(const Part& part) {
   const double votes = reduce(part);
   if (!session_.member_lock().update(
@@ -244,8 +245,9 @@ bool TrainLoop::reduce_and_apply(const Part& part) {
   return true;
 }
 
-// The votes of the world for a switch. None on the last step of an epoch, so that those who have
-// ended it are those who call on_epoch; where an epoch is one step there would never be a switch.
+// Returns the world's votes for a switch. There is no vote on the last step of an epoch, so that
+// the members that have ended the epoch are those that call on_epoch; except when an epoch is one
+// step, for then there would never be a switch.
 double TrainLoop::reduce(const Part& part) {
   const bool may_switch = !part.last_of_epoch || part.first_of_epoch;
   const Time begin = now();
@@ -266,20 +268,20 @@ double TrainLoop::reduce(const Part& part) {
   std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
   divergence_.check(group, state);
   std::copy_n(numbers.begin() + figures_at, figures.size(), figures.begin());
-  // Everybody sees the same sum, so everybody or nobody does this. All have begun with the same
-  // names, so where nobody has brought one they still are.
+  // All members see the same sum, so all or none of them call this. All have begun with the same
+  // names, so without a new name the names are still the same.
   if (numbers[new_names_at] != 0) agree_on_names(group);
   cost_.reduce += now() - begin;
   return numbers[vote_at];
 }
 
-// Of this step, in steps of the base batch; by what is known up to here.
+// The worth of this step in steps of the base batch, by the present estimate of the noise.
 double TrainLoop::gain(const Part& part) const {
   return noise_.gain(static_cast<double>(part.range.count()) /
                      static_cast<double>(session_.world().plan.noise_base));
 }
 
-// From figures that are the same on all ranks, so that all apply the same factor.
+// Updates the noise from numbers that are the same on all ranks, so that all apply the same factor.
 void TrainLoop::weigh_noise(const Part& part) {
   const wire::BatchPlan& plan = session_.world().plan;
   if (plan.noise_base == 0) return;
@@ -316,11 +318,11 @@ void TrainLoop::commit(const Part& part) {
   session_.note_end(end);
   session_.meter().committed(cost_, end);
   in_step_ = false;
-  // Before a switch, if there is one. After an abort it is up to the next world.
+  // This comes before a switch, if there is one. After an abort the next world calls on_epoch.
   if (orderly) end_epoch();
 }
 
-// The state may be half-new, and this process is no source of it any more.
+// The state may be half-new, so this process must not be a source of it any more.
 void TrainLoop::callback_failed(const char* which, int code) {
   session_.fail(
       ELASTICRUN_CALLBACK,

@@ -1,12 +1,12 @@
 // train(): the loop of steps. compute, reduce, apply, commit, until the samples are used.
 //
-// A step that a change of the world cuts short has changed nothing that is registered, so it is
-// begun again from the progress as it stands, with the same samples, in whatever world comes next.
+// A step that a change of the world cuts short has changed no registered state, so it begins again
+// from the present progress, with the same samples, in the next world.
 //
-// An epoch has ended when the first step of the next one commits, or all have said that they are
-// done: a world that forms before that calls on_epoch again, on every member, for whoever was to
-// save there may be gone. So on_epoch may not change what is registered, which would happen to some
-// members and not to others, or twice.
+// An epoch has ended when the first step of the next one commits, or all members have reported that
+// they are done. A world that forms before that calls on_epoch again, on every member, for the rank
+// that was to save something may be gone. So on_epoch must not change registered state: some
+// members would make the change and others not, or make it twice.
 #pragma once
 
 #include <cstdint>
@@ -33,20 +33,21 @@ struct Callbacks {
 
 class TrainLoop {
  public:
-  // Of a sealed table.
+  // The session's table is sealed.
   explicit TrainLoop(control::WorldSession& session);
 
-  // Returns when this call of train is over; throws Stop. Options are checked by the caller.
+  // Returns when this call of train is over; throws Stop. The caller has checked the options.
   void train(const elasticrun_train_options& options, const Callbacks& callbacks);
-  // The samples of this worker's coming steps, if the world stays as it is.
+  // Writes at most `count` samples of this worker's coming steps, if the world stays as it is, and
+  // returns their number.
   std::size_t upcoming(std::uint64_t* samples, std::size_t count) const;
 
  private:
   // This worker's part of one step.
   struct Part {
-    core::Range range;  // places of the whole step
-    core::Range own;
-    std::vector<std::int64_t> pieces;
+    core::Range range;                 // places of the whole step
+    core::Range own;                   // places of this worker's share
+    std::vector<std::int64_t> pieces;  // number of samples in each call of compute
     bool first_of_epoch = false, last_of_epoch = false;
   };
   struct EpochEnd {
@@ -80,16 +81,16 @@ class TrainLoop {
   state::StateWatch watch_;
   elasticrun_train_options options_{};
   Callbacks callbacks_;
-  std::int64_t call_ = 0;  // this call of train, from 1
+  std::int64_t call_ = 0;  // number of this call of train, from 1
   bool training_ = false;
-  bool in_step_ = false;                          // progress is still that of the step before
-  std::optional<EpochEnd> ended_;                 // for which on_epoch was called last
-  std::optional<state::Fingerprint> ended_with_;  // the state, when the last call returned
-  Generation explained_;                          // world whose first step was explained
-  std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call that were checked
+  bool in_step_ = false;                          // progress does not yet include this step
+  std::optional<EpochEnd> ended_;                 // the epoch end of the last call of on_epoch
+  std::optional<state::Fingerprint> ended_with_;  // the state when the last call of train returned
+  Generation explained_;                          // the world whose first step was reported
+  std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call last checked
   elasticrun_step step_;
-  core::NoiseScale noise_;              // the progress's, and from the reduction on with this step
-  std::vector<std::uint64_t> samples_;  // of the share
+  core::NoiseScale noise_;              // the estimate; includes this step after its reduction
+  std::vector<std::uint64_t> samples_;  // sample indices of this worker's share
   std::optional<core::Permutation> order_;
   std::uint64_t order_seed_ = 0;
   std::int64_t order_epoch_ = -1;

@@ -20,18 +20,19 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr Duration stream_time = std::chrono::seconds(15);  // ssh may be busy with a crowd
-constexpr std::size_t reasons_max = 2000;                   // bytes
+constexpr Duration stream_time = std::chrono::seconds(15);  // ssh may be busy with many hosts
+constexpr std::size_t reasons_max = 2000;                   // in bytes
 
 Time now() { return std::chrono::steady_clock::now(); }
 
-// A path that swallows everything, as a firewall that has forgotten this connection does, must be
+// A path that swallows all packets, such as a firewall that has forgotten this connection, must be
 // noticed early enough to dial again while the lease lasts.
 net::TcpOptions tcp_options_of(const executors::AgentStart& start) {
   return {.user_timeout = std::chrono::milliseconds(start.lease_ms) / 4};
 }
 
-// Nobody uses it at the moment; whoever wants it later must be quick, as with torchrun's.
+// Returns a port that is free at the moment; a program that wants it later must be quick, as with
+// torchrun's free port.
 std::uint16_t free_port(const std::string& address) {
   const Result<int> socket = net::listen_tcp(address, 0);
   return socket ? net::local_port(net::Fd(*socket).get()) : std::uint16_t{0};
@@ -90,7 +91,7 @@ void ControllerDialer::act(const DialThroughSsh&) {
   const std::size_t way = start_.addresses.size();
   Result<SocketPair> pair = socket_pair();
   if (!pair) return dial(way, pair.error(), {}, {}, stream_time);
-  // A newline first: what a login shell has printed may lack its own.
+  // Begins with a newline: what a login shell has printed may lack its own.
   relay_ = std::make_unique<Relay>(
       io_, std::move(pair->theirs),
       fmt::format("\n{} stream 0 0 {}\n", start_.stream, what_was_tried().substr(0, reasons_max)));
@@ -103,11 +104,11 @@ void ControllerDialer::act(const GiveUpDialling&) {
   });
 }
 
-// `towards`: the controller's address, as far as there is one.
+// `towards`: the controller's address, or empty if there is none.
 void ControllerDialer::dial(std::size_t way, Result<int> socket, const std::string& where,
                             const std::string& towards, Duration patience) {
   const wire::Hello hello = hello_from(address_towards(towards));
-  // The stream is made when the call has been taken.
+  // Called when the connection was accepted.
   const auto make_stream = [this, way,
                             tls = net::tls_dialler(io_, key_, tcp_options_of(start_))](int fd) {
     step(DialConnected{way});
@@ -156,8 +157,8 @@ wire::Hello ControllerDialer::hello_from(const std::string& address) const {
 }
 
 std::string ControllerDialer::address_towards(const std::string& controller) const {
-  // What the host file says may be known to others alone (a translated address); workers listen on
-  // our own.
+  // The address from the host file may be known to other hosts only (a translated address); workers
+  // listen on an address of this host.
   if (std::ranges::count(for_others_, start_.address) > 0) return start_.address;
   if (!start_.network.empty()) return for_others_.front();
   const char* ssh = std::getenv("SSH_CONNECTION");

@@ -1,6 +1,6 @@
-// How an agent reaches its controller: by one of the addresses that it was given, or through the
-// ssh connection by which it was started, which needs no port on either side. In which order is
-// decided in dial_order; here it is done.
+// Connects an agent to its controller: by one of the addresses that it was given, or through the
+// ssh connection by which it was started, which needs no open port on either side. DialOrder
+// (dial_order.hpp) decides the order; this class does the dialling.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,24 +23,25 @@ namespace elasticrun::launcher::agent::link {
 struct Dialled {
   net::Greeted greeted;
   std::string controller;    // the address that was dialled; empty: through ssh
-  std::string address;       // where workers of other hosts reach those here
-  bool through_ssh = false;  // standard input and output are taken then
+  std::string address;       // where workers of other hosts reach the workers of this one
+  bool through_ssh = false;  // standard input and output are in use then
 };
 
 class ControllerDialer {
  public:
-  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot;
-  // `resumes`: as in wire::Hello; `dial_time`: for each address.
+  // `for_others`: addresses of this host that may be given to other hosts, best first. `gpus`: by
+  // slot. `resumes`: as in wire::Hello. `dial_time`: timeout for each address.
   ControllerDialer(boost::asio::io_context& io, const executors::AgentStart& start,
                    std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
                    std::int64_t resumes = -1, Duration dial_time = std::chrono::seconds(5));
   ControllerDialer(const ControllerDialer&) = delete;
   ControllerDialer& operator=(const ControllerDialer&) = delete;
 
-  // `done` is called once, never inside the call. This object must live as long as the session that
-  // it gives. An error has a number where all ways failed alike, as net::DialDone says.
+  // Starts dialling. `done` is called once, never inside the call. This object must live as long as
+  // the session that it hands over. An error has a number if all ways failed with the same one; see
+  // net::DialDone.
   void begin(std::function<void(Result<Dialled>)> done);
-  // Nothing is tried any more, and `done` is not called.
+  // Stops dialling; `done` is not called any more.
   void stop();
 
  private:
@@ -66,7 +67,7 @@ class ControllerDialer {
   std::function<void(Result<Dialled>)> done_;  // empty once called, or stopped
   DialOrder order_;
   boost::asio::steady_timer timer_;
-  std::vector<net::Operation> dialling_;  // by way, as all of these are
+  std::vector<net::Operation> dialling_;  // indexed by way, as errors_ is
   std::vector<Error> errors_;
   std::unique_ptr<Relay> relay_;
 };

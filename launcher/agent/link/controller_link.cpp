@@ -35,7 +35,7 @@ void ControllerLink::learned(const executors::AgentStart& start) {
 
 void ControllerLink::reached(Result<Dialled> result) {
   if (!result) return handlers_.reached(std::move(result));
-  start_.stream.clear();  // standard output is for the first connection alone
+  start_.stream.clear();  // standard output is for the first connection only
   if (!result->controller.empty()) start_.addresses = {result->controller};
   auto session = std::move(result->greeted.session);
   handlers_.reached(std::move(result));

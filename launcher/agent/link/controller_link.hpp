@@ -1,8 +1,8 @@
-// The agent's conversation with its controller, over one connection after the other (a driver).
+// The agent's conversation with its controller, over a succession of connections (a driver).
 //
 // A connection that is lost is dialled again at once, at the address that had worked; what was sent
-// and not received goes over the next one (net/resumable.hpp). When to try, and when the controller
-// counts as gone, is decided in redial.hpp.
+// but not received goes over the next connection (net/resumable.hpp). redial.hpp decides when to
+// try and when the controller counts as gone.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,14 +24,14 @@ namespace elasticrun::launcher::agent::link {
 class ControllerLink {
  public:
   struct Handlers {
-    // The first greeting, or why there is none. Frames come after it.
+    // The first greeting, or why there is none. Frames come only after it.
     std::function<void(Result<Dialled>)> reached;
     std::function<void(WorkerId, std::string_view payload)> frame;
-    std::function<void()> away;  // the connection is lost, and dialled again
+    std::function<void()> away;  // the connection is lost and is being dialled again
     std::function<void()> back;
-    // Nobody listens there any more.
+    // The controller's port is closed: nothing listens there any more.
     std::function<void(const std::string& reason)> controller_gone;
-    // The controller does not want us back.
+    // The controller has refused to take us back, or too much was sent meanwhile to resume.
     std::function<void(const std::string& reason)> given_up;
     std::function<void()> bulk_drained;
   };
@@ -39,25 +39,26 @@ class ControllerLink {
   ControllerLink(const ControllerLink&) = delete;
   ControllerLink& operator=(const ControllerLink&) = delete;
 
-  // `for_others`: addresses of this host that may be given to others, best first; `gpus`: by slot.
+  // Dials for the first time. `for_others`: addresses of this host that may be given to other
+  // hosts, best first. `gpus`: by slot.
   void begin(const executors::AgentStart& start, std::vector<std::string> for_others,
              std::vector<machine::Gpu> gpus);
-  // How an agent that has joined by itself is known from now on.
+  // Sets the host and key under which an agent that joined by itself is known from now on.
   void learned(const executors::AgentStart& start);
 
-  // Nothing is sent before the first greeting, nor after the end; what is sent while the connection
+  // Nothing is sent before the first greeting or after the end. What is sent while the connection
   // is away waits for the next one.
   void send(WorkerId worker, std::string_view payload);
   void send_heartbeat(wire::Heartbeat heartbeat);
   void acknowledged(std::uint64_t count) { link_.acknowledged(count); }
   void send_bulk(std::string_view payload);
-  // Output has to wait. Never after the end: then it goes nowhere.
+  // Whether output has to wait. False after the end: output is discarded then.
   bool bulk_full() const { return !over_ && link_.bulk_full(); }
 
-  // Flushes what was sent and closes; `closed` is called when that is over, at once where there is
-  // no connection.
+  // Flushes what was sent and closes; calls `closed` when that is done, at once if there is no
+  // connection.
   void close(Duration flush_time, std::function<void()> closed);
-  // The controller is gone: nothing is dialled or sent any more.
+  // For when the controller is gone: stops dialling and sending for good.
   void end();
 
  private:
@@ -72,7 +73,7 @@ class ControllerLink {
   executors::AgentStart start_;
   std::vector<std::string> for_others_;
   std::vector<machine::Gpu> gpus_;
-  std::unique_ptr<ControllerDialer> reach_;  // as long as its session
+  std::unique_ptr<ControllerDialer> reach_;  // must live as long as its session
   net::Resumable link_;
   Redial redial_;
   boost::asio::steady_timer timer_;

@@ -1,11 +1,12 @@
-// In which order an agent tries the ways to its controller.
+// Decides in which order an agent tries the ways to its controller.
 //
-// A controller has several addresses, and which of them this host can reach is not known: one may
-// be refused at once, another swallowed by a firewall, a third (a bridge of containers, say) belong
-// to this very host. So they are tried one shortly after the other and not one after the other has
-// failed, as "Happy Eyeballs" does (RFC 8305), and the first that greets is taken. Who has taken
-// our call is given more time before the next one is bothered: a controller with a thousand hosts
-// at its door is slow to greet. The way through ssh, where there is one, is the last resort.
+// A controller has several addresses, and it is not known which of them this host can reach: one
+// may be refused at once, another swallowed by a firewall, and a third (a container bridge, say)
+// may belong to this very host. So each is tried shortly after the one before, without waiting for
+// that one to fail, as in "Happy Eyeballs" (RFC 8305), and the first that greets is taken. An
+// address that accepts the connection gets more time before the next one is tried: a controller
+// with a thousand hosts connecting is slow to greet. The way through ssh, if there is one, is the
+// last resort.
 //
 // Pure: the driver is controller_dialer.cpp.
 #pragma once
@@ -22,9 +23,9 @@ namespace elasticrun::launcher::agent::link {
 inline constexpr Duration dial_stagger = std::chrono::milliseconds(300);
 inline constexpr Duration greeting_patience = std::chrono::seconds(2);
 
-// Ways are numbered as the addresses are; the one through ssh comes after them.
+// Ways are numbered like the addresses; the way through ssh comes after them.
 struct DialTick {};
-struct DialConnected {  // the call was taken; nothing has been said yet
+struct DialConnected {  // the connection was accepted; no greeting yet
   std::size_t way = 0;
 };
 struct DialFailed {
@@ -53,11 +54,11 @@ class DialOrder {
   void on(const DialFailed& event, Time now);
 
   const std::size_t addresses_;
-  bool stream_;           // not tried yet
-  std::size_t next_ = 0;  // address to be tried
+  bool stream_;           // the way through ssh exists and was not tried yet
+  std::size_t next_ = 0;  // next address to try
   Time next_at_ = Time::min();
   std::set<std::size_t> under_way_;
-  std::set<std::size_t> connected_;  // of those
+  std::set<std::size_t> connected_;  // those under way that were accepted
 };
 
 }  // namespace elasticrun::launcher::agent::link

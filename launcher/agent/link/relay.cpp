@@ -41,7 +41,7 @@ struct Relay::State : std::enable_shared_from_this<Relay::State> {
   Descriptor socket;
   std::string first;
   std::array<char, executors::stream_block_max> incoming, outgoing;
-  std::array<char, 2> head{};  // of what is in outgoing
+  std::array<char, 2> head{};  // length prefix of the block in outgoing
   bool open = true;
 };
 
@@ -70,7 +70,7 @@ void Relay::State::to_launcher() {
       });
 }
 
-// When nobody takes it any more, the session must hear that in both directions.
+// When standard output has no reader any more, the session must notice it in both directions.
 void Relay::State::write_out(const Buffers& bytes, bool last) {
   asio::async_write(out, bytes,
                     [self = shared_from_this(), last](const error_code& ec, std::size_t) {

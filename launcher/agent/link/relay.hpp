@@ -1,8 +1,8 @@
 // Carries the control stream over this process's standard input and output, which are a channel of
 // ssh, when no address of the controller can be dialled.
 //
-// A pair of sockets and not a stream class of its own over two descriptors: whatever is written for
-// a connected socket (TLS, the session above it) then works as it is. Each direction holds one
+// It uses a pair of sockets and not a stream class over two descriptors: code written for a
+// connected socket (TLS, the session above it) then works unchanged. Each direction holds one
 // buffer and reads no more before that is written, so nothing piles up here.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace elasticrun::launcher::agent::link {
 
 class Relay {
  public:
-  // Writes `first` to standard output, and then what comes of the socket, in blocks
-  // (stream_blocks.hpp); what comes on standard input goes to the socket as it is. An end is passed
-  // on, either way.
+  // Writes `first` to standard output, then whatever arrives from the socket, in blocks
+  // (stream_blocks.hpp). What arrives on standard input goes to the socket unchanged. The end of
+  // either stream is passed on.
   Relay(boost::asio::io_context& io, net::Fd socket, std::string first);
   ~Relay();
   Relay(const Relay&) = delete;
@@ -30,7 +30,8 @@ class Relay {
   std::shared_ptr<State> state_;
 };
 
-// Two connected sockets, non-blocking, with small buffers: what lies in them makes heartbeats late.
+// Two connected sockets, non-blocking, with small buffers: data that waits in them delays
+// heartbeats.
 struct SocketPair {
   net::Fd ours;
   net::Fd theirs;

@@ -1,4 +1,4 @@
-// The key that an agent was given, as TLS takes it.
+// The agent's key in the form that the TLS code takes.
 #pragma once
 
 #include "launcher/executors/agent_start.hpp"

@@ -1,4 +1,4 @@
-// See gpu_watch.hpp. The log comes first: its Xid says more than the silence of a GPU.
+// See gpu_watch.hpp. The log is looked at first: its Xid says more than a GPU that does not answer.
 #include "launcher/agent/workers/gpu_watch.hpp"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace elasticrun::launcher::agent::workers {
 namespace {
 
 constexpr Duration interval = std::chrono::seconds(1);
-constexpr int reads_max = 4096;  // of the log, at once
+constexpr int reads_max = 4096;  // most reads of the log in one look
 
 }  // namespace
 
@@ -23,7 +23,7 @@ GpuWatch::GpuWatch(boost::asio::io_context& io, std::vector<machine::Gpu> gpus,
                    std::function<void(const wire::GpuLost&)> lost)
     : timer_(io), gpus_(std::move(gpus)), lost_(std::move(lost)) {
   if (gpus_.empty()) return;
-  // What it said before we came is over.
+  // What the log said before we came does not matter any more.
   log_ = net::Fd(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (log_.get() >= 0) ::lseek(log_.get(), 0, SEEK_END);
   look_again_later();
@@ -49,7 +49,8 @@ void GpuWatch::look() {
       lose(slot, 0, "does not answer on its bus; reboot the host, and look into its kernel's log");
 }
 
-// Each read gives one record; EPIPE is told once when some were overwritten before we read them.
+// Each read returns one record; EPIPE comes once after records were overwritten before we read
+// them.
 std::vector<machine::Xid> GpuWatch::news_of_the_log() {
   std::vector<machine::Xid> news;
   std::array<char, 8192> record;

@@ -1,9 +1,9 @@
 // Notices that a GPU of this host is of no use any more (a driver).
 //
-// A worker whose GPU has gone may die, and often hangs in the kernel instead; its exit code tells
-// nothing. So the GPUs are looked at, once a second and when a worker has ended: the driver's file
-// of it, whether the bus still answers for it, and what the kernel's log says. Why not ask NVML or
-// nvidia-smi: they hang where a GPU does.
+// A worker whose GPU has failed may die, but often hangs in the kernel instead; its exit code says
+// nothing about the GPU. So the GPUs are checked once a second and whenever a worker has ended:
+// whether the driver still has a file for the GPU, whether the bus still answers for it, and what
+// the kernel's log says. Not by NVML or nvidia-smi: they hang when a GPU does.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -23,7 +23,8 @@ namespace elasticrun::launcher::agent::workers {
 
 class GpuWatch {
  public:
-  // `lost` is called once for each GPU, inside of look() or later. Without GPUs nothing is done.
+  // `lost` is called once for each GPU that is lost, inside of look() or later. Without GPUs
+  // nothing is done.
   GpuWatch(boost::asio::io_context& io, std::vector<machine::Gpu> gpus,
            std::function<void(const wire::GpuLost&)> lost);
   void look();
@@ -34,9 +35,9 @@ class GpuWatch {
   void lose(std::size_t slot, std::int32_t xid, const std::string& reason);
 
   boost::asio::steady_timer timer_;
-  std::vector<machine::Gpu> gpus_;  // by slot; one that was told of is no more than an empty name
+  std::vector<machine::Gpu> gpus_;  // by slot; a GPU that was reported lost leaves an empty entry
   std::function<void(const wire::GpuLost&)> lost_;
-  net::Fd log_;  // of the kernel; none where we may not read it
+  net::Fd log_;  // the kernel's log; -1 if we may not read it
 };
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -13,7 +13,7 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-// One read is one frame. Shared by all pipes: it is only used inside of one handler.
+// One read makes one frame. Shared by all pipes, because it is only used within one handler.
 std::array<char, 64 << 10> buffer;
 
 }  // namespace
@@ -26,7 +26,7 @@ struct OutputPipe::State {
   executors::LineSplitter lines;
   Handlers handlers;
   bool paused = false;
-  bool closing = false;  // the next time that there is nothing to read is the end
+  bool closing = false;  // the next time there is nothing to read is the end
   bool ended = false;
 };
 
@@ -46,7 +46,7 @@ void OutputPipe::wait(const std::shared_ptr<State>& state) {
     state->paused = true;
     return;
   }
-  // While closing, a cancelled wait goes on to read, too: what is in the pipe is still wanted.
+  // While closing, a cancelled wait also goes on to read: what is in the pipe is still wanted.
   auto ready = [state](const boost::system::error_code& error) {
     if (!state->ended && (!error || state->closing)) read(state);
   };
@@ -82,8 +82,8 @@ void OutputPipe::resume() {
   if (std::exchange(state_->paused, false) && !state_->ended) wait(state_);
 }
 
-// From here on "nothing to read" is the end, so that a pipe whose other end has escaped to a
-// process that is not ours ends, too, and a full one is still emptied.
+// From here on "nothing to read" means the end. So a pipe whose other end is held by an escaped
+// process that is not ours ends as well, and a full pipe is still emptied.
 void OutputPipe::expect_end() {
   if (std::exchange(state_->closing, true) || state_->ended) return;
   boost::system::error_code ignored;

@@ -1,8 +1,8 @@
 // One pipe of a worker's output on its way to the controller, as whole lines.
 //
-// Back-pressure and not a buffer: when the controller takes less than the worker prints, the pipe
-// is not read, so the worker waits in its write, as it would for a slow terminal. Nothing is
-// dropped.
+// It uses back-pressure and not a buffer: when the controller takes less than the worker prints,
+// the pipe is not read, so the worker blocks in its write, as it would for a slow terminal. Nothing
+// is dropped.
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -18,7 +18,7 @@ namespace elasticrun::launcher::agent::workers {
 class OutputPipe {
  public:
   struct Handlers {
-    std::function<bool()> full;  // no more, please, until resume is called
+    std::function<bool()> full;  // true: hand over no more until resume is called
     std::function<void(std::string lines)> on_lines;
     std::function<void()> on_end;  // once, after the last line
   };
@@ -28,9 +28,10 @@ class OutputPipe {
   OutputPipe(const OutputPipe&) = delete;
   OutputPipe& operator=(const OutputPipe&) = delete;
 
-  // The reader has room again.
+  // To be called when the reader of the lines has room again.
   void resume();
-  // Nobody is left who should write: ends now unless output is waiting to be taken.
+  // To be called when no process should write any more: ends now, or once the output still in the
+  // pipe was taken.
   void expect_end();
 
  private:

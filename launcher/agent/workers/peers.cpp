@@ -9,7 +9,7 @@
 #include "launcher/agent/workers/process_stat.hpp"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77  // Linux 6.5, as on all machines that agents run on
+#define SO_PEERPIDFD 77  // since Linux 6.5; the value on all machines that agents run on
 #endif
 
 namespace elasticrun::launcher::agent::workers {
@@ -22,7 +22,7 @@ std::optional<std::uint64_t> start_of(pid_t pid) {
 
 }  // namespace
 
-// Before Linux 6.5 the process is asked for by its number, a moment after it has connected.
+// Before Linux 6.5 the pidfd is opened by pid, a moment after the process has connected.
 void Peers::came(int socket) {
   const pid_t pid = net::peer_credentials(socket).pid;
   Peer& peer = known_[pid];
@@ -43,7 +43,7 @@ bool Peers::is_there(const Peer& peer, pid_t pid) {
   return peer.started && start_of(pid) == peer.started;
 }
 
-// A peer that has connected twice is forgotten after its first greeting.
+// A peer that has connected twice is forgotten after its first greeting, and looked up again here.
 bool Peers::is_below(pid_t pid, pid_t above) {
   const auto [known, anew] = known_.try_emplace(pid);
   if (anew) known->second = {open_process(pid), start_of(pid)};

@@ -1,8 +1,8 @@
-// Which processes are at the other end of connections on the workers' socket.
+// Knows which processes are at the other end of connections to the workers' socket.
 //
-// The socket tells the number of the process that has connected (SO_PEERCRED of unix(7)). Until the
-// peer has greeted that number may have been given to another process, so a descriptor of the
-// process itself is kept with it: while that lives, the number is its own.
+// The socket gives the pid of the process that has connected (SO_PEERCRED of unix(7)). Before the
+// peer has greeted, that pid may already have been given to another process. So a pidfd is kept
+// with it: while the pidfd's process lives, the pid belongs to it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,18 @@ namespace elasticrun::launcher::agent::workers {
 
 class Peers {
  public:
-  // A connection was accepted.
+  // To be called when a connection was accepted.
   void came(int socket);
-  // It has greeted, or never will.
+  // To be called when the peer has greeted, or never will.
   void done(pid_t peer) { known_.erase(peer); }
-  // Whether the peer is still there and was started by that process, however indirectly: programs
-  // are wrapped in shells and started by other programs.
+  // Whether the peer is still there and was started by process `above`, directly or indirectly:
+  // programs are wrapped in shells and started by other programs.
   bool is_below(pid_t peer, pid_t above);
 
  private:
   struct Peer {
-    net::Fd process = net::Fd();           // of -1: this kernel has none
-    std::optional<std::uint64_t> started;  // as in ProcessStat; then this must do
+    net::Fd process = net::Fd();           // pidfd; -1: this kernel has none
+    std::optional<std::uint64_t> started;  // as in ProcessStat; used if there is no pidfd
   };
   static bool is_there(const Peer& peer, pid_t pid);
 

@@ -1,7 +1,7 @@
-// Descriptors of processes (pidfd_open(2), Linux 5.3): unlike a number, one never comes to mean
+// Descriptors of processes (pidfd_open(2), Linux 5.3): unlike a pid, a pidfd never comes to mean
 // another process.
 //
-// By system call: glibc 2.36 declares the functions for C only, earlier ones not at all.
+// Called by number: glibc 2.36 declares the functions for C only, earlier versions not at all.
 #pragma once
 
 #include <poll.h>
@@ -13,12 +13,12 @@
 
 namespace elasticrun::launcher::agent::workers {
 
-// Of -1, and errno: there is none of that number, or the kernel has no such descriptors (ENOSYS).
+// On failure -1 with errno: there is no such process, or the kernel has no pidfds (ENOSYS).
 inline net::Fd open_process(pid_t pid) {
   return net::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// Not ended. A process that waits to be reaped has ended.
+// Whether the process has not ended. A process that waits to be reaped has ended.
 inline bool lives(const net::Fd& process) {
   pollfd ended{process.get(), POLLIN, 0};
   return process.get() >= 0 && ::poll(&ended, 1, 0) == 0;

@@ -22,10 +22,11 @@ namespace {
 
 constexpr std::string_view random_letters = "XXXXXX";
 constexpr std::size_t host_letters_max = 16;
-constexpr time_t young = 60;  // s; its agent may be about to lock it, or to listen
+constexpr time_t young = 60;  // s; the agent of a younger directory may be about to lock or listen
 
-// A TMPDIR may be shared by many hosts, and nothing here can tell whether another host's agent
-// lives: so the name says whose it is. The end of a host's name is what differs among many.
+// Many hosts may share a TMPDIR, and nothing here can find out whether another host's agent lives.
+// So the directory's name contains the host's. The end of a host's name is what differs among many
+// hosts.
 std::string prefix() {
   char host[HOST_NAME_MAX + 1] = {};
   if (::gethostname(host, HOST_NAME_MAX) != 0) host[0] = '\0';
@@ -41,8 +42,8 @@ bool is_locked(const std::string& path) {
          errno == EWOULDBLOCK;
 }
 
-// What a loss of power, or of agent and watchdog at once, has left: a directory of ours that nobody
-// holds, with a socket that nobody listens to any more.
+// Removes what a loss of power, or of agent and watchdog at once, has left behind: a directory of
+// ours that no process has locked, with a socket that no process listens on.
 void remove_abandoned(const std::string& base) {
   const std::string begin = prefix();
   std::error_code error;
@@ -60,8 +61,8 @@ void remove_abandoned(const std::string& base) {
 
 }  // namespace
 
-// A socket's path must fit into sockaddr_un (108 bytes), which a TMPDIR deep in a batch system's
-// tree does not; hence the last resort.
+// The path of the socket must fit into sockaddr_un (108 bytes), which it does not in a TMPDIR deep
+// in a batch system's tree; hence /tmp as the last resort.
 PrivateDirectory make_private_directory() {
   const char* const bases[] = {std::getenv("TMPDIR"), "/tmp"};
   for (const char* base : bases) {

@@ -13,11 +13,11 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-constexpr int levels_max = 1000;  // of processes; a shell in a shell is two
+constexpr int levels_max = 1000;  // ancestors looked at; a shell in a shell is two
 constexpr int walks_max = 3;
 
 // Fields are counted from 1, as in proc(5). The second one is the program's name in parentheses,
-// with any character in it, so the others are counted from the last parenthesis.
+// which may contain any character, so the others are counted from the last parenthesis.
 constexpr int first_field = 3;
 
 template <class Number>
@@ -58,7 +58,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 
 std::optional<ProcessStat> process_stat(pid_t pid) {
   const net::Fd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  char text[1024];  // some 50 numbers
+  char text[1024];  // the file has some 50 numbers
   const ssize_t n = fd.get() < 0 ? -1 : ::read(fd.get(), text, sizeof text);
   if (n <= 0) return std::nullopt;
   return parse_process_stat({text, static_cast<std::size_t>(n)});

@@ -34,7 +34,7 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
-// Numbers separated by blanks, as in /proc/PID/task/TID/children.
+// Reads numbers separated by blanks, as in /proc/PID/task/TID/children.
 void append_numbers(const std::string& text, std::vector<pid_t>& out) {
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -46,7 +46,8 @@ void append_numbers(const std::string& text, std::vector<pid_t>& out) {
   }
 }
 
-// From the mask in /proc/PID/status: hexadecimal, bit 0 is signal 1.
+// Whether the process has a handler for the signal, from the mask in /proc/PID/status: hexadecimal,
+// bit 0 is signal 1.
 bool catches(pid_t pid, int signal) {
   constexpr std::string_view name = "\nSigCgt:\t";
   const std::string status = read_all(fmt::format("/proc/{}/status", pid));
@@ -57,12 +58,13 @@ bool catches(pid_t pid, int signal) {
   return (mask >> (signal - 1) & 1) != 0;
 }
 
-// A walk that takes more is not worth it: what it does not reach is found by the next one.
+// Most processes of one walk. More are not worth it: the next walk finds what this one does not
+// reach.
 constexpr std::size_t tree_max = 10'000;
-constexpr std::size_t descriptors_max = 256;  // of one walk
+constexpr std::size_t descriptors_max = 256;  // most pidfds of one walk
 
-// A process that a walk has found. The descriptor keeps us from meaning another one of its number;
-// where there is none (old kernels, or too many at once), its start time is looked at again.
+// A process that a walk has found. The pidfd makes sure that we never mean another process with the
+// same pid; without one (old kernels, or too many at once), the start time is checked again.
 struct Found {
   pid_t pid = -1;
   net::Fd process;
@@ -89,9 +91,9 @@ std::optional<Found> child_of(pid_t parent, pid_t pid, bool with_descriptor) {
   return found;
 }
 
-// That child of ours, if it is one, and everything below it. Children are listed before anything is
-// done to a parent: afterwards they could be somebody else's. What has lost its parent meanwhile is
-// left out: it has a new one, below whom the next walk finds it.
+// That process, if it is a child of ours, and everything below it. Children are listed before
+// anything is done to a parent: afterwards they could be another process's. A process that has lost
+// its parent meanwhile is left out: it has a new parent, and the next walk finds it below that.
 std::vector<Found> tree_of(pid_t child) {
   std::vector<Found> tree;
   if (auto root = child_of(::getpid(), child, true)) tree.push_back(std::move(*root));
@@ -100,7 +102,7 @@ std::vector<Found> tree_of(pid_t child) {
     for (const pid_t pid : children_of(tree[i].pid))
       if (auto found = child_of(tree[i].pid, pid, tree.size() < descriptors_max))
         tree.push_back(std::move(*found));
-    // Those may be children of another process that has the number now.
+    // They may be children of another process that has this pid now.
     if (!tree[i].is_there())
       tree.erase(tree.begin() + static_cast<std::ptrdiff_t>(before), tree.end());
   }
@@ -144,8 +146,8 @@ void end_strays(const std::set<pid_t>& shims) {
     if (!shims.contains(child)) kill_tree(child);
 }
 
-// Every process that was born behind the back of one walk becomes our child when its parent, which
-// was killed in that walk, dies; then a SIGCHLD is pending and the next walk finds it.
+// Every process that was started unseen during a walk becomes our child when its parent, which was
+// killed in that walk, dies. Then a SIGCHLD is pending, and the next walk finds it.
 bool end_descendants(Duration limit) {
   sigset_t child_died;
   sigemptyset(&child_died);
@@ -157,7 +159,7 @@ bool end_descendants(Duration limit) {
     pid_t reaped = 0;
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG | __WALL)) > 0) {
     }
-    if (reaped < 0) return true;  // ECHILD: nobody is left
+    if (reaped < 0) return true;  // ECHILD: no process is left
     const Duration left = until - std::chrono::steady_clock::now();
     if (left <= Duration::zero()) return false;
     const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),

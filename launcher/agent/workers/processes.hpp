@@ -1,10 +1,10 @@
-// Finding and ending every process below this one.
+// Finds and ends every process below this one.
 //
 // A process can leave its group, its session and its parent, but not its nearest subreaper
-// (prctl(2)): when its parent dies it becomes that one's child. So "everything below me" is a tree
-// that can be walked in /proc, whatever a program did to become a daemon. Process groups alone miss
-// who did setsid, a mark in the environment misses who cleaned it, and control groups need rights
-// that users do not have.
+// (prctl(2)): when its parent dies, it becomes the subreaper's child. So "everything below me" is a
+// tree that can be walked in /proc, whatever a program did to become a daemon. Process groups alone
+// miss processes that called setsid, a mark in the environment misses those that cleaned it, and
+// control groups need rights that users do not have.
 #pragma once
 
 #include <sys/types.h>
@@ -16,23 +16,23 @@
 
 namespace elasticrun::launcher::agent::workers {
 
-// Makes this process the one to whom orphans below it go.
+// Makes this process the new parent of orphans below it.
 void become_subreaper();
 
 std::vector<pid_t> children_of(pid_t pid);
-// SIGKILL to a child of this process and everything below it. Only to those: a number that was
+// Sends SIGKILL to a child of this process and everything below it. Only to those: a pid that was
 // given to another process meanwhile is noticed.
 void kill_tree(pid_t child);
 // The same without the child itself.
 void kill_below(pid_t child);
-// The signal to the child and everything below it, but only to those that have a handler: for whom
-// USR1 means nothing it would be the end.
+// Sends the signal to the child and everything below it, but only to processes that have a handler
+// for it: it would kill a process to which USR1 means nothing.
 void signal_who_catches(pid_t child, int signal);
-// Ends and reaps children that are none of these shims. Orphans become children of the agent only
-// when a shim was killed; nobody else will end them.
+// Reaps children, and kills those that are none of these shims. Orphans become children of the
+// agent only when a shim was killed; no other process would end them.
 void end_strays(const std::set<pid_t>& shims);
-// SIGKILL to everything below this process, again whenever one of them has gone, until there is
-// none; reaps them. False: some are still there after `limit` (stuck in the kernel).
+// Sends SIGKILL to everything below this process, again whenever one of the processes has gone,
+// until none is left; reaps them. False: some are still there after `limit` (stuck in the kernel).
 bool end_descendants(Duration limit);
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -1,5 +1,5 @@
-// See program.hpp. The search is execvp's, but along the PATH of the worker and not of the agent:
-// the agent of a remote host has what sshd gave it.
+// See program.hpp. The search is that of execvp, but along the PATH of the worker and not of the
+// agent: on a remote host the agent has the PATH that sshd gave it.
 #include "launcher/agent/workers/program.hpp"
 
 #include <fcntl.h>
@@ -17,7 +17,8 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-// The caller's directory where it exists here; a missing one is no reason not to run, but is said.
+// Enters the caller's directory if it exists here. A missing one is no reason not to run, but is
+// reported on standard error.
 void enter_directory(const wire::StartWorker& order, const std::string& host) {
   if (order.cwd.empty() || ::chdir(order.cwd.c_str()) == 0) return;
   const int error = errno;
@@ -31,7 +32,7 @@ void enter_directory(const wire::StartWorker& order, const std::string& host) {
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
-// Ignored signals and the mask survive an exec: a worker must not inherit ours.
+// Ignored signals and the signal mask survive an exec, and a worker must not inherit ours.
 void reset_signals() {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -53,8 +54,9 @@ bool look_further(int error) {
          error == ENAMETOOLONG || error == ESTALE || error == ENODEV || error == ETIMEDOUT;
 }
 
-// After a failed exec. "No such file" for a file that is there means the interpreter in its first
-// line; in a search, a directory that we may not enter is not the place of the program.
+// Whether the file is there, after a failed exec. "No such file" for a file that is there means
+// that the interpreter in its first line is missing. In a search, a directory that we may not enter
+// is not the place of the program.
 bool is_there(const std::string& file, int error, bool searched) {
   if (error == ENOTDIR) return false;
   return (error != ENOENT && !searched) || ::access(file.c_str(), F_OK) == 0;
@@ -62,8 +64,8 @@ bool is_there(const std::string& file, int error, bool searched) {
 
 }  // namespace
 
-// A path is taken as it is: what lies there and cannot be run is somebody's mistake to be told of.
-// Relative to another directory than the caller's it would be some other program.
+// A path is taken as it is: if the file there cannot be run, that is a mistake the user must see. A
+// path relative to another directory than the caller's would be some other program.
 bool program_is_here(const wire::StartWorker& order) {
   if (order.argv.empty() || order.argv[0].empty()) return true;  // nothing could be copied
   const bool searched = machine::is_searched(order.argv[0]);

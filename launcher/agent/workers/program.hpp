@@ -9,15 +9,15 @@ namespace elasticrun::launcher::agent::workers {
 
 struct ExecFailure {
   int code = 127;    // as a shell would exit: 126 or 127
-  std::string text;  // for a person
+  std::string text;  // for the user
 };
 
-// Whether exec_program would find it, or something in its place.
+// Whether exec_program would find the program, or would find something in its place.
 bool program_is_here(const wire::StartWorker& order);
 
-// Replaces this process, a fresh fork whose descriptors 0, 1 and 2 are the worker's, by the
-// program: by the file `program`, or, when that is empty, by what a search finds. Returns only when
-// that failed.
+// Replaces this process by the program: by the file `program`, or, if that is empty, by what a
+// search finds. The caller is a fresh fork whose descriptors 0, 1 and 2 are the worker's. Returns
+// only on failure.
 ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
                          const std::string& program);
 

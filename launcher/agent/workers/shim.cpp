@@ -21,7 +21,7 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-constexpr int channel = 3;  // in the shim
+constexpr int channel = 3;  // descriptor in the shim
 
 ShimReport failed(int code, std::string_view text) {
   ShimReport report{ShimReport::failed, code, 0, {}};
@@ -39,9 +39,9 @@ sigset_t all_signals() {
   return all;
 }
 
-// Leaves 0: nothing, 1 and 2: the worker's, 3: the channel. The agent's connections must not live
-// on in here. The three are above 2, and written to from below, so that none is overwritten before
-// its turn.
+// Leaves 0: /dev/null, 1 and 2: the worker's output, 3: the channel. All others are closed: the
+// agent's connections must not live on in here. The three given descriptors are above 2, and the
+// targets are filled from the lowest up, so that none is overwritten before its turn.
 void take_descriptors(int channel_fd, int out, int err) {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, STDIN_FILENO);
@@ -55,7 +55,7 @@ void take_descriptors(int channel_fd, int out, int err) {
 [[noreturn]] void become_worker(const wire::StartWorker& order, const std::string& host,
                                 const std::string& program, pid_t shim, int failure_pipe) {
   ::setpgid(0, 0);
-  // A last net under the shim: should it be killed, the worker goes, too.
+  // A last safety net: if the shim should be killed, the worker is killed, too.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != shim) ::_exit(127);
   const ExecFailure failure = exec_program(order, host, program);
@@ -64,8 +64,8 @@ void take_descriptors(int channel_fd, int out, int err) {
   ::_exit(127);
 }
 
-// The worker's pid, or -1 after the failure has been told. Returns when the program runs: the pipe
-// closes by itself at the exec.
+// Returns the worker's pid, or -1 after reporting the failure. Returns when the program runs: the
+// pipe closes by itself at the exec.
 pid_t start_worker(const wire::StartWorker& order, const std::string& host,
                    const std::string& program) {
   const pid_t self = ::getpid();
@@ -76,7 +76,7 @@ pid_t start_worker(const wire::StartWorker& order, const std::string& host,
     tell(failed(121, fmt::format("{}: cannot start a process: {}", host, std::strerror(errno))));
     return -1;
   }
-  ::setpgid(worker, worker);  // whoever is first; signals to the group are safe from here on
+  ::setpgid(worker, worker);  // whichever side is first; signals to the group are safe now
   ::close(pipe[1]);
   ShimReport failure;
   ssize_t n = 0;
@@ -87,14 +87,14 @@ pid_t start_worker(const wire::StartWorker& order, const std::string& host,
     tell(failure);
     return -1;
   }
-  // Only the worker's processes may hold its output open: its end is the end of the pipes.
+  // Only the worker's processes may hold its output open, so that the pipes end when they do.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);
   ::dup2(STDIN_FILENO, STDERR_FILENO);
   tell({ShimReport::started, worker, 0, {}});
   return worker;
 }
 
-// Obeys what is in the channel. False: the agent is gone.
+// Obeys one order from the channel. False: the agent is gone.
 bool obey(pid_t worker) {
   unsigned char order = 0;
   const ssize_t n = ::recv(channel, &order, 1, MSG_DONTWAIT);
@@ -111,7 +111,7 @@ bool obey(pid_t worker) {
   return true;
 }
 
-// Reaps orphans of the worker as they come; true when the worker itself has ended, in `end`.
+// Reaps orphans of the worker as they come. True: the worker itself has ended; `end` says how.
 bool reap(pid_t worker, ShimReport& end) {
   for (;;) {
     siginfo_t info{};

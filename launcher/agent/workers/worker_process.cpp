@@ -14,7 +14,7 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-// For its report, after which nothing of the worker is left.
+// How long the shim may take to report, after which nothing of the worker is left.
 constexpr auto shim_patience = shim_cleaning_time + std::chrono::milliseconds(500);
 
 }  // namespace
@@ -57,8 +57,8 @@ void WorkerProcess::order(unsigned char byte) {
   (void)!::send(channel_.native_handle(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// A shim that is stopped takes the order and never obeys. The worker must not step any more when
-// this returns: on that the controller builds the next world.
+// A shim that is stopped (SIGSTOP) gets the order but does not obey it. The worker must not take
+// another step when this returns, because the controller builds the next world on that.
 void WorkerProcess::kill() {
   order(kill_everything);
   if (over_) return;
@@ -81,7 +81,7 @@ void WorkerProcess::unless_over_soon(std::function<void()> what) {
       });
 }
 
-// What is born below it meanwhile becomes a child of the agent, which ends strays.
+// What is started below it meanwhile becomes a child of the agent, which ends such strays.
 void WorkerProcess::end_shim() {
   killed_ = true;
   kill_tree(shim_);

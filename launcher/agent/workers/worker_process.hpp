@@ -1,7 +1,7 @@
-// One worker as the agent sees it: its shim's channel and its two pipes.
+// One worker as the agent sees it: its shim's channel and its two output pipes.
 //
-// The exit is told as soon as it is known, the output follows until the pipes have ended: a death
-// must not wait behind megabytes of text.
+// The exit is reported as soon as it is known, and the output follows until the pipes have ended:
+// news of a death must not wait behind megabytes of text.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ namespace elasticrun::launcher::agent::workers {
 
 class WorkerProcess {
  public:
-  // None is called inside a call of start, and none after the destruction.
+  // No handler is called inside start, and none after the destruction.
   struct Handlers {
     std::function<void(std::int32_t pid)> on_started;
     std::function<void(std::int32_t code, std::string reason)> on_failed;
@@ -43,11 +43,11 @@ class WorkerProcess {
 
   pid_t shim() const { return shim_; }
   void signal(std::int32_t signal) { order(static_cast<unsigned char>(signal)); }
-  // With all that it has started: at once, also when its shim is stopped or waits. The report
-  // comes from the shim, or when that has had its time.
+  // Kills the worker with everything it has started, at once, even if its shim is stopped or
+  // blocked. The exit is reported by the shim, or, if the shim takes too long, without it.
   void kill();
-  // It is to end. That is for the orders that follow its start; but one that does not even start
-  // now, because a file server does not answer, is killed.
+  // The worker is to end. Normally the orders that follow its start see to that; but a worker that
+  // still does not start, because a file server does not answer, is killed.
   void call_off();
   void resume_output();
 
@@ -68,8 +68,8 @@ class WorkerProcess {
   boost::asio::posix::stream_descriptor channel_;
   ShimReport report_;
   bool started_ = false;
-  bool over_ = false;    // failed or exited, and told
-  bool killed_ = false;  // with its shim
+  bool over_ = false;    // failed or exited, and reported
+  bool killed_ = false;  // we killed it together with its shim
   bool called_off_ = false;
   boost::asio::steady_timer patience_;
   int open_pipes_ = 2;

@@ -120,7 +120,8 @@ void WorkerSocket::send(WorkerId worker, std::string_view message) {
   if (session != sessions_.end()) session->second->send(worker, message);
 }
 
-// In a place where everybody may write, somebody else may have made one of that name meanwhile.
+// Makes the directory again. Where all users may write, another user may have made one of that name
+// meanwhile.
 Result<void> WorkerSocket::make_directory_again() {
   if (::mkdir(directory_.c_str(), 0700) == 0) {
     lock_ = lock_directory(directory_);
@@ -139,7 +140,7 @@ void WorkerSocket::look_after() {
   timer_.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(interval_));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    // What cannot be mended is said when a worker is to be started.
+    // An error is reported when a worker is to be started.
     (void)ensure();
     for (const std::string& path : {directory_, path_}) touch(path);
     look_after();

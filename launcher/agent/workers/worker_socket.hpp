@@ -1,14 +1,14 @@
-// The libraries of the workers here: the Unix socket on which they reach their agent, and their
-// sessions.
+// The connections to the workers' libraries on this host: the Unix socket on which they reach their
+// agent, and their sessions.
 //
-// A job lasts for weeks, and its socket lies where others clean up: a person, a script, a cleaner
-// that knows no locks. A listening socket does not notice that its path is gone, and every worker
-// that starts afterwards would wait in vain. So the path is looked at now and then and before each
-// start of a worker, and where it is gone the agent listens there anew. Sessions that exist do not
-// need the path.
+// A job lasts for weeks, and its socket lies where others clean up: a user, a script, a cleaner
+// that ignores locks. A listening socket does not notice that its path is gone, and every worker
+// that starts afterwards would wait in vain. So the path is checked now and then and before each
+// start of a worker, and if it is gone the agent listens there again. Existing sessions do not need
+// the path.
 //
-// The mode of the directory keeps other users out. Any process of ours may connect, and is heard
-// only when the worker that it names has started it.
+// The mode of the directory keeps other users out. Any process of this user may connect, but it is
+// admitted only if the worker that it names has started it.
 #pragma once
 
 #include <sys/types.h>
@@ -36,20 +36,23 @@ class WorkerSocket {
     std::function<void(WorkerId, std::string_view message)> on_message;
     std::function<void(const std::string&)> log;
   };
-  // Cleaners by age leave alone what is younger than some days.
+  // Short enough for cleaners by age, which remove only what is older than some days.
   static constexpr Duration interval_default = std::chrono::hours(1);
 
-  // In that directory, which is ours alone.
+  // The socket is made in `directory`, which is ours alone.
   WorkerSocket(boost::asio::io_context& io, std::string directory,
                const executors::AgentStart& start, Handlers handlers,
                Duration interval = interval_default);
 
   const std::string& path() const { return path_; }
-  // Listens there when this returns: already, for the first time, or anew. Else says why not.
+  // Makes sure that the agent listens at path(): it did already, or does so for the first time or
+  // again. Otherwise the error says why not.
   Result<void> ensure();
-  // To nobody when it is not connected. With the envelope of several workers: to each of them.
+  // Sends to one worker; does nothing if that is not connected. A message in the envelope for
+  // several workers goes to each of them.
   void send(WorkerId worker, std::string_view message);
-  // To all that are connected, and first of all to each that comes before the next such message.
+  // Sends to all connected workers, and as the first message to each that connects before the next
+  // call of tell_all.
   void tell_all(std::string message);
 
  private:
@@ -69,10 +72,10 @@ class WorkerSocket {
   boost::asio::steady_timer timer_;
   Peers peers_;
   std::map<WorkerId, std::unique_ptr<net::Session>> sessions_;
-  std::string notice_;  // to all; empty: none yet
+  std::string notice_;  // latest message of tell_all; empty: none yet
   std::unique_ptr<net::Listener> listener_;
-  ino_t number_ = 0;  // of the socket in its file system
-  net::Fd lock_;      // of a directory that was made again
+  ino_t number_ = 0;  // inode number of the socket
+  net::Fd lock_;      // of the directory, if it was made again
 };
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -1,4 +1,4 @@
-// elasticctl as a function: the command it is asked for, and the exit code.
+// elasticctl as a function: runs the command that the arguments name and returns the exit code.
 #pragma once
 
 namespace elasticrun::cli::ctl {

@@ -1,5 +1,5 @@
-// CLI11's second place: elasticctl has commands with flags of their own, which the table of
-// elasticrun's flags (flags.cpp) has no room for.
+// The second file that uses CLI11, beside cli/run/options.cpp: each command of elasticctl has its
+// own flags, which do not fit into the table of elasticrun's flags (flags.cpp).
 #include "cli/ctl/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,13 +15,13 @@ namespace elasticrun::cli::ctl {
 
 namespace {
 
-// Whatever CLI11 would say over several lines, on one.
+// An error with CLI11's message, which may have several lines, on one line.
 Error one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return Error{text + " (see elasticctl --help)"};
 }
 
-// A duration with its unit, as elasticrun's own flags have it.
+// Adds a flag for a duration with its unit, like those of elasticrun's flags.
 CLI::Option* add_time(CLI::App& app, const std::string& name, Duration& value,
                       const std::string& help) {
   return app
@@ -37,12 +37,12 @@ CLI::Option* add_time(CLI::App& app, const std::string& name, Duration& value,
       ->default_str(to_text(value));
 }
 
-// "nan" and "inf" are read as numbers, and a check of the range lets nan pass.
+// A validator for CLI11, which reads "nan" and "inf" as numbers, and whose range check accepts nan.
 std::string finite(const std::string& text) {
   return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "'" + text + "' is no number";
 }
 
-// "30s", or "15s:31s" for anything between.
+// Adds a flag for a duration, "30s", or a range of durations, "15s:31s".
 void add_span(CLI::App& app, const std::string& name, simulate::what_if::Span& value,
               const std::string& help) {
   app.add_option_function<std::string>(
@@ -63,7 +63,7 @@ void add_span(CLI::App& app, const std::string& name, simulate::what_if::Span& v
                     (value.low < value.high ? " to " + to_text(value.high) : ""));
 }
 
-// Of each host; one every millisecond leaves no job to simulate.
+// Highest rate of events per host and hour: one per millisecond leaves no job to simulate.
 constexpr double most_per_hour = 3.6e6;
 
 void add_rate(CLI::App& app, const std::string& name, double& value, const std::string& help) {
@@ -84,7 +84,7 @@ job::StragglerAction straggler_action(const std::string& name) {
   return found->second;
 }
 
-// What befalls hosts.
+// Adds the flags for what happens to hosts: failures, removals and slow phases.
 void declare_mishaps(CLI::App& app, simulate::what_if::Conditions& conditions) {
   add_rate(app, "--failures", conditions.failures_per_hour, "losses of each host, per hour");
   add_rate(app, "--revoked", conditions.revoked_per_hour,
@@ -199,7 +199,7 @@ void declare(CLI::App& app, SimulateCommand& command) {
   app.add_flag("--json", json, "events as in elasticrun(1), one object a line");
 }
 
-// Who names an aim wants the policy that seeks it.
+// The policy when none is named: naming an aim implies the policy that pursues it.
 std::string implied(const autoscaler::Aims& aims) {
   if (aims.deadline > Duration::zero()) return "deadline";
   if (aims.budget > 0) return "budget";

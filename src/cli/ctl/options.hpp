@@ -10,7 +10,7 @@
 
 namespace elasticrun::cli::ctl {
 
-// A command, or a text to print (help, version).
+// The command that the user asked for, or a text to print (help, version).
 using Asked = std::variant<SimulateCommand, PlanCommand, std::string>;
 Result<Asked> parse_ctl(int argc, const char* const* argv);
 

@@ -1,4 +1,4 @@
-// One row for each size; the best one by what was asked for is marked.
+// See plan_command.hpp. Prints one row for each size and marks the best one for the user's aim.
 #include "cli/ctl/plan_command.hpp"
 
 #include <fmt/format.h>
@@ -28,11 +28,11 @@ bool measured(const History& history, int size) {
   return std::ranges::count(history.curve, size, &autoscaler::Measure::size) > 0;
 }
 
-// The slots, with prices where the host file has any.
+// The slots that the planned job can use, with prices where the host file has any.
 struct Places {
   std::vector<job::SlotId> slots;
   std::vector<double> prices;
-  std::vector<int> sizes;  // that end with a host
+  std::vector<int> sizes;  // by default: whole hosts, or powers of two without a host file
 };
 
 Places places_of(const std::vector<launcher::hosts::Host>& hosts, const History& history) {
@@ -49,7 +49,7 @@ Places places_of(const std::vector<launcher::hosts::Host>& hosts, const History&
   return places;
 }
 
-// Hosts as the run had them, as many as it takes.
+// Places on as many hosts as `slots` need, each with as many slots as the hosts of the run had.
 Places alike(int slots, const History& history) {
   Places places;
   const int each = std::max(history.slots_per_host, 1);
@@ -70,7 +70,7 @@ Result<std::vector<Offer>> offers_of(const PlanCommand& command, const History& 
   if (sizes.empty()) sizes.insert(places.sizes.begin(), places.sizes.end());
   const auto slots = static_cast<int>(places.slots.size());
   if (asked > slots) return Error{fmt::format("--sizes {}: the hosts have {} slots", asked, slots)};
-  // What was measured is always told.
+  // Measured sizes are always shown.
   for (const auto& measure : history.curve) sizes.insert(measure.size);
   return job::hosts::offers({sizes.begin(), sizes.end()}, places.slots, places.prices,
                             command.price);
@@ -78,10 +78,10 @@ Result<std::vector<Offer>> offers_of(const PlanCommand& command, const History& 
 
 struct Told {
   std::vector<Chance> chances;
-  autoscaler::Snapshot job;  // of one that has not begun
+  autoscaler::Snapshot job;  // a job that has not begun
   int best = 0;
-  std::string sense;                            // in which it is the best
-  std::optional<autoscaler::Forecast> promise;  // of a deadline or a budget
+  std::string sense;                            // in what sense `best` is the best
+  std::optional<autoscaler::Forecast> promise;  // whether a deadline or budget can be met
 };
 
 autoscaler::Bill bill(const Told& told, const Chance& chance, double samples_per_s) {

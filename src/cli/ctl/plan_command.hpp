@@ -1,4 +1,5 @@
-// elasticctl plan: what each size would bring, take and cost, from the events of an earlier run.
+// elasticctl plan: predicts throughput, time and cost of each size from the events of an earlier
+// run.
 #pragma once
 
 #include <string>
@@ -12,13 +13,13 @@
 namespace elasticrun::cli::ctl {
 
 struct PlanCommand {
-  std::string events;      // a file
-  std::string job;         // whose run in it; empty: the last that came to its end
-  std::string hosts;       // a host file, for prices and sizes; empty: hosts as the run had
-  std::vector<int> sizes;  // empty: those that were measured, and some others
-  double samples = 0;      // of the job; 0: as many as the run had
-  double price = 1;        // of a worker per hour, where its host has none
-  std::string policy;      // whose objective says which is best
+  std::string events;      // path of the event file
+  std::string job;         // id of the job whose run counts; empty: the last run that finished
+  std::string hosts;       // host file, for prices and sizes; empty: hosts like those of the run
+  std::vector<int> sizes;  // sizes to show; empty: the measured ones and some others
+  double samples = 0;      // that the planned job trains; 0: as many as the run did
+  double price = 1;        // of a worker per hour, where its host has no price
+  std::string policy;      // its objective defines which size is best
   autoscaler::Aims aims;
   double min_gain = 0.1;
   bool json = false;

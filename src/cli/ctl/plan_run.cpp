@@ -1,3 +1,4 @@
+// See plan_run.hpp.
 #include "cli/ctl/plan_run.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ namespace {
 
 using job::report::Run;
 
-// As many as a line has room for, the newest ones.
+// The ids of the newest runs, as many as fit on a line.
 std::string ids(const std::vector<Run>& runs) {
   constexpr std::size_t most = 6;
   std::string text = runs.size() > most ? "..." : "";

@@ -1,9 +1,9 @@
-// Which run of an event file elasticctl plan goes by.
+// Chooses the run of an event file that elasticctl plan uses.
 //
-// --events appends, so a file may hold many runs, and what they measured must not be mixed: another
-// run may have had other hosts, another batch, another model. By default it is the last one that
-// came to its end, for only that one tells how much work the job is; a run that was tried and
-// stopped behind it does not hide it.
+// --events appends, so a file may hold many runs, and their measurements must not be mixed: another
+// run may have had other hosts, another batch, another model. The default is the last run that
+// finished, because only a finished run shows how much work the job is; a run that was started
+// later and stopped does not hide it.
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@ namespace elasticrun::cli::ctl {
 
 struct ChosenRun {
   simulate::what_if::History history;
-  std::string job;     // its id; empty: it wrote none
-  std::string others;  // what was chosen from and how, one line; empty: there is nothing to say
+  std::string job;     // its id; empty: the run recorded none
+  std::string others;  // one line: the file's runs and which one this is; empty: not needed
 };
 
-// `job` as --job says it, or empty; `file` is what errors call the log.
+// `job` is the value of --job, or empty; `file` names the log in errors.
 Result<ChosenRun> choose_run(const std::vector<job::report::Event>& events, const std::string& job,
                              const std::string& file);
 

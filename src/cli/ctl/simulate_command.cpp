@@ -1,4 +1,4 @@
-// One seed is told move by move, many by their middle and their ends.
+// See simulate_command.hpp. One seed is reported move by move, several seeds by quantiles.
 #include "cli/ctl/simulate_command.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 using simulate::what_if::Curve;
 using simulate::what_if::Outcome;
 
-// Virtual time begins where the calendar of computers does.
+// Virtual time in RFC 3339; it begins at the Unix epoch.
 std::string timestamp(double s) {
   const auto ms = static_cast<std::int64_t>(s * 1000);
   const std::chrono::sys_days day(std::chrono::days(ms / 86'400'000));
@@ -32,12 +32,13 @@ std::string timestamp(double s) {
 
 std::string time_text(double s) { return to_text(Duration(static_cast<std::int64_t>(s * 1e9))); }
 
-// A loss or a gain against staying at one size, in percent.
+// The difference to a job that stays at one size, in percent.
 std::string against(double value, double still) {
   return fmt::format("{:+.1f} %", 100 * (value / still - 1));
 }
 
-// The size that is best for the policy, and a job that has it from the beginning.
+// The worth of each size to the policy, and the outcome of a job that has the best size from the
+// beginning.
 struct Best {
   std::map<int, double> worths;
   Outcome still;
@@ -114,7 +115,7 @@ std::string header(const SimulateCommand& command, const Curve& curve, const Out
       still.worker_seconds / 3600, command.question.policy, 100 * command.conditions.noise);
 }
 
-// What happened, in order.
+// The moves, and as many notes as there is room for, in order of time.
 std::string story(const Outcome& outcome) {
   constexpr std::size_t most_told = 30;
   std::vector<std::pair<Time, std::string>> told;
@@ -137,7 +138,7 @@ std::string story(const Outcome& outcome) {
   return text;
 }
 
-// What befell it, when it was to be expected.
+// Counts of failures, removals and slow phases; each only when the user gave it a rate.
 std::string mishaps(const simulate::what_if::Conditions& conditions, const Outcome& outcome) {
   std::string text;
   if (conditions.failures_per_hour > 0) text += fmt::format("hosts lost   {}\n", outcome.failures);
@@ -161,7 +162,7 @@ std::string limit(const SimulateCommand& command, const Outcome& outcome) {
 
 std::string told(const SimulateCommand& command, const Curve& curve, const Outcome& outcome) {
   const Outcome still = best_of(command, curve).still;
-  // A job that was cut off is compared with nothing.
+  // A job that was cut off is not compared.
   const auto compared = [&](double value, double other) {
     return outcome.done ? fmt::format(" ({} against the best size)", against(value, other)) : "";
   };

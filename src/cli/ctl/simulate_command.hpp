@@ -1,4 +1,4 @@
-// elasticctl simulate: what a policy would do with a described cluster, as text or as events.
+// elasticctl simulate: shows what a policy would do on a described cluster, as text or as events.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 namespace elasticrun::cli::ctl {
 
 struct SimulateCommand {
-  std::string curve;  // a file
+  std::string curve;  // path of the file that describes the cluster
   simulate::what_if::Conditions conditions;
   simulate::what_if::Question question;
-  int seeds = 1;
-  bool json = false;
+  int seeds = 1;      // number of simulations, with consecutive seeds
+  bool json = false;  // print events instead of text
 };
 
 struct Report {
-  std::string text;
+  std::string text;  // all that the command prints
 };
 
-// All that is to be printed.
+// `curve` is the content of the file that the command names.
 Result<Report> simulate_command(const SimulateCommand& command,
                                 const simulate::what_if::Curve& curve);
 

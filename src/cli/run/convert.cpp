@@ -1,5 +1,5 @@
-// One reader per kind of value; the first mistake is kept and the rest skipped, so that a person
-// gets one line, for the first thing wrong in the order below.
+// See convert.hpp. One reader per kind of value. Only the first mistake is kept, so that the user
+// gets one line, about the first thing wrong in the order below.
 #include "cli/run/convert.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ class Converter {
     return false;
   }
 
-  // "4" or "1:4".
+  // Reads "4" or "1:4".
   Span span(std::string_view name) {
     const std::string_view value = text(name);
     const auto colon = value.find(':');
@@ -123,7 +123,7 @@ class Converter {
       const Span np = span("np");
       limits.min = np.min;
       limits.max = np.max;
-      // -np 4 --max-np 8 means, as for horovodrun, to begin with 4.
+      // As in horovodrun, -np 4 --max-np 8 means to begin with 4 workers.
       if (bounded && np.min == np.max) {
         spec_.start = np.min;
         if (!find("max-np")) limits.max = 0;
@@ -291,8 +291,8 @@ class Converter {
   }
 
   // ---- what depends on several groups
-  // Without hosts this machine takes as many workers as were asked for: a laptop needs no host
-  // file.
+  // Without hosts, this machine takes as many workers as the user asks for, so that a laptop needs
+  // no host file.
   void settle_hosts() {
     if (!mistake_.empty()) return;
     if (const auto done = find_hosts(settings_, spec_); !done) return note(done.error());
@@ -320,7 +320,7 @@ class Converter {
     spec_.unit = text("unit") == "slot" ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
   }
 
-  // Which have as many slots as GPUs, and those are counted there.
+  // Hosts whose slots are their GPUs, whose number only their agents will report.
   bool some_slots_are_unknown() const {
     return spec_.slots_are_gpus && std::ranges::any_of(spec_.hosts, [&](const auto& host) {
              return host.slots == 0 && !launcher::hosts::is_this_machine(host, machine_.own);
@@ -328,8 +328,8 @@ class Converter {
   }
 
   void settle_sizes() {
-    // Hosts that are discovered come with time; the job waits for as many as it needs. Others have
-    // to be up before all their slots are known.
+    // Discovered hosts may appear later; the job waits until there are enough. Below, some other
+    // hosts have to be up before their slots are known.
     if (!mistake_.empty() || !spec_.host_discovery.empty()) return;
     launcher::hosts::HostBook book;
     const auto slots =
@@ -354,7 +354,7 @@ class Converter {
       fail("nnodes", fmt::format("no size is possible within the limits ({})", there));
   }
 
-  // Who names an aim wants the policy of that name.
+  // The aim that the user has named, or empty: it selects the policy of that name.
   std::string aim() {
     std::string named;
     for (const std::string name : {"utility", "budget", "deadline"}) {
@@ -368,7 +368,7 @@ class Converter {
     return named;
   }
 
-  // A range or a batch to reach says that the size may change; one number says that it may not.
+  // A range of sizes or a largest batch means that the size may change; one number, that it stays.
   void settle_policy() {
     const launcher::hosts::Limits& limits = spec_.limits;
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
@@ -387,7 +387,7 @@ class Converter {
   const Settings& settings_;
   const launcher::machine::Machine& machine_;
   job::JobSpec spec_;
-  std::string mistake_;  // the first
+  std::string mistake_;  // the first one; empty: none
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// From texts to meaning: every value checked, alone and against the others.
+// Converts the texts of the flags to a JobSpec; checks every value, alone and against the others.
 #pragma once
 
 #include "base/result.hpp"
@@ -8,7 +8,8 @@
 
 namespace elasticrun::cli::run {
 
-// Reads the host file, if one is named. Program and environment of the spec are left to the caller.
+// Reads the host file, if one is named, and runs the program of --host-discovery. The caller fills
+// in the program (argv) and the environment of the spec.
 Result<job::JobSpec> to_spec(const Settings& settings, const launcher::machine::Machine& machine);
 
 }  // namespace elasticrun::cli::run

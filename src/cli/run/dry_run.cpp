@@ -1,3 +1,4 @@
+// See dry_run.hpp.
 #include "cli/run/dry_run.hpp"
 
 #include <fmt/format.h>

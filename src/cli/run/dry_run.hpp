@@ -1,4 +1,4 @@
-// --dry-run: the plan of a job as text, from the functions that a real run uses.
+// --dry-run: describes the plan of a job as text, made by the functions that a real run uses.
 #pragma once
 
 #include <string>

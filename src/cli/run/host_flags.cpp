@@ -22,7 +22,8 @@ const Setting* find(const Settings& settings, std::string_view name) {
   return found == settings.end() ? nullptr : &found->second;
 }
 
-// The one with the strongest source; an error when two are given in one place.
+// The setting for hosts with the strongest source; null if there is none. An error if two of equal
+// strength are given.
 Result<const Setting*> only_source(const Settings& settings) {
   const Setting* best = nullptr;
   for (const char* name : source_names)
@@ -97,7 +98,7 @@ Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
   const launcher::hosts::HostFilter& filter = spec.host_filter;
   if (filter.include.empty() && filter.exclude.empty()) return {};
   for (const char* name : {"include", "exclude"}) {
-    // Hosts that are discovered come and go; one that is not there yet is no mistake.
+    // Discovered hosts come and go; naming one that is not there yet is no mistake.
     if (!spec.host_discovery.empty()) break;
     const auto& list = name == std::string_view("include") ? filter.include : filter.exclude;
     const launcher::hosts::Host* const unknown = launcher::hosts::first_unknown(list, spec.hosts);

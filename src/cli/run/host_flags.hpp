@@ -1,6 +1,6 @@
-// The flags that say where hosts come from and which of them count, as a part of the conversion:
-// they are the only ones whose meaning lies outside of this program, in a file or in what a
-// person's program prints.
+// The part of the conversion for the flags that say where hosts come from and which of them count.
+// They are kept apart because only their values come from outside of this program: from a file or
+// from what a user's program prints.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,12 +9,12 @@
 
 namespace elasticrun::cli::run {
 
-// Host file, list or program, whichever has the stronger source, and --include and --exclude. Reads
-// the file; runs nothing.
+// Takes the host file, list or program, whichever has the strongest source (command line,
+// environment, configuration file), and --include and --exclude. Reads the host file; runs nothing.
 Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec);
 
-// Runs the program if there is one, and chooses. Needs the slots of hosts that do not say, and
-// deadlines. Leaves a spec without hosts where none were asked for.
+// Runs the discovery program if there is one, and applies --include and --exclude to the hosts. The
+// spec must already have its deadlines. If the user named no hosts, the spec has none afterwards.
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec);
 
 }  // namespace elasticrun::cli::run

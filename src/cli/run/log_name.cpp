@@ -1,3 +1,4 @@
+// See log_name.hpp.
 #include "cli/run/log_name.hpp"
 
 #include <fmt/format.h>
@@ -7,10 +8,10 @@
 namespace elasticrun::cli::run {
 namespace {
 
-// Of a file name that may have 255 bytes.
+// Most bytes of the host's name in the file name, which may have 255 bytes.
 constexpr std::size_t host_bytes_max = 200;
 
-// Those of host names and of addresses.
+// Whether the character is one of those that host names and addresses consist of.
 bool is_plain(char c, bool first) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return letter || (c >= '0' && c <= '9') || c == '_' || c == ':' ||

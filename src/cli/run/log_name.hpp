@@ -1,7 +1,8 @@
 // The name of a worker's log file (pure).
 //
-// A part of it is the name of a host, and one that joins by itself chooses that: it must not lead
-// out of the log folder, nor be one that other programs take for an option or do not show.
+// The name contains the name of the host, and a host that joins by itself chooses its own name. So
+// the file name must not lead out of the log folder, and must not be one that other programs take
+// for an option or do not show.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace elasticrun::cli::run {
 
-// "node1.0.worker2.out"; stream: 1 or 2. No two workers of a job have the same.
+// For example "node1.0.worker2.out": host, slot, worker. stream: 1 (out) or 2 (err). No two workers
+// of a job have the same name.
 std::string log_name(const job::report::WorkerLabel& speaker, std::int32_t stream);
 
 }  // namespace elasticrun::cli::run

@@ -1,4 +1,5 @@
-// The only file that knows CLI11: command line and TOML to texts.
+// See options.hpp. The only file of elasticrun that uses CLI11, which turns command line and TOML
+// into texts.
 #include "cli/run/options.hpp"
 
 #include <fmt/format.h>
@@ -17,12 +18,13 @@ namespace {
 
 struct CommandLine {
   Settings settings;
-  std::vector<std::string> program;  // and its arguments
+  std::vector<std::string> program;  // the program and its arguments
 };
 
 Error with_hint(std::string text) { return Error{std::move(text) + " (see elasticrun --help)"}; }
 
-// All spellings of a flag as CLI11 wants them: dashes and underscores are the same to people.
+// All spellings of a flag as CLI11 wants them. Users mix up dashes and underscores, so both are
+// accepted.
 std::string names_for_cli11(const Flag& flag) {
   std::vector<std::string> spellings{spelled(flag)};
   if (!flag.other.empty() && flag.other != "-np" && flag.other != spellings.front())
@@ -53,11 +55,11 @@ Options add_flags(CLI::App& app) {
   return options;
 }
 
-// `left` is the first thing that CLI11 made nothing of.
+// An error if `left`, the first argument that CLI11 did not recognise, looks like a flag.
 std::optional<Error> unknown_flag(const std::string& left,
                                   const std::vector<std::string>& arguments) {
   if (left.size() < 2 || left.front() != '-' || left == "--") return std::nullopt;
-  // Of -hosts CLI11 takes -h and leaves -osts: name what was written.
+  // From -hosts CLI11 takes -h and leaves -osts. The error must name what the user wrote.
   const auto written = std::ranges::find_if(arguments, [&](const std::string& one) {
     return one.starts_with('-') && one.ends_with(left.substr(1));
   });
@@ -71,8 +73,8 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   CommandLine line;
   CLI::App app;
   const Options options = add_flags(app);
-  // CLI11 takes -np for -n with the value p. Elements stay one to one, so that the program's own
-  // arguments can be taken from the original.
+  // CLI11 would take -np for -n with the value p. The number of arguments stays the same, so that
+  // the program's own arguments can be taken from the original.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   std::ranges::replace(reversed, std::string("-np"), std::string("--np"));
   try {
@@ -92,14 +94,14 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
     if (auto error = unknown_flag(app.remaining().front(), arguments)) return *error;
     if (line.program.front() == "--") line.program.erase(line.program.begin());
   }
-  // "--hosts= ./train" would otherwise have taken the program for its value.
+  // In "--hosts= ./train" CLI11 takes the program for the value of --hosts.
   for (auto one = arguments.begin(); one != arguments.end() - rest; ++one)
     if (one->starts_with("--") && one->find('=') == one->size() - 1)
       return with_hint(fmt::format("{} needs a value", one->substr(0, one->size() - 1)));
   return line;
 }
 
-// An array may go over several lines.
+// Whether `text` begins an array that continues on the next line.
 bool array_is_open(const std::string& text) {
   const auto equal = text.find('=');
   if (equal == text.npos) return false;
@@ -107,7 +109,8 @@ bool array_is_open(const std::string& text) {
   return begin != text.npos && text[begin] == '[' && text.find(']', begin) == text.npos;
 }
 
-// A spec with no program is fine for these three.
+// The answer to --help, --version or --show-config, which need no program; nothing if none of them
+// is given.
 std::optional<PrintAndExit> answer_of_command(const Settings& given, const Settings& all) {
   if (given.contains("help")) return PrintAndExit{help_text(), exit_code::ok};
   if (given.contains("version")) return PrintAndExit{version_text("elasticrun"), exit_code::ok};
@@ -115,7 +118,7 @@ std::optional<PrintAndExit> answer_of_command(const Settings& given, const Setti
   return std::nullopt;
 }
 
-// File, environment and command line in one table; those that come later win.
+// File, environment and command line in one table; of these three, the later ones win.
 Result<Settings> merged(const Settings& given, const std::vector<std::string>& environment) {
   auto from_environment = settings_from_environment(environment);
   if (!from_environment) return from_environment.error();
@@ -142,7 +145,7 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
                               const launcher::machine::Machine& machine) {
   auto line = read_command_line(arguments);
   if (!line) return line.error();
-  // These two must work whatever else is wrong.
+  // --help and --version must work whatever else is wrong.
   if (line->settings.contains("help") || line->settings.contains("version"))
     return Parsed(*answer_of_command(line->settings, {}));
   auto all = merged(line->settings, environment);
@@ -169,7 +172,7 @@ Result<Settings> settings_from_file(const std::string& text, const std::string& 
     const int first = ++number;
     for (std::string more; array_is_open(line) && std::getline(lines, more); ++number)
       line += ' ' + more.substr(0, more.find('#'));
-    // One entry at a time: CLI11 does not tell lines apart.
+    // Parse one entry at a time, because CLI11 does not report line numbers.
     std::istringstream entry(line);
     for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(entry)) {
       const std::string place = fmt::format("{}:{}", path, first);

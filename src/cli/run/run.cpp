@@ -1,3 +1,4 @@
+// See run.hpp.
 #include "cli/run/run.hpp"
 
 #include <fmt/format.h>
@@ -18,12 +19,13 @@
 namespace elasticrun::cli::run {
 namespace {
 
-// Who has interrupted the job wants it to end, whether anybody reads its last words or not.
+// Whether the user has interrupted the job. Then it should end even if its last output is not read.
 bool was_interrupted(int code) {
   return code == exit_code::signal_base + SIGINT || code == exit_code::signal_base + SIGTERM;
 }
 
-// As while the job runs (signals.hpp), and for what is waited for before, such as --host-discovery.
+// Treats SIGHUP like SIGTERM from the start, not only while the job runs (signals.hpp): a run of
+// --host-discovery before that may take a while.
 void take_hang_up_for_term() {
   struct sigaction hang_up {};
   ::sigaction(SIGHUP, nullptr, &hang_up);

@@ -3,7 +3,7 @@
 
 namespace elasticrun::cli::run {
 
-// `env` as main gets it: NAME=VALUE, null at the end.
+// `env` is as main gets it: NAME=VALUE, null at the end.
 int run(int argc, const char* const* argv, const char* const* env);
 
 }  // namespace elasticrun::cli::run

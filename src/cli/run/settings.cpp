@@ -1,4 +1,4 @@
-// Environment, display and files for the table of settings.
+// See settings.hpp.
 #include "cli/run/settings.hpp"
 
 #include <fmt/format.h>
@@ -15,13 +15,14 @@
 namespace elasticrun::cli::run {
 namespace {
 
-// What workers are told under names like our flags'; a command inside a worker finds them set.
-// (MAX_BATCH is told, too, and is meant for such a command as well.)
+// Variables that are set for workers and begin like those of flags. An elasticrun inside a worker
+// finds them set and must not take them for mistakes. (ELASTICRUN_MAX_BATCH is set for workers
+// too, but is missing here because it is meant to apply to such an elasticrun.)
 constexpr std::string_view told_to_workers[] = {"ELASTICRUN_JOB_ID",     "ELASTICRUN_HOST",
                                                 "ELASTICRUN_SLOT",       "ELASTICRUN_SOCKET",
                                                 "ELASTICRUN_GENERATION", "ELASTICRUN_WORKER"};
 
-// What other launchers call a flag of ours; edit distance cannot know.
+// Names that other launchers use for our flags; the edit distance cannot find these.
 struct Foreign {
   std::string_view name;
   std::string_view ours;
@@ -109,7 +110,8 @@ Result<Settings> settings_from_environment(const std::vector<std::string>& envir
                                             std::string(name)};
       continue;
     }
-    // Variables of programs around us may begin the same way; only a near miss is a mistake.
+    // Variables of other programs may begin the same way; only one that is nearly a flag's is a
+    // mistake.
     if (std::ranges::find(told_to_workers, name) != std::end(told_to_workers)) continue;
     for (const auto& candidate : known)
       if (edit_distance(name, candidate) <= 2)

@@ -1,9 +1,8 @@
-// Values of flags as texts, each with the place it came from, before anybody looks at their
-// meaning.
+// The values of flags as texts, each with the place it came from, before they are interpreted.
 //
-// Command line, environment and file are gathered into one such table first and converted once
-// after, so a wrong value gives the same message wherever it was written, and the message names
-// that place.
+// Command line, environment and file are first gathered into one such table, which is then
+// converted once. So a wrong value gives the same message wherever it was written, and the message
+// names that place.
 #pragma once
 
 #include <map>
@@ -23,20 +22,21 @@ struct Setting {
   std::string place;  // begins errors: "--np", "ELASTICRUN_NP", "job.toml:3: np"
 };
 
-// By the name of the flag.
+// The key is the name of the flag.
 using Settings = std::map<std::string, Setting, std::less<>>;
 
-// The variables of ours in an environment (NAME=VALUE); an empty value counts as not set. A name
-// that is one typing mistake away from one of ours is an error.
+// The ELASTICRUN_ variables in an environment (NAME=VALUE); an empty value counts as not set. A
+// name that is at most two typing mistakes away from that of a flag's variable is an error.
 Result<Settings> settings_from_environment(const std::vector<std::string>& environment);
 
-// What --show-config prints: a file that --config can read, with origins as comments.
+// What --show-config prints: a file that --config can read, with comments that say where each
+// value came from.
 std::string show(const Settings& settings);
 
-// The text of a file, `place` begins the error. At most 16 MiB.
+// The content of a file of at most 16 MiB; `place` begins the error.
 Result<std::string> read_text(const std::string& path, std::string_view place);
 
-// "; did you mean --np?" for a name of a flag that is not known, or empty.
+// "; did you mean --np?" for an unknown flag's name without dashes; empty when no flag is near.
 std::string suggestion(std::string_view name);
 
 }  // namespace elasticrun::cli::run

@@ -1,3 +1,4 @@
+// See terminal.hpp.
 #include "cli/run/terminal.hpp"
 
 #include <fcntl.h>
@@ -16,13 +17,13 @@
 namespace elasticrun::cli::run {
 namespace {
 
-constexpr std::size_t lines_bytes_max = 32u << 20;  // room for what is under way from many hosts
-constexpr std::size_t events_bytes_max = 2u << 20;  // an hour of a small job, by default
+constexpr std::size_t lines_bytes_max = 32u << 20;  // room for the output in flight from many hosts
+constexpr std::size_t events_bytes_max = 2u << 20;  // an hour of a small job with the defaults
 
 constexpr Duration file_standstill = std::chrono::seconds(10);
 constexpr Duration last_write_limit = std::chrono::seconds(1);
 
-// The files of the screen.
+// The names of the two files of the writer for the screen.
 constexpr const char* standard_output = "1";
 constexpr const char* standard_error = "2";
 
@@ -32,14 +33,14 @@ net::Fd open_stream(const std::string& stream) {
   return duplicate(stream == standard_output ? STDOUT_FILENO : STDERR_FILENO);
 }
 
-// A host that joins by itself chooses a part of the name; log_name() keeps it in this folder, and
-// this keeps a link in it from leading out again.
+// A host that joins by itself chooses a part of the name. log_name() keeps the file in this folder;
+// O_NOFOLLOW keeps a symbolic link in the folder from leading out of it again.
 net::Fd open_log(int folder, const std::string& name) {
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
   return net::Fd(::openat(folder, name.c_str(), flags, 0666));
 }
 
-// A reader that went away (head) has seen enough.
+// A reader that has closed the pipe (head) does not want the rest.
 bool is_a_loss(int error) { return error != EPIPE; }
 
 }  // namespace
@@ -105,7 +106,7 @@ void Terminal::finish(int exit_code, bool patient) {
   written = finish(events_, for_files) && written;
   if (const std::size_t lines = screen_.refused_lines(); lines > 0) tell_refused(lines);
   written = screen_.finish(patient ? Writer::Patience{} : hurry) && written;
-  if (!written) ::_exit(exit_code);  // a thread that stands still cannot be ended, the process can
+  if (!written) ::_exit(exit_code);  // a blocked thread cannot be ended, but the process can
 }
 
 bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
@@ -161,7 +162,7 @@ void Terminal::output(const job::report::WorkerLabel& speaker, std::int32_t stre
   show(shown_on, labelled);
 }
 
-// Lines that lay in a pipe at a worker's end come later, and open its file once more.
+// Lines still in a pipe when the worker ended arrive after this, and open its log file again.
 void Terminal::gone(const job::report::WorkerLabel& speaker) {
   if (!logs_.writer) return;
   for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(speaker, stream));
@@ -176,7 +177,7 @@ void Terminal::tell_refused(std::size_t lines) {
       fmt::format("{} lines of output were not shown, their reader was too slow", lines));
 }
 
-// A full disk costs the record, never the training.
+// A full disk loses logs or events, but never stops the training.
 void Terminal::tell_trouble(const std::string& name, int error) {
   const std::string why =
       error == ELOOP ? "a symbolic link is not followed" : net::error_text(error);

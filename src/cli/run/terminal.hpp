@@ -1,10 +1,11 @@
-// What a person sees: labelled lines of the workers, our own lines, a file per worker, the event
-// file.
+// What the user sees: labelled lines of the workers, our own lines, the workers' log files and the
+// event file.
 //
-// None of them may stop the job's heartbeat (Ctrl-S, a pipe that nobody reads, a file server that
+// None of them may stop the job's heartbeats (Ctrl-S, a pipe without a reader, a file server that
 // has gone), so each kind has a writer, with a thread and a queue with a limit. For a reader that
-// is slow the workers wait, as they would without us; for one that has stood still for some seconds
-// they do not: what does not fit then is counted and said.
+// is slow the workers wait, as they would without us. For a reader that has read nothing for some
+// seconds they do not wait: lines that do not fit into the queue then are dropped, counted and
+// reported.
 #pragma once
 
 #include <memory>
@@ -19,14 +20,16 @@ namespace elasticrun::cli::run {
 
 class Terminal : public job::report::Sink {
  public:
-  // Opens the event file and the log folder, which is made when it is not there; an error names
-  // what could not be. An event file that is a pipe waits for its reader, as any program does.
+  // Opens the event file and the log folder, which is created if it is missing; an error names the
+  // one that failed. If the event file is a named pipe, this waits until it has a reader, as any
+  // program does.
   static Result<std::unique_ptr<Terminal>> open(const job::JobSpec& spec);
   ~Terminal() override;
 
-  // Writes what is queued. With patience the terminal is waited for as long as its readers take, as
-  // by any program whose output goes to less(1), and a file until it stands still; without, each a
-  // second. What is not written then is said, and the process ends here with this code.
+  // Writes what is queued. If `patient`, this waits for the terminal as long as its readers take,
+  // like any program whose output goes to less(1), and for files until nothing has been written for
+  // some seconds; otherwise for one second each. If something is still not written then, the loss
+  // is reported and the process ends here with `exit_code`.
   void finish(int exit_code, bool patient);
 
   void say(job::report::LogLevel tone, std::string_view text) override;
@@ -37,11 +40,11 @@ class Terminal : public job::report::Sink {
   void event(std::string_view json) override;
 
  private:
-  // Files of one kind, and what a person is told about them.
+  // The log files or the event file, and what messages call them.
   struct Record {
-    std::string name;
-    const char* contents;
-    std::unique_ptr<Writer> writer;  // none: not wanted
+    std::string name;                // "the log folder ..."
+    const char* contents;            // "lines" or "events"
+    std::unique_ptr<Writer> writer;  // null: the user did not ask for these files
   };
 
   explicit Terminal(const job::JobSpec& spec);
@@ -51,12 +54,12 @@ class Terminal : public job::report::Sink {
   void put(const Record& record, const std::string& file, std::string_view text, bool closes);
   bool finish(const Record& record, const Writer::Patience& patience);
   void tell_refused(std::size_t lines);
-  void tell_trouble(const std::string& name, int error);  // from any thread
+  void tell_trouble(const std::string& name, int error);  // may be called from any thread
 
   const bool label_, quiet_, explain_;
   net::Fd log_folder_, event_file_;
   Writer screen_;
-  Record logs_, events_;  // their threads speak to the screen
+  Record logs_, events_;  // after screen_, because their threads put messages into it
 };
 
 }  // namespace elasticrun::cli::run

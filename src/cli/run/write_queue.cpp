@@ -1,3 +1,4 @@
+// See write_queue.hpp.
 #include "cli/run/write_queue.hpp"
 
 #include <algorithm>
@@ -7,8 +8,8 @@ namespace elasticrun::cli::run {
 namespace {
 
 constexpr std::size_t own_bytes_max = 1u << 20;
-constexpr std::size_t crowd_bytes = 1u << 20;    // workers are held back from here on
-constexpr std::size_t piece_bytes = 256u << 10;  // lines for one file are joined up to here
+constexpr std::size_t crowd_bytes = 1u << 20;    // beyond this, workers are held back
+constexpr std::size_t piece_bytes = 256u << 10;  // texts for one file are joined up to this size
 constexpr Duration standstill = std::chrono::seconds(3);
 
 std::size_t lines_in(std::string_view text) {

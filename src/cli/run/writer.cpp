@@ -1,3 +1,4 @@
+// See writer.hpp.
 #include "cli/run/writer.hpp"
 
 #include <poll.h>
@@ -13,7 +14,7 @@
 namespace elasticrun::cli::run {
 namespace {
 
-constexpr std::size_t part_bytes = 64u << 10;  // of one write, to see that a reader reads
+constexpr std::size_t part_bytes = 64u << 10;  // per write; small, so that progress shows
 
 Time now() { return std::chrono::steady_clock::now(); }
 
@@ -111,7 +112,7 @@ void Writer::run() {
     lock.lock();
   }
   lock.unlock();
-  open_.clear();  // a file server may take its time for that, too
+  open_.clear();  // closing may take a file server some time
   lock.lock();
   finished_ = true;
   changed_.notify_all();

@@ -1,10 +1,10 @@
-// Writes to files of one kind from a thread of its own, so that one which stands still (a pipe
-// whose reader sleeps, a file server that does not answer) holds up nothing but its own kind.
+// Writes to files of one kind from a separate thread, so that a file that blocks (a pipe whose
+// reader sleeps, a file server that does not answer) holds up nothing but files of its kind.
 //
-// There is a writer for the terminal, one for the event file and one for all log files, which lie
-// in one folder and stand still together. A thread for each file would be thousands. Asynchronous
-// writes would need no thread, but on Linux a file on a disk or a file server is always ready and
-// then blocks all the same, and io_uring is forbidden in many containers.
+// There is one writer for the terminal, one for the event file and one for all log files, which lie
+// in one folder and block together. A thread for each file could mean thousands of threads.
+// Asynchronous writes would need no thread, but on Linux a file on a disk or a file server always
+// counts as ready and then blocks nevertheless, and io_uring is forbidden in many containers.
 #pragma once
 
 #include <condition_variable>
@@ -22,12 +22,13 @@
 
 namespace elasticrun::cli::run {
 
-// So many files of one kind are open at most; the one that was written longest ago makes room.
+// Most files of one kind that are open at a time; to open another one, the least recently written
+// one is closed.
 inline constexpr std::size_t open_files_max = 512;
 
-// Writes all of it, whatever interrupts it and whoever has made the descriptor non-blocking: that
-// flag belongs to the open file, which others may share. Returns the error, or 0. `written` is told
-// of each part.
+// Writes all of `text`, in spite of signals and even if the descriptor is non-blocking: another
+// process that shares the open file may have set that flag. Returns errno, or 0. Calls `written`
+// for each part that was written.
 int write_all(int descriptor, std::string_view text,
               const std::function<void(std::string_view)>& written);
 
@@ -35,16 +36,17 @@ class Writer {
  public:
   // Both are called on the writer's thread.
   struct Handlers {
-    // Without a descriptor errno says why.
+    // Opens a file. When it returns no descriptor, errno says why.
     std::function<net::Fd(const std::string& file)> open;
-    // The first time that something could not be written; the next text is tried all the same.
+    // Called only the first time that something could not be written; later texts are still tried.
     std::function<void(const std::string& file, int error)> trouble;
   };
   Writer(const char* thread_name, std::size_t bytes_max, Handlers handlers);
-  ~Writer();  // waits for as long as it takes, unless finish() has found that it stands still
+  ~Writer();  // waits until all is written, however long that takes
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // Passed on to the writer's queue; see write_queue.hpp.
   WriteQueue::Gap put(const std::string& file, std::string_view text, bool closes = false);
   void put_own(const std::string& file, std::string_view text);
   void close(const std::string& file);
@@ -52,18 +54,18 @@ class Writer {
   std::size_t refused_lines() const;
 
   struct Patience {
-    Duration standstill = Duration::max();  // without anything being written
-    Duration in_all = Duration::max();
+    Duration standstill = Duration::max();  // longest time without anything being written
+    Duration in_all = Duration::max();      // longest time in all
   };
-  // After the last call of put: false when it has not written all within this patience. Its thread
-  // cannot be ended then, but the process can.
+  // To be called after the last put. Waits until all is written; false when that did not happen
+  // within this patience. The thread cannot be ended then, but the process can.
   bool finish(Patience patience);
   std::size_t unwritten_lines() const;
 
  private:
   struct OpenFile {
     net::Fd fd;
-    std::uint64_t used = 0;  // larger: later
+    std::uint64_t used = 0;  // number of its last use; larger means later
   };
 
   void run();
@@ -77,7 +79,7 @@ class Writer {
   bool closing_ = false;
   bool finished_ = false;
 
-  // The thread's own.
+  // Used by the writer's thread only.
   std::map<std::string, OpenFile> open_;
   std::uint64_t uses_ = 0;
   bool trouble_told_ = false;

@@ -1,4 +1,4 @@
-// Events of people and of the controller itself, and who is looked at when (job.hpp).
+// Events from the user and the controller itself, and the table of timed checks (job.hpp).
 #include "job/core/job.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace elasticrun::job {
 namespace {
 
-constexpr Duration silence_max = std::chrono::seconds(3);  // then a person wants to know why
+constexpr Duration silence_max = std::chrono::seconds(3);  // then missing hosts are logged
 
 rendezvous::MembershipOptions membership_options(const JobSpec& spec) {
   rendezvous::MembershipOptions options;
@@ -58,17 +58,16 @@ Time Job::wake_at(Time now) const {
 
 // ---------------------------------------------------------------- what is due by time
 
-// An event makes a look due at once, or later. Once over the table for each event: what a later
-// look makes due comes with the next Tick. A look moves its own time on, or there is no end of
-// Ticks.
+// An event makes a look due at once, or later. Each event goes through the table once: an earlier
+// look that a later one makes due comes with the next Tick. A look must move its own time on, or
+// Ticks would never end.
 constexpr std::array<Job::Look, 7> Job::looks{{
-    {&Job::watch_at, &Job::watch_hosts},  // who is given up, before what follows from it
+    {&Job::watch_at, &Job::watch_hosts},  // gives hosts and workers up, before what follows from it
     {&Job::stragglers_at, &Job::check_stragglers},
-    {&Job::size_at, &Job::decide_size},  // a round of samples, or what the policy waits for
+    {&Job::size_at, &Job::decide_size},  // all samples are in, or the time the policy waits for
     {&Job::membership_at, &Job::tick_membership},
     {&Job::worker_deadlines_at, &Job::act_on_worker_deadlines},
-    {&Job::staff_at,
-     &Job::look_at_staff},  // what has concerned the staff; pauses of slots, changes
+    {&Job::staff_at, &Job::look_at_staff},  // events for slots and workers; pauses; changes
     {&Job::troubles_at, &Job::tell_troubles},
 }};
 
@@ -78,7 +77,7 @@ void Job::look_at_staff(Time now) {
   tell_unsettled(now);
 }
 
-// ---------------------------------------------------------------- people
+// ---------------------------------------------------------------- the user
 
 void Job::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
@@ -121,8 +120,8 @@ void Job::on(const Advised& advised, Time) { sizing_.advised(spec_, advised.outp
 
 // ---------------------------------------------------------------- the controller itself
 
-// Whatever has not been heard meanwhile blames nobody. Leases have run all the same: agents count
-// by clocks of their own.
+// No host or worker is blamed for silence during that time. Leases have run out all the same,
+// because agents time them by their own clocks.
 void Job::on(const StoodStill& stood, Time now) {
   if (stood.time < spec_.deadlines.agent_timeout / 2) return;
   const std::string what = fmt::format(

@@ -1,14 +1,16 @@
-// A job as one pure machine: facts from hosts, workers and people in, orders and messages out.
+// A job as one pure state machine: events from hosts, workers and users go in, orders and messages
+// come out.
 //
 // It composes small machines, one idea each: which hosts there are (hosts.hpp), their slots
 // (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), which size is worth
 // having (sizing.hpp), planned changes (changes.hpp), what failures lead to (failures.hpp), how the
-// job ends (ending.hpp); how one world becomes the next is membership's affair, who is silent
-// liveness's. Each event names the machines that it concerns; what is due by time stands in one
-// table (looks, in job.cpp), but for the end of the job itself (wind_up), which follows from all.
+// job ends (ending.hpp). Membership decides how one world becomes the next, and Liveness finds
+// silent hosts and workers. Each event handler calls the machines that the event concerns. All that
+// is due by time stands in one table (looks, in job.cpp), except the end of the job itself
+// (wind_up), which follows from all the rest.
 //
-// One driver (controller.cpp) gives it events and does what it says; the simulator and the
-// scenarios are others.
+// One driver (controller.cpp) feeds it events and carries out its actions; the simulator and the
+// scenarios are other drivers.
 #pragma once
 
 #include <array>
@@ -45,7 +47,7 @@ class Job {
   Time wake_at(Time now) const;
 
   course::Phase phase() const { return ending_.phase(); }
-  // Why the job ends; empty while it does not.
+  // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& end_reason() const { return ending_.words(); }
   int target() const { return sizing_.target(); }
   const rendezvous::Membership& membership() const { return membership_; }
@@ -55,14 +57,14 @@ class Job {
  private:
   Job(const JobSpec& spec, course::Sizing sizing);
 
-  // ---- what is looked at when its time has come: job.cpp
+  // ---- the table of timed checks: job.cpp
   struct Look {
     Time (Job::*at)() const;
     void (Job::*look)(Time now);
   };
   static const std::array<Look, 7> looks;
 
-  // ---- people and the controller itself: job.cpp
+  // ---- the user and the controller itself: job.cpp
   void on(const StoodStill&, Time now);
   void on(const Suspend&, Time);
   void on(const Interrupt&, Time now);
@@ -87,7 +89,7 @@ class Job {
   void hear(HostId, const wire::BundleWanted&, Time) {}
   void hear(HostId, const wire::Heartbeat&, Time now);
   void hear(HostId, const wire::GpuLost&, Time now);
-  void hear(HostId, const wire::Goodbye&, Time) {}  // its driver makes it a HostDown
+  void hear(HostId, const wire::Goodbye&, Time) {}  // the driver turns it into a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
   std::size_t hosts_well() const;
   Time watch_at() const;
@@ -105,7 +107,7 @@ class Job {
   void hear(WorkerId, const wire::PrepareFailed&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time);
   void hear(WorkerId, const wire::Diverged&, Time now);
-  void hear(WorkerId, const auto&, Time) {}  // the others concern membership alone
+  void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
   void progress(Step step, Time now);
   void dismiss(WorkerId worker, Time now);
@@ -117,8 +119,8 @@ class Job {
     int code = 0;
     int signal = 0;
     std::string how;
-    Time dead_by{};          // from then on it certainly runs no more
-    bool with_host = false;  // its host is told of, not each of its workers
+    Time dead_by{};          // from this time on it certainly does not run
+    bool with_host = false;  // the host ended; its workers are not reported singly
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
@@ -147,7 +149,7 @@ class Job {
   void say_world(const rendezvous::WorldFormed&, Time now);
   std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;
 
-  // ---- who is started, stopped, proposed: job_staffing.cpp
+  // ---- starting and stopping workers, proposing changes: job_staffing.cpp
   void concerns_staff(Time now) { staff_time_.concerns(now); }
   Time staff_at() const { return staff_time_.wake_at(); }
   void look_at_staff(Time now);
@@ -196,7 +198,7 @@ class Job {
   std::string name_of(WorkerId worker) const;
   std::string name_of(HostId host) const { return hosts_.name(host); }
 
-  // 15 fields at most: what would be the sixteenth belongs into a machine.
+  // At most 15 fields: a sixteenth belongs in one of the machines.
   const JobSpec spec_;
   hosts::Hosts hosts_;
   hosts::Watch watch_;

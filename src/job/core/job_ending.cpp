@@ -16,8 +16,8 @@ void Job::end(course::Cause cause, std::string words, Time now, int code) {
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 
-// Nobody is left of the world but who has left it by itself, and all others made the same mistake:
-// what those would do who took their place is known.
+// True: ends the job, because all members ended by the same mistake, except those that left or were
+// stopped. Workers that took their place would make that mistake, too.
 bool Job::ended_by_mistake(const char* what, Time now) {
   const bool all = std::ranges::all_of(
       workers_.rows(), [](const auto& row) { return !row.second.rank || row.second.expected(); });
@@ -41,7 +41,7 @@ void Job::tell_all_troubles(Time now) {
     out_.say(report::LogLevel::error, std::move(line));
 }
 
-// What is due by time, and what follows when the last worker or the last agent has gone.
+// Does what is due by time, and what follows when the last worker or the last agent has gone.
 void Job::wind_up(Time now) {
   if (now >= ending_.patience_ends(spec_.deadlines.minimum_timeout))
     end(course::Cause::workers_too_few,
@@ -50,7 +50,7 @@ void Job::wind_up(Time now) {
         now);
   if (ending_.is(course::Phase::trained)) stop_idle(now);
   if (ending_.is(course::Phase::stopping) && now >= ending_.deadline()) {
-    // An agent that cannot kill its workers, or is silent: its host is given up.
+    // These agents cannot kill their workers, or are silent: their hosts are given up.
     for (const HostId host : hosts_.live()) out_.add(KillAgent{host});
     workers_.clear();
   }
@@ -58,8 +58,8 @@ void Job::wind_up(Time now) {
   if (ending_.is(course::Phase::closing)) close(now);
 }
 
-// Training is over, and nobody is in a world. Who was given up is killed already, and its end is a
-// failure: it may have had more to do.
+// Stops the workers that remain when training is over and no worker is in a world. A worker that
+// was given up is killed already, and its end is a failure: it may have had more to do.
 void Job::stop_idle(Time now) {
   if (membership_.size() > 0 || workers_.unstopped() == 0) return;
   for (const auto& [id, worker] : workers_.rows())
@@ -68,7 +68,7 @@ void Job::stop_idle(Time now) {
 }
 
 void Job::workers_gone(Time now) {
-  // Before the first workers were chosen there are none to wait for, but more may come.
+  // Until all first workers have been started, more may come though none is there.
   if (!ending_.ending() && !ending_.is(course::Phase::trained) && !first_.all_started()) return;
   if (ending_.over()) return;
   const bool elastic = first_.program() == workers::Program::with_library;

@@ -1,4 +1,4 @@
-// What hosts say, and what is said of them (job.hpp).
+// What hosts report, and events about hosts (job.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ void Job::on(const SlotsChanged& changed, Time now) {
   const int within = launcher::hosts::slots_within(changed.slots_by_host, spec_.limits.max_hosts);
   int most = spec_.limits.max > 0 ? spec_.limits.max : within;
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
-  // While hosts for the first workers are gathered, gather() says how they are too few; where slots
-  // were lost without a world, that was said with them.
+  // While hosts for the first workers are gathered, gather() logs that they are too few; where
+  // slots were lost without a world, that was logged with the loss.
   if (first_.begun() && !changed.guessed && (ending_.runs() || !changed.source.empty()))
     if (const auto news = watch_.shortage.look({.few = too_few(changed.slots),
                                                 .source = changed.source,
@@ -30,7 +30,7 @@ void Job::on(const SlotsChanged& changed, Time now) {
                                                 .patience = spec_.deadlines.minimum_timeout}))
       on(*news, now);
   if (membership_.ever_formed()) {
-    // A person edited the hosts; who chose no size wants them all.
+    // The hosts were changed; a user who chose no size wants all of them.
     if (spec_.policy == "fixed" && spec_.start == 0) sizing_.set_target(most);
     changes_.because(changed.why);
     return;
@@ -41,8 +41,8 @@ void Job::on(const SlotsChanged& changed, Time now) {
                                 {"slots", static_cast<std::int64_t>(changed.slots.size())}});
   sizing_.set_target(spec_.start > 0 ? std::min(spec_.start, most) : most);
   if (first_.begun()) return;
-  // With too few slots (hosts are still being found) nothing is started, but hosts must be up to
-  // tell how many they have.
+  // With too few slots (hosts are still being found) nothing is started. But where slots are
+  // guessed, hosts must be up to report how many they have.
   const bool chosen = first_.state() == workers::Start::gathering;
   const std::string few = changed.guessed || chosen ? "" : too_few(slots_.all());
   if (!few.empty()) return wait_for_more(few, now);
@@ -53,7 +53,7 @@ void Job::on(const HostsMet& met, Time) {
   for (const HostsMet::Host& host : met.hosts) hosts_.met(host.host, host.name, host.type);
 }
 
-// The hosts of the job, or those who name them, are in trouble or well again.
+// The hosts of the job, or the file or program that names them, have a problem or are well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
   out_.say(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
@@ -74,7 +74,7 @@ void Job::on(const HostUp& up, Time now) {
 void Job::on(const HostDown& down, Time now) {
   if (!hosts_.live(down.host)) return;
   const bool was_up = hosts_.up(down.host);
-  // And time for the kill.
+  // The agent kills its workers when the lease ends, and needs time for that.
   const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
   hosts_.went(down.host);
   watch_.suspects.settled(down.host);
@@ -111,7 +111,7 @@ void Job::on(const HostDown& down, Time now) {
         now);
 }
 
-// An agent that was told to end has ended.
+// While the job closes, a lost connection means that the agent has ended, as it was told to.
 void Job::on(const HostAway& away, Time now) {
   if (!hosts_.live(away.host)) return;
   if (ending_.is(course::Phase::closing)) return on(HostDown{away.host, away.reason}, now);
@@ -143,7 +143,7 @@ Time Job::watch_at() const {
   return ending_.over() ? at : std::min(at, watch_.liveness.wake_at());
 }
 
-// Those that are silent, and those that were given a moment to dial again.
+// Acts on silent hosts and workers, and gives up hosts whose moment to dial again is over.
 void Job::watch_hosts(Time now) {
   for (const auto& lost : watch_.suspects.check(hosts_well(), now))
     give_up_host(lost.host, lost.reason, now);
@@ -212,13 +212,13 @@ void Job::hear(HostId host, const wire::WorkerExited& exited, Time now) {
   worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
 }
 
-// Only told while agents end: one that still hands over what its workers have printed is not late.
+// Comes here only while agents end: one that still sends what its workers printed is not late.
 void Job::hear(HostId, const wire::Output&, Time now) {
   if (ending_.is(course::Phase::closing)) ending_.set_deadline(now + course::Ending::closing_time);
 }
 
-// Its slot is left out from now on, its host goes on. The worker there computes no more, and may
-// hang for good instead of dying.
+// Its slot is left out from now on; its host goes on. The worker there can no longer compute, and
+// may hang for good instead of dying.
 void Job::hear(HostId host, const wire::GpuLost& lost, Time now) {
   const std::string name = name_of(host);
   out_.record("gpu_lost", {{"host", name},

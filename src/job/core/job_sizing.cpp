@@ -58,13 +58,13 @@ bool Job::replaces_stragglers(Time now) const {
          workers::has_substitute(slots_, workers_, sizing_.target(), now);
 }
 
-// One of the next world computes nothing and keeps the state: the step may kill the others. A
-// program with a loop of its own cannot be told to compute nothing.
+// True: one member of the next world must compute nothing and keep the state, because the step may
+// kill the others. A program with its own loop cannot be made to compute nothing.
 bool Job::needs_keeper() const {
   return failures_.poison().suspected() && sizing_.knows_what_is_left();
 }
 
-// Why the same members should have another plan. Not while anything else is under way.
+// Why the same members should have another plan; nothing while anything else is under way.
 std::optional<std::string> Job::better_plan(Time now) {
   if (!membership_.running() || !sizing_.settled()) return {};
   if (!membership_.first_is_training()) return {};

@@ -1,5 +1,5 @@
-// Who is started, who is stopped, and which change is proposed (job.hpp): looks at what there is
-// and at what is wanted, and does what is missing. Doing it twice is harmless.
+// Which workers are started and stopped, and which change is proposed (job.hpp): compares what
+// there is with what is wanted, and does what is missing. Doing it twice is harmless.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace elasticrun::job {
 namespace {
 
-// In a world of these slots, in rank order.
+// The place of each slot in a world of these slots, which are in rank order.
 std::map<SlotId, launcher::hosts::Place> places_in(const std::vector<SlotId>& order) {
   std::vector<launcher::hosts::Slot> world;
   for (const SlotId slot : order) world.push_back({slot.host, {}, slot.index});
@@ -41,7 +41,7 @@ void Job::staff(Time now) {
   staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)}));
 }
 
-// Steps are not what they would be while processes start or groups form.
+// Step times are not representative while processes start or groups form.
 void Job::tell_unsettled(Time now) {
   sizing_.unsettled(workers_.any_starting() || changes_.under_way() || !membership_.running(), now);
 }
@@ -49,7 +49,7 @@ void Job::tell_unsettled(Time now) {
 void Job::fill(Time now) {
   const auto members = membership_.members();
   const auto wanted = workers::wanted_slots(slots_, workers_, sizing_.target(), now, members);
-  // Spares are started and become ready as the others do; what they lack is a place in the world.
+  // Spares start and become ready like other workers; they only have no place in the world.
   const int spares = membership_.ever_formed() ? spec_.spares : 0;
   const auto with_spares =
       spares > 0 ? workers::wanted_slots(slots_, workers_, sizing_.target() + spares, now, members)
@@ -63,7 +63,7 @@ void Job::fill(Time now) {
 
 // ---------------------------------------------------------------- the first workers
 
-// Empty, or how these are too few to begin with.
+// In what way these slots are too few to begin with; empty: they are enough.
 std::string Job::too_few(const std::vector<SlotId>& slots) const {
   std::set<HostId> hosts;
   for (const SlotId slot : slots) hosts.insert(slot.host);
@@ -83,7 +83,7 @@ void Job::wait_for_more(const std::string& what, Time now) {
                                                to_text(spec_.deadlines.minimum_timeout)));
 }
 
-// Slots for the first workers: those of hosts that have failed only where there are no others.
+// Slots for the first workers. Those of failed hosts are taken only where there are no others.
 std::vector<SlotId> Job::first_choice(Time now) const {
   auto slots = workers::wanted_slots(slots_, workers_, std::numeric_limits<int>::max(), now);
   std::ranges::stable_partition(slots, [&](SlotId slot) { return !hosts_.failed(slot.host); });
@@ -107,7 +107,7 @@ void Job::gather(Time now) {
   const std::string few = too_few(here);
   if (few.empty()) return begin(here, now);
   const bool final = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
-                     spec_.join_key.empty();  // nobody can bring more
+                     spec_.join_key.empty();  // no more hosts can come
   if (hosts_.failed() > 0 || !final)
     wait_for_more(few, now);
   else if (hosts_.live().size() == hosts_.in(hosts::HostState::up).size())
@@ -153,7 +153,7 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
   for (const SlotId slot : wanted)
     if (!workers_.in(slot) && startable(slot) && hosts_.up(slot.host)) missing.push_back(slot);
   if (missing.empty()) return;
-  // Hosts come up in any order; the ranks of the first workers follow the host file's.
+  // Hosts come up in any order, but the ranks of the first workers follow the host file.
   std::map<SlotId, launcher::hosts::Place> places = places_in(wanted);
   if (!first_.all_started())
     for (auto& [slot, place] : places_in(first_.order()))
@@ -171,9 +171,9 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
   }
 }
 
-// Newcomers nobody wants any more. Members leave by a change, never by a signal; who has left by
-// one is kept until it is dismissed, for it may be the last to have the state. A plain program
-// keeps what it has begun with.
+// Stops newcomers that are not wanted any more. Members leave by a change, never by a signal; one
+// that leaves is kept until it is dismissed, because it may be the last to have the state. A plain
+// program keeps the workers it began with.
 void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
   if (first_.program() == workers::Program::plain || changes_.under_way() || !membership_.quiet())
     return;
@@ -187,15 +187,15 @@ void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
 
 // ---------------------------------------------------------------- changes
 
-// Ready, and nothing is known against it.
+// True: the worker is ready, and its slot is not left out.
 bool Job::may_join(WorkerId id, Time now) const {
   const workers::Worker* worker = workers_.find(id);
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
-// Should the world break, it is filled up by these.
+// Passes on the workers that fill up the world if it breaks, and how many it then needs.
 void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
-  // One that keeps the state while another one computes, where there is a place for both.
+  // If one worker must keep the state, another one must compute, where there is a place for both.
   const auto places = std::ranges::count_if(slots_.all(), [&](SlotId slot) {
     return workers_.in(slot) || slots_.usable_soon(slot, now);
   });
@@ -208,27 +208,27 @@ void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
   tell(wanted, now);
 }
 
-// One change for all that is wanted: who is ready joins, who is not wanted leaves, a replacement
-// before its victim. Nothing: it waits for newcomers that are still starting; their start has a
-// deadline of its own.
+// One change for all that is wanted: ready workers join, unwanted members leave, a replacement
+// before the one it replaces. Nothing: the change waits for newcomers that are still starting;
+// their start has its own deadline.
 std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wanted,
                                                   Time now) const {
   rendezvous::Change change;
   for (const SlotId slot : wanted) {
     const auto id = workers_.in(slot);
     if (!id) {
-      // A host that failed is tried again beside the job: nobody waits for it.
+      // A failed host is tried again while the job goes on: the change does not wait for it.
       if (!startable(slot) || hosts_.failed(slot.host)) continue;
       return {};
     }
     if (membership_.is_member(*id)) continue;
     const workers::Worker& worker = *workers_.find(*id);
     if (worker.is(workers::WorkerState::fenced) && worker.was_ready())
-      continue;  // its exit is awaited
+      continue;  // its exit will be reported
     if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
     if (!slots_.left_out(slot, now)) change.add.push_back(*id);
   }
-  // Who is not wanted leaves, the newest rank first, as far as the minimum allows.
+  // Unwanted members leave, the highest rank first, as far as the minimum allows.
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   auto members = membership_.members();
   std::ranges::reverse(members);
@@ -243,9 +243,9 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   return change;
 }
 
-// How many may join while so many members leave. Where all of a world leave, one of them stays
-// beside the newcomers until these have its state; so a maximum of 1 cannot be kept meanwhile, and
-// sets no limit here.
+// How many workers may join while `leavers` members leave. When all members leave, one of them
+// stays beside the newcomers until these have its state; so a maximum of 1 cannot be kept
+// meanwhile, and sets no limit here.
 std::size_t Job::room_beside(std::size_t leavers) const {
   if (spec_.limits.max < 2) return std::numeric_limits<std::size_t>::max();
   const std::size_t members = membership_.size();
@@ -274,14 +274,14 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
   begin_change(*change, now);
 }
 
-// Nobody comes or goes; the same members may want another plan.
+// No worker joins or leaves; but another plan for the same members may be better.
 void Job::consider_plan(Time now) {
   staff_time_.nobody_moves();
   if (const auto why = better_plan(now)) {
     changes_.because(*why);
     begin_change({}, now);
   } else if (sizing_.settled()) {
-    changes_.because("");  // nothing came of it
+    changes_.because("");  // it led to no change
   }
 }
 

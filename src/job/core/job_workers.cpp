@@ -1,4 +1,4 @@
-// What workers say, how they are stopped, and what their end means (job.hpp).
+// Messages of workers, how workers are stopped, and what their end means (job.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
-  // Its first message: it is no plain program, so all slots may be used.
+  // The first message shows that this is no plain program, so all slots may be used.
   if (first_.program() == workers::Program::plain) concerns_staff(now);
   first_.joined();
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
@@ -24,7 +24,7 @@ void Job::on(const FromWorker& from, Time now) {
 void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
   workers_.ready(id, now);
   sizing_.ready(spec_, ready.train);
-  if (!membership_.is_member(id)) return;  // of others membership says when they are ready
+  if (!membership_.is_member(id)) return;  // for others, membership reports BecameReady
   if (ending_.is(course::Phase::trained)) ending_.happen(course::PhaseEvent::train_again);
   concerns_staff(now);
 }
@@ -32,7 +32,7 @@ void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
 void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {
   watch_.liveness.worker_sample(id, sample, now);
   progress(sample.step, now);
-  // One that has left the world, but is still saving what it has left behind.
+  // It has left the world, but its on_epoch still runs (saving, say), so it gets more time.
   if (workers_.find(id)->is(workers::WorkerState::leaving) && sample.phase == "epoch")
     workers_.set_deadline(id, now + spec_.deadlines.grace);
   if (sizing_.sample(spec_, id, sample, now, out_)) staff_time_.round_is_whole();
@@ -54,13 +54,13 @@ void Job::hear(WorkerId, const wire::PrepareFailed& failed, Time now) {
   hear_complaints(failed.complaints, now);
 }
 
-// Who says that a peer has hung up may be the first to know that its host is dead.
+// A worker whose peer has hung up may be the first to know that the peer's host is dead.
 void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
   if (membership_.aborting()) return;
   for (const wire::Complaint& complaint : complaints)
     if (const workers::Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);
-  // Before membership hears the message: the host is to blame, and not who tells of it.
+  // Before membership gets the message: the host is to blame, not the worker that reports it.
   watch_hosts(now);
 }
 
@@ -97,7 +97,7 @@ void Job::progress(Step step, Time now) {
   summary_.committed(step);
   failures_.committed(step);
   sizing_.committed(step);
-  if (poison) concerns_staff(now);  // nobody may have to keep the state any more
+  if (poison) concerns_staff(now);  // perhaps no member must keep the state any more
 }
 
 // ---------------------------------------------------------------- stopping them
@@ -113,7 +113,7 @@ void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now
   out_.add(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
 }
 
-// Out of the world; it ends by itself, or is told to when its time is over.
+// The worker is out of the world; it ends by itself, or is stopped when its time is over.
 void Job::dismiss(WorkerId id, Time now) {
   const workers::Worker* const worker = workers_.find(id);
   if (!worker || worker->expected() || worker->is(workers::WorkerState::fenced)) return;
@@ -121,7 +121,7 @@ void Job::dismiss(WorkerId id, Time now) {
   workers_.set_deadline(id, now + spec_.deadlines.grace);
 }
 
-// Killed: it did not answer, is silent or hangs, or cannot compute any more.
+// Kills a worker that did not answer, is silent or hangs, or cannot compute any more.
 void Job::give_up_worker(WorkerId id, const std::string& why, Time now) {
   if (!workers_.give_up(id, why)) return;
   workers_.set_deadline(id, never);
@@ -129,7 +129,7 @@ void Job::give_up_worker(WorkerId id, const std::string& why, Time now) {
   concerns_staff(now);
 }
 
-// It cannot be a member any more, whether it likes to or not.
+// Forces a worker out that cannot be a member any more.
 void Job::evict(WorkerId id, const std::string& why, Time now) {
   const workers::Worker* worker = workers_.find(id);
   if (!worker || !worker->trouble.empty()) return;
@@ -139,13 +139,13 @@ void Job::evict(WorkerId id, const std::string& why, Time now) {
   give_up_worker(id, why, now);
 }
 
-// Given up, and the world is to go on without it at once.
+// Gives a worker up; the world goes on without it at once.
 void Job::lose_worker(WorkerId id, const std::string& why, Time now) {
   evict(id, why, now);
   tell(rendezvous::WorkerGone{id, why, never}, now);
 }
 
-// Who has not become ready, has not ended by itself, or is killed and still there.
+// Deals with workers that are not ready in time, did not end by themselves, or survive a kill.
 void Job::act_on_worker_deadlines(Time now) {
   while (const auto due = workers_.due(now)) {
     const WorkerId id = *due;
@@ -163,8 +163,8 @@ void Job::act_on_worker_deadlines(Time now) {
       else
         workers_.set_deadline(id, now + spec_.deadlines.start_timeout);
     } else {
-      // A driver or a disk that does not answer keeps a process from dying. Nobody can do more
-      // about it from here, and the job does not wait for it.
+      // A device driver or a disk that does not answer keeps a process from dying. Nothing more can
+      // be done about it from here, and the job does not wait for it.
       out_.say(report::LogLevel::error,
                name_of(id) +
                    " was killed and is still there: it hangs in the kernel of its "
@@ -181,7 +181,7 @@ void Job::act_on_worker_deadlines(Time now) {
 void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   const workers::Worker* found = workers_.find(id);
   if (!found) {
-    // Membership may wait for it, where nobody else of its world has answered.
+    // Membership may be waiting for its end, if no other worker of its world has answered.
     if (workers_.erase_stuck(id)) tell(rendezvous::WorkerGone{id, end.how, end.dead_by}, now);
     return;
   }
@@ -202,7 +202,7 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
   tell(rendezvous::WorkerGone{id, why, end.dead_by}, now);
 }
 
-// Nobody wanted it to end.
+// Decides what follows from the end of a worker that was not expected to end.
 void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now) {
   const auto& [code, signal, how, dead_by, with_host] = end;
   const std::string name = name_of(id);
@@ -210,7 +210,7 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   const bool training = membership_.is_training(id);
   const bool in_step = training && membership_.may_step(id);
   const bool clean = code == 0 && signal == 0;
-  const bool given_up = !worker.trouble.empty();  // by us: no word of the program
+  const bool given_up = !worker.trouble.empty();  // by the job: the program did not cause its end
   const bool own_doing = !given_up && !with_host;
   const std::string why = given_up ? worker.trouble : how;
   workers_.erase(id);
@@ -218,8 +218,8 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   const bool first_steps = !membership_.ever_formed() && own_doing;
   if (first_.program() == workers::Program::plain || ending_.is(course::Phase::trained) ||
       first_steps) {
-    // Nothing to go on from, or nothing left to go on with: as under torchrun.
-    // Who was given up before the last world formed has no part in how the job ends.
+    // There is nothing to go on from, or nothing left to do: a failure ends the job, as under
+    // torchrun. But a worker given up before the last world formed does not affect how it ends.
     const bool past = ending_.is(course::Phase::trained) && given_up && !member;
     if (!clean && !past)
       this->end(course::Cause::worker_failed, fmt::format("{} {}", name, why), now,
@@ -232,13 +232,14 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
       "{} {}", name, clean && training ? "exited with 0 in mid-training without leave()" : why);
   failure(worker.slot, member, what, with_host ? report::LogLevel::detail : report::LogLevel::error,
           now);
-  // A kill is not the program's doing, of whoever it was: the kernel's for memory, a person's.
+  // A SIGKILL is not the program's doing: it comes from the kernel, for memory, or from a user.
   if (own_doing && in_step && signal != SIGKILL) {
     failures_.died_in_step(what, membership_.stepping());
     if (failures_.poison().certain())
       this->end(course::Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
   }
-  // The next one there would be waited for as long; the others begin without it.
+  // The next worker there would be waited for just as long. Counted twice, this slot has a pause,
+  // and the others begin without it.
   if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
 }
 

@@ -1,4 +1,4 @@
-// What membership says: how worlds form, break and end (job.hpp).
+// What membership reports: how worlds form, break and end (job.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void Job::tell(const rendezvous::Event& event, Time now) {
   if (first && membership_.ever_formed()) concerns_staff(now);  // spares start from now on
 }
 
-// Members stand in the order of their ranks, which is mostly that of their hosts.
+// Groups the receivers by host. They are in the order of their ranks, so mostly host by host.
 void Job::on(rendezvous::ToMembers& message, Time) {
   Deliver deliver{{}, std::move(message.message)};
   std::map<HostId, std::size_t> places;
@@ -58,7 +58,7 @@ void Job::on(rendezvous::PlanWanted& wanted, Time now) {
        now);
 }
 
-// Those of one host are alike where nothing is said of its type.
+// Where a host has no type, its name stands for one: workers of one host are alike.
 std::vector<autoscaler::Member> Job::with_types(const std::vector<wire::Member>& members) const {
   std::vector<autoscaler::Member> typed;
   for (const wire::Member& member : members) {
@@ -116,22 +116,22 @@ void Job::record_world(const rendezvous::WorldFormed& formed) {
 }
 
 void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
-  // What was said before, with the decision or the last world, is not said again.
+  // A reason that was logged with the decision, and an unchanged backend, are not repeated.
   const std::string why = summary_.was_told(formed.world.reason) ? "" : ": " + formed.world.reason;
   const std::string backend = formed.way.substr(0, formed.way.find(' '));
   const std::string over = summary_.other_backend(backend) ? " over " + backend : "";
-  // There is none before the first step.
+  // There is no idle time before the first step.
   const std::string idle =
       formed.idle_ns < 0
           ? ""
           : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
   const std::size_t size = formed.world.members.size();
-  const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program's own affair
+  const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program decides
   if (formed.strangers > 0)
     out_.say(report::LogLevel::detail,
              fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
-  tell_all_troubles(now);  // the cause first
+  tell_all_troubles(now);  // the causes come first
   out_.say(report::LogLevel::info,
            fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
                        size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));

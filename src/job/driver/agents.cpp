@@ -1,3 +1,4 @@
+// See agents.hpp.
 #include "job/driver/agents.hpp"
 
 #include <fmt/format.h>
@@ -47,8 +48,8 @@ launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
   return start;
 }
 
-// A job on this machine alone is heard on its loopback alone. A host file may name other machines
-// any time later.
+// A job whose hosts are all this machine listens on the loopback address only, unless a host file,
+// a discovery program or a join key may bring in other machines later.
 Result<void> Agents::prepare(const std::string& job) {
   auto agent = launcher::executors::find_agent();
   if (!agent) return agent.error();
@@ -76,7 +77,7 @@ Result<void> Agents::prepare(const std::string& job) {
   options.agent = *agent;
   options.wrap = spec_.wrap;
   options.overrides = spec_.ssh;
-  // Two jobs at once must not give their files on a host the same names.
+  // Two jobs that run at the same time must not give their files on a host the same names.
   options.seed = std::hash<std::string>{}(job);
   auto ssh = launcher::ssh::SshExecutor::make(
       io_, std::move(options), [this](HostId host) { return roster_.at(host); },
@@ -100,7 +101,8 @@ launcher::executors::Executor& Agents::executor_of(HostId host) {
 
 void Agents::start(HostId host) {
   if (!running_.contains(host)) return start_now(host);
-  // Its control connection is gone, or we were not asked; what carries the old one may hang.
+  // The control connection of the old agent is gone, but the process that carries the agent (ssh,
+  // say) has not ended and may hang.
   waiting_.insert(host);
   executor_of(host).kill(host);
 }

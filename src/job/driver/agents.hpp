@@ -1,5 +1,5 @@
-// The agents of a job (a driver): which executor gets one onto which host, where it is to dial, and
-// one at a time for each host.
+// Starts and kills the agents of a job (a driver): chooses the executor for each host and the
+// addresses that its agent dials, and never runs two agents on one host at a time.
 #pragma once
 
 #include <functional>
@@ -25,34 +25,37 @@ namespace elasticrun::job::driver {
 class Agents {
  public:
   struct Handlers {
-    // The agent of that host has ended, or could not be started. Never inside a call of ours.
+    // The agent of that host has ended, or could not be started. Never called from inside a
+    // function of this class.
     std::function<void(HostId, const std::string& reason)> gone;
-    std::function<void(HostId, const std::string& line)> line;  // of its standard error
-    std::function<void(HostId, const std::string& line)> note;  // how it is reached; no trouble
+    std::function<void(HostId, const std::string& line)> line;  // a line of its standard error
+    std::function<void(HostId, const std::string& line)> note;  // how it is reached; not an error
   };
   Agents(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
          const launcher::machine::Machine& machine, const rendezvous::server::HostKeys& keys,
          Handlers handlers);
   ~Agents();
 
-  // What all agents of this job are told alike, but for the port.
+  // The start parameters that are the same for all agents of this job, without the port.
   launcher::executors::AgentStart start_of(const std::string& job) const;
-  // An error when --bind or --network names nothing here, or the agent's program is missing.
-  // Chance comes from the job's id.
+  // Makes the executors. An error when --bind or --network matches no address of this machine, or
+  // the agent's program is missing. The job's id seeds what is random.
   Result<void> prepare(const std::string& job);
-  // Where the rendezvous must listen so that the agents of these hosts reach it.
+  // The address at which the rendezvous must listen so that the agents of these hosts reach it.
   const std::string& listen_address() const { return listen_address_; }
   const std::vector<std::string>& addresses_for_others() const { return for_others_; }
-  // What all agents are told alike.
+  // Sets the common start parameters: those of start_of(), with the port.
   void told(launcher::executors::AgentStart common) { common_ = std::move(common); }
 
+  // Whether that host is the machine of the controller.
   bool is_here(HostId host) const;
 
-  // A host whose last agent has not ended yet gets its next one then.
+  // Starts an agent there. If the last one still runs, kills it and starts the next one after it
+  // has ended.
   void start(HostId host);
   void kill(HostId host);
   void kill_all();
-  // None more is started; whether one is left.
+  // From no_more() on, no agent that waits for its predecessor is started. none(): no agent runs.
   void no_more() { waiting_.clear(); }
   bool none() const { return running_.empty(); }
 
@@ -74,7 +77,7 @@ class Agents {
   std::unique_ptr<launcher::executors::Executor> local_;
   std::unique_ptr<launcher::executors::Executor> ssh_;
   std::set<HostId> running_;
-  std::set<HostId> waiting_;  // for theirs to end before the next one starts
+  std::set<HostId> waiting_;  // hosts whose next agent starts when the last one has ended
 };
 
 }  // namespace elasticrun::job::driver

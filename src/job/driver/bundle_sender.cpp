@@ -47,7 +47,7 @@ void BundleSender::asked(HostId host, const wire::BundleWanted& wanted, Time now
       waiting_.push_back({host, std::max<std::int64_t>(wanted.taken, 0)});
     return next();
   }
-  if (found == deliveries_.end()) return;  // all of it is on its way
+  if (found == deliveries_.end()) return;  // all of the bundle has been sent
   found->second.taken = std::clamp<std::int64_t>(wanted.taken, 0, found->second.sent);
   measure(found->second, now);
   read(host);
@@ -83,14 +83,14 @@ BundleSender::Delivery BundleSender::begin(std::int64_t from) {
   delivery.sent = delivery.taken = delivery.taken_then = delivery.sent_then = from;
   for (delivery.offset = from; delivery.offset > 0; ++delivery.file) {
     const std::int64_t bytes = bundle_->files[delivery.file].bytes;
-    // Of the last one its end, which is told with its last part.
+    // Stay at the end of the last file: an empty part has to tell the host that it is the last.
     if (delivery.offset < bytes || delivery.file + 1 == bundle_->files.size()) break;
     delivery.offset -= bytes;
   }
   return delivery;
 }
 
-// The next part, when there is room for it in the window.
+// Reads the next part on the file thread, and sends it, if the window has room.
 void BundleSender::read(HostId host) {
   Delivery& delivery = deliveries_.at(host);
   if (delivery.reading || delivery.sent >= delivery.taken + delivery.window) return;

@@ -1,10 +1,11 @@
-// Sends the program to the hosts that ask for it (--ship): a driver.
+// Sends the bundle, the program that is copied to hosts, to the hosts that ask for it (--ship): a
+// driver.
 //
-// Each host says how much it has on its disk, and gets no more than a window beyond that: what it
-// takes in half a second. A slow host or line thus holds little memory here, and a heartbeat never
-// waits long behind the program, be it in our queue or in those of the network. Only so many hosts
-// are served at a time, the others wait for their turn. The files may lie on a file server that
-// does not answer, so a thread of its own reads them.
+// Each host reports how much of the bundle it has on its disk, and is sent no more than one window
+// beyond that: what it takes in half a second. So a slow host or link takes up little memory here,
+// and a heartbeat never waits long behind the bundle, neither in our queue nor in those of the
+// network. Only a limited number of hosts are served at a time; the others wait for their turn. The
+// files may lie on a file server that does not answer, so a separate thread reads them.
 #pragma once
 
 #include <cstdint>
@@ -26,30 +27,34 @@ namespace elasticrun::job::driver {
 
 class BundleSender {
  public:
-  using Send = std::function<void(HostId, const wire::BundlePart&)>;  // bulk
+  using Send = std::function<void(HostId, const wire::BundlePart&)>;  // behind all other frames
   BundleSender(boost::asio::io_context& io, const JobSpec& spec, Send send)
       : io_(io), spec_(spec), send_(std::move(send)) {}
 
-  // Before anything is started, because it reads all of the program. Else why not.
+  // Reads the whole program, so it is called before anything is started. Returns what went wrong,
+  // or nothing.
   std::optional<launcher::bundle::BundleTrouble> gather();
-  // So that the agent knows what to ask for.
+  // Adds the bundle's hash and size to the order, so that the agent knows what to ask for.
   void announce(wire::StartWorker& order) const;
+  // The host asks for the bundle, or reports how much of it it has taken.
   void asked(HostId host, const wire::BundleWanted& wanted, Time now);
-  // That host asks no more.
+  // Ends the delivery to that host, and drops its request if it still waits.
   void gone(HostId host);
-  // Tells a person whose program is missing on another host of --ship, when that would help.
+  // When the program is missing on another host and copying it would help, adds a hint about
+  // --ship to the failure's reason.
   void advise(wire::StartFailed& failure) const;
 
  private:
   struct Delivery {
-    std::uint64_t number = 0;
-    bool reading = false;  // its next part
-    std::size_t file = 0;
-    std::int64_t offset = 0;  // in it
-    std::int64_t sent = 0;
-    std::int64_t taken = 0;
-    std::int64_t window = 0;
-    // The speed is measured from here on, until all that was sent by then has been taken.
+    std::uint64_t number = 0;  // tells it from an earlier delivery to the same host
+    bool reading = false;      // the file thread is reading the next part
+    std::size_t file = 0;      // the file that the next part comes from
+    std::int64_t offset = 0;   // of the next part in that file, in bytes
+    std::int64_t sent = 0;     // bytes of the bundle sent so far
+    std::int64_t taken = 0;    // bytes that the host has on its disk, as it reported last
+    std::int64_t window = 0;   // most bytes that may be sent beyond `taken`
+    // The measurement of the speed that is under way: when it began, and `taken` and `sent` at that
+    // time. It ends when the host has taken `sent_then` bytes.
     Time since{};
     std::int64_t taken_then = 0;
     std::int64_t sent_then = 0;
@@ -64,7 +69,7 @@ class BundleSender {
   const JobSpec& spec_;
   const Send send_;
   bool program_is_here_ = false;
-  // Without a hash there is none.
+  // An empty hash means that there is no bundle.
   std::shared_ptr<const launcher::bundle::Bundle> bundle_ =
       std::make_shared<launcher::bundle::Bundle>();
   std::optional<launcher::executors::FileThread> files_;
@@ -72,10 +77,10 @@ class BundleSender {
   std::uint64_t deliveries_begun_ = 0;
   struct Request {
     HostId host;
-    std::int64_t from = 0;  // bytes that it has
+    std::int64_t from = 0;  // bytes that the host already has
   };
   std::deque<Request> waiting_;
-  Time now_{};  // of the last event that said it
+  Time now_{};  // as of the last call of asked()
 };
 
 }  // namespace elasticrun::job::driver

@@ -1,3 +1,4 @@
+// See controller.hpp.
 #include "job/driver/controller.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +32,6 @@
 
 namespace elasticrun::job::driver {
 namespace asio = boost::asio;
-
 namespace {
 
 using report::LogLevel;
@@ -131,7 +131,7 @@ class Run {
                         }};
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
-  workers::StaffTime joined_;  // hosts have: when the core is told, which looks at all slots then
+  workers::StaffTime joined_;  // when to tell the core of joined hosts: it looks at all slots then
   Pulse pulse_{io_, [this] { feed(job::Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
@@ -173,7 +173,7 @@ Result<void> Run::listen() {
   options.port_last = static_cast<std::uint16_t>(spec_.port_last);
   options.keys = keys_;
   options.hosts_may_join = !spec_.join_key.empty();
-  options.tcp.user_timeout = spec_.deadlines.lease;  // who is silent is judged earlier
+  options.tcp.user_timeout = spec_.deadlines.lease;  // a silent host counts as lost earlier
   rendezvous::server::ServerHandlers handlers;
   handlers.knows = [this](const rendezvous::server::KeyOwner& owner) {
     return roster_.had_run(owner.host, owner.run);
@@ -183,7 +183,7 @@ Result<void> Run::listen() {
     agent_up(host, hello);
   };
   handlers.agent_away = [this](HostId host, const std::string& reason) {
-    bundles_.gone(host);  // it asks again
+    bundles_.gone(host);  // the agent asks again when it is back
     feed(job::HostAway{host, reason});
   };
   handlers.agent_back = [this](HostId host) {
@@ -203,7 +203,7 @@ Result<void> Run::listen() {
   return let_join(told);
 }
 
-// Hosts may come by themselves when a person has asked for the key that lets them.
+// Writes the key by which hosts may join, if the user has asked for one (--join-key).
 Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
   if (spec_.join_key.empty()) return {};
   const rendezvous::server::HostKey key = keys_.to_join();
@@ -221,7 +221,7 @@ void Run::hosts_changed(const char* why, std::string source) {
   if (finish_) return;
   const launcher::hosts::Plan plan = roster_.plan();
   job::SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
-  // Those of spare hosts count for no size: they take the places of others.
+  // Slots of spare hosts come last and add no size: they only take the places of other slots.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {
       changed.slots.push_back({slot.host, slot.slot});
@@ -288,7 +288,7 @@ void Run::maybe_end() {
 void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) {
     const workers::Worker* known = job_->workers().find(worker);
-    if (!known || known->slot.host != host) return;  // gone, or none of its own
+    if (!known || known->slot.host != host) return;  // gone, or of another host
     auto message = wire::decode<wire::FromWorker>(payload);
     if (message)
       feed(job::FromWorker{worker, std::move(*message)});
@@ -319,7 +319,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
-  if (lost && !roster_.lose(host, lost->slot)) return;  // none of the job's
+  if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
   feed(job::FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
 }
@@ -339,7 +339,7 @@ Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
 void Run::agent_up(HostId host, const wire::Hello& hello) {
   const hosts::Roster::News news = roster_.up(host, hello);
   if (news == hosts::Roster::News::slots)
-    hosts_changed();  // first: the first workers start with it
+    hosts_changed();  // before HostUp, with which the first workers start
   if (news == hosts::Roster::News::joined) joined_.concerns(boot_now());
   feed(job::HostUp{host});
 }
@@ -351,11 +351,11 @@ void Run::agent_gone(HostId host, const std::string& reason) {
   const hosts::Roster::News news = roster_.down(host);
   if (news == hosts::Roster::News::joined) hosts_changed();
   if (!finish_) feed(job::HostDown{host, reason});
-  if (news == hosts::Roster::News::slots) hosts_changed();  // after: nothing may start there now
+  if (news == hosts::Roster::News::slots) hosts_changed();  // after HostDown: none may start there
   maybe_end();
 }
 
-// ---------------------------------------------------------------- people
+// ---------------------------------------------------------------- the user
 
 void Run::signal(int number) {
   if (number == SIGTSTP) return feed(job::Suspend{});

@@ -1,5 +1,5 @@
-// The driver of the core: sockets, processes, signals, timers and the host file, and no
-// decision.
+// Drives the job's core with sockets, processes, signals, timers and the host file. It decides
+// nothing itself.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace elasticrun::job::driver {
 
 class Controller {
  public:
-  // Runs the job to its end, says why it ended as the last thing, and returns the exit code. Every
-  // process of the job is gone when it returns.
+  // Runs the job to its end, prints last why it ended, and returns the exit code. Every process of
+  // the job is gone when it returns.
   static int run(const JobSpec& spec, const launcher::machine::Machine& machine,
                  report::Sink& sink);
 };

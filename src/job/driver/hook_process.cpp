@@ -1,5 +1,6 @@
-// See hook_process.hpp. The end of the first process ends the run; it is seen before it is
-// reaped, because until then its process group's number is certainly its own and may be killed.
+// See hook_process.hpp. A run ends when its first process ends. A pidfd shows that end before the
+// process is reaped: until then no other process group can have its number, so that killing the
+// group is safe.
 #include "job/driver/hook_process.hpp"
 
 #include <fmt/format.h>
@@ -39,12 +40,14 @@ using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t output_max = 1u << 20;
 constexpr std::size_t words_max = 4096;
-// A daemon that the program has started in a session of its own may hold the pipes for good.
+// How long output is still read after the first process has ended. A daemon that the program has
+// started in a session of its own may hold the pipes open for ever.
 constexpr auto last_bytes_time = std::chrono::milliseconds(200);
 
-// $1: the command, $2: how many bytes of input come first on the hook; $3: they. From a
-// here-document the program may read as much or as little of it as it likes. The hook is waited
-// for, so that no zombie is left to a parent that does not reap.
+// $1: the command; $2: the number of bytes of input that come first through the hook; $3: that
+// input. It is passed on as a here-document, of which the program may read as little as it likes.
+// The script waits for the process that reads the hook, so that no zombie is left to a parent that
+// does not reap.
 constexpr const char* hooked = R"sh(exec 3<&0 </dev/null
 [ "$2" -eq 0 ] || set -- "$1" "$2" "$(head -c "$2" <&3)"
 (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
@@ -87,8 +90,8 @@ struct HookProcess::Run {
     kill();
   }
 
-  std::function<void(HookAnswer)> done;       // empty: nobody waits any more
-  asio::local::stream_protocol::socket hook;  // its end says that we are gone
+  std::function<void(HookAnswer)> done;       // empty: the answer is not wanted any more
+  asio::local::stream_protocol::socket hook;  // when it closes, the group knows that we are gone
   std::string input;
   asio::readable_pipe output;
   asio::readable_pipe errors;
@@ -149,7 +152,8 @@ void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   watch(run);
 }
 
-// A socket, unlike a pipe, sends no signal where the reader is gone.
+// The hook is a socket because writing to it, unlike to a pipe, raises no signal when the reader is
+// gone.
 void HookProcess::give_input(const std::shared_ptr<Run>& run) {
   asio::async_write(run->hook, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
 }

@@ -1,11 +1,11 @@
-// A program of somebody else that is asked something: one run of it (a driver).
+// Runs a program of the user that answers a question, one run at a time (a driver).
 //
-// It may print which hosts there are (--host-discovery), or which size the job should have
-// (--policy exec:). It is foreign and may hang, flood, or leave processes behind. So each run is
-// a session of its own, without a terminal, with a limit on time and on output; its whole process
-// group is killed at its end, and also when this program is killed: a shell in the group reads a
-// socket whose other end only we hold, the hook. Why not PR_SET_PDEATHSIG: it would reach the
-// first process only, not what a script has called.
+// The program prints which hosts there are (--host-discovery), or which size the job should have
+// (--policy exec:). It is not our code: it may hang, print without end, or leave processes behind.
+// So each run is a session of its own, without a terminal, with a limit on time and on output. Its
+// whole process group is killed at its end, and also when this program is killed: a shell in the
+// group reads from a socket, the hook, whose other end only we hold. PR_SET_PDEATHSIG would not do:
+// it reaches only the first process, not what a script has started.
 #pragma once
 
 #include <functional>
@@ -24,24 +24,25 @@ namespace elasticrun::job::driver {
 
 struct Hook {
   std::string command;         // for sh(1)
-  Duration length{};           // of time, for one run
-  std::string_view flag = {};  // that sets it, for who reads that it was too short
+  Duration length{};           // time limit of one run
+  std::string_view flag = {};  // flag that sets `length`, for the error message; empty: none
 };
 
 struct HookAnswer {
-  // What it printed, or why that does not count ("took longer than 5.0 s"). An error begins with
-  // the same words for the same kind of trouble, up to the first figure or colon.
+  // What the program printed, or why that does not count ("took longer than 5.0 s"). Errors of the
+  // same kind have the same text up to the first digit or colon.
   Result<std::string> output;
-  std::string words;  // the begin of what it wrote to standard error; at most 4 KiB
+  std::string words;  // the first 4 KiB of what it wrote to standard error
 };
 
 class HookProcess {
  public:
   HookProcess(boost::asio::io_context& io, Hook hook);
-  ~HookProcess();  // kills what runs
+  ~HookProcess();  // kills a run that has not ended
 
-  // Never while one runs. It finds `input`, lines without zero bytes, on its standard input.
-  // `done` is called once, never inside a call of ours.
+  // Starts a run; no other run may be under way. The program reads `input`, which consists of lines
+  // without zero bytes, from its standard input. `done` is called once, never from inside a
+  // function of this class.
   void run(std::string input, std::function<void(HookAnswer)> done);
 
  private:
@@ -54,10 +55,10 @@ class HookProcess {
 
   boost::asio::io_context& io_;
   Hook hook_;
-  std::shared_ptr<Run> run_;  // null: none
+  std::shared_ptr<Run> run_;  // the run under way; null: none
 };
 
-// One run, waited for.
+// Runs the program once and waits until it has ended.
 HookAnswer run_hook(Hook hook, std::string input = {});
 
 }  // namespace elasticrun::job::driver

@@ -24,14 +24,15 @@
 namespace elasticrun::job::driver {
 namespace {
 
-// Looking at the times of a small file five times a second costs nothing and works on any file
-// system, where inotify sees no change that another machine makes.
+// Checking the times of a small file five times a second costs nothing and works on any file
+// system; inotify sees no change that another machine makes.
 constexpr Duration file_interval = std::chrono::milliseconds(200);
-constexpr Duration file_silence = std::chrono::seconds(10);  // of a file server, until it is said
+constexpr Duration file_silence = std::chrono::seconds(10);  // until its silence is reported
 constexpr off_t file_bytes_max = 16 << 20;
 constexpr int words_lines_max = 20;
 
-// A file that was replaced within one tick of the clock differs at least in its inode or size.
+// Inode, size and modification time. A file that was replaced within one tick of the clock differs
+// at least in its inode or size.
 using Stamp = std::tuple<ino_t, off_t, std::int64_t, std::int64_t>;
 
 Result<std::string> text_of(const std::string& path, off_t size) {
@@ -57,10 +58,10 @@ std::string source_name(const JobSpec& spec) {
   return spec.host_discovery.empty() ? spec.hosts_file : "--host-discovery";
 }
 
-// What a look at the file finds.
+// The result of one look at the file.
 struct HostSource::Look {
-  std::string away;            // why there is nothing to read; empty: there is
-  std::optional<Stamp> stamp;  // of another file than the one that was seen last
+  std::string away;            // why the file cannot be read; empty: it can
+  std::optional<Stamp> stamp;  // set when the file has changed since it was read last
   Result<std::string> text{boost::system::in_place_value};
 };
 
@@ -72,23 +73,24 @@ struct HostSource::State {
 
   boost::asio::steady_timer timer;
   std::optional<launcher::executors::FileThread> files;
-  bool silent = false;  // it was said that the file does not answer
+  bool silent = false;  // it was reported that the file does not answer
   std::optional<HookProcess> discovery;
-  std::vector<launcher::hosts::Host> hosts;  // as last told
-  std::optional<Stamp> seen;                 // of the file that was read last
-  std::string words;                         // of the program, as last told
+  std::vector<launcher::hosts::Host> hosts;  // as last reported
+  std::optional<Stamp> seen;                 // of the file when it was read last
+  std::string words;                         // the program's standard error, as last reported
   job::SourceNotes notes;
   bool stopped = false;
 };
 
-// What was read of a pipe is gone, so it is read once, at the start, and is never away.
+// Reading a pipe uses up its content. So a host file that is a pipe is read only once, at the
+// start, and is never reported as missing.
 HostSource::Look HostSource::State::look_at(const std::string& path,
                                             const std::optional<Stamp>& seen) {
   const auto last_error = [] { return std::generic_category().message(errno); };
   struct stat now {};
   if (::stat(path.c_str(), &now) != 0) return {.away = last_error()};
   if (!S_ISREG(now.st_mode)) return {.away = seen ? "it is no file any more" : ""};
-  // Permissions change without the times of the contents.
+  // A change of permissions does not change the time of the contents, so check them each time.
   if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
   const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
   if (stamp == seen) return {};
@@ -107,7 +109,7 @@ HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handler
 HostSource::~HostSource() = default;
 
 void HostSource::start() {
-  if (state_->stopped) return;  // the job was over at once
+  if (state_->stopped) return;  // the job has already ended
   say_words(spec_.discovery_words);
   if (state_->discovery)
     discover_later();
@@ -157,12 +159,12 @@ void HostSource::say_when_silent() {
 }
 
 void HostSource::take_look(const Look& look) {
-  // Until it was seen, the hosts are those that were read at the start.
+  // Until the file is first seen here, the hosts are those that were read at the start.
   if (!look.away.empty() && !state_->seen) return;
   if (!look.away.empty()) return note(state_->notes.away(look.away, boot_now()));
   note(state_->notes.back());
   if (!look.stamp) return;
-  if (look.text && !launcher::hosts::is_complete(*look.text)) return;  // its time will change again
+  if (look.text && !launcher::hosts::is_complete(*look.text)) return;  // it is still being written
   state_->seen = look.stamp;
   if (look.text)
     take(launcher::hosts::parse_hosts(*look.text, spec_.hosts_file));
@@ -187,7 +189,7 @@ void HostSource::discover_later() {
   });
 }
 
-// A program that complains each time is heard once.
+// Prints what the program wrote to standard error, unless it is the same as the last time.
 void HostSource::say_words(const std::string& words) {
   if (words == state_->words) return;
   state_->words = words;

@@ -1,7 +1,7 @@
 // Where the job's hosts come from while it runs: the host file, read again when it changes, or
-// a program, asked again and again (a driver). Whatever goes wrong with either, the hosts stay as
-// they are, and that is said. Neither is waited for: a file server that does not answer only delays
-// changes of the hosts.
+// a program that is run periodically (a driver). Whatever goes wrong with either, the hosts stay as
+// they are, and the problem is reported. The job never waits for file or program: a file server
+// that does not answer only delays changes of the hosts.
 #pragma once
 
 #include <functional>
@@ -21,27 +21,28 @@ class io_context;
 
 namespace elasticrun::job::driver {
 
-// How --host-discovery is run, and what a person is told when it went wrong.
+// How --host-discovery is run, and the error message when a run failed; `place` (a flag, say)
+// begins the message.
 Hook discovery_hook(const JobSpec& spec);
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
-// What a person calls the place where the hosts come from: a file, or the flag of a program.
+// What messages call the source of the hosts: the path of the host file, or "--host-discovery".
 std::string source_name(const JobSpec& spec);
 
 class HostSource {
  public:
   struct Handlers {
-    // They have changed. Never inside a call of ours.
+    // The hosts have changed. Never called from inside a function of this class.
     std::function<void(const std::vector<launcher::hosts::Host>&)> hosts;
-    std::function<void(const std::string& line)> line;  // to be said to a person
-    std::function<void(const job::HostsNoted&)> note;   // to be said and recorded
+    std::function<void(const std::string& line)> line;  // a line to print for the user
+    std::function<void(const job::HostsNoted&)> note;   // to print, and to record as an event
   };
-  // The hosts of `spec` are those that are known; it must outlive this object.
+  // `spec` names the hosts known at the start, and must outlive this object.
   HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers);
   ~HostSource();
 
   void start();
-  // Nothing of it runs, and no handler is called, after this.
+  // After this no program or timer of this object runs, and no handler is called.
   void stop();
 
  private:

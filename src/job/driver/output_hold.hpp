@@ -1,6 +1,6 @@
-// Keeps workers from printing while whoever reads our own output is behind (a driver).
+// Keeps workers from printing while the reader of our own output is behind (a driver).
 //
-// Without it their lines would pile up here: a reader such as less(1) may stop for an hour.
+// Without this, their lines would pile up here: a reader such as less(1) may pause for an hour.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -12,11 +12,11 @@ class OutputHold {
  public:
   struct Handlers {
     std::function<bool()> wanted;          // whether the reader is behind
-    std::function<void(bool hold)> order;  // to the agents, when that has changed
+    std::function<void(bool hold)> order;  // sent to the agents when `wanted` has changed
   };
   OutputHold(boost::asio::io_context& io, Handlers handlers);
 
-  // After each output; while it holds, it looks again by itself.
+  // To be called after each output. While output is held, a timer repeats the check.
   void look();
 
  private:

@@ -1,3 +1,4 @@
+// See pulse.hpp.
 #include "job/driver/pulse.hpp"
 
 #include <utility>

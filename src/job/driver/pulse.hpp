@@ -1,8 +1,8 @@
-// Notices that this whole program did not run: a person has stopped it, its machine was suspended
-// or moved. Nobody may be blamed for what was not heard meanwhile. A driver.
+// Notices that this whole program did not run for a while: the user has stopped it, or its machine
+// was suspended or moved. No host may be blamed for being silent during that time. A driver.
 //
-// A timer runs when nothing else does, so that a longer pause between two events is one of the
-// program. The clock is one that counts suspended time.
+// A timer fires even when nothing else happens, so a longer pause between two events means that the
+// program itself stood still. The clock used here also counts the time of a suspended machine.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -14,13 +14,13 @@ namespace elasticrun::job::driver {
 
 class Pulse {
  public:
-  // `late` is called when the timer is the first to run after a pause.
+  // `late` is called when the timer's event is the first after a pause.
   Pulse(boost::asio::io_context& io, std::function<void()> late);
 
   void start();
   void stop();
-  // Before each event: for how long the program stood still; zero: it did not, or the pulse is
-  // stopped, so that a pause between two events says nothing.
+  // To be called before each event. Returns for how long the program stood still; zero when it did
+  // not, and after stop(), when a pause between two events means nothing.
   Duration pause(Time now);
 
  private:

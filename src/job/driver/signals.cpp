@@ -14,7 +14,7 @@ void Signals::start() {
   for (const int number : {SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2}) set_.add(number);
   struct sigaction hup {};
   ::sigaction(SIGHUP, nullptr, &hup);
-  if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // nohup(1) stays in force
+  if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // keep the effect of nohup(1)
   wait();
 }
 

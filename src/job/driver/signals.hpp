@@ -1,4 +1,4 @@
-// The signals by which people and batch systems speak to the job (a driver).
+// The signals by which users and batch systems control the job (a driver).
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
@@ -12,7 +12,8 @@ class Signals {
   using Heard = std::function<void(int signal)>;
   Signals(boost::asio::io_context& io, Heard heard);
 
-  // From now on they do not end this program; neither does a pipe that nobody reads.
+  // From now on these signals do not end this program, and neither does writing to a pipe without
+  // a reader (SIGPIPE).
   void start();
 
  private:

@@ -1,3 +1,4 @@
+// See start_orders.hpp.
 #include "job/driver/start_orders.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// What an agent is told to start: the program, and the environment that says which worker it is.
+// Builds the order by which an agent starts a worker: the program, and the environment that tells
+// the worker which one it is.
 #pragma once
 
 #include <string>
@@ -15,10 +16,10 @@ namespace elasticrun::job::driver {
 
 class StartOrders {
  public:
-  // Errors: a variable of the caller that is to be passed on cannot be.
+  // An error when a variable that the user wants passed on (-x) cannot be.
   static Result<StartOrders> make(const JobSpec& spec, std::string job_id);
 
-  // `here`: its host is the machine of the controller.
+  // `here`: the worker's host is the machine of the controller.
   wire::StartWorker order(const job::StartWorker& start, const hosts::Roster& roster,
                           bool here) const;
 
@@ -28,7 +29,7 @@ class StartOrders {
 
   const JobSpec* spec_;
   std::string job_id_;
-  std::vector<std::string> passed_here_, passed_elsewhere_;  // of the caller's environment
+  std::vector<std::string> passed_here_, passed_elsewhere_;  // parts of the caller's environment
 };
 
 }  // namespace elasticrun::job::driver

@@ -1,3 +1,4 @@
+// See wall_clock.hpp.
 #include "job/driver/wall_clock.hpp"
 
 #include <fmt/chrono.h>

@@ -1,4 +1,4 @@
-// The time of day, for people (a driver).
+// The time of day, for events that people read (a driver).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // See advice.hpp. The question is formatted here and not by Boost.JSON, which writes 426.6 as
-// 4.266E2: many of those programs are shell scripts.
+// 4.266E2: many of the programs that read it are shell scripts.
 #include "job/report/advice.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ constexpr int version = 1;
 constexpr std::size_t reason_max = 300;
 constexpr std::size_t shown_max = 60;
 
-// 0 means that it is not known.
+// The number as JSON; null for 0, which means that the number is not known.
 std::string known(double number) {
   return number > 0 && std::isfinite(number) ? fmt::format("{:.6g}", number) : "null";
 }
@@ -53,11 +53,11 @@ std::string curve(const autoscaler::Question& question) {
   return list(items);
 }
 
-// Of a program's text, what fits into a line and an event.
+// A program's text cut and cleaned so that it fits into one line and one event.
 std::string line_of(std::string_view text, std::size_t most) {
   std::size_t end = std::min(most, text.size());
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;  // not inside a character
+    --end;  // do not cut inside a character
   std::string line(text.substr(0, end));
   const bool utf8 = wire::is_utf8(line);
   for (char& c : line) {

@@ -1,6 +1,6 @@
-// How the program of --policy exec: is asked and how it answers: JSON, as elasticrun-policies(7)
-// has it. It is a promise to programs of other people, so it is written apart from the types that
-// it is made of: those may change.
+// The question to the program of --policy exec: and its answer, both JSON as described in
+// elasticrun-policies(7). Users' programs depend on this format, so it is written out here and not
+// derived from the C++ types, which may change.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace elasticrun::job::report {
 
-// One line, with its newline.
+// The question as one line, including its newline.
 std::string question_text(const autoscaler::Question& question);
 
-// What the program has printed, or why there is nothing. An error begins with the same words for
-// the same kind of trouble, up to the first figure, colon or quote.
+// `output` is what the program has printed, or why there is nothing. Errors of the same kind have
+// the same text up to the first digit, colon or quote.
 Result<autoscaler::Advice> read_advice(const Result<std::string>& output);
 
 }  // namespace elasticrun::job::report

@@ -1,3 +1,4 @@
+// See event.hpp.
 #include "job/report/event.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +11,9 @@
 namespace elasticrun::job::report {
 namespace {
 
-// RFC 8259, section 7. What people name things is UTF-8; but a reason may quote a program, and then
-// it may be any bytes, or be cut inside a character. JSON is read by strict programs.
+// A JSON string (RFC 8259, section 7). Names that users give are UTF-8, but a reason may quote a
+// program's output, which may be any bytes, or be cut inside a character. Strict readers of JSON
+// accept only UTF-8.
 std::string quoted(std::string_view text) {
   const bool utf8 = wire::is_utf8(text);
   std::string out = "\"";

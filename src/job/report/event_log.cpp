@@ -1,3 +1,4 @@
+// See event_log.hpp.
 #include "job/report/event_log.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-// Reading what --events wrote: the way back from a line to an event.
+// Reads what --events wrote: turns each line back into an event.
 //
-// A log of a job that was killed ends in the middle of a line, so a damaged last line is left out
-// in silence; damage anywhere else means that this is no such log, or not a whole one. Members that
-// an event cannot hold (null, what a later version adds) are left out as well.
+// The log of a job that was killed may end in the middle of a line, so a damaged last line is
+// skipped silently; damage anywhere else means that the file is not such a log, or not a complete
+// one. Members that an event cannot hold (null, or what a later version adds) are skipped.
 //
 // Several jobs may have written into one file, one after the other or at the same time. Pure.
 #pragma once
@@ -17,12 +17,12 @@
 
 namespace elasticrun::job::report {
 
-// `file` is what errors call it: "job.jsonl:7: ...". `time` becomes a field like others.
+// `file` names the log in errors: "job.jsonl:7: ...". The member `time` becomes an ordinary field.
 Result<std::vector<Event>> read_events(std::string_view text, std::string_view file);
 
 // What one job wrote.
 struct Run {
-  std::string job;  // its id; empty: a version wrote it that did not say
+  std::string job;  // its id; empty: written by a version that did not record it
   std::vector<Event> events;
 };
 
@@ -30,7 +30,7 @@ struct Run {
 // the next job_started without one.
 std::vector<Run> runs_of(const std::vector<Event>& events);
 
-// Of a field; nothing where it is missing or of another kind.
+// The value of a field; nothing (or an empty value) where it is missing or has another type.
 std::optional<double> number(const Event& event, std::string_view field);
 std::string text(const Event& event, std::string_view field);
 std::vector<std::string> list(const Event& event, std::string_view field);

@@ -1,5 +1,5 @@
-// Where a job's words go: a terminal and files. Nothing here may wait for any of them: the thread
-// that calls sends the heartbeats.
+// Where a job's messages, output and events go: a terminal and files. No function here may wait for
+// any of them, because the calling thread also sends the heartbeats.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace elasticrun::job::report {
 
 enum class LogLevel { detail, info, error };
 
-// One worker's place, for labels and file names.
+// Which worker some output comes from, for labels and file names.
 struct WorkerLabel {
   WorkerId worker;
   HostId host;
   std::string host_name;
   std::int32_t slot = 0;
   std::int32_t rank = -1;  // -1: not in a world yet
-  bool gone = false;       // it has exited; the last of its lines may still come
+  bool gone = false;       // it has exited; its last lines may still arrive
 };
 
 class Sink {
  public:
   virtual ~Sink() = default;
-  // What the program itself has to say; one line without a newline.
+  // A message of elasticrun itself; one line without a newline.
   virtual void say(LogLevel tone, std::string_view text) = 0;
-  // Whole lines of a worker, newlines included. stream: 1 or 2.
+  // Whole lines of a worker, newlines included. stream: 1 (standard output) or 2 (standard error).
   virtual void output(const WorkerLabel& speaker, std::int32_t stream, std::string_view text) = 0;
   // That worker has exited.
   virtual void gone(const WorkerLabel& speaker) = 0;
-  // It would rather have no more output for a moment: its reader is slow, but reads.
+  // Whether workers should stop printing for a moment: a reader is slow, but it does read.
   virtual bool crowded() = 0;
-  // One JSON object without a newline.
+  // An event: one JSON object without a newline.
   virtual void event(std::string_view json) = 0;
 };
 

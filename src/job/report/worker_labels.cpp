@@ -1,3 +1,4 @@
+// See worker_labels.hpp.
 #include "job/report/worker_labels.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Whose output it is: each worker's place, and whether it has exited (pure).
+// The label of each worker for its output, and whether the worker has exited (pure).
 #pragma once
 
 #include <map>
@@ -13,10 +13,11 @@ class WorkerLabels {
   void started(const WorkerLabel& speaker) { labels_[speaker.worker] = speaker; }
   void ranked(WorkerId worker, std::int32_t rank);
 
-  // None when that worker is not of that host: nobody speaks for workers of others.
+  // Null when that worker is not on that host: an agent cannot report for workers of other hosts.
   const WorkerLabel* find(HostId host, WorkerId worker) const;
 
-  // Those that have exited with this, and not before.
+  // Mark that worker, or all workers of that host, as exited. Return the workers that had not been
+  // marked before.
   std::vector<WorkerLabel> exited(HostId host, WorkerId worker);
   std::vector<WorkerLabel> host_gone(HostId host);
 

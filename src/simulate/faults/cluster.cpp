@@ -1,3 +1,4 @@
+// See cluster.hpp.
 #include "simulate/faults/cluster.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@
 namespace elasticrun::simulate::faults {
 namespace {
 
-// A job that does not end within this time after the last fault hangs. Longer than every deadline
-// and pause of a slot it can meet.
+// A job that does not end within this time after the last fault counts as hanging. It is longer
+// than every deadline and every pause of a slot that can occur.
 constexpr Duration patience = std::chrono::minutes(20);
 constexpr std::uint64_t events_max = 3'000'000;
 
@@ -146,8 +147,8 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
   return agents_[host].emplace_back(std::make_shared<Agent>(stage_, std::move(handlers)));
 }
 
-// As an executor does it: the connection is closed, the process killed where it can be reached, and
-// its end is reported afterwards.
+// Kills an agent as an executor does: closes the connection, kills the process where it can be
+// reached, and reports its end afterwards.
 void Cluster::act(const job::KillAgent& action) {
   auto& runs = agents_[action.host];
   if (runs.empty()) return;
@@ -217,7 +218,7 @@ void Cluster::watch_for_the_end() {
 
 // ---------------------------------------------------------------- what is true in the processes
 
-// Whether those who could step do.
+// Checks, now and regularly from then on, that the workers that could step do so.
 void Cluster::look_around() {
   if (!controller_alive_ || over_at_) return;
   const auto& membership = job_->membership();
@@ -226,7 +227,7 @@ void Cluster::look_around() {
   const Time now = queue_.now();
   const bool trains = job_->phase() < job::course::Phase::trained && membership.ever_formed();
   int well = 0;
-  bool faulty = false;  // one that steps and cannot form a group keeps all others out
+  bool faulty = false;  // a worker that hangs; if it steps but cannot form a group, none can join
   std::set<WorkerId> outside;
   const auto wanted =
       job::workers::wanted_slots(slots, workers, job_->target(), now, membership.members());
@@ -245,7 +246,8 @@ void Cluster::look_around() {
     if (welcome && !membership.is_member(*id)) outside.insert(*id);
   }
   if (faulty) outside.clear();
-  // The last one that is left after a step that kills keeps the state until another one comes.
+  // Needs two workers: after a step that kills workers, the last one left keeps the state and waits
+  // for another.
   const bool could = trains && well >= std::max(scene_.spec.limits.min, 2);
   stepping_.look(could, outside, now);
   queue_.after(std::chrono::milliseconds(50), [this] { look_around(); });
@@ -273,7 +275,7 @@ std::optional<WorkerId> Cluster::untouched_holder() const {
       if (!agent->reachable()) continue;
       for (const auto& [id, process] : agent->workers()) {
         const bool well = process->alive() && !process->frozen() && process->in_train();
-        // Closed connections here and there mean that a host is dead.
+        // A host that has lost its control connection and is accused by workers counts as dead.
         const auto accused = accused_at_.find(host);
         const bool seems_dead = agent->away() && accused != accused_at_.end() &&
                                 queue_.now() - accused->second < rendezvous::Suspects::patience;

@@ -1,8 +1,8 @@
-// The whole job of one seed: the real core of a job, simulated hosts, and everything that goes
-// wrong.
+// The whole job of one seed: the real core of a job, simulated hosts, and all faults.
 //
-// The one loop of the simulation: an event happens, the cores decide, what they decide happens a
-// random moment later. Only the seed decides; the same seed is the same run on every machine.
+// This is the one loop of the simulation: an event happens, the cores decide, and their actions
+// take effect after a random delay. The seed determines everything: the same seed gives the same
+// run on every machine.
 #pragma once
 
 #include <functional>
@@ -26,13 +26,13 @@ struct Outcome {
   int worlds = 0;
   int exit_code = 0;
   std::string last_words;
-  std::string broken_rule;  // an invariant's; empty: none
+  std::string broken_rule;  // name of the invariant that was broken; empty: none
   std::string broken_text;
 };
 
 class Cluster {
  public:
-  // `tell` gets a line for each fault and each thing the controller records; may be null.
+  // `tell` gets a line for each fault and each event that the controller records; may be null.
   using Tell = std::function<void(Time, const std::string&)>;
   Cluster(const Scene& scene, Tell tell);
   Outcome run();
@@ -57,7 +57,7 @@ class Cluster {
   void see_kill(WorkerId worker);
   std::shared_ptr<Agent> make_agent(HostId host);
 
-  // ---- faults.cpp: what goes wrong
+  // ---- faults.cpp: carrying out faults
   void befall(const Fault& fault);
   void happen(const Fault& fault);
   bool is_bearable(const Fault& fault) const;
@@ -103,21 +103,20 @@ class Cluster {
   Stepping stepping_;
   Stage stage_;
   std::unique_ptr<job::Job> job_;
-  std::map<HostId, std::vector<std::shared_ptr<Agent>>> agents_;  // of a host, the newest last
-  std::vector<job::SlotId> all_slots_;     // of the hosts that the job was given
-  std::vector<job::SlotId> file_slots_;    // those of them that the host file names
-  std::vector<job::SlotId> joined_slots_;  // of hosts that came by themselves
+  std::map<HostId, std::vector<std::shared_ptr<Agent>>> agents_;  // by host, the newest last
+  std::vector<job::SlotId> all_slots_;     // slots of the hosts that the job was given
+  std::vector<job::SlotId> file_slots_;    // the slots of these that the host file names
+  std::vector<job::SlotId> joined_slots_;  // slots of hosts that joined by themselves
   std::uint64_t agents_joined_ = 0;
-  std::set<WorkerId> tainted_;  // by any fault at all, or at the end of a bad link
-  std::map<HostId, Time>
-      accused_at_;              // when a worker elsewhere last found connections closed there
-  std::set<WorkerId> touched_;  // by a fault that makes it silent, or told to stop
+  std::set<WorkerId> tainted_;         // workers hit by any fault, or at the end of a bad link
+  std::map<HostId, Time> accused_at_;  // when a worker last complained about a worker on that host
+  std::set<WorkerId> touched_;  // workers ordered to stop, or hit by a fault that may silence them
   Time armed_ = never;
   Time last_tick_{};
-  int idle_ticks_ = 0;  // in a row, in which no time went by
+  int idle_ticks_ = 0;  // ticks in a row between which no time passed
   bool controller_alive_ = true;
   bool stands_still_ = false;
-  std::vector<job::JobEvent> missed_;  // meanwhile
+  std::vector<job::JobEvent> missed_;  // events that came while stands_still_
   bool interrupted_ = false;
   bool somebody_left_ = false;
   Time begin_{};

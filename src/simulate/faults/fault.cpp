@@ -1,3 +1,4 @@
+// See fault.hpp.
 #include "simulate/faults/fault.hpp"
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@ namespace {
 struct KindRow {
   FaultKind kind;
   std::string_view name;
-  int weight;           // among all; 0: people do it
-  int newcomer_weight;  // where only newcomers are struck
+  int weight;           // relative frequency; 0: a request by users, drawn separately
+  int newcomer_weight;  // relative frequency where only newcomers are struck
 };
 constexpr KindRow kinds[] = {
     {FaultKind::kill, "kill", 20, 20},
@@ -63,7 +64,7 @@ class Drawing {
     return fault_;
   }
 
-  // Somebody wants newcomers, and one of them is struck while it starts.
+  // A user asks for a change that brings newcomers, and one of them is struck while it starts.
   void of_newcomers(Duration at, std::vector<Fault>& faults) {
     one(at);
     person();
@@ -122,7 +123,7 @@ class Drawing {
       case FaultKind::hang:
         if (fault_.kind == FaultKind::hang || rng_.chance(0.5))
           fault_.in = static_cast<Point>(between(1, std::ssize(points) - 1));
-        // A newcomer is one until it steps.
+        // A worker is a newcomer only until it steps, so only earlier points are possible.
         if (choice_.only_newcomers && fault_.in != Point::forming) fault_.in = Point::transfer;
         break;
       case FaultKind::slow:
@@ -201,7 +202,7 @@ std::vector<Fault> draw_faults(const FaultChoice& choice, Rng& rng) {
       drawing.of_newcomers(at, faults);
       continue;
     }
-    // Troubles come in company.
+    // Sometimes several faults come at the same time.
     const int together = rng.chance(0.2) ? 2 + static_cast<int>(rng.below(2)) : 1;
     for (int i = 0; i < together; ++i) faults.push_back(drawing.one(at));
   }

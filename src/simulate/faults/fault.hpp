@@ -1,9 +1,9 @@
-// What goes wrong in a simulated run, and what people ask for: a list that a seed draws before
-// anything moves, and that a person can read, shorten and keep (scene_text.hpp).
+// The faults of a simulated run and the requests of its users: a list that is drawn from a seed
+// before the run starts, and that a developer can read, shorten and keep (scene_text.hpp).
 //
-// A fault names a place (a host, a slot) and not a process, and it means the first living one from
-// there on: so it says the same when others before it are taken away. What each does stands in
-// faults.cpp.
+// A fault names a place (a host, a slot) instead of a process, and strikes the first living process
+// from that place on: so it keeps its meaning when earlier faults are removed from the list.
+// faults.cpp carries the faults out.
 #pragma once
 
 #include <string>
@@ -21,41 +21,41 @@ enum class FaultKind {
   kill,
   fail,       // ends with code 1
   exit_zero,  // in the middle of training
-  hang,       // its thread there never goes on
-  slow,       // `number` times, from now on
-  freeze,     // stopped for `time`, as by a debugger
+  hang,       // the thread at point `in` never continues
+  slow,       // `number` times slower from now on
+  freeze,     // the process is stopped for `time`, as by a debugger
   lose_gpu,
-  spoil,  // the state does not arrive there whole, `number` times
+  spoil,  // the state transfer to the worker fails, `number` times
   // ---- a host
   cut,           // its control connection carries nothing for `time`
-  reset,         // its control connection; it dials again after `time`
-  reset_all,     // as reset, of every host
-  freeze_agent,  // for `time`, while its workers run
-  freeze_host,   // for `time`, with its workers
+  reset,         // its control connection is reset; the agent dials again after `time`
+  reset_all,     // reset of every host, each after its own random part of `time`
+  freeze_agent,  // the agent is frozen for `time` while its workers run
+  freeze_host,   // the agent and its workers are frozen for `time`
   kill_agent,
-  power,
-  join,  // a host that nobody asked for comes up
+  power,  // the host loses power
+  join,   // a host that the job did not ask for comes up
   // ---- the path from `host` to host `number`, for `time`
-  link_drops,  // both ways
-  link_small,  // both ways; small packets pass
+  link_drops,  // loses everything, in both directions
+  link_small,  // loses all but small packets, in both directions
   link_one_way,
-  // ---- the controller and people
-  stand_still,  // for `time`
-  scale,        // a person wants `number` workers
-  edit,         // a person leaves the slots whose bits `number` has in the host file
+  // ---- the controller and users
+  stand_still,  // the controller stops for `time`
+  scale,        // a user asks for `number` workers
+  edit,         // a user edits the host file, which keeps the slots whose bits are set in `number`
   leave,        // the program leaves by itself
-  // One worker is wanted, and its host is cut off at that moment; `number` 1: its agent is frozen
-  // instead, 2: it is killed itself.
+  // A user asks for one worker, and the host of that worker is cut off at that moment; `number` 1:
+  // its agent is frozen instead, 2: the worker itself is killed.
   shrink_and_cut,
 };
 
-// Where in its work a worker is struck; now: wherever it is.
+// The point in its work at which a worker is struck; now: wherever it is.
 enum class Point { now, compute, reduce, apply, epoch, transfer, forming };
 
 enum class Who { anybody, member, newcomer, first_rank };
 
 struct Fault {
-  Duration at{};  // from the start
+  Duration at{};  // since the start
   FaultKind kind{};
   int host = 1;
   int slot = 0;
@@ -68,11 +68,11 @@ struct Fault {
 struct FaultChoice {
   int hosts = 1;
   int slots_per_host = 1;
-  Duration first{};  // not before
-  Duration every{};  // mean time between two
+  Duration first{};  // no fault before this time
+  Duration every{};  // mean time between two faults
   Duration until{};
-  bool people = true;           // change size and hosts, too
-  bool only_newcomers = false;  // are struck
+  bool people = true;           // users also change the size and the hosts
+  bool only_newcomers = false;  // only newcomers are struck
 };
 std::vector<Fault> draw_faults(const FaultChoice& choice, Rng& rng);
 

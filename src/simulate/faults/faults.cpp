@@ -1,6 +1,6 @@
-// What goes wrong when, and what is spared (cluster.hpp).
+// Carries out the faults of a scene, or skips them (cluster.hpp).
 //
-// A job whose every holder of the state is struck ends early, and the rest of its run shows
+// A job in which every holder of the state is struck ends early, and the rest of its run shows
 // nothing. So most scenes are merciful: a fault that would leave less than a majority of the world
 // does not happen.
 #include <algorithm>
@@ -54,7 +54,7 @@ bool Cluster::is_well(const Agent& agent, HostId host, const Process& process) c
          (spoiled == stage_.spoiled.end() || spoiled->second.times == 0);
 }
 
-// Who may be out of the world because of it.
+// The workers that may drop out of the world because of the fault.
 std::set<WorkerId> Cluster::victims(const Fault& fault) const {
   std::set<WorkerId> found;
   const auto add_workers_of = [&](const Agent& agent) {
@@ -97,10 +97,10 @@ std::set<WorkerId> Cluster::victims(const Fault& fault) const {
   return found;
 }
 
-// A majority of the world stays, all of it well, one of them with the newest state; before there is
-// a world, the first workers may not even die.
+// Whether a majority of the world stays, all of it healthy and one of them with the newest state.
+// Before the first world is formed, the first workers may not be struck at all.
 bool Cluster::is_bearable(const Fault& fault) const {
-  // Leavers have the state, and should go on with it.
+  // The leaving members still have the state, and training should go on with it.
   if (fault.kind == FaultKind::shrink_and_cut && fault.number == 2) return true;
   const std::set<WorkerId> struck = victims(fault);
   if (struck.empty()) return true;
@@ -122,9 +122,9 @@ bool Cluster::is_bearable(const Fault& fault) const {
   return holder && 2 * stay > members.size() && stay + others >= minimum;
 }
 
-// ---------------------------------------------------------------- the end of it
+// ---------------------------------------------------------------- the end of all faults
 
-// From here on nothing goes wrong any more, so the job must come to its end.
+// From here on there are no more faults, so the job must come to its end.
 void Cluster::heal_all() {
   told("everything is healed");
   stage_.spoiled.clear();

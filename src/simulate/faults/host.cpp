@@ -1,3 +1,4 @@
+// See host.hpp.
 #include "simulate/faults/host.hpp"
 
 #include <algorithm>
@@ -151,7 +152,8 @@ void Agent::kill_worker(WorkerId worker) {
   stage_.queue.after(stage_.between_us(10, 500), [p = process->second] { p->die(0, SIGKILL); });
 }
 
-// The kernel closes its end, or the watchdog says so; what it had sent arrives first.
+// The agent is gone: its kernel closes the connection, or its watchdog reports the end. Messages it
+// had sent arrive first.
 void Agent::ended(const std::string& reason) {
   alive_ = false;
   if (std::exchange(away_, false)) heal();
@@ -173,7 +175,8 @@ void Agent::heal() {
   down_.heal();
 }
 
-// What is under way and not acknowledged is sent again, in order, over the next connection.
+// Messages that are under way and not acknowledged are sent again, in order, over the next
+// connection.
 void Agent::reset(Duration time) {
   if (!alive_ || closed_ || std::exchange(away_, true)) return;
   up_.cut();
@@ -202,7 +205,7 @@ void Agent::freeze(bool workers, Duration time) {
   stage_.queue.after(time, [self = shared_from_this()] { self->thaw(); });
 }
 
-// Its processes run again in any order, and long after its lease may have ended.
+// The processes resume in any order, possibly long after the lease has ended.
 void Agent::thaw() {
   frozen_ = false;
   const auto thaw_workers = [this] {

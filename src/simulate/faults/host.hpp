@@ -1,8 +1,8 @@
 // A simulated host: the real core of an agent, its workers, and the connection to the controller,
 // with everything that can happen to a machine.
 //
-// Each direction of the connection keeps its order, as TCP does; a cut one holds what is sent until
-// it is healed, and a frozen end reads nothing.
+// Each direction of the connection keeps the order of its messages, as TCP does. A cut connection
+// holds messages until it is healed, and a frozen end reads nothing.
 #pragma once
 
 #include <deque>
@@ -40,7 +40,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   struct Handlers {  // at the controller's end
     std::function<void()> up;
     std::function<void(const std::string& reason)> down;
-    std::function<void()> away, back;  // its connection was reset; it has dialled again
+    std::function<void()> away, back;  // the connection was reset; the agent has dialled again
     std::function<void(WorkerId, wire::FromWorker)> message;
     std::function<void(wire::FromAgent)> report;
   };
@@ -50,19 +50,19 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // ---- the controller's end
   void order(wire::ToAgent order);
   void deliver(WorkerId worker, wire::ToWorker message);
-  // It hears no more of this agent: it has given the host up, or is gone itself.
+  // The controller stops listening to this agent: it has given the host up, or is gone itself.
   void close(launcher::agent::AgentEvent why);
   void kill();  // the executor's kill, where it can be reached
   // ---- what happens to it
   void cut();
   void heal();
-  // Resets the connection; the agent has dialled again after that time, if it can.
+  // Resets the connection; after `time` the agent has dialled again, if it can.
   void reset(Duration time);
-  // With its workers or alone, for that time.
+  // Freezes the agent for `time`; with `workers`, its workers as well.
   void freeze(bool workers, Duration time);
   void thaw();
-  void crash();       // its watchdog cleans up
-  void lose_power();  // nobody says a word
+  void crash();       // the agent dies and its watchdog cleans up
+  void lose_power();  // all processes die, and no message about it is sent
 
   bool alive() const { return alive_; }
   bool away() const { return away_; }
@@ -70,8 +70,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
  private:
-  void take(const wire::BundlePart&) {}  // every program is there
-  void take(const wire::HoldOutput&) {}  // and none prints anything
+  void take(const wire::BundlePart&) {}  // simulated hosts have every program already
+  void take(const wire::HoldOutput&) {}  // simulated programs print nothing
   void take(const wire::Heartbeat& heartbeat);
   void take(const auto& order) { feed(order); }
   void dial();
@@ -91,7 +91,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
   bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
   std::optional<launcher::agent::AgentEvent>
-      closed_;  // why, when the controller hears no more of it
+      closed_;  // the reason, once the controller has stopped listening to this agent
   Time armed_ = never;
   std::vector<std::function<void()>> deferred_;
 };

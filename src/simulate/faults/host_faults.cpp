@@ -1,11 +1,11 @@
-// What can happen to a host, to the paths between hosts, and to the controller (faults.cpp).
+// Faults of hosts, of the paths between hosts, and of the controller (faults.cpp).
 #include <utility>
 
 #include "simulate/faults/cluster.hpp"
 
 namespace elasticrun::simulate::faults {
 
-// The first living one from that host on.
+// The first living agent from the fault's host on.
 std::shared_ptr<Agent> Cluster::agent_of(const Fault& fault) const {
   std::shared_ptr<Agent> before, from;
   for (const auto& [host, runs] : agents_)
@@ -46,13 +46,14 @@ void Cluster::strike_host(const Fault& fault) {
   }
 }
 
-// A firewall that forgets a connection. Who dials late is lost, as one that is silent is.
+// As by a firewall that forgets a connection. An agent that dials again too late counts as lost,
+// just as a silent one does.
 void Cluster::reset(Agent& agent, Duration time) {
   if (time >= std::chrono::milliseconds(50)) touch_all(agent);
   agent.reset(time);
 }
 
-// Each dials again by its own time.
+// Each agent dials again after a time of its own.
 void Cluster::reset_all(Duration time) {
   for (const auto& [host, runs] : agents_)
     for (const auto& agent : runs)
@@ -60,7 +61,7 @@ void Cluster::reset_all(Duration time) {
                         rng_.below(static_cast<std::uint64_t>(time.count()) + 1))));
 }
 
-// One run of each number, as the roster gives them.
+// Each joining host gets a new number, as the roster assigns them, and runs one agent.
 void Cluster::join(const Fault& fault) {
   const HostId host(static_cast<std::uint64_t>(scene_.hosts) + agents_joined_ + 1);
   if (++agents_joined_ > 3) return;
@@ -94,7 +95,7 @@ void Cluster::spoil_link(const Fault& fault) {
   });
 }
 
-// Ctrl-Z, or a machine that is moved.
+// As by Ctrl-Z, or when the controller's machine is migrated.
 void Cluster::stop_controller(Duration time) {
   if (std::exchange(stands_still_, true)) return;
   queue_.after(time, [this, time] {

@@ -1,3 +1,4 @@
+// See invariants.hpp.
 #include "simulate/faults/invariants.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ std::uint64_t updated(std::uint64_t digest, const worker::core::Progress& before
 
 void Invariants::prepared(const wire::World& world) {
   const auto g = world.generation;
-  if (const auto known = worlds_.find(g); known != worlds_.end()) {  // one copy for each member
+  if (const auto known = worlds_.find(g); known != worlds_.end()) {  // sent once to each member
     for (const auto& member : world.members)
       if (!known->second.contains(member.worker))
         throw Violation("generations only grow", fmt::format("{} names two worlds", g.value));
@@ -44,7 +45,7 @@ void Invariants::prepared(const wire::World& world) {
   const auto size = static_cast<int>(members.size());
   if (size < limits_.min)
     throw Violation("never below the minimum", fmt::format("world {} of {}", g.value, size));
-  // Where there may be one, its successor has the state from it.
+  // With a maximum of one, a world of two is allowed for the successor to receive the state.
   if (limits_.max > 0 && size > std::max(limits_.max, 2))
     throw Violation("never above the maximum", fmt::format("world {} of {}", g.value, size));
   if (world.reason.empty())
@@ -125,7 +126,7 @@ void Invariants::received(WorkerId worker, Step before, Step after) {
 }
 
 void Invariants::started_fresh(WorkerId worker, Generation generation) {
-  // A worker that nobody can reach may enter an old world by itself; that is nobody's world.
+  // An unreachable worker may enter an old world by itself; no other worker is in that world.
   const bool trained = std::ranges::any_of(
       lineage_, [&](const auto& e) { return e.first > 0 && e.second.generation < generation; });
   if (trained)

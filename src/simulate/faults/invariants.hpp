@@ -1,7 +1,7 @@
-// What must hold whatever goes wrong: the rules of how worlds change, in one file.
+// What must hold under all faults: the rules of how worlds change, in one file.
 //
-// The simulation tells what really happens in its processes (not what the controller believes);
-// each rule is checked at the moment it could first be broken, and its name says which one it was.
+// The simulation reports what really happens in its processes (not what the controller believes).
+// Each rule is checked at the moment it could first be broken, and a violation names the rule.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Violation : std::runtime_error {
   std::string rule;
 };
 
-// The model of a simulated program: where training stands, and a digest of every update made.
+// The model of a simulated program: the progress of training, and a digest of every update made.
 struct Model {
   worker::core::Progress progress;
   std::uint64_t digest = 1;
@@ -42,26 +42,28 @@ class Invariants {
   // ---- what happens
   void prepared(const wire::World& world);  // the controller sends it
   void reduction_complete(Generation generation);
-  // Somebody does: one that was frozen may complete it after its lease, and must not apply it.
+  // A worker applies the step. A worker that was frozen may see its reduction complete after its
+  // lease has ended, and must not apply the step then.
   void applies(Generation generation);
   void committed(WorkerId worker, Generation generation, const worker::core::Progress& before,
                  worker::core::Range range, std::uint64_t digest);
-  // on_epoch is over on rank 0 of that world, after that step.
+  // on_epoch has finished on rank 0 of that world, after that step.
   void epoch_ended(Generation generation, std::int64_t step);
   void answered(WorkerId worker, Generation up_to, Step committed);
   void transferred(Generation generation, const std::vector<Model>& holders);
   void received(WorkerId worker, Step before, Step after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
-  // `stopping`: it told its workers to end before.
+  // `stopping`: the controller told its workers to end before this action.
   void controller_says(const job::JobAction& action, bool stopping);
-  // The controller asked for so many ticks at one and the same time.
+  // The controller has asked for another tick without time passing, `times` times in a row.
   void woken_again(int times);
-  // One that nothing has befallen is killed, and there is one to which something has.
+  // A worker that no fault has hit is killed, while `faulty` is one that a fault has hit, if any.
   void killed(WorkerId worker, std::optional<WorkerId> faulty);
-  // A live, reachable worker holds the state while the controller says that it is lost.
+  // The controller says that the state is lost; `holder` is a live, reachable worker that holds it,
+  // if there is one.
   void state_lost(std::optional<WorkerId> holder);
-  // The job is over, and later: all deadlines have passed.
+  // The job has finished; for after_the_end(), all deadlines have passed as well.
   void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
                 const std::vector<Model>& final_models);
   void after_finish(std::size_t actions);
@@ -85,13 +87,13 @@ class Invariants {
   launcher::hosts::Limits limits_;
   Generation newest_prepared_;
   Generation newest_reduced_;
-  std::set<Generation> late_;                  // completed a reduction after a newer world had
-  std::map<std::int64_t, Committed> lineage_;  // by step: of the highest generation
-  std::map<std::int64_t, Generation> epochs_ended_;  // by their last step: newest world that did
+  std::set<Generation> late_;                  // reduced a step after a newer world had reduced one
+  std::map<std::int64_t, Committed> lineage_;  // by step: the commit of the highest generation
+  std::map<std::int64_t, Generation> epochs_ended_;  // by an epoch's last step: the newest world
   std::map<WorkerId, Generation> answered_;
   struct Stand {
     std::int64_t step = 0;
-    Generation world;  // in which it committed that step; none: it received it
+    Generation world;  // the world in which it committed that step; none: it received the state
   };
   std::map<WorkerId, Stand> stands_;
   std::map<Generation, std::set<WorkerId>> worlds_;

@@ -1,5 +1,5 @@
-// The paths between hosts by which workers reach each other, and what they lose. Each direction is
-// one of its own; the control connections go another way (host.hpp).
+// The network paths between hosts that workers use, and what is lost on them. Each direction is
+// a separate path. Control connections are not affected (host.hpp).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace elasticrun::simulate::faults {
 
 class Links {
  public:
-  // Large: small packets pass, as where the path has a smaller limit than its ends believe.
+  // large: only large packets are lost, as where the path has a smaller MTU than its ends assume.
   enum class Loss { large, all };
 
   void spoil(HostId from, HostId to, Loss loss) { losses_[{from, to}] = loss; }
@@ -28,9 +28,9 @@ class Links {
       return entry.first.first == host || entry.first.second == host;
     });
   }
-  // A greeting, or another message of one packet, and the answer to it.
+  // Whether a greeting, or another message of one packet, gets through, and the answer to it.
   bool greets(HostId a, HostId b) const { return small(a, b) && small(b, a); }
-  // Many bytes: they arrive, and so does the word that they did.
+  // Whether a large transfer arrives, and its acknowledgement as well.
   bool carries(HostId from, HostId to) const {
     return !losses_.contains({from, to}) && small(to, from);
   }

@@ -1,4 +1,4 @@
-// What people ask for while all this happens (faults.cpp).
+// Requests by users while faults happen (faults.cpp).
 #include <csignal>
 
 #include "simulate/faults/cluster.hpp"
@@ -23,8 +23,8 @@ void Cluster::edit_hosts(int left) {
   tell_slots();
 }
 
-// The change that could give two worlds: those who leave hear of it, those who stay are cut off, or
-// their agent does not run, and go on beside whatever forms without them.
+// A change that could lead to two worlds at once: the leaving members receive it, but the staying
+// one is cut off or its agent is frozen, so it goes on beside a world that forms without it.
 void Cluster::shrink_and_cut(int how, Duration time) {
   feed(job::Scale{1});
   const auto members = job_->membership().members();

@@ -1,3 +1,4 @@
+// See plane.hpp.
 #include "simulate/faults/plane.hpp"
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 namespace elasticrun::simulate::faults {
 namespace {
 
-// A kernel takes that long to find out that what it sends again and again is lost.
+// Time a kernel takes to find out that its retransmissions are lost.
 constexpr Duration loss_found_after = std::chrono::milliseconds(30);
-// Enough for several parts, so that all holders of the state send.
+// Large enough for several parts, so that all holders of the state send.
 constexpr std::uint64_t state_bytes = 4u << 20;
 constexpr const char* lost_words = "what is sent to it does not arrive";
 
@@ -51,7 +52,7 @@ void Plane::connect(Generation generation, WorkerId worker, Duration limit, Done
   queue_.after(limit, [=, this] { out_of_time(generation, worker); });
   const Group& group = groups_[generation];
   const int rank = rank_of(group.world, worker);
-  for (const auto& [peer, end] : group.ends)  // nobody listens there any more
+  for (const auto& [peer, end] : group.ends)  // a peer that is gone does not listen any more
     if (const int other = rank_of(group.world, peer); end.gone && other < rank && rng_.chance(0.7))
       queue_.after(soon(500), [=, this] {
         fail(generation, worker, connecting, {{other, true, "connection refused"}});
@@ -81,7 +82,7 @@ void Plane::call(Generation generation, WorkerId worker, int index, double value
   call.complete = std::move(complete);
   if (index == connecting || !somebody_gone(group)) return settle(generation, index);
   const bool last = call.arrived.size() == group.size;
-  // What the others had sent before they went is enough for the last one, and for it alone.
+  // What the others sent before they went is enough for the last member to arrive, and only for it.
   if (last && rng_.chance(0.5) && !in_ring(group, rank_of(group.world, worker)).blocked)
     serve(generation, call, worker, index);
   else if (rng_.chance(0.5))
@@ -89,7 +90,7 @@ void Plane::call(Generation generation, WorkerId worker, int index, double value
                  [=, this] { fail(generation, worker, index, hung_up(groups_[generation])); });
 }
 
-// Whose call is through, now that somebody has arrived or a link has changed.
+// Finishes the call for each member that can, now that a member has arrived or a link has changed.
 void Plane::settle(Generation generation, int index) {
   Group& group = groups_[generation];
   Call& call = group.calls[index];
@@ -114,7 +115,7 @@ void Plane::serve(Generation generation, Call& call, WorkerId worker, int index)
 void Plane::deliver(Generation generation, WorkerId worker, int index) {
   Group& group = groups_[generation];
   End& end = group.ends[worker];
-  // Also after this end was aborted: the result may have been in already.
+  // This also runs after this end was aborted: the result may have arrived before.
   if (end.index != index || !end.pending) return;
   const Done done = std::exchange(end.pending, nullptr);
   if (index != connecting && somebody_gone(group) && rng_.chance(0.5))
@@ -126,7 +127,7 @@ void Plane::fail(Generation generation, WorkerId worker, int index,
                  std::vector<worker::collective::PeerTrouble> why) {
   End& end = groups_[generation].ends[worker];
   if (end.index != index || !end.pending) return;
-  // What was lost is known better than who has hung up because of it.
+  // A lost link is a better explanation than the peers that have hung up because of it.
   if (!links_.all_well() && index != connecting)
     for (const auto& group : held_up(worker))
       if (group.generation == generation && !group.lost_links.empty()) why = group.lost_links;
@@ -145,7 +146,7 @@ void Plane::out_of_time(Generation generation, WorkerId worker) {
   fail(generation, worker, connecting, std::move(troubles));
 }
 
-// ---------------------------------------------------------------- those who go
+// ---------------------------------------------------------------- members that leave
 
 std::vector<worker::collective::PeerTrouble> Plane::hung_up(const Group& group) const {
   std::vector<worker::collective::PeerTrouble> troubles;
@@ -154,8 +155,8 @@ std::vector<worker::collective::PeerTrouble> Plane::hung_up(const Group& group) 
   return troubles;
 }
 
-// Its peers may notice, and may not: only ring neighbours see a connection close. Who is being
-// dialled finds out by the limit alone.
+// Peers may or may not notice that a worker leaves: only ring neighbours see a connection close. A
+// peer that waits for the worker to dial finds out only when its time limit passes.
 void Plane::leave(Generation generation, Group& group, WorkerId worker, bool alive) {
   const auto end = group.ends.find(worker);
   if (end == group.ends.end() || end->second.gone) return;
@@ -217,7 +218,7 @@ Plane::Obstacle Plane::unconnected(const Group& group, const Call& call, int ran
   return found;
 }
 
-// All agree first, by small messages around the ring; then each part goes along its route.
+// All members agree first, by small messages around the ring; then each part takes its route.
 Plane::Obstacle Plane::in_transfer(const Group& group, int rank) const {
   const wire::World& world = group.world;
   const auto size = static_cast<int>(world.members.size());

@@ -1,6 +1,7 @@
-// Groups and their calls as they really behave: all or nobody completes a collective, but who dies
-// or aborts in the middle leaves some with the result and some with an error, and a link that loses
-// what is sent breaks nothing: those at its ends wait, and can say for whom.
+// Simulated groups and their collectives, which behave as real ones do: a collective completes for
+// all members or for none, but when a member dies or aborts in the middle, some members get the
+// result and others an error. A link that loses packets raises no error: the members at its ends
+// wait, and can report for which peer.
 #pragma once
 
 #include <functional>
@@ -20,22 +21,22 @@ namespace elasticrun::simulate::faults {
 
 class Plane {
  public:
-  // A call ends with the sum of what all put in, or broken: no sum, and whom it is put down to.
+  // The result of a call: the sum over all members, or, if it broke, no sum and the peers blamed.
   struct Ended {
     std::optional<double> sum;
     std::vector<worker::collective::PeerTrouble> troubles;
   };
   using Done = std::function<void(const Ended&)>;
-  // Runs at the moment at which the last member has arrived and nothing holds the call up.
+  // Runs when the last member has arrived and nothing holds the call up.
   using Complete = std::function<void()>;
 
   Plane(Queue& queue, Rng& rng) : queue_(queue), rng_(rng) {}
 
-  // `size`: as this worker counts the members.
+  // `size` is the number of members as this worker knows it.
   void create(const wire::World& world, WorkerId worker, int size);
-  // Done when all peers are connected, or the limit has passed.
+  // `done` runs when all peers are connected, or the limit has passed.
   void connect(Generation generation, WorkerId worker, Duration limit, Done done);
-  // The state on its way from those who hold it: each is done with its own part in that.
+  // Transfers the state from its holders; `done` runs when this worker's part in that is finished.
   void transfer(Generation generation, WorkerId worker, Complete complete, Done done);
   // Every member calls the same reductions in the same order; `index` names the call, from 0.
   void reduce(Generation generation, WorkerId worker, int index, double value, Complete complete,
@@ -44,12 +45,12 @@ class Plane {
   void drop(WorkerId worker, Generation generation);
   void died(WorkerId worker);
 
-  // What the groups of this worker are held up by at present.
+  // What holds up the groups of this worker at present.
   std::vector<worker::collective::HeldUp> held_up(WorkerId worker) const;
   bool has_lost_link(WorkerId worker) const;
 
   const Links& links() const { return links_; }
-  // What has been waited for may arrive now.
+  // Changes the links; calls that waited for a lost link may go on now.
   void change_links(const std::function<void(Links&)>& change);
 
  private:
@@ -65,7 +66,7 @@ class Plane {
     double sum = 0;
     Complete complete;
     bool completed = false;
-    std::set<WorkerId> served;  // their results are on the way
+    std::set<WorkerId> served;  // members whose results are on the way
   };
   struct Group {
     wire::World world;
@@ -73,11 +74,11 @@ class Plane {
     std::map<WorkerId, End> ends;
     std::map<int, Call> calls;
   };
-  // Of one rank in a call.
+  // What holds up one rank in a call.
   struct Obstacle {
     bool blocked = false;
-    std::vector<int> waits_for;
-    std::vector<int> lost;  // what is sent to them does not arrive
+    std::vector<int> waits_for;  // ranks
+    std::vector<int> lost;       // ranks that do not receive what is sent to them
   };
 
   void call(Generation generation, WorkerId worker, int index, double value, Complete complete,

@@ -1,3 +1,4 @@
+// See process.hpp.
 #include "simulate/faults/process.hpp"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ void Process::die(int code, int signal) {
 
 void Process::signal(int number) {
   if (number == SIGKILL) return die(0, SIGKILL);
-  if (id_.value % 7 == 0) return;  // some programs do not listen
+  if (id_.value % 7 == 0) return;  // some programs ignore the signal
   later(stage_.between_us(10, 150'000), [this, number] { die(0, number); });
 }
 
@@ -229,8 +230,8 @@ void Process::broken(const char* what,
   pump();
 }
 
-// Whoever sends to the spoiled member says so, and it of the one who does; the others find a peer
-// that has hung up.
+// A holder of the state reports the spoiled member, which reports the first holder; the other
+// members find a peer that has hung up.
 bool Process::transfer_fails() {
   const auto& world = member_.world();
   const auto& members = world.members;
@@ -260,7 +261,7 @@ void Process::entered(const Model& received) {
   const auto finish = [this] {
     busy_ = false;
     phase("idle");
-    // At the end of an epoch a world is formed by force, and nobody knows how far rank 0 had come.
+    // At an epoch's end the change was forced, and how far on_epoch of rank 0 had got is unknown.
     const worker::core::Progress& at = model_.progress;
     if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
@@ -286,7 +287,7 @@ void Process::entered(const Model& received) {
 void Process::step() {
   worker::core::Progress& progress = model_.progress;
   if (progress.train_call > call_)
-    return end_call();  // a newcomer: the world has finished this call
+    return end_call();  // this is a newcomer: the world has finished this call already
   if (progress.train_call < call_) {
     progress.train_call = call_;
     progress.epoch = progress.cursor = 0;
@@ -309,7 +310,7 @@ void Process::step() {
   const auto shares = worker::core::split(range.count(), static_cast<int>(world.members.size()),
                                           world.plan.weights);
   share_ = shares[static_cast<std::size_t>(member_.rank().value)];
-  // The scene's time is that of an equal share, or of one sample where not everybody has one.
+  // The scene's time is for an equal share, or for one sample where some workers have none.
   const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
                         share_ * std::ssize(shares) / std::max(range.count(), std::ssize(shares));
   computed_ += time;
@@ -322,11 +323,11 @@ bool Process::ends_epoch() const {
          stage_.scene.samples;
 }
 
-// The program's on_epoch: evaluates, and writes the model where this is rank 0.
+// The program's on_epoch, which evaluates, and on rank 0 writes the model.
 void Process::end_epoch() {
   busy_ = true;
   phase("epoch");
-  // It may take as long as it likes.
+  // on_epoch may take any time.
   if (caught(Point::epoch))
     return later(std::chrono::seconds(2), [this] {
       hangs_ = false;
@@ -346,7 +347,7 @@ void Process::reduce(Generation g) {
   if (caught(Point::reduce)) return;
   if (!member_.running(g)) return reduced(g, {});
   const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
-  // The world that has ended an epoch is the one that calls on_epoch.
+  // The world that ends an epoch must also call on_epoch: no vote to switch worlds at this step.
   const double vote = ends_epoch() ? 0 : member_.vote();
   stage_.plane.reduce(g, id_, index_++, vote, complete,
                       [this, g, self = shared_from_this()](const Plane::Ended& ended) {

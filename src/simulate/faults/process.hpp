@@ -1,6 +1,6 @@
 // A simulated worker: the real membership client, and a program that trains a digest instead of
-// weights. Three threads of it can stand still alone: the one that trains, the one that forms
-// groups, and (frozen) all of them; the control thread answers as long as the process runs.
+// weights. The thread that trains and the thread that forms groups can each hang alone, and a
+// frozen process stops altogether; the control thread answers as long as the process runs.
 #pragma once
 
 #include <functional>
@@ -26,12 +26,12 @@ struct Stage {
   Plane& plane;
   Invariants& invariants;
   Stepping& stepping;
-  std::map<Generation, std::vector<Model>> holders;  // what each member that has the state sends
+  std::map<Generation, std::vector<Model>> holders;  // the models that the state's holders send
   struct Spoiled {
-    int times = 0;          // still
-    Generation generation;  // the last one
+    int times = 0;          // transfers that will still fail
+    Generation generation;  // the last one in which a transfer failed
   };
-  std::map<WorkerId, Spoiled> spoiled;  // who gets no whole state
+  std::map<WorkerId, Spoiled> spoiled;  // workers to which state transfers fail
 
   Duration between_us(int low, int high) {
     return std::chrono::microseconds(
@@ -47,14 +47,14 @@ class Process : public std::enable_shared_from_this<Process> {
   };
   Process(Stage& stage, WorkerId id, Handlers handlers);
 
-  void begin();  // after fork: starts up, joins, trains
+  void begin();  // as after fork: starts up, joins, trains
   void receive(const wire::ToWorker& message);
   void signal(int number);
   void die(int code, int signal);
   void freeze() { frozen_ = true; }
   void thaw();
-  // When it next comes to that point (not Point::now), its thread there hangs for good, or all of
-  // it dies.
+  // When the worker next reaches that point (not Point::now), the thread there hangs for good, or,
+  // with `dies`, the whole process dies.
   void strike(Point in, bool dies) { struck_ = Strike{in, dies}; }
   void slow_down(int factor) { slowness_ = factor; }
   void leave();
@@ -62,7 +62,7 @@ class Process : public std::enable_shared_from_this<Process> {
   bool alive() const { return alive_; }
   bool frozen() const { return frozen_; }
   bool hangs() const { return hangs_ || former_hangs_; }
-  bool is_struck() const { return hangs() || struck_; }  // or will be
+  bool is_struck() const { return hangs() || struck_; }  // has been struck, or will be
   bool in_train() const { return in_train_; }
   bool finished() const { return finished_; }
   WorkerId id() const { return id_; }
@@ -89,7 +89,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void end_call();
   void sample();
   void phase(const char* name);
-  // True: it is struck there, and the caller does nothing more.
+  // Strikes the worker if it is to be struck at that point; if true, the caller must return.
   bool caught(Point in);
   void form(const worker::collective::GroupSpec& spec);
   void connect(Generation generation);
@@ -105,20 +105,20 @@ class Process : public std::enable_shared_from_this<Process> {
   };
   std::optional<Strike> struck_;
   bool alive_ = true, frozen_ = false, hangs_ = false, former_hangs_ = false;
-  std::map<Generation, wire::World> worlds_;  // that it was told to form
+  std::map<Generation, wire::World> worlds_;  // worlds it was ordered to form
   std::map<Generation, Duration> connect_limits_;
   int slowness_ = 1;
-  Duration computed_{};  // since the last sample
+  Duration computed_{};  // compute time since the last sample
   bool in_train_ = false, busy_ = false, finished_ = false;
   std::int64_t call_ = 0;
-  std::int64_t epochs_ended_ = 0;  // of this call, by on_epoch
-  int index_ = 0;                  // of the next collective in this group
+  std::int64_t epochs_ended_ = 0;  // epochs of this train call for which on_epoch has run
+  int index_ = 0;                  // index of the next collective in this group
   const char* phase_ = "idle";
   Time phase_since_{};
   std::int64_t steps_ = 0;  // since the last sample
   std::int64_t samples_ = 0;
-  std::int64_t share_ = 0;   // of the step under way
-  std::uint64_t moved_ = 0;  // of the state, in all transfers
+  std::int64_t share_ = 0;   // samples of this worker in the step under way
+  std::uint64_t moved_ = 0;  // reported as transfer_bytes; grows with each completed transfer
   std::vector<std::function<void()>> deferred_;
 };
 

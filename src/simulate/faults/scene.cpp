@@ -1,3 +1,4 @@
+// See scene.hpp.
 #include "simulate/faults/scene.hpp"
 
 namespace elasticrun::simulate::faults {
@@ -7,7 +8,7 @@ using std::chrono::milliseconds;
 job::JobSpec plain_spec() {
   job::JobSpec spec;
   spec.argv = {"train"};
-  spec.hosts_file = "hosts.txt";  // which a person edits
+  spec.hosts_file = "hosts.txt";  // users edit it during the run
   spec.unit = launcher::hosts::Unit::slot;
   job::Deadlines& d = spec.deadlines;
   d.heartbeat = milliseconds(20);
@@ -66,7 +67,7 @@ Scene draw(std::uint64_t seed) {
   FaultChoice choice{.hosts = scene.hosts,
                      .slots_per_host = scene.slots_per_host,
                      .first = milliseconds(rng.chance(0.1) ? 1 : between(60, 400)),
-                     // One after the other: each trouble may cost something.
+                     // Faults of newcomers are spaced, because each may cost the others some time.
                      .every = milliseconds(between(scene.only_newcomers ? 150 : 30, 600)),
                      .until = scene.faults_until,
                      .people = rng.chance(0.8),

@@ -1,3 +1,4 @@
+// See scene_text.hpp.
 #include "simulate/faults/scene_text.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 namespace elasticrun::simulate::faults {
 namespace {
 
-// Each value by its name; `visit` reads or writes it.
+// Calls `visit` with the name of each value, to read or write it.
 template <class Any, class Visit>
 void for_each_value(Any& scene, Visit visit) {
   auto& spec = scene.spec;

@@ -14,7 +14,7 @@
 namespace elasticrun::simulate::faults {
 
 std::string scene_text(const Scene& scene);
-// Lines that begin with '#' are for people. What is not named is as in a plain scene.
+// Lines that begin with '#' are comments. Values that are not given are those of a plain scene.
 Result<Scene> parse_scene(const std::string& text);
 
 }  // namespace elasticrun::simulate::faults

@@ -1,3 +1,4 @@
+// See shrink.hpp.
 #include "simulate/faults/shrink.hpp"
 
 #include <functional>
@@ -24,7 +25,7 @@ class Shrinking {
   }
 
  private:
-  // Without so many faults in a row, wherever that will do.
+  // Removes `count` faults in a row wherever the rule still breaks without them.
   void without(std::size_t count) {
     for (std::size_t at = best_.faults.size(); at-- > 0;) {
       if (at + count > best_.faults.size()) continue;

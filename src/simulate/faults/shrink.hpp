@@ -1,4 +1,4 @@
-// The smallest scene that still breaks the same rule: what a person reads to see why.
+// Finds the smallest scene that still breaks the same rule, for a developer to study.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace elasticrun::simulate::faults {
 
-// Takes faults and complications away, one after the other, as long as `rule` breaks without them.
-// Where it breaks by the order of messages alone, other dice are tried as well.
+// Removes faults and complications, one after the other, as long as `rule` still breaks without
+// them. Because a violation may depend on the order of messages alone, it also tries other dice.
 Scene shrink(const Scene& scene, const std::string& rule);
 
 }  // namespace elasticrun::simulate::faults

@@ -1,3 +1,4 @@
+// See stepping.hpp.
 #include "simulate/faults/stepping.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 namespace elasticrun::simulate::faults {
 namespace {
 
-// Longer than any step of a run in which only newcomers are struck.
+// Shortest pause that counts: longer than any step of a run in which only newcomers are struck.
 constexpr Duration pause_min = std::chrono::milliseconds(300);
 
 }  // namespace

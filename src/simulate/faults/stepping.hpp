@@ -1,5 +1,5 @@
-// How long nobody steps although somebody could: what a rule about one moment cannot see, as worlds
-// that form and break again and again, each of them for a good reason.
+// Checks how long no worker steps although workers could. A rule about a single moment cannot see
+// that, such as worlds that form and break again and again, each of them for a good reason.
 #pragma once
 
 #include <map>
@@ -15,20 +15,20 @@ class Stepping {
   // Longer than every deadline and all pauses between attempts that can follow each other.
   static constexpr Duration together_within = std::chrono::seconds(6);
   static constexpr Duration inside_within = std::chrono::seconds(30);
-  // What the trouble of newcomers may cost the others: at once, and of their time.
+  // What faults of newcomers may cost the others: the longest pause, and the share of their time.
   static constexpr Duration newcomers_at_once = std::chrono::seconds(1);
   static constexpr double newcomers_share = 0.5;
 
-  // `only_newcomers`: nothing else goes wrong in this run.
+  // `only_newcomers`: in this run faults strike only newcomers.
   explicit Stepping(bool only_newcomers) : only_newcomers_(only_newcomers) {}
 
-  // Somebody has committed a step.
+  // Any worker has committed a step.
   void committed(Time now);
   void newcomer_struck(Time now);
   // From now on nothing goes wrong any more.
   void healed(Time now) { quiet_since_ = now; }
-  // Now and then. `could`: enough workers that are well are in train. `outside`: who of them is
-  // ready and wanted, and no member.
+  // Called regularly. `could`: enough healthy workers are in train. `outside`: the workers among
+  // them that are ready and wanted but not members.
   void look(bool could, const std::set<WorkerId>& outside, Time now);
 
  private:
@@ -36,10 +36,10 @@ class Stepping {
   void check_newcomers(Time now) const;
 
   bool only_newcomers_;
-  Time last_commit_ = never;  // never: there was none yet
-  Time struck_at_ = never;
-  Duration stood_{};          // since then, in pauses that are no steps
-  Time quiet_since_ = never;  // since then somebody could have stepped, and nobody has
+  Time last_commit_ = never;  // never: no commit yet
+  Time struck_at_ = never;    // when the first newcomer was struck
+  Duration stood_{};          // since struck_at_, the time lost in pauses longer than a step
+  Time quiet_since_ = never;  // since then workers could have stepped, and none has; or never
   std::map<WorkerId, Time> outside_since_;
 };
 

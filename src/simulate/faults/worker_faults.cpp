@@ -1,4 +1,4 @@
-// What can happen to one worker (faults.cpp).
+// Faults of single workers (faults.cpp).
 #include <fmt/format.h>
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace elasticrun::simulate::faults {
 
-// The first living one that is meant, from that place on.
+// The first living worker of the kind that the fault names, from the fault's place on.
 std::shared_ptr<Process> Cluster::worker_of(const Fault& fault) const {
   const auto members = job_->membership().members();
   const auto meant = [&](const Process& process) {
@@ -76,8 +76,8 @@ void Cluster::freeze(Process& process, Duration time) {
   queue_.after(time, [one = process.shared_from_this()] { one->thaw(); });
 }
 
-// Its worker computes no more, and dies or hangs; its slot is there again when the hosts are told
-// anew.
+// The worker may hang at its next computation. Its slot is gone until the list of slots is next
+// made from the host file.
 void Cluster::lose_gpu(Process& process) {
   const job::workers::Worker* worker = job_->workers().find(process.id());
   if (!worker) return;

@@ -1,4 +1,4 @@
-// Reading a curve, and the throughput between its rows.
+// Reading a curve, and interpolating between its rows.
 #include "simulate/what_if/curve.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ Words words_of(std::string_view line) {
   }
 }
 
-// A positive number, or with `zero` one that is not negative.
+// Parses a positive number, or with `zero` one that is not negative.
 template <class T>
 std::optional<T> number(std::string_view word, bool zero = false) {
   T value{};
@@ -42,7 +42,7 @@ constexpr int most_workers = 1'000'000;
 
 }  // namespace
 
-// Reads line by line; the first mistake ends it.
+// Reads a curve line by line up to the first mistake.
 class CurveReader {
  public:
   explicit CurveReader(std::string_view file) : file_(file) {}
@@ -193,7 +193,7 @@ class CurveReader {
     if (curve_.base_batch_ == 0) curve_.base_batch_ = curve_.global_batch(curve_.sizes_.front());
   }
 
-  // All of them as one host file, in which they stand on the same lines.
+  // Parses all `hosts:` lines as one host file in which they keep their line numbers.
   void hosts() {
     std::string text;
     for (int line = 1; line <= hosts_.rbegin()->first; ++line)
@@ -213,7 +213,7 @@ class CurveReader {
   std::string mistake_;
   std::size_t width_ = 0;
   bool total_ = false;
-  std::map<int, std::string_view> hosts_;  // by line
+  std::map<int, std::string_view> hosts_;  // `hosts:` entries by line number
   Curve curve_;
 };
 

@@ -1,43 +1,43 @@
-// A described cluster: how fast a job is at each size, as a text file a person can write.
+// A cluster description: how fast a job is at each size, as a text file that a user can write.
 //
 //     title: ImageNet, ResNet-50        any text
 //     samples: 6405835                  of the whole job
-//     batch: 64                         per worker; max-batch: 2048 the cap on all together
+//     batch: 64                         per worker; `max-batch: 2048` would cap the global batch
 //     slots-per-host: 8                 or, where hosts differ, `hosts:` lines
 //     columns: size seconds compute     what the rows hold
 //     32  4550  0.85
 //     40  3638  0.85
 //
-// A row is a size and either `seconds` (a whole job at that size) or `samples/s`, then, when named,
-// `compute`: the part of a step in compute, 0 to 1. '#' begins a comment. Between two sizes
-// throughput is a power of the size (a straight line on double logarithmic paper, so perfect
-// scaling stays perfect), and compute is a straight line. Below the smallest size it is
-// proportional to the size, above the largest constant: outside of what was measured nothing is
-// promised.
+// A row is a size and either `seconds` (a whole job at that size) or `samples/s`, then, if listed
+// in `columns`, `compute`: the part of a step in compute, 0 to 1. '#' begins a comment. Between two
+// sizes throughput is interpolated as a power of the size (a straight line on a log-log plot, so
+// perfect scaling stays perfect), and compute linearly. Below the smallest size throughput is
+// proportional to the size, above the largest it is constant: outside the given sizes no gain is
+// assumed.
 //
-// Hosts that differ are lines of a host file (elasticrun-hosts(5)), with slots, price (of the whole
-// host, per hour) and type, in the order in which they are used: a size is always the first slots.
+// Hosts that differ are given as lines of a host file (elasticrun-hosts(5)), with slots, price (of
+// the whole host, per hour) and type, in the order of use: a size always takes the first slots.
 //
 //     hosts: fast[1-2] slots=4 price=12 type=fast
 //     hosts: slow[1-4] slots=4 price=3
 //
-// Instead of rows, a law as in autoscaler/time_model.hpp, in seconds, for as many sizes as are
-// wanted:
+// Instead of rows, a file may give a law as in autoscaler/time_model.hpp, in seconds, for a list of
+// sizes:
 //
 //     law: 0.01 0.001 0 0.0001 0.02 0.00001     a_g b_g a_l b_l a_n b_n
 //     sizes: 8 16 32 64
 //
-// Noisy gradients make a sample worth the less, the larger the batch is (autoscaler/noise.hpp), and
-// `samples` are then those of the base batch:
+// With noisy gradients a sample is worth less the larger the batch is (autoscaler/noise.hpp).
+// `samples` then counts samples at the base batch:
 //
 //     noise-scale: 200 6400             samples; at the beginning and at the end, geometric between
 //     base-batch: 64                    default: the global batch of the smallest size
 //
-// Rows hold for the batch by the rule; with another one the compute follows the batch and the rest
-// of the step stays.
+// Rows hold for the batch given by the rule; with another batch, compute is proportional to the
+// batch and the rest of the step is unchanged.
 //
-// Curves live in configs/curves. TOML or JSON would do, but a table of numbers is best read as a
-// table of numbers.
+// Curves are kept in configs/curves. TOML or JSON would do, but a table of numbers is easiest to
+// read as a table.
 #pragma once
 
 #include <array>
@@ -56,27 +56,29 @@ namespace elasticrun::simulate::what_if {
 
 class Curve {
  public:
-  // `file` is for the messages only.
+  // `file` is used in error messages only.
   static Result<Curve> parse(std::string_view text, std::string_view file);
 
   // Sizes the job can have, in order; the rows' or those of `sizes:`.
   const std::vector<int>& sizes() const { return sizes_; }
-  // With the global batch that is given; 0: by the rule.
+  // `batch` is the global batch; 0: the one given by the rule.
   double samples_per_s(int size, std::int64_t batch = 0) const;
   double compute_share(int size, std::int64_t batch = 0) const;  // 0: not known
-  std::int64_t global_batch(int size) const;                     // by the rule
-  // When that part of the job is done, 0 to 1; nothing where no noise is described.
+  std::int64_t global_batch(int size) const;                     // as given by the rule
+  // The noise scale in samples, when the part `progress` (0 to 1) of the job is done; nothing where
+  // the curve describes no noise.
   std::optional<double> noise_scale(double progress) const;
-  // In samples of the base batch.
+  // The worth of a sample with that global batch, in samples of the base batch.
   double worth_of_a_sample(std::int64_t batch, double progress) const;
 
   const std::string& title() const { return title_; }
   double samples() const { return samples_; }
-  // Those described, or as many of `slots-per-host` as the largest size takes.
+  // The described hosts, or as many with `slots-per-host` slots as the largest size needs.
   const std::vector<launcher::hosts::Host>& hosts() const { return hosts_; }
   int slots() const;
-  int hosts_of(int size) const;  // that a size reaches over
-  // More of `slots-per-host`, until there are so many slots; nothing where hosts are described.
+  int hosts_of(int size) const;  // number of hosts that a size uses
+  // Adds hosts with `slots-per-host` slots until there are `slots` of them in all; does nothing
+  // where hosts are described.
   void add_hosts(int slots);
   autoscaler::BatchRule batch() const {
     return {.max_batch = max_batch_, .batch = batch_, .base_batch = base_batch_};
@@ -97,13 +99,13 @@ class Curve {
   std::int64_t batch_ = 0;
   std::int64_t max_batch_ = 0;
   std::int64_t base_batch_ = 0;
-  std::vector<double> noise_scale_;  // none, one, or those of the beginning and the end
+  std::vector<double> noise_scale_;  // none, one constant, or the values at beginning and end
   int slots_per_host_ = 1;
   std::optional<std::array<double, 6>> law_;
   std::map<int, Row> rows_;
   std::vector<int> sizes_;
   std::vector<launcher::hosts::Host> hosts_;
-  bool described_ = false;  // by `hosts:` lines
+  bool described_ = false;  // the hosts are given by `hosts:` lines
 };
 
 }  // namespace elasticrun::simulate::what_if

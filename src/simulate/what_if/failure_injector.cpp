@@ -1,4 +1,4 @@
-// What befalls hosts, and what is done about slow ones (simulated_job.hpp).
+// Failures of hosts, and the response to slow ones (simulated_job.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ Duration exponential(double mean_s, double chance) {
 
 }  // namespace
 
-// Without memory, and over all hosts at once: which one it is, and what else is up to chance, is
-// drawn when it comes, whether that host is used or not.
+// Schedules the next failure of a kind, as a Poisson process over all hosts together. The host and
+// any other random choice are drawn when the failure comes, whether the job uses that host or not.
 void SimulatedJob::await(Rng& rng, double per_hour, Failure failure) {
   if (!(per_hour > 0)) return;
   const double mean_s = 3600 / (per_hour * fleet_.hosts());
@@ -42,7 +42,8 @@ void SimulatedJob::revoke(int host, double) {
   go(host, conditions_.notice, "is taken away");
 }
 
-// Who has notice is replaced, or done without, before.
+// The host gets no more workers from now on and is gone after the notice. Until then the job can
+// replace its workers or shrink.
 void SimulatedJob::go(int host, Duration notice, std::string_view how) {
   if (fleet_.has_workers(host)) note(fmt::format("{} {}", name(host), how));
   fleet_.list(host, false);
@@ -84,8 +85,8 @@ std::vector<autoscaler::Member> SimulatedJob::typed_members() const {
   return typed;
 }
 
-// Each member's own compute, which alone tells who is slow. It is drawn less often than rounds
-// are, for there are so many of them.
+// Simulates the members' reports of their own compute, which alone shows which of them are slow.
+// They are drawn less often than rounds are, because there is one for each member.
 void SimulatedJob::watch() {
   if (now_ < watch_at_) return;
   watch_at_ = now_ + 10 * conditions_.report;
@@ -97,7 +98,7 @@ void SimulatedJob::watch() {
   understaffed_ = true;  // staff() ends the change
 }
 
-// Not while one may turn out to be a worker to replace.
+// Gives the members better shares, but not while a slow worker may turn out to be one to replace.
 bool SimulatedJob::better_shares() {
   const bool replaces = conditions_.stragglers == job::StragglerAction::replace &&
                         fleet_.has_substitute(target_, now_);

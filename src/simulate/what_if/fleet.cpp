@@ -1,3 +1,4 @@
+// See fleet.hpp.
 #include "simulate/what_if/fleet.hpp"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// The hosts of a simulated job and the workers on them: who is there, how fast, what it costs.
+// The hosts of a simulated job and the workers on them: which exist, how fast they are, and what
+// they cost.
 //
-// Which slots get a worker at a size, who is kept and who goes, and which slots are left alone, is
-// the job's own rules of staffing; here is what surrounds it in reality: machines that go and come,
-// that are slow for a while, and that have a price. Messages, processes and the agreement on a
-// world are left out: they cost time, which the caller knows (what_if.hpp).
+// The job's own staffing code decides which slots get a worker at a size, which workers stay or go,
+// and which slots are avoided. This class models what surrounds it: machines that go and come, that
+// are slow for a while, and that have a price. Messages, processes and the agreement on a world are
+// left out: they only cost time, which the caller accounts for (what_if.hpp).
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@
 
 namespace elasticrun::simulate::what_if {
 
-// Of all workers that exist: members, spares, and those that still start.
+// Number and price of all workers that exist: members, spares, and workers that are still starting.
 struct Costs {
   int workers = 0;
   double per_hour = 0;
@@ -25,17 +26,18 @@ struct Costs {
 
 class Fleet {
  public:
-  // `price` is of a worker and hour, where a host does not say its own.
+  // `price` is per worker and hour, for hosts without a price of their own.
   Fleet(const std::vector<launcher::hosts::Host>& hosts, double price);
 
-  // What these sizes cost and how many hosts they take: always the first slots, as all are there.
+  // The price and the number of hosts of these sizes, each on the first slots, as if all hosts were
+  // there.
   std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes) const;
   int hosts() const { return static_cast<int>(hosts_.size()); }
 
   // A host that is not listed gets no workers; those it has stay until a change or its loss.
   void list(int host, bool listed);
   bool listed(int host) const { return hosts_[static_cast<std::size_t>(host)].listed; }
-  // Its workers are gone, the members among them, too. How many of those there were.
+  // Removes all workers of the host; returns how many of them were members.
   int lose(int host);
   bool has_workers(int host) const;
   void set_speed(int host, double speed) { hosts_[static_cast<std::size_t>(host)].speed = speed; }
@@ -43,12 +45,12 @@ class Fleet {
   double speed(WorkerId worker) const;
   job::SlotId slot(WorkerId worker) const { return workers_.rows().at(worker).slot; }
 
-  // ---- as the job does it: start what is missing, dismiss who is not wanted, propose a world
-  // Those that were started, not ready yet.
+  // ---- as the job does it: start missing workers, dismiss unwanted ones, propose a world
+  // Starts the workers missing for `size`; returns them. They are not ready yet.
   std::vector<WorkerId> start(int size, Time now);
   void ready(WorkerId worker, Time now);
   void dismiss(int size, Time now);
-  // The members of the world that should follow, when all of them are ready and it is another.
+  // The members of the next world, if all of them are ready and they differ from the present ones.
   std::optional<std::vector<WorkerId>> proposal(int size, Time now) const;
   void enter(std::vector<WorkerId> members) { members_ = std::move(members); }
   bool starting() const;
@@ -63,7 +65,7 @@ class Fleet {
  private:
   struct Machine {
     int slots = 1;
-    double price = 0;  // of a slot
+    double price = 0;  // per slot and hour
     bool listed = true;
     double speed = 1;
   };

@@ -1,3 +1,4 @@
+// See history.hpp.
 #include "simulate/what_if/history.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Reader {
       if (event.name == "job_finished") finished(event);
     }
     history_.curve = window_.curve();
-    // Where a policy has chosen the batch, the last one of each size.
+    // Where a policy has chosen the batch, keep only the last batch of each size.
     std::erase_if(history_.curve, [&](const autoscaler::Measure& measure) {
       return measured_.at(measure.size) != measure.global_batch;
     });
@@ -44,7 +45,7 @@ class Reader {
     history_.policy = job::report::text(event, "policy");
   }
 
-  // Steps up to there were made with the batch of the present world.
+  // Counts the samples up to the step in `field`, all made with the batch of the present world.
   void committed(const Event& event, std::string_view field) {
     const double step = job::report::number(event, field).value_or(step_);
     if (step <= step_) return;
@@ -78,7 +79,8 @@ class Reader {
     round.batch = job::report::number(event, "global_batch").value_or(0);
     round.step_time = from_ms(job::report::number(event, "step_ms").value_or(0));
     round.compute_time = from_ms(job::report::number(event, "compute_ms").value_or(0));
-    // The window drops the first round after a change; one that was logged has counted.
+    // The window drops the first round after a change. A round in the log did count, so the first
+    // one is added twice.
     if (window_.add(round, Time{}) || window_.add(round, Time{})) measured_[size_] = window_batch_;
   }
 
@@ -116,8 +118,8 @@ class Reader {
   double batch_ = 0;
   double step_ = 0;
   std::map<int, double> batches_;
-  std::int64_t window_batch_ = 0;         // of the present world, as it was planned
-  std::map<int, std::int64_t> measured_;  // of each size, the last one with a sample
+  std::int64_t window_batch_ = 0;         // planned global batch of the present world
+  std::map<int, std::int64_t> measured_;  // by size: the last planned batch that has a sample
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sums that need no virtual time.
+// Outcomes that can be computed without virtual time.
 #include "simulate/what_if/one_size.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace elasticrun::simulate::what_if {
 
 namespace {
 
-// Until as much is learned as the job has samples, with one batch. The worth of a sample changes on
-// the way.
+// Seconds until the job is done at one size with one batch. The worth of a sample changes during
+// the job, so the time is summed up over pieces of it.
 double seconds_at(const Curve& curve, int size, std::int64_t batch) {
   constexpr int pieces = 100;
   double samples = 0;
@@ -21,7 +21,7 @@ double seconds_at(const Curve& curve, int size, std::int64_t batch) {
   return samples / curve.samples_per_s(size, batch);
 }
 
-// By the rule, or, for a policy that chooses it, the one that is done first.
+// The global batch given by the rule, or, for a policy that chooses it, the fastest one.
 std::int64_t batch_at(const Curve& curve, const Question& question, int size) {
   std::int64_t best = curve.global_batch(size);
   if (question.policy != "goodput") return best;
@@ -53,7 +53,7 @@ std::map<int, double> worths(const Curve& curve, const Conditions& conditions,
   double best = 0;
   for (const autoscaler::Offer& offer : job.offers) {
     double rate = curve.samples_per_s(offer.size);
-    // What is learned is what it seeks.
+    // This policy seeks what is learned per second, in samples of the base batch.
     if (question.policy == "goodput")
       rate = curve.samples() / seconds_at(curve, offer.size, batch_at(curve, question, offer.size));
     const autoscaler::Prospect prospect{offer, rate};

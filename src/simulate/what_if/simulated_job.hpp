@@ -1,4 +1,4 @@
-// One simulated job on its way (what_if.hpp): what is true now, and what happens to it.
+// One simulated job in progress (what_if.hpp): its present state, and what happens to it.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace elasticrun::simulate::what_if {
 
-// At most some thirty years: a step that never ends must not overflow.
+// Seconds as a Duration, capped at about thirty years: a step that never ends must not overflow.
 inline Duration from_seconds(double s) {
   constexpr double most = 1e9;
   return Duration(std::llround(std::min(s, most) * 1e9));
@@ -49,7 +49,7 @@ class SimulatedJob {
   double learned_of_a_sample() const;
   void round();
 
-  // ---- what is decided, and who works (what_if.cpp)
+  // ---- decisions and staffing (what_if.cpp)
   autoscaler::Decision decided();
   void decide();
   void hear(const autoscaler::Forecast& forecast, bool alone);
@@ -61,8 +61,8 @@ class SimulatedJob {
   void rebatch();
   void change(std::vector<WorkerId> members);
 
-  // ---- what befalls hosts (failure_injector.cpp)
-  // A host, and what else is up to chance.
+  // ---- failures of hosts (failure_injector.cpp)
+  // A failure of `host`; `chance` is a random number in [0, 1) for anything else it has to draw.
   using Failure = void (SimulatedJob::*)(int host, double chance);
   void await(Rng& rng, double per_hour, Failure failure);
   const std::string& name(int host) const {
@@ -87,8 +87,8 @@ class SimulatedJob {
   autoscaler::Autoscaler scaler_;
   autoscaler::Stragglers stragglers_{autoscaler::StragglerRule{}};
   autoscaler::Shares shares_;
-  // Neighbouring seeds must not have neighbouring streams; and what chance each has is its own, so
-  // that one more draw here does not move another there.
+  // Each kind of random event has a stream of its own, so that one more draw in one stream does not
+  // shift another. Neighbouring seeds must not give similar streams.
   Rng noise_;
   Rng starts_;
   Rng losses_;
@@ -98,22 +98,22 @@ class SimulatedJob {
   Queue queue_{Time{}};
 
   Time now_{};
-  int target_ = 0;             // the size that is wanted
-  int entered_ = 0;            // the last one that was wanted and came to be
-  bool unsettled_ = false;     // as the autoscaler was last told
-  bool understaffed_ = false;  // something has changed since staff() looked
-  Time staff_at_ = never;      // when a slot comes out of its pause
+  int target_ = 0;             // the size wanted
+  int entered_ = 0;            // the last wanted size that was reached
+  bool unsettled_ = false;     // the autoscaler was last told that a change is under way
+  bool understaffed_ = false;  // something has changed since staff() last ran
+  Time staff_at_ = never;      // when the next avoided slot becomes usable again
   std::int64_t global_batch_ = 0;
-  std::vector<double> parts_;  // of the batch, by rank
+  std::vector<double> parts_;  // each rank's part of the batch; the sum is 1
   double step_s_ = 0;
-  double compute_s_ = 0;  // of a worker that is not slow, with an equal part; 0: not known
+  double compute_s_ = 0;  // per step, for a worker at full speed with an equal part; 0: not known
   double batch_ = 0;
-  double learned_ = 0;      // of the job's samples, each worth as much as one of a base batch
-  double noise_steps_ = 0;  // the gradients' noise has been measured over
+  double learned_ = 0;      // progress, in samples of the base batch
+  double noise_steps_ = 0;  // steps over which the gradient noise has been measured
   double unwatched_ = 0;    // steps since the members last reported
   Time watch_at_{};
   Generation generation_;
-  std::optional<bool> promised_;  // what the policy last said of its limit
+  std::optional<bool> promised_;  // Forecast::met in the policy's last forecast
   Outcome out_;
 };
 

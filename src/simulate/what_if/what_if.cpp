@@ -1,4 +1,4 @@
-// The course of one simulated job: steps, decisions, who works.
+// The course of one simulated job: steps, decisions, staffing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Outcome SimulatedJob::run(int start) {
   while (goes_on()) {
     round();
     while (goes_on() && queue_.next_at() <= now_) queue_.run_next();
-    if (goes_on()) watch();  // with the last host its members are gone
+    if (goes_on()) watch();  // with the last host the last members may be gone
     if (!unsettled_ && goes_on() && now_ >= scaler_.wake_at()) decide();
     if (goes_on()) staff();
   }
@@ -89,11 +89,11 @@ void SimulatedJob::world() {
   pace();
 }
 
-// Members step together: the slowest one's compute is everybody's time.
+// Members step together, so the compute time of the slowest one is that of the step.
 void SimulatedJob::pace() {
   const double rate = curve_.samples_per_s(size(), global_batch_);
   batch_ = static_cast<double>(global_batch_);
-  // Without a batch a step is a report's worth.
+  // Without a batch, a step is taken to be as long as the time between two reports.
   if (!(batch_ > 0)) batch_ = rate * seconds(conditions_.report);
   const double known = curve_.compute_share(size(), global_batch_);
   const double step = batch_ / rate;
@@ -104,8 +104,8 @@ void SimulatedJob::pace() {
   step_s_ = step * (1 + (known > 0 ? known : 1) * (slowest - 1));
 }
 
-// Of the mean of so many log-normal steps, which is nearly log-normal again, with their variance
-// over their number. Box and Muller; one of the two is enough.
+// A random factor for the mean time of `steps` log-normal steps, which is nearly log-normal again,
+// with their variance divided by their number. By Box and Muller; one of their two values suffices.
 double SimulatedJob::noise(double steps) {
   if (!(conditions_.noise > 0)) return 1;
   const double variance = std::log1p(conditions_.noise * conditions_.noise / steps);
@@ -160,11 +160,11 @@ void SimulatedJob::decide() {
   const bool rebatches = made.action == autoscaler::Action::rebatch;
   if (made.action == autoscaler::Action::stay || (made.target == target_ && !rebatches)) return;
   out_.moves.push_back({now_, size(), made.target, made.global_batch, made.reason});
-  if (!rebatches) target_ = made.target;  // who is missing is still wanted
+  if (!rebatches) target_ = made.target;  // a new batch leaves missing workers wanted
   understaffed_ = true;
 }
 
-// What a move says in its reason needs no note.
+// Notes a changed forecast, unless it comes with a move, which is recorded with its reason.
 void SimulatedJob::hear(const autoscaler::Forecast& forecast, bool alone) {
   if (alone && forecast.met != promised_) note(forecast.words);
   if (forecast.met)
@@ -201,7 +201,7 @@ void SimulatedJob::staff() {
   staff_at_ = fleet_.slots().wake_at(now_);
 }
 
-// While workers start and groups form, steps are not what they would be.
+// Tells the autoscaler when a change begins and ends: step times are not typical in between.
 void SimulatedJob::settle(bool settled) {
   if (settled && unsettled_) scaler_.change_ended(now_);
   if (!settled && !unsettled_) scaler_.change_started(now_);
@@ -253,7 +253,7 @@ Result<Outcome> answer(const Curve& curve, const Conditions& conditions, const Q
   options.limits.max = sizes.back();
   auto scaler = autoscaler::Autoscaler::make(std::move(options));
   if (!scaler) return scaler.error();
-  Curve roomy = curve;  // spares need slots, too
+  Curve roomy = curve;  // spares need slots as well
   roomy.add_hosts(sizes.back() + conditions.spares);
   Outcome outcome = SimulatedJob(roomy, conditions, question, std::move(*scaler)).run(start);
   if (!outcome.bad_advice.empty())

@@ -8,7 +8,10 @@
 //
 // Compute leaves the mean gradient over step.samples(); apply finds the mean over the global batch;
 // the end of apply commits the step. Compute must not change registered state, and its randomness
-// must come from (seed, step, sample): a step may be repeated. What it throws comes out of train.
+// must come from (seed, step, sample): a step may be repeated. What they throw comes out of train.
+//
+// Every status of the C interface other than OK becomes one of the four exceptions below, and
+// what() is its error text. elasticrun.h says for each function when it returns which status.
 #pragma once
 
 #include <cstddef>
@@ -29,27 +32,27 @@
 
 namespace elasticrun {
 
-// This worker is out of the world for good. Uncaught, it ends the process quietly with 0.
+// EVICTED: this worker is out of the world for good. Uncaught, it ends the process quietly with 0.
 struct Evicted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A loop of one's own only: nothing since the last commit happened, and nothing of it is left in
-// registered memory. Undo nothing; begin the step that committed() names.
+// WORLD_CHANGED, only in a loop of one's own: nothing since the last commit happened, and nothing
+// of it is left in registered memory. Undo nothing; begin the step that committed() names.
 struct WorldChanged : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A mistake in the program.
+// MISUSE: a mistake in the program.
 struct Misuse : std::logic_error {
   using std::logic_error::logic_error;
 };
-// The environment failed.
+// FAILED: the environment failed: no agent, no memory, no network.
 struct Failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 namespace detail {
 
-// Lets an Evicted that nobody catches end the process with 0 instead of an abort.
+// Makes an uncaught Evicted end the process with exit code 0 instead of an abort.
 inline void end_quietly_when_evicted() {
   static const std::terminate_handler previous = std::set_terminate([] {
     try {
@@ -66,6 +69,7 @@ inline void end_quietly_when_evicted() {
 
 }  // namespace detail
 
+// The element types of gradients, buffers and all_reduce.
 template <class T>
 concept Real = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
@@ -73,42 +77,52 @@ template <Real T>
 inline constexpr elasticrun_type type_of =
     std::is_same_v<T, float> ? ELASTICRUN_FLOAT32 : ELASTICRUN_FLOAT64;
 
-// A place in the ranked members of one generation.
+// A view of the present world of a job, which must outlive it. After a change it shows the new
+// world. Nothing here throws.
 class World {
  public:
   World(const elasticrun_job* job) : job_(job) {}
+  // This worker's rank, 0 to size() - 1; 0 before the first world.
   int rank() const { return elasticrun_rank(job_); }
+  // Number of ranks; 1 before the first world.
   int size() const { return elasticrun_size(job_); }
+  // Grows with each new world; 0 before the first one.
   std::uint64_t generation() const { return elasticrun_generation(job_); }
 
  private:
   const elasticrun_job* job_;
 };
 
+// The step under way: handed to compute and apply, valid until they return.
 class Step {
  public:
   explicit Step(elasticrun_step* step) : step_(step) {}
 
-  // Indices in [0, samples) to compute now; in apply, this worker's whole share.
+  // The sample indices in [0, samples) to compute in this call; in apply, this worker's whole
+  // share.
   std::span<const std::uint64_t> samples() const {
     std::size_t count = 0;
     const std::uint64_t* first = elasticrun_step_samples(step_, &count);
     return {first, count};
   }
+  // Number of steps committed before this one, over all calls of train, from 0.
   std::int64_t number() const { return elasticrun_step_number(step_); }
+  // The epoch within this call of train, from 0.
   std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
+  // The global batch of this step in samples; the last one of an epoch may be smaller.
   std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
-  // Whether this is the last step of an epoch: there apply changes what changes with the epoch.
+  // Whether this is the last step of an epoch: the place in apply for what changes with the epoch.
   bool ends_epoch() const { return elasticrun_step_ends_epoch(step_) != 0; }
-  // In apply: what to multiply the learning rate with, by --lr-rule.
+  // In apply: the factor for the learning rate in this step, as --lr-rule sets it.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
 
-  // In compute: adds to a figure that the world's reduction sums.
+  // In compute: adds x to the sum called `name` (a metric such as the loss), which is reduced over
+  // the world. Throws Misuse outside compute and for more than 32 names.
   void sum(const char* name, double x) {
     if (elasticrun_step_sum(step_, name, x) != ELASTICRUN_OK)
       throw Misuse(std::string("step.sum: more than 32 names, or not in compute: ") + name);
   }
-  // In apply: the figure summed over the world, 0 when nobody added to it.
+  // In apply: the sum called `name` over the world; 0 for a name that no worker has used.
   double total(const char* name) const { return elasticrun_step_total(step_, name); }
 
  private:
@@ -116,16 +130,18 @@ class Step {
 };
 
 struct TrainOptions {
-  std::int64_t samples = 0;  // in one epoch
-  std::int64_t epochs = 1;
-  std::int64_t batch = 0;        // samples one worker computes efficiently
-  std::int64_t base_batch = 0;   // batch the learning rate was tuned for
+  std::int64_t samples = 0;      // number of samples in one epoch, > 0
+  std::int64_t epochs = 1;       // number of epochs, > 0
+  std::int64_t batch = 0;        // samples one worker computes efficiently; 0: --batch, --max-batch
+  std::int64_t base_batch = 0;   // global batch the learning rate was tuned for; 0: the first one
   std::int64_t micro_batch = 0;  // most samples in one call of compute; 0: no limit
-  std::uint64_t seed = 0;        // of the order of the samples
+  std::uint64_t seed = 0;        // seed of the order of the samples
 };
 
+// A job, opened by the constructor and closed by the destructor; see elasticrun_open and _close.
 class Job {
  public:
+  // Throws Failed when the job cannot be opened.
   Job() {
     detail::end_quietly_when_evicted();
     const elasticrun_status status = elasticrun_open(&job_);
@@ -138,8 +154,12 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // What survives. A vector stays where it is and keeps its size from here on, which is looked at
-  // in each step; for memory that a vector hands on, register a span.
+  // Registration of what survives a change of the world. Each call returns the job and throws
+  // Misuse: a name that is empty or taken, memory on another GPU, mixed types, or after the first
+  // train or start. A registered vector must outlive the job and keep its memory and its size,
+  // which is checked in each step (Misuse); for memory that a vector hands on, register a span.
+  //
+  // state: memory that apply changes and that newcomers receive.
   Job& state(const char* name, void* data, std::size_t bytes) {
     check(elasticrun_state(job_, name, data, bytes));
     return *this;
@@ -153,6 +173,7 @@ class Job {
     state(name, std::span<T>(data));
     return watch(name, data);
   }
+  // gradients: compute leaves the mean over its own samples, apply finds that of the global batch.
   template <Real T, std::size_t extent>
   Job& gradients(const char* name, std::span<T, extent> data) {
     check(elasticrun_gradients(job_, name, data.data(), type_of<T>, data.size()));
@@ -163,6 +184,7 @@ class Job {
     gradients(name, std::span<T>(data));
     return watch(name, data);
   }
+  // buffers: running statistics, reduced like gradients and carried to newcomers like state.
   template <Real T, std::size_t extent>
   Job& buffers(const char* name, std::span<T, extent> data) {
     check(elasticrun_buffers(job_, name, data.data(), type_of<T>, data.size()));
@@ -174,15 +196,17 @@ class Job {
     return watch(name, data);
   }
 
-  // On which compute and apply work on the GPU; see elasticrun.h.
+  // Sets the CUDA stream on which compute and apply work; null is the default stream. Returns the
+  // job; throws Misuse inside a callback. See elasticrun.h.
   Job& stream(void* stream) {
     check(elasticrun_stream(job_, stream));
     return *this;
   }
 
-  // Between two steps, on every member, after the last step of each epoch: evaluate, save, print.
-  // Takes the world and, if it likes, the epochs done. It is called again for an epoch when the
-  // world changes at its end, and it must not change registered state; see elasticrun.h.
+  // Sets the function to call on every member after the last step of each epoch, between two steps:
+  // evaluate, save, print. It takes the world and, optionally, the number of epochs done. It is
+  // called again for an epoch when the world changes at its end, and it must not change registered
+  // state; see elasticrun.h. Throws Misuse inside a callback.
   template <class Callback>
   void on_epoch(Callback callback) {
     if constexpr (std::is_invocable_v<Callback&, const World&, std::int64_t>)
@@ -203,7 +227,9 @@ class Job {
         this));
   }
 
-  // Throws Evicted in a worker that was evicted, and whatever a callback threw.
+  // Trains until all samples are used; returns in the members of the final world. Throws Evicted in
+  // a worker that is out of the world, Misuse and Failed (see elasticrun_train), and what a
+  // callback threw.
   void train(const TrainOptions& options, std::function<void(Step&)> compute,
              std::function<void(Step&)> apply) {
     compute_ = std::move(compute);
@@ -219,18 +245,23 @@ class Job {
     check(elasticrun_train(job_, &c, &Job::call<&Job::compute_>, &Job::call<&Job::apply_>, this));
   }
 
-  // The next samples of this worker if the world stays as it is.
+  // For prefetching: at most `count` sample indices, the next ones of this worker if the world
+  // stays as it is; none outside train.
   std::vector<std::uint64_t> upcoming(std::size_t count) const {
     std::vector<std::uint64_t> samples(count);
     samples.resize(elasticrun_upcoming(job_, samples.data(), count));
     return samples;
   }
 
+  // A view of the present world, which follows its changes.
   World world() const { return World(job_); }
 
-  // A loop of one's own; see elasticrun.h. All but start throw WorldChanged; each throws Evicted.
+  // A loop of one's own; see elasticrun.h. all_reduce, broadcast, barrier, commit and finish throw
+  // WorldChanged; these and start throw Evicted, Failed and Misuse.
+  //
+  // Blocks until this worker is in a world and has its state.
   void start() { loop(elasticrun_start); }
-  // The sum over the world, in place.
+  // Sums each element over the world, in place.
   template <Real T, std::size_t extent>
   void all_reduce(std::span<T, extent> data) {
     loop(elasticrun_all_reduce, data.data(), type_of<T>, data.size());
@@ -243,16 +274,23 @@ class Job {
   void all_reduce(T& number) {
     all_reduce(std::span<T>(&number, 1));
   }
+  // Copies `bytes` bytes from rank `root` to all ranks.
   void broadcast(void* data, std::size_t bytes, int root) {
     loop(elasticrun_broadcast, data, bytes, root);
   }
+  // Blocks until all ranks have called it.
   void barrier() { loop(elasticrun_barrier); }
-  // This worker has computed so many more samples in the step under way.
+  // Adds `count` to the samples that this worker has computed in the step under way. Throws Misuse
+  // when count is not in 0 to 2^40.
   void samples(std::int64_t count) { loop(elasticrun_samples, count); }
+  // Makes the step part of the state of all; rank and size may differ afterwards.
   void commit() { loop(elasticrun_commit); }
+  // After the last step: returns when every member has called it.
   void finish() { loop(elasticrun_finish); }
-  // Steps in the state that this worker holds; the next one has this number.
+  // Number of committed steps in the state that this worker holds, which is also the number of the
+  // next step; 0 before the first world. Does not throw.
   std::int64_t committed() const { return elasticrun_committed(job_); }
+  // Leaves the world for good; the others go on. Throws Misuse inside a callback.
   void leave() { check(elasticrun_leave(job_)); }
 
  private:
@@ -268,7 +306,7 @@ class Job {
     });
   }
 
-  // A vector that was registered: where it is, and where it had what.
+  // A registered vector: its address, and the memory it held when it was registered.
   struct Watched {
     std::string name;
     const void* vector;
@@ -285,7 +323,7 @@ class Job {
     return *this;
   }
 
-  // Before the library uses what they held.
+  // Called before the library uses the memory that registered vectors held. Throws Misuse.
   void check_vectors() const {
     for (const Watched& one : watched_) {
       const auto now = one.memory_of(one.vector);
@@ -299,13 +337,14 @@ class Job {
     }
   }
 
-  // A call of a loop of one's own.
+  // Makes a call of a loop of one's own; throws as check does.
   template <class Call, class... Arguments>
   void loop(Call* function, Arguments... arguments) {
     check_vectors();
     check(function(job_, arguments...));
   }
 
+  // Runs a callback for C: keeps what it throws for check(). Returns 0, or 1 when it threw.
   template <class F>
   int guarded(F&& body) noexcept {
     try {
@@ -317,6 +356,7 @@ class Job {
     }
   }
 
+  // Throws the exception of a status other than OK, or what a callback threw.
   void check(elasticrun_status status) {
     if (status == ELASTICRUN_OK) return;
     if (status == ELASTICRUN_CALLBACK && thrown_)

@@ -1,5 +1,5 @@
-// The planned changes of a job's world: one at a time, each with a number and a reason, and a pause
-// after one that was refused, twice as long each time.
+// The planned changes of a job's world: one at a time, each with a number and a reason. After a
+// refused change there is a pause, twice as long each time in a row.
 #pragma once
 
 #include <algorithm>
@@ -15,23 +15,23 @@ namespace elasticrun::job::course {
 
 class Changes {
  public:
-  // Why the size, or the plan, is about to change: what the next change says of itself.
+  // Why the size, or the plan, is about to change: the reason of the next change.
   void because(std::string why) { why_ = std::move(why); }
   const std::string& why() const { return why_; }
 
   bool under_way() const { return pending_.has_value(); }
   bool may_begin(Time now) const { return !pending_ && now >= not_before_; }
-  // When the pause ends; never: there is none.
+  // When the pause ends; never: there is no pause.
   Time wake_at(Time now) const { return not_before_ > now ? not_before_ : never; }
 
-  // Its number; `otherwise` is its reason where none was given.
+  // Gives the change its number, and its reason: `otherwise` if because() gave none.
   rendezvous::Change begin(rendezvous::Change change, const std::string& otherwise) {
     last_ = change.id = last_.next();
     change.reason = why_.empty() ? otherwise : std::exchange(why_, {});
     pending_ = change.id;
     return change;
   }
-  // False: it is not the one under way.
+  // A change has ended. False: it is not the one under way.
   bool ended(ChangeId id, rendezvous::ChangeEnded::How how, Time now) {
     using enum rendezvous::ChangeEnded::How;
     if (pending_ != id) return false;
@@ -46,7 +46,7 @@ class Changes {
   std::string why_;
   std::optional<ChangeId> pending_;
   ChangeId last_;
-  int refused_ = 0;  // in a row
+  int refused_ = 0;  // changes in a row
   Time not_before_{};
 };
 

@@ -1,3 +1,4 @@
+// See ending.hpp.
 #include "job/core/course/ending.hpp"
 
 namespace elasticrun::job::course {

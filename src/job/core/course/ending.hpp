@@ -27,7 +27,7 @@ enum class Cause {
   states_differ,
 };
 
-// `own_code`: that of the worker, as a shell would say it, or of the signal.
+// Stands for the exit code of the worker, as a shell reports it, or that of the signal that came.
 inline constexpr int own_code = -1;
 
 struct CauseRow {
@@ -61,9 +61,9 @@ constexpr const CauseRow& row_of(Cause cause) { return causes[static_cast<std::s
 
 class Ending {
  public:
-  // From SIGKILL to the end of a process, on a host that is well.
+  // The longest time from SIGKILL to the end of a process, on a healthy host.
   static constexpr Duration dying_time = std::chrono::seconds(10);
-  // Of an agent that says nothing, while agents end.
+  // How long the job waits for silent agents while agents end.
   static constexpr Duration closing_time = std::chrono::seconds(5);
 
   Phase phase() const { return phase_; }
@@ -71,34 +71,36 @@ class Ending {
   bool is(Phase phase) const { return phase_ == phase; }
   // Workers are told to end, or have ended.
   bool ending() const { return is(Phase::stopping) || over(); }
-  // No worker is waited for any more.
+  // The job does not wait for any worker any more.
   bool over() const { return is(Phase::closing) || is(Phase::ended); }
   // There is a world, or one is being formed.
   bool runs() const { return is(Phase::training) || is(Phase::reforming); }
 
-  // `code` where the cause has none of its own. What was first counts: once more changes nothing.
+  // `code` is used if the cause has no exit code of its own. The first call counts; later ones
+  // change nothing.
   void begin(Cause cause, int code, std::string words, Time deadline);
   int exit_code() const { return exit_code_; }
-  // Why the job ends; empty: it does not, or all workers finished.
+  // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& words() const { return words_; }
 
-  // Of stopping, then of closing.
+  // The deadline of the phase stopping, then of closing.
   Time deadline() const { return deadline_; }
   void set_deadline(Time at) { deadline_ = at; }
 
-  // Fewer than the minimum are waited for since then: from the start on, or after losses.
+  // The job has fewer workers than its minimum and waits for more, since short_since(): from the
+  // start on, or after losses.
   bool short_of_workers() const { return short_since_ != never; }
   void short_since(Time now) { short_since_ = std::min(short_since_, now); }
   void enough() { short_since_ = never; }
-  // When that is given up.
+  // When the job gives up waiting; never: it is not waiting.
   Time patience_ends(Duration patience) const;
 
-  // The controller stood still for so long that hosts have stopped their workers: the cause of what
-  // follows. Empty: it did not, or the job has gone on since.
+  // A text that says that the controller stood still for so long that hosts stopped their workers,
+  // which is the cause of what follows. Empty: it did not, or the job has gone on since.
   void stood_still(std::string words) { standstill_ = std::move(words); }
   const std::string& standstill() const { return standstill_; }
 
-  // A person wants it to end. False: once more.
+  // The user wants the job to end. False: not for the first time.
   bool interrupt(std::int32_t signal) { return std::exchange(signal_, signal) == 0; }
 
  private:

@@ -1,7 +1,7 @@
-// The life of a job as a table: every phase, everything that can happen, and what follows.
+// The life of a job as a table: every phase, every event, and the phase that follows.
 //
-// What is not in the table does not change the phase (a late report of a broken world while the job
-// is stopping, say).
+// An event that is not in the table does not change the phase (a late report of a broken world
+// while the job is stopping, say).
 #pragma once
 
 #include "base/time.hpp"

@@ -1,3 +1,4 @@
+// See sizing.hpp.
 #include "job/core/course/sizing.hpp"
 
 #include <fmt/format.h>
@@ -83,7 +84,7 @@ void Sizing::world_formed(const rendezvous::WorldFormed& formed,
   scaler_.world_changed(world.generation, static_cast<int>(members.size()), world.plan.global_batch,
                         now);
   keeper_ = world.plan.keeper;
-  // Shares of a world in which one computes nothing say nothing of its speed.
+  // In a world where one member computes nothing, its share says nothing about its speed.
   if (keeper_ < 0 && shares_.world_changed(world.generation, std::move(members),
                                            world.plan.global_batch, world.plan.weights))
     scaler_.shares_changed();
@@ -109,7 +110,7 @@ bool Sizing::sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sa
   return round.has_value();
 }
 
-// A program that fails each time, in whatever words, is heard once.
+// A program may fail each time with other numbers or names in its text: each kind is logged once.
 void Sizing::advised(const JobSpec& spec, const Result<std::string>& output, Actions& out) {
   const auto followed = scaler_.advised(report::read_advice(output));
   if (followed) return;
@@ -129,14 +130,14 @@ void Sizing::unsettled(bool now_it_is, Time now) {
 std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions& out) {
   scaler_.progress(work_.left());
   const autoscaler::Decision decision = scaler_.decide(now);
-  // Whether a deadline or a budget will do: once, and when that has changed.
+  // Whether a deadline or a budget will be met is logged once, and again when that changes.
   if (decision.forecast && decision.forecast->met != forecast_met_) {
     forecast_met_ = decision.forecast->met;
     out.say(*forecast_met_ ? report::LogLevel::info : report::LogLevel::error,
             decision.forecast->words);
   }
   if (const auto question = scaler_.question()) out.add(Ask{report::question_text(*question)});
-  // Another batch for those who are there is no word on those who are missing.
+  // Another batch for the present workers leaves the number of wanted workers as it is.
   const bool rebatch = decision.action == autoscaler::Action::rebatch;
   const int target = rebatch ? target_ : decision.target;
   const bool moves = decision.action != autoscaler::Action::stay &&
@@ -182,7 +183,7 @@ wire::BatchPlan Sizing::plan(const std::vector<wire::Member>& members,
 std::optional<std::string> Sizing::better_plan(int size, bool keeper, bool replaces,
                                                const std::string& why, Time now) {
   if (keeper_ >= 0 && !keeper) return "the step that had killed workers is done";
-  // Only what a policy has chosen: what workers say of their batch may be many things.
+  // Only a batch that the policy chose counts: the batches that workers give may differ.
   if (target_batch_ > 0 && scaler_.plan(size, {}).global_batch != work_.global_batch())
     return why.empty() ? "another batch" : why;
   if (replaces && stragglers_.wake_at() != never) return {};

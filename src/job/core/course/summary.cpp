@@ -1,3 +1,4 @@
+// See summary.hpp.
 #include "job/core/course/summary.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What is told of a job at its end: its worlds, why each of them was formed, and what it has cost.
+// What is reported about a job at its end: its worlds, why each of them formed, and what it cost.
 #pragma once
 
 #include <deque>
@@ -13,16 +13,17 @@ namespace elasticrun::job::course {
 
 class Summary {
  public:
-  // So many workers have been there since the last call.
+  // That many workers have existed since the last call.
   void count_time(std::size_t workers, Time now);
   void world(int size, Step from, const std::string& why, bool planned);
   // A step is committed.
   void committed(Step step) { newest_ = std::max(newest_, step); }
 
-  // A person was told of this decision; a world that is formed for it need not say it again.
+  // This decision was logged; a world that forms because of it need not repeat it.
   void told(std::string decision) { told_ = std::move(decision); }
   bool was_told(const std::string& decision) const { return decision == told_; }
-  // What carries the group now. True: a person thinks of another one.
+  // The backend that carries the group now. True: it is not the one that the user assumes (the last
+  // one, or gloo at first).
   bool other_backend(const std::string& backend) {
     return !backend.empty() && std::exchange(backend_, backend) != backend;
   }
@@ -30,14 +31,14 @@ class Summary {
   int worlds() const { return worlds_; }
   Step newest() const { return newest_; }
   Time began() const { return began_; }
-  // worker seconds
+  // In worker seconds.
   double worker_time() const { return worker_s_; }
-  // As far as is known: exact when the workers have ended in good order.
+  // The number of steps, as a text. As far as is known: exact when the workers have ended in order.
   std::string steps_made() const;
-  // One line for each change of the world; none for a job that never changed. `at_the_end` is the
-  // last reason why the size stayed; empty: there is none to tell.
+  // One line for each world; none for a job whose world never changed. `at_the_end` is the last
+  // reason why the size stayed; empty: there is none to report.
   std::vector<std::string> story(const std::string& at_the_end) const;
-  // For the last line on the terminal; empty when no world was formed.
+  // The text for the last line on the terminal; empty when no world formed.
   std::string words(Time now) const;
 
  private:
@@ -49,7 +50,7 @@ class Summary {
   static constexpr std::size_t world_lines_max = 12;
 
   Time began_{};
-  Time counted_{};  // up to here worker time is summed
+  Time counted_{};  // worker time is summed up to here
   double worker_s_ = 0;
   Step newest_ = no_state;
   int worlds_ = 0, planned_ = 0, forced_ = 0;

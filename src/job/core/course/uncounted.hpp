@@ -1,5 +1,6 @@
-// Whether the steps of a loop of the program's own can be measured: only the program knows how many
-// samples they have, and one that does not say would be measured for ever, without a word. Pure.
+// Whether the steps of a program's own loop can be measured: only the program knows how many
+// samples they have. If it does not say, the job would go on measuring for ever, and the user would
+// not learn of it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@ namespace elasticrun::job::course {
 
 class Uncounted {
  public:
-  // Steps of all workers by which one has said it, if any does.
+  // The number of steps of all workers together, by which a program has said it if it ever does.
   static constexpr std::int64_t steps_enough = 20;
 
   void ready(const wire::TrainSpec& train) { own_loop_ = train.samples == 0; }
-  // True once: the loop has made steps and does not say of how many samples.
+  // True once: the loop has made that many steps and does not say how many samples they have.
   bool hear(const wire::Sample& sample) {
     if (!own_loop_ || known_) return false;
     steps_ += sample.steps;
@@ -24,7 +25,7 @@ class Uncounted {
 
  private:
   bool own_loop_ = false;
-  bool known_ = false;  // whether it says so or not
+  bool known_ = false;  // whether the program says so or not
   std::int64_t steps_ = 0;
 };
 

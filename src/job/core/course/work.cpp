@@ -1,4 +1,4 @@
-// Steps to samples (work.hpp).
+// Converts steps to samples (work.hpp).
 #include "job/core/course/work.hpp"
 
 #include <limits>
@@ -42,7 +42,7 @@ std::optional<std::int64_t> Work::left() const {
   const Place now = at(std::max(newest_.value, from_.step));
   if (now.epoch >= train_.epochs) return 0;
   const std::int64_t epochs = train_.epochs - now.epoch;
-  // Who trains until somebody stops it asks for more epochs than can be counted in samples.
+  // A program that trains until it is stopped asks for more epochs than can be counted in samples.
   constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
   if (epochs > endless / train_.samples) return endless;
   return std::max<std::int64_t>(epochs * train_.samples - now.cursor, 0);

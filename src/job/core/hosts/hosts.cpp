@@ -1,3 +1,4 @@
+// See hosts.hpp.
 #include "job/core/hosts/hosts.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-// The agents of a job's hosts: one row for each host that was ever asked for one.
+// The agents of a job's hosts: one row for each host on which an agent was ever wanted.
 //
-// A host that failed is tried again beside the job, and until its agent is there nobody waits for
-// it: so a second start is another state than the first.
+// A failed host is tried again while the job goes on, and nothing waits for it until its agent is
+// up. That is why a second start is a different state from the first.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ using HostTransition = job::Transition<HostState, HostTurn>;
 
 inline constexpr std::array host_transitions{
     HostTransition{HostState::absent, HostTurn::asked, HostState::asked},
-    HostTransition{HostState::absent, HostTurn::came, HostState::up},  // by itself
+    HostTransition{HostState::absent, HostTurn::came, HostState::up},  // the host joined by itself
     HostTransition{HostState::asked, HostTurn::came, HostState::up},
     HostTransition{HostState::asked, HostTurn::went, HostState::failed},
     HostTransition{HostState::up, HostTurn::went, HostState::failed},
@@ -51,18 +51,18 @@ inline constexpr std::array host_transitions{
 
 class Hosts {
  public:
-  // So it is called from now on, and this kind of machine it is; empty: nobody has said.
+  // Sets the name and the machine type of a host; an empty type is not known.
   void met(HostId host, const std::string& name, const std::string& type);
   std::string name(HostId host) const;
   std::string type(HostId host) const;
 
   HostState state(HostId host) const;
   bool up(HostId host) const { return state(host) == HostState::up; }
-  // It has no agent since its last one failed, or its start.
+  // Its last agent failed, or could not be started, and no other one has come since.
   bool failed(HostId host) const {
     return state(host) == HostState::failed || state(host) == HostState::retried;
   }
-  // It has an agent, or will have one.
+  // It has an agent, or one is being started.
   bool live(HostId host) const;
   std::vector<HostId> live() const;
   std::vector<HostId> in(HostState state) const;
@@ -70,13 +70,13 @@ class Hosts {
   int failed() const { return count(HostState::failed) + count(HostState::retried); }
   bool none_live() const;
 
-  // True: its agent is to be started.
+  // A worker is wanted there. True: the caller must start an agent.
   bool ask(HostId host);
   void came(HostId host, Time leased_until);
   void went(HostId host);
-  // A heartbeat came back.
+  // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);
-  // Then its agent has killed its workers, if no heartbeat came back.
+  // The end of the lease: if no heartbeat came back by then, the agent kills its workers.
   Time leased_until(HostId host) const;
 
  private:

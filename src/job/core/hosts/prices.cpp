@@ -1,4 +1,4 @@
-// Hosts and money summed up along the slots (prices.hpp).
+// Sums up hosts and prices along the slots (prices.hpp).
 #include "job/core/hosts/prices.hpp"
 
 #include <set>

@@ -1,9 +1,9 @@
-// What sizes cost: the price of a slot, and of the first so many slots.
+// What each size costs: the sum of the prices of the first `size` slots.
 //
 // A size takes slots in the order of the host file, so a file that names hosts of several types and
 // prices forms mixed sets by itself: put the hosts in the order in which they are to be used.
-// Choosing the best mixture for each size would be finer, but rank order, and whom a shrinking job
-// keeps, follow the file too, and a person can read it.
+// Choosing the best mixture for each size would be finer, but rank order, and which workers a
+// shrinking job keeps, follow the file too, and a user can read the file.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace elasticrun::job::hosts {
 
-// `prices` are those of the slots, per hour; 0, or none at all: `standard`.
+// One offer per size. `prices` are per slot and hour; one that is 0 or missing means `standard`.
 std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes,
                                       const std::vector<job::SlotId>& slots,
                                       const std::vector<double>& prices, double standard);

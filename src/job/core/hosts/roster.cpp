@@ -1,3 +1,4 @@
+// See roster.hpp.
 #include "job/core/hosts/roster.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +23,8 @@ bool Roster::is_given(const launcher::hosts::Host& host) const {
 
 namespace {
 
-// Goes into what workers and people read: a name or a number, and nothing that could mean more.
+// What is wrong with the Hello, if anything. Its texts go into what workers and users read, so each
+// must be a name or a number, and nothing that could mean more.
 std::optional<std::string> mistake_in(const wire::Hello& hello) {
   const std::string& address = hello.address;
   const bool v6 = address.find(':') != std::string::npos;

@@ -2,7 +2,8 @@
 // met, each under its number. Pure.
 //
 // A host that leaves the list and comes back keeps its number, because its agent may still be
-// there; and what is over (a last line of output, an exit) is still told with its host's name.
+// there. And what comes late from a host that has gone (a last line of output, an exit) is still
+// reported with the host's name.
 #pragma once
 
 #include <cstdint>
@@ -22,45 +23,45 @@ namespace elasticrun::job::hosts {
 
 class Roster {
  public:
-  // `default_slots` (>= 1) count for a host that does not say; with `slots_are_gpus` only until its
-  // agent has told how many GPUs it has, if any.
+  // A host that does not say how many slots it has gets `default_slots` (>= 1). With
+  // `slots_are_gpus` only until its agent has reported its GPUs: then one slot per GPU, at least 1.
   explicit Roster(int default_slots = 1, bool slots_are_gpus = false)
       : default_slots_(default_slots), slots_are_gpus_(slots_are_gpus) {}
 
-  // Instead of those that were given before.
+  // Replaces the hosts that were given before.
   void give(const std::vector<launcher::hosts::Host>& hosts);
-  // The number of the host whose agent greets, a new one where it joins by itself. An error when
-  // there is a given one of that name, or what it says of itself makes no sense.
+  // Returns the number of the host whose agent sends this Hello; a host that joins by itself gets
+  // one. An error when another host has its name already, or the Hello makes no sense.
   Result<HostId> admit(const wire::Hello& hello);
-  // An agent is about to be started there, or is there: its number, from 1.
+  // An agent is about to be started there, or has joined: returns the number of its run, from 1.
   std::uint32_t next_run(HostId host) { return ++runs_[host]; }
   bool had_run(HostId host, std::uint32_t run) const;
-  // Its agent is there. What is news: it has joined; or it was given, and there are other slots
-  // now.
+  // Its agent is up. News is that the host has joined, or that it was given and the job's slots are
+  // others now.
   enum class News { none, joined, slots };
   News up(HostId host, const wire::Hello& hello);
-  // Its agent has gone. What is news: it had joined; or slots had been lost, which it may have
-  // again when it comes back.
+  // Its agent has gone. News is that the host had joined, or that it had lost slots, which it may
+  // have again when it comes back.
   News down(HostId host);
 
-  // A GPU there is lost, and the slot with it until the host goes. False: it was none of the job's.
+  // A GPU there is lost, and its slot with it until the host goes. False: the job does not use it.
   bool lose(HostId host, std::int32_t slot);
 
-  // Those there are, in rank order: who joined comes last.
+  // The present hosts and slots in rank order; hosts that joined come last.
   launcher::hosts::Plan plan();
-  // The slots of some are guessed until their agents are there.
+  // True: the slots of some given hosts are guessed, because their agents were never up.
   bool guesses() const;
-  // What the host's slots 0, 1, ... stand for, as CUDA names it; empty: it is lost. Fewer than
-  // slots: the others are no GPUs.
+  // The GPUs of the host's slots 0, 1, ..., as CUDA names them; an empty name: that GPU is lost.
+  // Slots beyond the end of the list have no GPU.
   std::vector<std::string> gpus(HostId host) const;
   bool contains(HostId host) const { return met_.contains(host); }
   const launcher::hosts::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
-  // Those that are new, or were given again, since it was asked last.
+  // The hosts that are new, or were given again, since the last call.
   job::HostsMet take_met();
 
-  // Where programs that want MASTER_ADDR and MASTER_PORT find rank 0, which is on that host;
-  // `alone`: all others are, too.
+  // MASTER_ADDR and MASTER_PORT for programs that want them: where they find rank 0, which is on
+  // `host`. `alone`: all ranks are on that host.
   struct Meeting {
     std::string address;
     int port = 0;
@@ -79,15 +80,16 @@ class Roster {
   const bool slots_are_gpus_;
   launcher::hosts::HostBook book_;
   std::vector<launcher::hosts::Host> given_;
-  std::map<HostId, launcher::hosts::Host> expected_;  // numbered, and not up yet
+  std::map<HostId, launcher::hosts::Host> expected_;  // about to join: admitted, not up yet
   std::map<HostId, launcher::hosts::Host> joined_;
   std::map<HostId, launcher::hosts::Host> met_;
   job::HostsMet untold_;
-  std::map<HostId, std::uint32_t> runs_;  // agents that were started there so far
+  std::map<HostId, std::uint32_t> runs_;  // number of the last run there
   std::map<HostId, Meeting> meetings_;
-  std::map<HostId, std::vector<std::string>> gpus_;  // of all whose agents have been there
-  std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; never empty sets
-  // Who was not heard yet is thought to be like the last who was: a cluster has one kind of hosts.
+  std::map<HostId, std::vector<std::string>> gpus_;  // of hosts whose agents were ever up
+  std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; no set is empty
+  // Slots of a host not heard from yet: as many as the last one heard from has, for a cluster
+  // mostly has one kind of hosts.
   int guess_ = default_slots_;
 };
 

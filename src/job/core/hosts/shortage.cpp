@@ -1,3 +1,4 @@
+// See shortage.hpp.
 #include "job/core/hosts/shortage.hpp"
 
 #include <fmt/format.h>

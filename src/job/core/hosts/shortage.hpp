@@ -1,8 +1,9 @@
-// Tells when the hosts of a running job become too few for its minimum, and when they are enough
+// Reports when the hosts of a running job become too few for its minimum, and when they are enough
 // again: each once. Pure.
 //
-// A person who edits a host file below the minimum sees nothing happen, because the job keeps its
-// minimum on slots that are named no more. That is right, and must be said.
+// A user who edits a host file below the minimum sees nothing happen, because the job keeps its
+// minimum number of workers, some on slots that the file no longer names. That is right, but it
+// must be reported.
 #pragma once
 
 #include <optional>
@@ -16,18 +17,18 @@ namespace elasticrun::job::hosts {
 class Shortage {
  public:
   struct Look {
-    std::string few;     // how the slots are too few ("1 of at least 2 hosts"); empty: they are not
-    std::string source;  // which file or program has named them; empty: it was another change
-    int slots = 0;       // there are
-    int minimum = 1;     // of workers
-    bool running = true;  // there is a world, or one is being formed
-    Duration patience{};  // with which more are waited for when there is none
+    std::string few;      // in what way slots are too few ("1 of at least 2 hosts"); empty: enough
+    std::string source;   // file or program that named the hosts; empty: another kind of change
+    int slots = 0;        // number there is
+    int minimum = 1;      // fewest workers
+    bool running = true;  // a world exists or is being formed
+    Duration patience{};  // how long the job waits for more slots without a world
   };
-  // Nothing: it was told already, or is no news.
+  // The note to log; nothing: there is no news since the last one.
   std::optional<job::HostsNoted> look(const Look& now);
 
  private:
-  std::string told_;  // how they are too few, as last told
+  std::string told_;  // Look::few as last reported
 };
 
 }  // namespace elasticrun::job::hosts

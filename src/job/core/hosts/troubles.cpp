@@ -1,3 +1,4 @@
+// See troubles.hpp.
 #include "job/core/hosts/troubles.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-// What goes wrong with hosts, told so that a person can read it: one line for each trouble, and one
-// for all hosts that have the same.
+// Problems of hosts, reported so that a user can read them: one line for each problem, shared by
+// all hosts that have the same one.
 //
-// A switch that fails takes sixty hosts with it, and a person wants to read one line, not sixty. So
-// a trouble waits a moment for others like it. Alike are texts that differ only in the host's name
-// and in words with digits in them (addresses, fingerprints, counts). Pure.
+// A switch that fails takes sixty hosts with it, and a user wants to read one line, not sixty. So a
+// problem waits a moment for others like it. Two texts are alike when they differ only in the
+// host's name and in words with digits in them (addresses, fingerprints, counts). Pure.
 #pragma once
 
 #include <map>
@@ -16,24 +16,24 @@ namespace elasticrun::job::hosts {
 
 class Troubles {
  public:
-  // What was told of that host already, and is still so, is not told again.
+  // Adds a problem of that host, unless it is the one added last for it and is not over.
   void add(const std::string& host, const std::string& text, Time now);
-  // That host works.
+  // The host works again.
   void over(const std::string& host) { last_.erase(host); }
-  // The lines that are due; `all`: those that still wait as well.
+  // Takes the lines that are due; `all`: also those that still wait for others like them.
   std::vector<std::string> tell(Time now, bool all = false);
   // When the next line is due.
   Time wake_at() const;
 
  private:
   struct Group {
-    std::string pattern;  // what texts that are alike have in common
+    std::string pattern;  // what the texts have in common
     std::string text;     // of the first host
     std::vector<std::string> hosts;
     Time due{};
   };
-  std::vector<Group> groups_;                // in the order of their first
-  std::map<std::string, std::string> last_;  // pattern of a host's present trouble
+  std::vector<Group> groups_;                // in the order of their first problem
+  std::map<std::string, std::string> last_;  // pattern of each host's present problem
 };
 
 }  // namespace elasticrun::job::hosts

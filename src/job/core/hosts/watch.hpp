@@ -1,4 +1,5 @@
-// Who is silent, whose connection is lost, and what of it a person was told.
+// Which hosts and workers are silent, which hosts have lost their connection, and what of that was
+// reported to the user.
 #pragma once
 
 #include "job/core/hosts/shortage.hpp"
@@ -10,9 +11,9 @@ namespace elasticrun::job::hosts {
 
 struct Watch {
   rendezvous::Liveness liveness;
-  rendezvous::Suspects suspects{};  // hosts that may dial again
-  Troubles troubles{};              // of hosts, to be told
-  Shortage shortage{};              // of slots, while workers run
+  rendezvous::Suspects suspects{};  // hosts without a connection, which may dial again
+  Troubles troubles{};              // problems of hosts, to be reported
+  Shortage shortage{};              // too few slots while workers run
 };
 
 }  // namespace elasticrun::job::hosts

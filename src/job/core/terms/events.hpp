@@ -1,5 +1,5 @@
-// What the core of a job is told (JobEvent) and what it wants done (JobAction). All of it is
-// values: a driver, the simulator and a scenario speak to the core in the same words.
+// The input of a job's core (JobEvent) and its output (JobAction). All of them are plain values:
+// a driver, the simulator and a scenario talk to the core in the same way.
 #pragma once
 
 #include <string>
@@ -20,22 +20,22 @@ namespace elasticrun::job {
 
 // ---------------------------------------------------------------- events
 
-// The slots there are, in rank order: at the start, and when the host file has changed.
+// The present slots, in rank order: sent at the start, and when hosts or slots have changed.
 struct SlotsChanged {
   std::vector<SlotId> slots;
   std::vector<int> slots_by_host;
-  std::vector<double> prices;  // of the slots, per hour; 0, or none at all: not said
-  bool guessed = false;        // some hosts tell how many they have when they are up
+  std::vector<double> prices;  // per slot and hour; 0, or a missing entry: not known
+  bool guessed = false;        // some hosts report their slots only when they are up
   std::string why = "the hosts were changed";
-  std::string source;  // the file or program that names others now; empty: it was another change
+  std::string source;  // the file or program that changed them; empty: another kind of change
 };
-// What hosts are called, and what kinds of machines they are where somebody has said so: before
-// anything else is told of them, and when that has changed.
+// The names of hosts, and their machine types where given: sent before any other event about these
+// hosts, and again when they are given again.
 struct HostsMet {
   struct Host {
     HostId host;
     std::string name;
-    std::string type = {};  // empty: not said
+    std::string type = {};  // empty: not given
   };
   std::vector<Host> hosts;
 };
@@ -46,7 +46,7 @@ struct HostDown {
   HostId host;
   std::string reason;
 };
-// Its control connection is lost, and it may dial again; it has.
+// Its control connection is lost, and it may dial again; HostBack: it has dialled again.
 struct HostAway {
   HostId host;
   std::string reason;
@@ -62,25 +62,26 @@ struct FromWorker {
   WorkerId worker;
   wire::FromWorker message;
 };
-// INT, TERM or HUP of a person or a batch system.
+// INT, TERM or HUP from the user or a batch system.
 struct Interrupt {
   std::int32_t signal = 0;
 };
-// USR1, USR2: for the workers.
+// USR1 or USR2, to be passed on to the workers.
 struct PassSignal {
   std::int32_t signal = 0;
 };
-// The controller itself did not run for that time: stopped, suspended, or moved to another machine.
+// The controller itself did not run for that time: it was stopped or suspended, or moved to another
+// machine.
 struct StoodStill {
   Duration time{};
 };
-// Ctrl-Z.
+// Ctrl-Z (SIGTSTP).
 struct Suspend {};
-// A person wants this size.
+// The user wants this size.
 struct Scale {
   int size = 0;
 };
-// What the program of --policy exec: has printed, or why that does not count.
+// What the program of --policy exec: has printed, or why it printed nothing of use.
 struct Advised {
   Result<std::string> output;
 };
@@ -94,23 +95,23 @@ using JobEvent =
 struct StartAgent {
   HostId host;
 };
-// It did not go by itself.
+// The agent did not end by itself.
 struct KillAgent {
   HostId host;
 };
-// A new worker, in this slot, with this place in the world that there will be if all goes well; the
-// driver makes the environment from that.
+// Start a new worker in this slot. `place` is its place in the world that will form if all goes
+// well; the driver makes the worker's environment from it.
 struct StartWorker {
   WorkerId worker;
   SlotId slot;
   launcher::hosts::Place place;
-  Generation generation;  // the newest there is
+  Generation generation;  // the newest one
 };
 struct Order {
   HostId host;
   wire::ToAgent order;
 };
-// One message: once to each host, whose agent gives it to these workers.
+// One message, sent once to each host, whose agent passes it on to these workers.
 struct Deliver {
   struct To {
     HostId host;
@@ -126,12 +127,12 @@ struct Say {
   report::LogLevel tone = report::LogLevel::info;
   std::string text;
 };
-// The rank a worker has from now on; -1: none. For labels.
+// The rank that a worker has from now on, for the labels of its output; -1: none.
 struct Ranked {
   WorkerId worker;
   std::int32_t rank = -1;
 };
-// The program of --policy exec:, never while it has not answered.
+// A question for the program of --policy exec:, never sent while an earlier one is unanswered.
 struct Ask {
   std::string question;
 };
@@ -142,7 +143,7 @@ struct Finish {
 using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Say,
                                Ranked, Ask, Finish>;
 
-// The actions of one step, in their order.
+// Collects the actions of one step, in order.
 class Actions {
  public:
   void add(JobAction action) { actions_.push_back(std::move(action)); }

@@ -1,3 +1,4 @@
+// See source_notes.hpp.
 #include "job/core/terms/source_notes.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// What is said of the place where a job's hosts come from while it runs: each trouble once, and
-// once that it is over. Pure; host_source.cpp looks and tells.
+// What is logged, while a job runs, about the source of its hosts (a file or a program): each
+// problem once, and once that it is over. Pure; host_source.cpp reads the source and passes on what
+// comes out here.
 #pragma once
 
 #include <optional>
@@ -9,38 +10,39 @@
 
 namespace elasticrun::job {
 
-// What happened to the hosts of a job, or to the place where they come from, in words.
+// What happened to the hosts of a job or to their source, as a text for the user.
 struct HostsNoted {
-  bool well = false;  // a trouble is over
+  bool well = false;  // a problem is over
   std::string text;
 };
 
 class SourceNotes {
  public:
-  // Between the two names of a rename there is no file for a moment.
+  // A file that is replaced by renaming may be missing for a moment, which is no problem yet.
   static constexpr Duration away_for_good = std::chrono::seconds(1);
-  static constexpr int troubles_max = 5;  // of a program in a row, each another one
+  static constexpr int troubles_max = 5;  // reported in a row for a program, each different
 
-  // `name` is what a person calls it: a file, or the flag of a program. A program that is asked
-  // every second has the same trouble each time and is heard once; a file is read once per change.
+  // `name` is the user's name for the source: a file, or the flag of a program. `asked_again`: it
+  // is a program that runs every second and has the same problem each time, which is reported once;
+  // a file is read once per change.
   SourceNotes(std::string name, bool asked_again);
 
-  // Each look at which the file is not there or may not be read.
+  // To be called at each look when the file is missing or cannot be read.
   std::optional<HostsNoted> away(const std::string& why, Time now);
-  // Each look at which it may be read.
+  // To be called at each look when the file can be read.
   std::optional<HostsNoted> back();
-  // It was read, and is of no use.
+  // The source was read, but is of no use.
   std::optional<HostsNoted> trouble(const std::string& what);
-  // It was read, and names hosts.
+  // The source was read, and names hosts.
   std::optional<HostsNoted> well();
 
  private:
   std::string name_;
   bool asked_again_;
   Time away_since_ = never;
-  std::string away_;     // why, as told
-  std::string trouble_;  // as told
-  int troubles_ = 0;     // told in a row
+  std::string away_;     // why it is away, as last reported; empty: nothing was
+  std::string trouble_;  // as last reported; empty: it is over
+  int troubles_ = 0;     // reported in a row
 };
 
 }  // namespace elasticrun::job

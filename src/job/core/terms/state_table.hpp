@@ -1,5 +1,5 @@
-// States as tables: what each is called and means, and which follows which. The manual page
-// elasticrun-states(7) is made from them.
+// Tables of states: the name and meaning of each state, and which state follows which. The manual
+// page elasticrun-states(7) is made from them.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace elasticrun::job {
 
-// Of a state, or of something that happens; in the order of the enum.
+// A row for a state or for an event; the rows of a table are in the order of the enum.
 template <class Value>
 struct Named {
   Value value;
   std::string_view name;
-  std::string_view meaning{};  // of a state
+  std::string_view meaning{};  // only for states
 };
 
 template <class Value, std::size_t n>
@@ -28,7 +28,7 @@ struct Transition {
   State to;
 };
 
-// What is not in the table does not change the state.
+// The state that follows. A pair that is not in the table does not change the state.
 template <class State, class Turn, std::size_t n>
 constexpr State next_in(const std::array<Transition<State, Turn>, n>& table, State from,
                         Turn turn) {

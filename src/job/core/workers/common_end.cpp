@@ -1,3 +1,4 @@
+// See common_end.hpp.
 #include "job/core/workers/common_end.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace elasticrun::job::workers {
 
 namespace {
 
-// A program brings these on itself; others come from outside, by a person or the kernel.
+// A program brings these signals on itself; others come from outside, from a user or the kernel.
 bool is_crash(int signal) {
   constexpr int crashes[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
                              SIGSEGV, SIGPIPE, SIGSYS,  SIGXCPU, SIGXFSZ};

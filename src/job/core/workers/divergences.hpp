@@ -1,5 +1,6 @@
-// What follows from members whose registered state differs (worker/training/divergence.hpp): words
-// for a person, once a world, and the end of the job where nobody knows which state is right. Pure.
+// What follows from members whose registered state differs (worker/training/divergence.hpp): a text
+// for the user, once per world, and the end of the job when it is unknown which state is right, or
+// when a repaired worker differs again and again. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,13 +23,14 @@ class Divergences {
     bool ends = false;
   };
 
-  // The last time that a worker is repaired is one before this; in fewer than `few_looks` looks at
-  // the whole state, that is.
+  // The job ends when a worker differs this many times in a row, each time within `few_looks`
+  // comparisons of the whole state since the time before. Until then the worker is repaired.
   static constexpr int times_max = 3;
   static constexpr std::int64_t few_looks = 4;
 
-  // `names`: of the odd workers; `steps_a_look`: the whole state is compared once in so many steps.
-  // Nothing where another member has reported it already.
+  // `names` are those of the odd workers, whose state differs from the majority's; `steps_a_look`
+  // is the number of steps in which the whole state is compared once. Nothing when another member
+  // of that world has reported the difference already.
   std::optional<Verdict> hear(const wire::Diverged& message, const std::vector<std::string>& names,
                               std::int64_t steps_a_look) {
     if (std::exchange(told_, message.generation) == message.generation) return std::nullopt;
@@ -57,7 +59,8 @@ class Divergences {
   }
 
  private:
-  // The repaired state differed again before it had been compared a few times.
+  // True: a worker's state differed for the times_max-th time in a row, each time within
+  // `few_steps` steps of the time before.
   bool again_and_again(const wire::Diverged& message, std::int64_t few_steps) {
     bool often = false;
     for (const WorkerId worker : message.odd) {

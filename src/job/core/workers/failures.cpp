@@ -1,11 +1,13 @@
+// See failures.hpp.
 #include "job/core/workers/failures.hpp"
 
 #include <utility>
 
 namespace elasticrun::job::workers {
 
-// A host that dies takes many members with it, and a kernel short of memory kills several: what one
-// world loses is one failure, else large jobs would have a smaller budget than small ones.
+// A host that dies takes many members with it, and a kernel short of memory kills several. So all
+// that one world loses is one failure; otherwise large jobs would use up --max-restarts faster than
+// small ones.
 bool Failures::count(bool member) {
   ++failed_;
   if (member && failed_members_++ > 0) return false;

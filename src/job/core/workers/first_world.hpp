@@ -1,7 +1,7 @@
-// The first workers of a job: they start together, when each of their hosts is there or has failed.
+// The first workers of a job: they start together, when each of their hosts is up or has failed.
 //
-// They are told their ranks and their number, and a plain program has no second chance to hear
-// them. A host that comes later is one to grow by.
+// Each one is started with its rank and their number, and a plain program has no second chance to
+// learn these. A host that comes up later can only be used to grow.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace elasticrun::job::workers {
 
-// A plain program does not speak: its first workers are all it gets.
+// A plain program sends no messages: its first workers are all it gets.
 enum class Program { plain, with_library };
 
 enum class Start {
-  choosing,   // there are too few slots, or it is not known how many there are
-  gathering,  // the hosts of the first workers are not all there, or have failed
+  choosing,   // there are too few slots, or their number is not known
+  gathering,  // some hosts of the first workers are neither up nor failed
   begun,
 };
 
@@ -33,7 +33,7 @@ class FirstWorld {
   Program program() const { return program_; }
   void joined() { program_ = Program::with_library; }
 
-  // These will be the slots, as far as is known. Again, while hosts are gathered.
+  // The slots of the first workers, as far as is known; called again while hosts are gathered.
   void choose(const std::vector<job::SlotId>& slots) {
     state_ = Start::gathering;
     slots_ = {slots.begin(), slots.end()};
@@ -44,21 +44,21 @@ class FirstWorld {
     order_ = slots;
     slots_ = {slots.begin(), slots.end()};
   }
-  // One of the first workers is to be started there.
+  // A first worker is still to be started there.
   bool awaits(job::SlotId slot) const { return slots_.contains(slot); }
   void started(job::SlotId slot) { slots_.erase(slot); }
-  // A person wants to know who is waited for, once, when it takes long.
+  // When to tell the user, once, which hosts are still missing; never: no need (any more).
   Time wake_at() const { return state_ == Start::begun ? never : tell_at_; }
   void tell_missing_at(Time at) { tell_at_ = at; }
 
-  // In rank order.
+  // The slots of all first workers, in rank order.
   const std::vector<job::SlotId>& order() const { return order_; }
 
  private:
   Program program_ = Program::plain;  // until a worker joins
   Start state_ = Start::choosing;
   std::set<job::SlotId> slots_;     // of first workers that are not started yet
-  std::vector<job::SlotId> order_;  // of all of them
+  std::vector<job::SlotId> order_;  // of all first workers
   Time tell_at_ = never;
 };
 

@@ -8,7 +8,7 @@ namespace elasticrun::job::workers {
 
 void Poison::died(const std::string& who, Generation world) {
   const bool again = suspected() && world != counted_;
-  // A world that is dead before it is known to have formed began with what was answered before.
+  // A world that died before it was known to have formed began from the last step reported before.
   if (again && !from_) from_ = last_;
   if (again || !suspected()) ++attempts_;
   counted_ = world;
@@ -16,7 +16,7 @@ void Poison::died(const std::string& who, Generation world) {
 }
 
 void Poison::world_formed(Step step) {
-  // Steps are reported late: from where the next world begins is known for certain.
+  // Steps are reported late, but the step from which the next world begins is certain.
   if (suspected() && !from_) from_ = step;
   committed(step);
 }

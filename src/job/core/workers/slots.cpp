@@ -1,3 +1,4 @@
+// See slots.hpp.
 #include "job/core/workers/slots.hpp"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 namespace elasticrun::job::workers {
 namespace {
 
-// 1 s, 2 s, 4 s, ... 5 m: after so many pauses before this one.
+// 1 s, 2 s, 4 s, ... 5 minutes; `times` is the number of pauses before this one.
 Duration pause_after(int times) {
   return std::min<Duration>(std::chrono::seconds(1 << std::min(times, 10)),
                             std::chrono::minutes(5));

@@ -1,7 +1,8 @@
-// The slots of a job: which there are, and which are left alone for a while, and why.
+// The slots of a job: which ones there are, which ones are left alone for a while, and why.
 //
-// Three troubles of a slot have three pauses: workers that fail there, a worker that is slower than
-// others, a worker with which no world can be formed. Each grows when the same happens again.
+// Three problems of a slot have three pauses: workers that fail there, a worker that is slower than
+// the others, a worker with which no world can be formed. A pause grows each time its problem comes
+// again.
 #pragma once
 
 #include <map>
@@ -16,38 +17,39 @@ namespace elasticrun::job::workers {
 
 class Slots {
  public:
-  // Those that may be used, in rank order.
+  // Sets the slots that may be used, in rank order.
   void set(std::vector<job::SlotId> slots);
   const std::vector<job::SlotId>& all() const { return slots_; }
-  // One of them may not be used any more.
+  // This slot may not be used any more.
   void drop(job::SlotId slot) { std::erase(slots_, slot); }
 
-  // A worker failed there. The first failure costs nothing; then the pause doubles, up to five
-  // minutes. A worker that is lost with its host, or did not get ready in time, counts twice.
+  // A worker failed there. The first failure causes no pause; from then on the pause doubles, up to
+  // five minutes. A worker that was lost with its host, or not ready in time, counts twice.
   void failed(job::SlotId slot, Time now);
-  // Its host has failed: there is a pause from the first time on.
+  // Its host has failed, which causes a pause from the first time on.
   void host_failed(job::SlotId slot, Time now);
-  // A worker there has committed a step: all is forgiven. True: there was something to forgive.
+  // A worker there has committed a step: earlier failures, and that the slot was left out, are
+  // forgotten. True: there was something to forget.
   bool works(job::SlotId slot);
-  // Its worker is slower than others: it is replaced where another slot is free, and no other is
-  // started there for a while, twice as long each time. Says for how long.
+  // Its worker is slower than the others: it is replaced if another slot is free, and no other one
+  // is started there for a while, twice as long each time. Returns that time.
   Duration quarantine(job::SlotId slot, Time now);
   bool quarantined(job::SlotId slot, Time now) const;
-  // No world could be formed with its worker, which is well by itself: neither it nor another one
-  // there is tried for a while, twice as long each time. Says for how long.
+  // No world could be formed with its worker, though nothing else is wrong with it: neither it nor
+  // another one there is tried for a while, twice as long each time. Returns that time.
   Duration leave_out(job::SlotId slot, Time now);
   bool left_out(job::SlotId slot, Time now) const;
-  // Slow, or left out: its worker is the last choice.
+  // Quarantined or left out: its worker is the last choice.
   bool avoided(job::SlotId slot, Time now) const {
     return quarantined(slot, now) || left_out(slot, now);
   }
-  // Its worker left by itself: nobody takes its place.
+  // Its worker left by itself and is not replaced.
   void retire(job::SlotId slot) { retired_.insert(slot); }
-  // No slot will ever have a worker again; one in its pause will, and where there is none at
-  // present others may come.
+  // True: no slot will ever have a worker again. A slot in a pause will have one, and a job without
+  // slots may get some, so these do not count.
   bool all_retired() const;
 
-  // A worker may start there now; within a minute.
+  // A worker may start there now; usable_soon: within a minute.
   bool usable(job::SlotId slot, Time now) const { return usable_by(slot, now, now); }
   bool usable_soon(job::SlotId slot, Time now) const {
     return usable_by(slot, now + std::chrono::minutes(1), now);

@@ -1,3 +1,4 @@
+// See staffing.hpp.
 #include "job/core/workers/staffing.hpp"
 
 #include <algorithm>
@@ -17,10 +18,10 @@ std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers
       (slots.avoided(slot, now) ? last : wanted).push_back(slot);
     else if (!id && slots.usable(slot, now))
       free.push_back(slot);
-    // A slot whose worker is on its way out is neither: it is free when that one has gone.
+    // A slot whose worker is about to end is neither: it is free when the worker has gone.
   }
   const auto limit = static_cast<std::size_t>(std::max(size, 0));
-  // Too many: the last ones go, those who are still starting first, then those who only wait.
+  // Of too many the last ones go: starting workers first, then those outside the world, then any.
   const std::set<WorkerId> in_world(members.begin(), members.end());
   const auto starts = [&](job::SlotId slot) {
     return !workers.find(*workers.in(slot))->was_ready();

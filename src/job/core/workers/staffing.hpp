@@ -1,4 +1,4 @@
-// Which slots should have a worker. Pure functions of what is there.
+// Which slots should have a worker. Pure functions of the present slots and workers.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace elasticrun::job::workers {
 
-// The slots that should have a worker when `size` workers are wanted: those that have one first, so
-// that survivors stay (`members` before others, who is ready before who starts), then free ones in
-// order, then those that have a slow one or one that is left out.
+// The slots that should have a worker when `size` workers are wanted. First those that have one, so
+// that survivors stay (`members` before others, ready workers before starting ones), then free
+// slots in order, then those whose worker is slow or left out.
 std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers, int size,
                                       Time now, const std::vector<WorkerId>& members = {});
 
-// Beyond those that so many workers take there is a slot: free, or with a spare in it. Slots that
-// have a slow worker do not count.
+// True: beyond the slots that `size` workers take there is another one, free or with a spare in it.
+// Slots whose worker is slow or left out do not count.
 bool has_substitute(const Slots& slots, const Workers& workers, int size, Time now);
 
 }  // namespace elasticrun::job::workers

@@ -1,3 +1,4 @@
+// See workers.hpp.
 #include "job/core/workers/workers.hpp"
 
 #include <algorithm>

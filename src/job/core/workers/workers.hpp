@@ -1,8 +1,8 @@
 // The workers of a job: one row each, from the order to start it to its end.
 //
-// What is known of a worker is its state, and each state has one deadline: a worker that starts
-// must be ready by then, a leaver must have ended, one that was told to stop must be gone. Who is a
-// member of the world is known by membership; here stands the rank that it has told.
+// What the job knows of a worker is its state, and each state has one deadline: a starting worker
+// must be ready by then, a leaving one must have ended, a stopping one must be gone. Membership
+// knows which workers are members of the world; the ranks here are those that it has reported.
 #pragma once
 
 #include <array>
@@ -75,15 +75,15 @@ struct Worker {
   job::SlotId slot;
   WorkerState state = WorkerState::ordered;
   Time deadline = never;     // of this state
-  Time ready_since = never;  // in train for the first time; never: it was not yet
-  std::optional<std::int32_t>
-      rank{};             // in the newest world, or in the first one that there will be
+  Time ready_since = never;  // when it was first ready to train; never: it was not yet
+  // In the newest world, or in the first one to come; nothing: it is in neither.
+  std::optional<std::int32_t> rank{};
   std::string trouble{};  // why it was given up; empty: it was not
 
   bool is(WorkerState one) const { return state == one; }
   bool starts() const { return is(WorkerState::ordered) || is(WorkerState::running); }
   bool was_ready() const { return ready_since != never; }
-  // Its end is wanted.
+  // Its end is expected: it leaves, or was told to end.
   bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
 };
 
@@ -91,45 +91,45 @@ class Workers {
  public:
   using Rows = IdMap<WorkerId, Worker>;
 
-  // A new one, which must be ready by that time.
+  // Adds a new worker, which must be ready by that time.
   WorkerId order(job::SlotId slot, Time ready_by);
   void turn(WorkerId worker, WorkerTurn turn);
-  // It is in train, for the first time since then.
+  // The worker is ready to train; the time of the first call is kept.
   void ready(WorkerId worker, Time now);
-  // Not again for one that has a trouble. False: there is no such worker, or it has one.
+  // Gives a worker up, once. False: there is no such worker, or it was given up before.
   bool give_up(WorkerId worker, const std::string& trouble);
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
   void clear_ranks();
-  // It has ended, or nobody waits for that any more.
+  // The worker has ended, or the job does not wait for that any more.
   void erase(WorkerId worker);
   void clear();
-  // The controller stood still for that time: no deadline of a worker has run.
+  // The controller stood still for that time: it is added to all deadlines.
   void stood_still(Duration time);
 
   const Worker* find(WorkerId worker) const;
   const Rows& rows() const { return rows_; }
   bool empty() const { return rows_.empty(); }
   std::optional<WorkerId> in(job::SlotId slot) const;
-  // In the order of their numbers.
+  // The workers on a host, in the order of their ids.
   std::vector<WorkerId> on(HostId host) const;
   int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
-  // Those that nobody has told to end, and that have not been given up.
+  // The number of starting and ready workers: not dismissed, not told to end, not given up.
   int unstopped() const {
     return count(WorkerState::ordered) + count(WorkerState::running) + count(WorkerState::ready);
   }
-  // Those that are not ready yet and shall be, or have been given up before they were.
+  // True: some worker is starting, or was given up before it was ready and has not ended yet.
   bool any_starting() const;
-  // One whose deadline has passed, the earliest one; it has none from then on.
+  // The worker whose deadline passed first, if any has passed. Its deadline is removed.
   std::optional<WorkerId> due(Time now);
   Time wake_at() const { return deadlines_.empty() ? never : deadlines_.begin()->first; }
 
-  // Killed and still there, in the kernel of its host: no part of the job any more, but perhaps of
-  // a world that may step.
+  // The worker was killed, but its process still hangs in the kernel of its host: it is no longer
+  // part of the job, but perhaps of a world that may still step.
   void leave_stuck(WorkerId worker, HostId host) { stuck_.emplace(worker, host); }
   bool erase_stuck(WorkerId worker) { return stuck_.erase(worker) > 0; }
   std::vector<WorkerId> stuck_on(HostId host) const;
-  // A host speaks for its own workers only.
+  // Whether this worker is one of that host, which may report only on its own workers.
   bool runs_on(WorkerId worker, HostId host) const;
 
  private:
