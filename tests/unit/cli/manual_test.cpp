@@ -134,7 +134,7 @@ TEST_CASE("exit codes") {
 
 TEST_CASE("events and their members") {
   const std::string code = sources("src/job");
-  const std::string text = section(text_of("man/elasticrun.1"), "EVENTS");
+  const std::string text = section(text_of("man/elasticrun-events.7"), "EVENTS");
   same(marked(text, "Cm"), found(code, "record\\(\"(\\w+)\""));
   // A member is written {"name", value}; figures of a policy are named by that policy.
   for (const std::string& member : found(code, "\\{\"([a-z_]+)\",")) {
