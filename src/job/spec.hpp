@@ -28,7 +28,7 @@ struct JobSpec {
   std::string cwd;
 
   std::vector<launcher::hosts::Host> hosts;  // those chosen; at least one is not a spare
-  std::string hosts_file;       // host file, read again when it changes; empty: none
+  std::string hosts_file;                    // host file, read again when it changes; empty: none
   std::string host_discovery;   // program that is run periodically and prints hosts; empty: none
   std::string discovery_words;  // what its first run wrote to standard error
   launcher::hosts::HostFilter host_filter;  // applied whenever hosts are read again

@@ -185,7 +185,7 @@ struct Sample {
   std::int64_t reduce_ns = 0;        // part of wall_ns inside collectives
   std::int64_t waiting_ns = 0;       // since the training thread entered `phase`
   std::string phase;                 // "compute", "reduce", "apply", "epoch", "transfer", "idle"
-  std::uint64_t transfer_bytes = 0;  // moved so far in the state transfer under way
+  std::uint64_t transfer_bytes = 0;  // of state, moved by this process so far; grows in a transfer
   std::vector<Noise> noise;          // newest value, from rank 0 if it is measured; else empty
   bool lost_link = false;            // in a reduction: the link to a peer loses what is sent
 };

@@ -96,7 +96,6 @@ class Busy {
   explicit Busy(bool& flag) : flag_(flag) { flag_ = true; }
   ~Busy() { flag_ = false; }
   Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
 
  private:
   bool& flag_;

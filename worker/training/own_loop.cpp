@@ -149,8 +149,7 @@ void OwnLoop::commit() {
   }
   try {
     session_.table().commit_buffers();
-  } catch (
-      const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
+  } catch (const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
   ++session_.progress.step;
