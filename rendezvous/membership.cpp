@@ -316,13 +316,14 @@ void Membership::first_commit(Step step) {
   for (const auto& member : running_->world.members)
     if (const auto peer = peers_.find(member.worker); peer != peers_.end())
       peer->second.settled = true;
-  outbox_.push_back(
-      WorldCommitted{running_->world.generation, step, {leaving_.begin(), leaving_.end()}});
+  outbox_.push_back(WorldCommitted{running_->world.generation, step});
   dismiss_leavers("left the world by decision");
 }
 
 void Membership::dismiss_leavers(const std::string& why) {
+  if (leaving_.empty()) return;
   for (const WorkerId worker : leaving_) peers_.at(worker).left = true;
+  outbox_.push_back(Dismissed{{leaving_.begin(), leaving_.end()}});
   send({leaving_.begin(), leaving_.end()}, wire::Dismiss{why});
   leaving_.clear();
 }

@@ -135,11 +135,15 @@ struct ChangeEnded {
   How how = How::done;
   std::string reason;  // why it was not done; empty when it was
 };
-// A world has stepped for the first time, so the leavers of the old world were dismissed.
+// A world has stepped for the first time.
 struct WorldCommitted {
   Generation generation;
   Step step;
-  std::vector<WorkerId> dismissed;
+};
+// These workers have left the world by decision, and their state is not needed any more: the world
+// without them has stepped or, after a loss, is being formed.
+struct Dismissed {
+  std::vector<WorkerId> workers;
 };
 // All members used up the samples of this call of train.
 struct Trained {
@@ -163,9 +167,9 @@ struct BelowMinimum {
 struct StateLost {
   std::string reason;
 };
-using Action =
-    std::variant<ToMembers, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed, ChangeEnded,
-                 WorldCommitted, Trained, WorkerLeft, WorldBroken, BelowMinimum, StateLost>;
+using Action = std::variant<ToMembers, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed,
+                            ChangeEnded, WorldCommitted, Dismissed, Trained, WorkerLeft,
+                            WorldBroken, BelowMinimum, StateLost>;
 
 struct MembershipOptions {
   int minimum = 1;                                      // until Wanted says otherwise

@@ -84,8 +84,10 @@ struct MembershipWriter {
                : fmt::format("change {} dropped: {}", a.id.value, a.reason);
   }
   std::string operator()(const rendezvous::WorldCommitted& a) const {
-    return fmt::format("committed g{} step {} dismissed [{}]", a.generation.value, a.step.value,
-                       numbers(a.dismissed));
+    return fmt::format("committed g{} step {}", a.generation.value, a.step.value);
+  }
+  std::string operator()(const rendezvous::Dismissed& a) const {
+    return "dismissed " + numbers(a.workers);
   }
   std::string operator()(const rendezvous::Trained& a) const {
     return fmt::format("trained call {}", a.call);

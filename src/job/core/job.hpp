@@ -140,6 +140,7 @@ class Job {
   void on(rendezvous::WorldFormed&, Time now);
   void on(rendezvous::ChangeEnded&, Time now);
   void on(rendezvous::WorldCommitted&, Time now);
+  void on(rendezvous::Dismissed& dismissed, Time now);
   void on(rendezvous::Trained&, Time now);
   void on(rendezvous::WorkerLeft&, Time now);
   void on(rendezvous::WorldBroken&, Time now);

@@ -147,7 +147,11 @@ void Job::on(rendezvous::ChangeEnded& ended, Time now) {
 void Job::on(rendezvous::WorldCommitted& committed, Time now) {
   progress(committed.step, now);
   failures_.world_stepped();
-  for (const WorkerId id : committed.dismissed) {
+  concerns_staff(now);
+}
+
+void Job::on(rendezvous::Dismissed& dismissed, Time now) {
+  for (const WorkerId id : dismissed.workers) {
     const workers::Worker* worker = workers_.find(id);
     if (!worker) continue;
     dismiss(id, now);

@@ -121,7 +121,7 @@ TEST_CASE("a world is formed when all have entered, and leavers go when it has s
   CHECK(scene.tell("2 says committed g2 step 6") == "");
   const std::string said = scene.tell("3 says entered g2 step 5 idle 4ms");
   CHECK(has(said, "formed g2 of 2 3 planned from step 5 idle 4 ms"));
-  CHECK(has(said, "dismissed [1]"));
+  CHECK(has(said, "dismissed 1"));
   CHECK(has(said, "to 1: dismiss"));
   CHECK(scene.tell("3 says committed g2 step 6") == "");
 }
