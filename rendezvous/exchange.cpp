@@ -23,7 +23,7 @@ std::size_t bytes_in_frame(const std::string& value) {
 }  // namespace
 
 Result<void> fits_a_frame(const Gathering& gathered) {
-  constexpr std::size_t envelope = 4096;
+  constexpr std::size_t envelope = 64 * 1024;  // with the workers of one host
   std::size_t bytes = envelope;
   for (const std::string& value : gathered.values) bytes += bytes_in_frame(value);
   if (bytes <= wire::frame_bytes_max) return {};

@@ -49,6 +49,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
 
   void start(Handlers new_handlers, std::size_t payload_max);
   bool has_room_for(std::size_t bytes);
+  bool fits_a_frame(std::string_view payload);
   void queue_control(WorkerId worker, std::string_view payload, bool passing);
   void queue_bulk(std::string frame);
   void close(Duration flush_time);
@@ -140,8 +141,17 @@ bool Session::Impl::has_room_for(std::size_t bytes) {
   return false;
 }
 
+// A peer would take a longer frame for a mistake, so the connection ends here and says why.
+bool Session::Impl::fits_a_frame(std::string_view payload) {
+  if (payload.size() <= wire::frame_bytes_max) return true;
+  if (state == State::open)
+    end(fmt::format("a message of {} bytes is longer than {}", payload.size(),
+                    wire::frame_bytes_max));
+  return false;
+}
+
 void Session::Impl::queue_control(WorkerId worker, std::string_view payload, bool passing) {
-  if (!has_room_for(payload.size())) return;
+  if (!fits_a_frame(payload) || !has_room_for(payload.size())) return;
   wire::append_frame(control, worker, payload, passing);
   post_flush();
 }
@@ -268,6 +278,7 @@ void Session::send_passing(WorkerId worker, std::string_view payload) {
   impl_->queue_control(worker, payload, true);
 }
 void Session::send_bulk(WorkerId worker, std::string_view payload) {
+  if (!impl_->fits_a_frame(payload)) return;
   std::string frame;
   wire::append_frame(frame, worker, payload, true);
   impl_->queue_bulk(std::move(frame));

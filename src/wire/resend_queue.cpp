@@ -3,12 +3,14 @@
 
 #include <utility>
 
+#include "wire/limits.hpp"
+
 namespace elasticrun::wire {
 
 bool ResendQueue::push(WorkerId worker, std::string payload) {
   ++pushed_;
   bytes_ += payload.size();
-  if (lost_ > acknowledged_ || bytes_ > bytes_max_) {
+  if (lost_ > acknowledged_ || bytes_ > bytes_max_ || payload.size() > frame_bytes_max) {
     lost_ = pushed_;
     entries_.clear();
     bytes_ = 0;

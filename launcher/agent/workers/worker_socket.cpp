@@ -12,6 +12,7 @@
 #include "launcher/agent/workers/private_directory.hpp"
 #include "net/stream.hpp"
 #include "wire/frame.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 
@@ -98,7 +99,8 @@ void WorkerSocket::accepted(WorkerId worker, std::unique_ptr<net::Session> sessi
                       [this, worker](WorkerId, std::string_view message) {
                         handlers_.on_message(worker, message);
                       },
-                  .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }});
+                  .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }},
+                 wire::worker_message_bytes_max);
   if (!notice_.empty()) session->send(worker, notice_);
   sessions_[worker] = std::move(session);
 }

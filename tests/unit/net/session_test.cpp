@@ -160,6 +160,17 @@ TEST_CASE("a peer that never reads loses the session at the limit") {
   CHECK(one.log.ends[0].starts_with("the other side does not read: "));
 }
 
+TEST_CASE("a message that is too long for a frame ends the session and not the program") {
+  for (const bool bulk : {false, true}) {
+    One one;
+    one.session->start(one.log.handlers());
+    const std::string too_long(wire::frame_bytes_max + 1, 'c');
+    bulk ? one.session->send_bulk(WorkerId(1), too_long) : one.session->send(WorkerId(1), too_long);
+    REQUIRE(run_until(one.io, [&] { return !one.log.ends.empty(); }));
+    CHECK(one.log.ends[0] == "a message of 16777217 bytes is longer than 16777216");
+  }
+}
+
 TEST_CASE("close delivers what was queued, control and bulk, then ends on both sides") {
   Two two;
   two.start();

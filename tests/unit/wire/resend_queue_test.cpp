@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "wire/limits.hpp"
+
 using namespace elasticrun;
 
 namespace {
@@ -51,4 +53,11 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK(left(queue) == "0123456789");
   CHECK(queue.acknowledge(7));
   CHECK(queue.entries().empty());
+}
+
+TEST_CASE("what is too long for a frame is not sent again and again") {
+  wire::ResendQueue queue(wire::control_queue_max);
+  CHECK(queue.push(WorkerId(1), std::string(wire::frame_bytes_max, 'x')));
+  CHECK_FALSE(queue.push(WorkerId(1), std::string(wire::frame_bytes_max + 1, 'x')));
+  CHECK_FALSE(queue.is_whole());
 }
