@@ -31,6 +31,8 @@ void ControllerLink::learned(const executors::AgentStart& start) {
   start_.host = start.host;
   start_.identity = start.identity;
   start_.key_hex = start.key_hex;
+  start_.term = start.term;
+  start_.lease_ms = start.lease_ms;
 }
 
 void ControllerLink::reached(Result<Dialled> result) {

@@ -338,8 +338,8 @@ Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
   const hosts::Roster::News news = roster_.up(host, hello);
-  if (news == hosts::Roster::News::slots)
-    hosts_changed();  // before HostUp, with which the first workers start
+  output_hold_.host_joined();
+  if (news == hosts::Roster::News::slots) hosts_changed();  // before the first workers start
   if (news == hosts::Roster::News::joined) joined_.concerns(boot_now());
   feed(job::HostUp{host});
 }

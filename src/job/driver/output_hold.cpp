@@ -20,6 +20,10 @@ void OutputHold::look() {
   if (!holding_) look_again();
 }
 
+void OutputHold::host_joined() {
+  if (holding_) handlers_.order(true);
+}
+
 void OutputHold::look_again() {
   const bool hold = handlers_.wanted();
   if (std::exchange(holding_, hold) != hold) handlers_.order(hold);

@@ -18,6 +18,8 @@ class OutputHold {
 
   // To be called after each output. While output is held, a timer repeats the check.
   void look();
+  // To be called when an agent has connected: it is told that output is held, if it is.
+  void host_joined();
 
  private:
   void look_again();
