@@ -25,8 +25,8 @@ struct Hello {
   // Agents: number of counted frames received over earlier connections that this one continues;
   // -1: a new conversation.
   std::int64_t resumes = -1;
-  std::string name;             // agents that join by themselves: name of the host
-  std::int32_t slots = 0;       // likewise: number of workers it takes
+  std::string name;             // name of the host; of a watchdog: why its agent is dead
+  std::int32_t slots = 0;       // agents that join by themselves: number of workers they take
   std::string address;          // agents: where workers of other hosts reach the workers here
   std::uint16_t free_port = 0;  // agents: an unused port of the host, for programs that want one
   // Agents: the GPU that slot 0, 1, ... stands for, as CUDA names it; empty text: that GPU is lost.

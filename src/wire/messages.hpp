@@ -5,7 +5,7 @@
 // the agent itself. *Worker messages* run between the controller and a worker's library; the agent
 // relays them by the worker's id in the frame's header (frame.hpp) and does not read them.
 //
-// Rules: times are in nanoseconds, measured as differences of the sender's own clock. Unknown
+// Rules: times are durations in nanoseconds, unless a member says otherwise. Unknown
 // members are ignored and missing ones keep their default, so a library may be older than its
 // agent.
 #pragma once
@@ -83,7 +83,8 @@ struct Go {
   Generation generation;
   bool at_once = false;
 };
-// Forget a prepared world; the present one goes on. Never sent after Go.
+// Forget a prepared world; the present one goes on. After Go it comes only where training has ended
+// before any member entered the new world.
 struct Cancel {
   Generation generation;
 };
@@ -221,7 +222,7 @@ struct StartWorker {
   WorkerId worker;
   std::int32_t slot = 0;
   std::vector<std::string> argv;
-  std::vector<std::string> env;  // NAME=VALUE, complete
+  std::vector<std::string> env;  // NAME=VALUE; the agent adds facts of its host
   std::string cwd;
   std::string bundle = {};  // hash of the bundle with the program, for hosts that lack it; or empty
   std::int64_t bundle_bytes = 0;

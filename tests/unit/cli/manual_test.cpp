@@ -208,10 +208,34 @@ TEST_CASE("flags of elasticctl") {
   same(found(text_of("man/elasticctl.1"), "\n\\.It Fl -([a-z-]+)"), code);
 }
 
+TEST_CASE("messages and their members") {
+  const std::string code = text_of("src/wire/messages.hpp") + text_of("src/wire/greeting.hpp");
+  const std::string page = text_of("man/elasticrun-protocol.7");
+  const std::regex described(R"(BOOST_DESCRIBE_STRUCT\((\w+), \(\),\s*\(([^)]*)\)\))");
+  int messages = 0;
+  for (std::sregex_iterator at(code.begin(), code.end(), described), end; at != end; ++at) {
+    CAPTURE((*at)[1].str());
+    const auto begin = page.find("\n.It Cm " + (*at)[1].str() + "\n");
+    REQUIRE(begin != page.npos);
+    const std::string entry = page.substr(begin, page.find("\n.It Cm ", begin + 1) - begin);
+    for (const std::string& member : found((*at)[2], "(\\w+)"))
+      CHECK_MESSAGE(std::regex_search(entry, std::regex("\\b" + member + "\\b")), member);
+    ++messages;
+  }
+  CHECK(messages > 40);
+}
+
+TEST_CASE("each function of the C interface says what it does") {
+  const std::string header = text_of("worker/include/elasticrun/elasticrun.h");
+  for (const std::string& function : found(header, "[^/\n]\n(ELASTICRUN_API [^(]*)\\("))
+    FAIL_CHECK(function);
+}
+
 TEST_CASE("pages fit a terminal, and name pages that exist") {
   for (const char* name :
        {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
-        "elasticctl.1", "elasticrun-policies.7", "elasticrun-states.7"}) {
+        "elasticctl.1", "elasticrun-events.7", "elasticrun-policies.7", "elasticrun-protocol.7",
+        "elasticrun-states.7"}) {
     CAPTURE(name);
     const std::string page = text_of(fmt::format("man/{}", name));
     const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");
