@@ -65,7 +65,7 @@ class Run {
                        hosts_changed("the hosts were changed", source_name(spec_));
                      },
                  .line = [this](const std::string& line) { sink_.say(LogLevel::error, line); },
-                 .note = [this](const job::HostsNoted& note) { feed(note); }}) {}
+                 .note = [this](const HostsNoted& note) { feed(note); }}) {}
 
   int run();
 
@@ -75,37 +75,37 @@ class Run {
   Result<void> let_join(const launcher::executors::AgentStart& told);
   void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
 
-  void feed(const job::JobEvent& event);
-  void step(const job::JobEvent& event, Time now);
+  void feed(const JobEvent& event);
+  void step(const JobEvent& event, Time now);
   void arm();
-  void act(job::StartAgent& action) { agents_.start(action.host); }
-  void act(job::KillAgent& action) {
+  void act(StartAgent& action) { agents_.start(action.host); }
+  void act(KillAgent& action) {
     server_->drop(action.host);
     bundles_.gone(action.host);
     agents_.kill(action.host);
     if (roster_.down(action.host) != hosts::Roster::News::none)
       asio::post(io_, [this] { hosts_changed(); });
   }
-  void act(job::StartWorker& action);
-  void act(job::Order& action) {
+  void act(StartWorker& action);
+  void act(Order& action) {
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.order))
       return server_->send_heartbeat(action.host, *heartbeat);
     server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
   }
-  void act(job::Deliver& action) {
+  void act(Deliver& action) {
     if (auto* prepare = std::get_if<wire::Prepare>(&action.message))
       prepare->secret = keys_.of_world(prepare->world.generation);
     const std::string message = wire::encode(action.message);
     for (const auto& [host, workers] : action.to) server_->send_message(host, workers, message);
   }
-  void act(job::Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
-  void act(job::Say& action) { sink_.say(action.tone, action.text); }
-  void act(job::Ranked& action) { labels_.ranked(action.worker, action.rank); }
-  void act(job::Ask& action) {
+  void act(Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
+  void act(Say& action) { sink_.say(action.tone, action.text); }
+  void act(Ranked& action) { labels_.ranked(action.worker, action.rank); }
+  void act(Ask& action) {
     advisor_->run(std::move(action.question),
-                  [this](HookAnswer heard) { feed(job::Advised{std::move(heard.output)}); });
+                  [this](HookAnswer heard) { feed(Advised{std::move(heard.output)}); });
   }
-  void act(job::Finish& action);
+  void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
   Result<rendezvous::server::KeyOwner> admit(const wire::Hello& hello,
@@ -132,7 +132,7 @@ class Run {
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
   workers::StaffTime joined_;  // when to tell the core of joined hosts: it looks at all slots then
-  Pulse pulse_{io_, [this] { feed(job::Tick{}); }};
+  Pulse pulse_{io_, [this] { feed(Tick{}); }};
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
       io_,
@@ -145,7 +145,7 @@ class Run {
 
   std::optional<StartOrders> start_orders_;
   report::WorkerLabels labels_;
-  std::optional<job::Finish> finish_;
+  std::optional<Finish> finish_;
 };
 
 Result<void> Run::prepare() {
@@ -184,11 +184,11 @@ Result<void> Run::listen() {
   };
   handlers.agent_away = [this](HostId host, const std::string& reason) {
     bundles_.gone(host);  // the agent asks again when it is back
-    feed(job::HostAway{host, reason});
+    feed(HostAway{host, reason});
   };
   handlers.agent_back = [this](HostId host) {
     bundles_.gone(host);
-    feed(job::HostBack{host});
+    feed(HostBack{host});
   };
   handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
@@ -220,7 +220,7 @@ Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
 void Run::hosts_changed(const char* why, std::string source) {
   if (finish_) return;
   const launcher::hosts::Plan plan = roster_.plan();
-  job::SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
+  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
   // Slots of spare hosts come last and add no size: they only take the places of other slots.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {
@@ -233,16 +233,16 @@ void Run::hosts_changed(const char* why, std::string source) {
 
 // ---------------------------------------------------------------- the core
 
-void Run::feed(const job::JobEvent& event) {
+void Run::feed(const JobEvent& event) {
   const Time now = boot_now();
   if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
-    step(job::StoodStill{pause}, now);
+    step(StoodStill{pause}, now);
   if (auto met = roster_.take_met(); !met.hosts.empty()) step(met, now);
   step(event, now);
   arm();
 }
 
-void Run::step(const job::JobEvent& event, Time now) {
+void Run::step(const JobEvent& event, Time now) {
   for (auto& action : job_->step(event, now)) std::visit([this](auto& a) { act(a); }, action);
 }
 
@@ -253,11 +253,11 @@ void Run::arm() {
   wake_.expires_after(std::max(at, now) - now);
   wake_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    joined_.due(boot_now()) ? hosts_changed() : feed(job::Tick{});
+    joined_.due(boot_now()) ? hosts_changed() : feed(Tick{});
   });
 }
 
-void Run::act(job::StartWorker& action) {
+void Run::act(StartWorker& action) {
   const HostId host = action.slot.host;
   labels_.started({action.worker, host, roster_.name(host), action.slot.index});
   wire::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
@@ -265,7 +265,7 @@ void Run::act(job::StartWorker& action) {
   server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(std::move(start))));
 }
 
-void Run::act(job::Finish& action) {
+void Run::act(Finish& action) {
   finish_ = action;
   source_.stop();
   advisor_.reset();
@@ -291,7 +291,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (!known || known->slot.host != host) return;  // gone, or of another host
     auto message = wire::decode<wire::FromWorker>(payload);
     if (message)
-      feed(job::FromWorker{worker, std::move(*message)});
+      feed(FromWorker{worker, std::move(*message)});
     else
       sink_.say(LogLevel::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
                                               message.error().text));
@@ -320,7 +320,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
-  feed(job::FromHost{host, std::move(*report)});
+  feed(FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
 }
 
@@ -341,7 +341,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
   output_hold_.host_joined();
   if (news == hosts::Roster::News::slots) hosts_changed();  // before the first workers start
   if (news == hosts::Roster::News::joined) joined_.concerns(boot_now());
-  feed(job::HostUp{host});
+  feed(HostUp{host});
 }
 
 void Run::agent_gone(HostId host, const std::string& reason) {
@@ -350,7 +350,7 @@ void Run::agent_gone(HostId host, const std::string& reason) {
   for (const report::WorkerLabel& speaker : labels_.host_gone(host)) sink_.gone(speaker);
   const hosts::Roster::News news = roster_.down(host);
   if (news == hosts::Roster::News::joined) hosts_changed();
-  if (!finish_) feed(job::HostDown{host, reason});
+  if (!finish_) feed(HostDown{host, reason});
   if (news == hosts::Roster::News::slots) hosts_changed();  // after HostDown: none may start there
   maybe_end();
 }
@@ -358,9 +358,9 @@ void Run::agent_gone(HostId host, const std::string& reason) {
 // ---------------------------------------------------------------- the user
 
 void Run::signal(int number) {
-  if (number == SIGTSTP) return feed(job::Suspend{});
-  if (number == SIGUSR1 || number == SIGUSR2) return feed(job::PassSignal{number});
-  feed(job::Interrupt{number});
+  if (number == SIGTSTP) return feed(Suspend{});
+  if (number == SIGUSR1 || number == SIGUSR2) return feed(PassSignal{number});
+  feed(Interrupt{number});
 }
 
 int Run::run() {

@@ -78,7 +78,7 @@ struct HostSource::State {
   std::vector<launcher::hosts::Host> hosts;  // as last reported
   std::optional<Stamp> seen;                 // of the file when it was read last
   std::string words;                         // the program's standard error, as last reported
-  job::SourceNotes notes;
+  SourceNotes notes;
   bool stopped = false;
 };
 
@@ -216,7 +216,7 @@ void HostSource::take(Result<std::vector<launcher::hosts::Host>> hosts) {
   handlers_.hosts(*hosts);
 }
 
-void HostSource::note(const std::optional<job::HostsNoted>& note) {
+void HostSource::note(const std::optional<HostsNoted>& note) {
   if (note) handlers_.note(*note);
 }
 

@@ -35,7 +35,7 @@ class HostSource {
     // The hosts have changed. Never called from inside a function of this class.
     std::function<void(const std::vector<launcher::hosts::Host>&)> hosts;
     std::function<void(const std::string& line)> line;  // a line to print for the user
-    std::function<void(const job::HostsNoted&)> note;   // to print, and to record as an event
+    std::function<void(const HostsNoted&)> note;        // to print, and to record as an event
   };
   // `spec` names the hosts known at the start, and must outlive this object.
   HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers);
@@ -55,7 +55,7 @@ class HostSource {
   void discover_later();
   void say_words(const std::string& words);
   void take(Result<std::vector<launcher::hosts::Host>> hosts);
-  void note(const std::optional<job::HostsNoted>& note);
+  void note(const std::optional<HostsNoted>& note);
 
   const JobSpec& spec_;
   Handlers handlers_;

@@ -24,7 +24,7 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   return orders;
 }
 
-wire::StartWorker StartOrders::order(const job::StartWorker& start, const hosts::Roster& roster,
+wire::StartWorker StartOrders::order(const StartWorker& start, const hosts::Roster& roster,
                                      bool here) const {
   const HostId host = start.slot.host;
   launcher::machine::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};

@@ -20,8 +20,7 @@ class StartOrders {
   static Result<StartOrders> make(const JobSpec& spec, std::string job_id);
 
   // `here`: the worker's host is the machine of the controller.
-  wire::StartWorker order(const job::StartWorker& start, const hosts::Roster& roster,
-                          bool here) const;
+  wire::StartWorker order(const StartWorker& start, const hosts::Roster& roster, bool here) const;
 
  private:
   explicit StartOrders(const JobSpec& spec, std::string job_id)

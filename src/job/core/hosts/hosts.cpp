@@ -53,7 +53,7 @@ bool Hosts::none_live() const {
 void Hosts::turn(HostId host, HostTurn turn) {
   Row& row = rows_[host];
   --counts_[static_cast<std::size_t>(row.state)];
-  row.state = job::next_in(host_transitions, row.state, turn);
+  row.state = next_in(host_transitions, row.state, turn);
   ++counts_[static_cast<std::size_t>(row.state)];
 }
 

@@ -18,24 +18,23 @@ namespace elasticrun::job::hosts {
 enum class HostState { absent, asked, up, failed, retried };
 
 inline constexpr std::array host_states{
-    job::Named<HostState>{HostState::absent, "absent", "nothing was asked of it"},
-    job::Named<HostState>{HostState::asked, "asked", "its agent is being started"},
-    job::Named<HostState>{HostState::up, "up", "its agent is there"},
-    job::Named<HostState>{HostState::failed, "failed",
-                          "its agent has gone, or could not be started"},
-    job::Named<HostState>{HostState::retried, "retried",
-                          "its agent is being started again, and nobody waits for it"},
+    Named<HostState>{HostState::absent, "absent", "nothing was asked of it"},
+    Named<HostState>{HostState::asked, "asked", "its agent is being started"},
+    Named<HostState>{HostState::up, "up", "its agent is there"},
+    Named<HostState>{HostState::failed, "failed", "its agent has gone, or could not be started"},
+    Named<HostState>{HostState::retried, "retried",
+                     "its agent is being started again, and nobody waits for it"},
 };
 
 enum class HostTurn { asked, came, went };
 
 inline constexpr std::array host_turns{
-    job::Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
-    job::Named<HostTurn>{HostTurn::came, "its agent came"},
-    job::Named<HostTurn>{HostTurn::went, "its agent went"},
+    Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
+    Named<HostTurn>{HostTurn::came, "its agent came"},
+    Named<HostTurn>{HostTurn::went, "its agent went"},
 };
 
-using HostTransition = job::Transition<HostState, HostTurn>;
+using HostTransition = Transition<HostState, HostTurn>;
 
 inline constexpr std::array host_transitions{
     HostTransition{HostState::absent, HostTurn::asked, HostState::asked},

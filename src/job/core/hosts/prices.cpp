@@ -6,7 +6,7 @@
 namespace elasticrun::job::hosts {
 
 std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes,
-                                      const std::vector<job::SlotId>& slots,
+                                      const std::vector<SlotId>& slots,
                                       const std::vector<double>& prices, double standard) {
   std::vector<autoscaler::Offer> all;
   std::set<HostId> hosts;

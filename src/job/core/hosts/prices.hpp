@@ -15,7 +15,7 @@ namespace elasticrun::job::hosts {
 
 // One offer per size. `prices` are per slot and hour; one that is 0 or missing means `standard`.
 std::vector<autoscaler::Offer> offers(const std::vector<int>& sizes,
-                                      const std::vector<job::SlotId>& slots,
+                                      const std::vector<SlotId>& slots,
                                       const std::vector<double>& prices, double standard);
 
 }  // namespace elasticrun::job::hosts

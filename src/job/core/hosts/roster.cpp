@@ -163,7 +163,7 @@ void Roster::meet(HostId id, const launcher::hosts::Host& host) {
   untold_.hosts.push_back({id, host.name, host.type});
 }
 
-job::HostsMet Roster::take_met() { return std::exchange(untold_, {}); }
+HostsMet Roster::take_met() { return std::exchange(untold_, {}); }
 
 Roster::Meeting Roster::meeting_on(HostId host, bool alone) const {
   const auto found = meetings_.find(host);

@@ -58,7 +58,7 @@ class Roster {
   const launcher::hosts::Host& at(HostId host) const { return met_.at(host); }
   std::string name(HostId host) const;
   // The hosts that are new, or were given again, since the last call.
-  job::HostsMet take_met();
+  HostsMet take_met();
 
   // MASTER_ADDR and MASTER_PORT for programs that want them: where they find rank 0, which is on
   // `host`. `alone`: all ranks are on that host.
@@ -83,7 +83,7 @@ class Roster {
   std::map<HostId, launcher::hosts::Host> expected_;  // about to join: admitted, not up yet
   std::map<HostId, launcher::hosts::Host> joined_;
   std::map<HostId, launcher::hosts::Host> met_;
-  job::HostsMet untold_;
+  HostsMet untold_;
   std::map<HostId, std::uint32_t> runs_;  // number of the last run there
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of hosts whose agents were ever up

@@ -16,17 +16,16 @@ std::string what_follows(const Shortage::Look& now) {
 
 }  // namespace
 
-std::optional<job::HostsNoted> Shortage::look(const Look& now) {
+std::optional<HostsNoted> Shortage::look(const Look& now) {
   if (now.few == told_) return std::nullopt;
   told_ = now.few;
   const std::string named = now.source.empty() ? "" : now.source + " names ";
   const std::string left = now.source.empty() ? " are left" : "";
   if (!now.few.empty())
-    return job::HostsNoted{false,
-                           fmt::format("{}{}{}; {}", named, now.few, left, what_follows(now))};
-  return job::HostsNoted{true, now.source.empty()
-                                   ? fmt::format("there are hosts for {} workers again", now.slots)
-                                   : fmt::format("{}hosts for {} workers again", named, now.slots)};
+    return HostsNoted{false, fmt::format("{}{}{}; {}", named, now.few, left, what_follows(now))};
+  return HostsNoted{true, now.source.empty()
+                              ? fmt::format("there are hosts for {} workers again", now.slots)
+                              : fmt::format("{}hosts for {} workers again", named, now.slots)};
 }
 
 }  // namespace elasticrun::job::hosts

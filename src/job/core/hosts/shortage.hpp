@@ -25,7 +25,7 @@ class Shortage {
     Duration patience{};  // how long the job waits for more slots without a world
   };
   // The note to log; nothing: there is no news since the last one.
-  std::optional<job::HostsNoted> look(const Look& now);
+  std::optional<HostsNoted> look(const Look& now);
 
  private:
   std::string told_;  // Look::few as last reported

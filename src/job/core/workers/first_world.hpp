@@ -34,31 +34,31 @@ class FirstWorld {
   void joined() { program_ = Program::with_library; }
 
   // The slots of the first workers, as far as is known; called again while hosts are gathered.
-  void choose(const std::vector<job::SlotId>& slots) {
+  void choose(const std::vector<SlotId>& slots) {
     state_ = Start::gathering;
     slots_ = {slots.begin(), slots.end()};
   }
   std::size_t chosen() const { return slots_.size(); }
-  void begin(const std::vector<job::SlotId>& slots) {
+  void begin(const std::vector<SlotId>& slots) {
     state_ = Start::begun;
     order_ = slots;
     slots_ = {slots.begin(), slots.end()};
   }
   // A first worker is still to be started there.
-  bool awaits(job::SlotId slot) const { return slots_.contains(slot); }
-  void started(job::SlotId slot) { slots_.erase(slot); }
+  bool awaits(SlotId slot) const { return slots_.contains(slot); }
+  void started(SlotId slot) { slots_.erase(slot); }
   // When to tell the user, once, which hosts are still missing; never: no need (any more).
   Time wake_at() const { return state_ == Start::begun ? never : tell_at_; }
   void tell_missing_at(Time at) { tell_at_ = at; }
 
   // The slots of all first workers, in rank order.
-  const std::vector<job::SlotId>& order() const { return order_; }
+  const std::vector<SlotId>& order() const { return order_; }
 
  private:
   Program program_ = Program::plain;  // until a worker joins
   Start state_ = Start::choosing;
-  std::set<job::SlotId> slots_;     // of first workers that are not started yet
-  std::vector<job::SlotId> order_;  // of all first workers
+  std::set<SlotId> slots_;     // of first workers that are not started yet
+  std::vector<SlotId> order_;  // of all first workers
   Time tell_at_ = never;
 };
 

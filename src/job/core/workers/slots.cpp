@@ -13,30 +13,30 @@ Duration pause_after(int times) {
 }
 
 template <class Pauses>
-bool pauses(const Pauses& pauses, job::SlotId slot, Time when) {
+bool pauses(const Pauses& pauses, SlotId slot, Time when) {
   const auto found = pauses.find(slot);
   return found != pauses.end() && when < found->second.until;
 }
 
 }  // namespace
 
-void Slots::set(std::vector<job::SlotId> slots) { slots_ = std::move(slots); }
+void Slots::set(std::vector<SlotId> slots) { slots_ = std::move(slots); }
 
-void Slots::failed(job::SlotId slot, Time now) {
+void Slots::failed(SlotId slot, Time now) {
   Pause& pause = failures_[slot];
   const int before = pause.times++;
   pause.until = before == 0 ? now : now + pause_after(before - 1);
 }
 
-void Slots::host_failed(job::SlotId slot, Time now) {
+void Slots::host_failed(SlotId slot, Time now) {
   Pause& pause = failures_[slot];
   pause.times = std::max(pause.times, 1);
   failed(slot, now);
 }
 
-bool Slots::works(job::SlotId slot) { return failures_.erase(slot) + left_out_.erase(slot) > 0; }
+bool Slots::works(SlotId slot) { return failures_.erase(slot) + left_out_.erase(slot) > 0; }
 
-Duration Slots::quarantine(job::SlotId slot, Time now) {
+Duration Slots::quarantine(SlotId slot, Time now) {
   Pause& one = quarantines_[slot];
   const int doublings = std::min(one.times++, 5);
   const Duration time = std::chrono::minutes(10) * (1 << doublings);
@@ -44,25 +44,23 @@ Duration Slots::quarantine(job::SlotId slot, Time now) {
   return time;
 }
 
-bool Slots::quarantined(job::SlotId slot, Time now) const {
-  return pauses(quarantines_, slot, now);
-}
+bool Slots::quarantined(SlotId slot, Time now) const { return pauses(quarantines_, slot, now); }
 
-Duration Slots::leave_out(job::SlotId slot, Time now) {
+Duration Slots::leave_out(SlotId slot, Time now) {
   Pause& one = left_out_[slot];
   const Duration time = pause_after(one.times++);
   one.until = now + time;
   return time;
 }
 
-bool Slots::left_out(job::SlotId slot, Time now) const { return pauses(left_out_, slot, now); }
+bool Slots::left_out(SlotId slot, Time now) const { return pauses(left_out_, slot, now); }
 
 bool Slots::all_retired() const {
   return !slots_.empty() &&
-         std::ranges::all_of(slots_, [&](job::SlotId slot) { return retired_.contains(slot); });
+         std::ranges::all_of(slots_, [&](SlotId slot) { return retired_.contains(slot); });
 }
 
-bool Slots::usable_by(job::SlotId slot, Time when, Time now) const {
+bool Slots::usable_by(SlotId slot, Time when, Time now) const {
   return !retired_.contains(slot) && !avoided(slot, now) && !pauses(failures_, slot, when);
 }
 

@@ -18,40 +18,40 @@ namespace elasticrun::job::workers {
 class Slots {
  public:
   // Sets the slots that may be used, in rank order.
-  void set(std::vector<job::SlotId> slots);
-  const std::vector<job::SlotId>& all() const { return slots_; }
+  void set(std::vector<SlotId> slots);
+  const std::vector<SlotId>& all() const { return slots_; }
   // This slot may not be used any more.
-  void drop(job::SlotId slot) { std::erase(slots_, slot); }
+  void drop(SlotId slot) { std::erase(slots_, slot); }
 
   // A worker failed there. The first failure causes no pause; from then on the pause doubles, up to
   // five minutes. A worker that was lost with its host, or not ready in time, counts twice.
-  void failed(job::SlotId slot, Time now);
+  void failed(SlotId slot, Time now);
   // Its host has failed, which causes a pause from the first time on.
-  void host_failed(job::SlotId slot, Time now);
+  void host_failed(SlotId slot, Time now);
   // A worker there has committed a step: earlier failures, and that the slot was left out, are
   // forgotten. True: there was something to forget.
-  bool works(job::SlotId slot);
+  bool works(SlotId slot);
   // Its worker is slower than the others: it is replaced if another slot is free, and no other one
   // is started there for a while, twice as long each time. Returns that time.
-  Duration quarantine(job::SlotId slot, Time now);
-  bool quarantined(job::SlotId slot, Time now) const;
+  Duration quarantine(SlotId slot, Time now);
+  bool quarantined(SlotId slot, Time now) const;
   // No world could be formed with its worker, though nothing else is wrong with it: neither it nor
   // another one there is tried for a while, twice as long each time. Returns that time.
-  Duration leave_out(job::SlotId slot, Time now);
-  bool left_out(job::SlotId slot, Time now) const;
+  Duration leave_out(SlotId slot, Time now);
+  bool left_out(SlotId slot, Time now) const;
   // Quarantined or left out: its worker is the last choice.
-  bool avoided(job::SlotId slot, Time now) const {
+  bool avoided(SlotId slot, Time now) const {
     return quarantined(slot, now) || left_out(slot, now);
   }
   // Its worker left by itself and is not replaced.
-  void retire(job::SlotId slot) { retired_.insert(slot); }
+  void retire(SlotId slot) { retired_.insert(slot); }
   // True: no slot will ever have a worker again. A slot in a pause will have one, and a job without
   // slots may get some, so these do not count.
   bool all_retired() const;
 
   // A worker may start there now; usable_soon: within a minute.
-  bool usable(job::SlotId slot, Time now) const { return usable_by(slot, now, now); }
-  bool usable_soon(job::SlotId slot, Time now) const {
+  bool usable(SlotId slot, Time now) const { return usable_by(slot, now, now); }
+  bool usable_soon(SlotId slot, Time now) const {
     return usable_by(slot, now + std::chrono::minutes(1), now);
   }
   // When the next slot comes out of its pause.
@@ -62,13 +62,13 @@ class Slots {
     int times = 0;  // in a row
     Time until{};
   };
-  bool usable_by(job::SlotId slot, Time when, Time now) const;
+  bool usable_by(SlotId slot, Time when, Time now) const;
 
-  std::vector<job::SlotId> slots_;
-  std::map<job::SlotId, Pause> failures_;
-  std::map<job::SlotId, Pause> quarantines_;
-  std::map<job::SlotId, Pause> left_out_;
-  std::set<job::SlotId> retired_;
+  std::vector<SlotId> slots_;
+  std::map<SlotId, Pause> failures_;
+  std::map<SlotId, Pause> quarantines_;
+  std::map<SlotId, Pause> left_out_;
+  std::set<SlotId> retired_;
 };
 
 }  // namespace elasticrun::job::workers

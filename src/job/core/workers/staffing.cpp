@@ -7,12 +7,12 @@
 
 namespace elasticrun::job::workers {
 
-std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers, int size,
-                                      Time now, const std::vector<WorkerId>& members) {
-  std::vector<job::SlotId> wanted;
-  std::vector<job::SlotId> free;
-  std::vector<job::SlotId> last;
-  for (const job::SlotId slot : slots.all()) {
+std::vector<SlotId> wanted_slots(const Slots& slots, const Workers& workers, int size, Time now,
+                                 const std::vector<WorkerId>& members) {
+  std::vector<SlotId> wanted;
+  std::vector<SlotId> free;
+  std::vector<SlotId> last;
+  for (const SlotId slot : slots.all()) {
     const auto id = workers.in(slot);
     if (id && !workers.find(*id)->expected())
       (slots.avoided(slot, now) ? last : wanted).push_back(slot);
@@ -23,14 +23,12 @@ std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers
   const auto limit = static_cast<std::size_t>(std::max(size, 0));
   // Of too many the last ones go: starting workers first, then those outside the world, then any.
   const std::set<WorkerId> in_world(members.begin(), members.end());
-  const auto starts = [&](job::SlotId slot) {
-    return !workers.find(*workers.in(slot))->was_ready();
-  };
-  const auto waits = [&](job::SlotId slot) { return !in_world.contains(*workers.in(slot)); };
+  const auto starts = [&](SlotId slot) { return !workers.find(*workers.in(slot))->was_ready(); };
+  const auto waits = [&](SlotId slot) { return !in_world.contains(*workers.in(slot)); };
   const auto leave = [&](auto goes) {
     std::size_t too_many = wanted.size() - std::min(wanted.size(), limit);
-    std::vector<job::SlotId> stay;
-    for (const job::SlotId slot : wanted | std::views::reverse)
+    std::vector<SlotId> stay;
+    for (const SlotId slot : wanted | std::views::reverse)
       if (too_many > 0 && goes(slot))
         --too_many;
       else
@@ -39,15 +37,15 @@ std::vector<job::SlotId> wanted_slots(const Slots& slots, const Workers& workers
   };
   leave(starts);
   leave(waits);
-  leave([](job::SlotId) { return true; });
+  leave([](SlotId) { return true; });
   for (const auto& more : {free, last})
-    for (const job::SlotId slot : more)
+    for (const SlotId slot : more)
       if (wanted.size() < limit) wanted.push_back(slot);
   return wanted;
 }
 
 bool has_substitute(const Slots& slots, const Workers& workers, int size, Time now) {
-  const auto sound = [&](job::SlotId slot) {
+  const auto sound = [&](SlotId slot) {
     const auto id = workers.in(slot);
     if (!id) return slots.usable(slot, now);
     return !workers.find(*id)->expected() && !slots.avoided(slot, now);

@@ -5,7 +5,7 @@
 
 namespace elasticrun::job::workers {
 
-WorkerId Workers::order(job::SlotId slot, Time ready_by) {
+WorkerId Workers::order(SlotId slot, Time ready_by) {
   last_ = last_.next();
   rows_[last_] = Worker{.slot = slot};
   ++counts_[static_cast<std::size_t>(WorkerState::ordered)];
@@ -23,8 +23,7 @@ void Workers::enter(Worker& worker, WorkerState state) {
 
 void Workers::turn(WorkerId id, WorkerTurn turn) {
   const auto row = rows_.find(id);
-  if (row != rows_.end())
-    enter(row->second, job::next_in(worker_transitions, row->second.state, turn));
+  if (row != rows_.end()) enter(row->second, next_in(worker_transitions, row->second.state, turn));
 }
 
 void Workers::ready(WorkerId id, Time now) {
@@ -65,7 +64,7 @@ void Workers::erase(WorkerId id) {
   if (row == rows_.end()) return;
   set_deadline(id, never);
   enter(row->second, WorkerState::gone);
-  const job::SlotId slot = row->second.slot;
+  const SlotId slot = row->second.slot;
   by_slot_.erase(slot);
   const auto host = by_host_.find(slot.host);
   host->second.erase(id);
@@ -91,7 +90,7 @@ const Worker* Workers::find(WorkerId id) const {
   return row == rows_.end() ? nullptr : &row->second;
 }
 
-std::optional<WorkerId> Workers::in(job::SlotId slot) const {
+std::optional<WorkerId> Workers::in(SlotId slot) const {
   const auto found = by_slot_.find(slot);
   return found == by_slot_.end() ? std::nullopt : std::optional(found->second);
 }

@@ -24,29 +24,29 @@ namespace elasticrun::job::workers {
 enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, gone };
 
 inline constexpr std::array worker_states{
-    job::Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
-    job::Named<WorkerState>{WorkerState::running, "running", "its process exists"},
-    job::Named<WorkerState>{WorkerState::ready, "ready",
-                            "it is in train, or was; with a rank, a member"},
-    job::Named<WorkerState>{WorkerState::leaving, "leaving",
-                            "out of the world, by decision or by itself; it may end by itself"},
-    job::Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
-    job::Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
-    job::Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
+    Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
+    Named<WorkerState>{WorkerState::running, "running", "its process exists"},
+    Named<WorkerState>{WorkerState::ready, "ready",
+                       "it is in train, or was; with a rank, a member"},
+    Named<WorkerState>{WorkerState::leaving, "leaving",
+                       "out of the world, by decision or by itself; it may end by itself"},
+    Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
+    Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
+    Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
 };
 
 enum class WorkerTurn { started, joined, dismissed, stopped, given_up, ended };
 
 inline constexpr std::array worker_turns{
-    job::Named<WorkerTurn>{WorkerTurn::started, "its process started"},
-    job::Named<WorkerTurn>{WorkerTurn::joined, "it is ready to train"},
-    job::Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
-    job::Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
-    job::Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
-    job::Named<WorkerTurn>{WorkerTurn::ended, "its process ended"},
+    Named<WorkerTurn>{WorkerTurn::started, "its process started"},
+    Named<WorkerTurn>{WorkerTurn::joined, "it is ready to train"},
+    Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
+    Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
+    Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
+    Named<WorkerTurn>{WorkerTurn::ended, "its process ended"},
 };
 
-using WorkerTransition = job::Transition<WorkerState, WorkerTurn>;
+using WorkerTransition = Transition<WorkerState, WorkerTurn>;
 
 inline constexpr std::array worker_transitions{
     WorkerTransition{WorkerState::ordered, WorkerTurn::started, WorkerState::running},
@@ -72,7 +72,7 @@ inline constexpr std::array worker_transitions{
 };
 
 struct Worker {
-  job::SlotId slot;
+  SlotId slot;
   WorkerState state = WorkerState::ordered;
   Time deadline = never;     // of this state
   Time ready_since = never;  // when it was first ready to train; never: it was not yet
@@ -92,7 +92,7 @@ class Workers {
   using Rows = IdMap<WorkerId, Worker>;
 
   // Adds a new worker, which must be ready by that time.
-  WorkerId order(job::SlotId slot, Time ready_by);
+  WorkerId order(SlotId slot, Time ready_by);
   void turn(WorkerId worker, WorkerTurn turn);
   // The worker is ready to train; the time of the first call is kept.
   void ready(WorkerId worker, Time now);
@@ -110,7 +110,7 @@ class Workers {
   const Worker* find(WorkerId worker) const;
   const Rows& rows() const { return rows_; }
   bool empty() const { return rows_.empty(); }
-  std::optional<WorkerId> in(job::SlotId slot) const;
+  std::optional<WorkerId> in(SlotId slot) const;
   // The workers on a host, in the order of their ids.
   std::vector<WorkerId> on(HostId host) const;
   int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
@@ -136,7 +136,7 @@ class Workers {
   void enter(Worker& worker, WorkerState state);
 
   Rows rows_;
-  std::map<job::SlotId, WorkerId> by_slot_;
+  std::map<SlotId, WorkerId> by_slot_;
   std::map<HostId, std::set<WorkerId>> by_host_;
   std::set<std::pair<Time, WorkerId>> deadlines_;
   std::array<int, worker_states.size()> counts_{};
