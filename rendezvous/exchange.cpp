@@ -11,12 +11,13 @@
 namespace elasticrun::rendezvous {
 namespace {
 
-// The most bytes that a value takes as JSON: its characters with escapes, then quotes and its rank.
+// The most bytes that a value takes as JSON: as text with escapes, or as base64 if it is no text;
+// then quotes and its rank.
 std::size_t bytes_in_frame(const std::string& value) {
-  constexpr std::size_t beside = 16, escaped = 6;
-  std::size_t bytes = beside;
+  constexpr std::size_t beside = 32, escape = 5;
+  std::size_t bytes = beside + value.size() + value.size() / 3;
   for (const char c : value)
-    bytes += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? escaped : 1;
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ') bytes += escape;
   return bytes;
 }
 

@@ -7,6 +7,9 @@
 
 #include <limits>
 
+#include "wire/codec.hpp"
+#include "wire/limits.hpp"
+
 namespace elasticrun::rendezvous {
 namespace {
 
@@ -30,6 +33,24 @@ std::string text_of(const std::vector<Gathering>& gathered) {
 std::string publish(Exchange& exchange, int rank, const std::string& value,
                     std::vector<std::int32_t> needs = {}) {
   return text_of(exchange.publish(Rank(rank), value, std::move(needs)));
+}
+
+TEST_CASE("what is said to fit into a frame does") {
+  for (const char c : {'a', '"', '\n', '\x01', '\xff'}) {
+    CAPTURE(static_cast<int>(c));
+    const std::string value(wire::address_bytes_max, c);
+    Gathering gathered;
+    while (fits_a_frame(gathered)) {
+      gathered.ranks.push_back(static_cast<std::int32_t>(wire::world_size_max));
+      gathered.values.push_back(value);
+    }
+    CHECK(gathered.values.size() > 20);
+    gathered.ranks.pop_back();
+    gathered.values.pop_back();
+    const wire::ToWorker message =
+        wire::Gathered{Generation(~0ULL), gathered.values, gathered.ranks};
+    CHECK(wire::encode(message).size() <= wire::frame_bytes_max);
+  }
 }
 
 TEST_CASE("who needs all gets the row once, with the first value of each rank") {
