@@ -48,16 +48,11 @@ class Run {
   Run(const JobSpec& spec, const launcher::machine::Machine& machine, report::Sink& sink)
       : spec_(spec),
         sink_(sink),
-        agents_(io_, spec_, roster_, machine, keys_,
-                {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
-                 .line =
-                     [this](HostId host, const std::string& line) {
-                       sink_.say(LogLevel::error, roster_.name(host) + ": " + line);
-                     },
-                 .note =
-                     [this](HostId host, const std::string& line) {
-                       sink_.say(LogLevel::detail, roster_.name(host) + ": " + line);
-                     }}),
+        agents_(
+            io_, spec_, roster_, machine, keys_,
+            {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
+             .line = [this](HostId host, const auto& line) { say(LogLevel::error, host, line); },
+             .note = [this](HostId host, const auto& line) { say(LogLevel::detail, host, line); }}),
         source_(io_, spec_,
                 {.hosts =
                      [this](const auto& hosts) {
@@ -100,6 +95,9 @@ class Run {
   }
   void act(Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
   void act(Say& action) { sink_.say(action.tone, action.text); }
+  void say(LogLevel level, HostId host, std::string_view text) {
+    sink_.say(level, fmt::format("{}: {}", roster_.name(host), text));
+  }
   void act(Ranked& action) { labels_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
     advisor_->run(std::move(action.question),
@@ -253,7 +251,10 @@ void Run::arm() {
   wake_.expires_after(std::max(at, now) - now);
   wake_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    joined_.due(boot_now()) ? hosts_changed() : feed(Tick{});
+    if (joined_.due(boot_now()))
+      hosts_changed();
+    else
+      feed(Tick{});
   });
 }
 
@@ -293,14 +294,11 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (message)
       feed(FromWorker{worker, std::move(*message)});
     else
-      sink_.say(LogLevel::detail, fmt::format("{}: worker {}: {}", roster_.name(host), worker.value,
-                                              message.error().text));
+      say(LogLevel::detail, host, fmt::format("worker {}: {}", worker.value, message.error().text));
     return;
   }
   auto report = wire::decode<wire::FromAgent>(payload);
-  if (!report)
-    return sink_.say(LogLevel::error,
-                     fmt::format("{}: {}", roster_.name(host), report.error().text));
+  if (!report) return say(LogLevel::error, host, report.error().text);
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
     if (const report::WorkerLabel* speaker = labels_.find(host, output->worker))
       sink_.output(*speaker, output->stream, output->text);

@@ -165,7 +165,10 @@ TEST_CASE("a message that is too long for a frame ends the session and not the p
     One one;
     one.session->start(one.log.handlers());
     const std::string too_long(wire::frame_bytes_max + 1, 'c');
-    bulk ? one.session->send_bulk(WorkerId(1), too_long) : one.session->send(WorkerId(1), too_long);
+    if (bulk)
+      one.session->send_bulk(WorkerId(1), too_long);
+    else
+      one.session->send(WorkerId(1), too_long);
     REQUIRE(run_until(one.io, [&] { return !one.log.ends.empty(); }));
     CHECK(one.log.ends[0] == "a message of 16777217 bytes is longer than 16777216");
   }
