@@ -147,7 +147,7 @@ struct JobWriter {
   }
   std::string operator()(const job::Record& a) const { return event_line(a.event); }
   std::string operator()(const job::Say& a) const {
-    return (a.tone == job::report::LogLevel::error ? "error: " : "say: ") + a.text;
+    return (a.level == job::report::LogLevel::error ? "error: " : "say: ") + a.text;
   }
   std::string operator()(const job::Ranked& a) const {
     return fmt::format("rank of {} is {}", a.worker.value, a.rank);

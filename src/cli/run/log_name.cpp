@@ -26,9 +26,9 @@ std::string plain(std::string_view host) {
 
 }  // namespace
 
-std::string log_name(const job::report::WorkerLabel& speaker, std::int32_t stream) {
-  return fmt::format("{}.{}.worker{}.{}", plain(speaker.host_name), speaker.slot,
-                     speaker.worker.value, stream == 1 ? "out" : "err");
+std::string log_name(const job::report::WorkerLabel& label, std::int32_t stream) {
+  return fmt::format("{}.{}.worker{}.{}", plain(label.host_name), label.slot, label.worker.value,
+                     stream == 1 ? "out" : "err");
 }
 
 }  // namespace elasticrun::cli::run

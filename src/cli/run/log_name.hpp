@@ -14,6 +14,6 @@ namespace elasticrun::cli::run {
 
 // For example "node1.0.worker2.out": host, slot, worker. stream: 1 (out) or 2 (err). No two workers
 // of a job have the same name.
-std::string log_name(const job::report::WorkerLabel& speaker, std::int32_t stream);
+std::string log_name(const job::report::WorkerLabel& label, std::int32_t stream);
 
 }  // namespace elasticrun::cli::run

@@ -120,9 +120,9 @@ bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
 
 // ---------------------------------------------------------------- what is shown and recorded
 
-void Terminal::say(job::report::LogLevel tone, std::string_view text) {
-  if (tone != job::report::LogLevel::error && quiet_) return;
-  if (tone == job::report::LogLevel::detail && !explain_) return;
+void Terminal::say(job::report::LogLevel level, std::string_view text) {
+  if (level != job::report::LogLevel::error && quiet_) return;
+  if (level == job::report::LogLevel::detail && !explain_) return;
   screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", text));
 }
 
@@ -144,18 +144,17 @@ void Terminal::put(const Record& record, const std::string& file, std::string_vi
                                                   record.contents, gap.ended_after));
 }
 
-void Terminal::output(const job::report::WorkerLabel& speaker, std::int32_t stream,
+void Terminal::output(const job::report::WorkerLabel& label, std::int32_t stream,
                       std::string_view text) {
-  put(logs_, log_name(speaker, stream), text, speaker.gone);
+  put(logs_, log_name(label, stream), text, label.gone);
   const char* const shown_on = stream == 1 ? standard_output : standard_error;
   if (!label_) return show(shown_on, text);
-  const std::string label = speaker.rank < 0
-                                ? fmt::format("{}:-: ", speaker.host_name)
-                                : fmt::format("{}:{}: ", speaker.host_name, speaker.rank);
+  const std::string prefix = label.rank < 0 ? fmt::format("{}:-: ", label.host_name)
+                                            : fmt::format("{}:{}: ", label.host_name, label.rank);
   std::string labelled;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
-    labelled += label;
+    labelled += prefix;
     labelled += text.substr(0, end);
     text.remove_prefix(end);
   }
@@ -163,9 +162,9 @@ void Terminal::output(const job::report::WorkerLabel& speaker, std::int32_t stre
 }
 
 // Lines still in a pipe when the worker ended arrive after this, and open its log file again.
-void Terminal::gone(const job::report::WorkerLabel& speaker) {
+void Terminal::gone(const job::report::WorkerLabel& label) {
   if (!logs_.writer) return;
-  for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(speaker, stream));
+  for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(label, stream));
 }
 
 bool Terminal::crowded() { return screen_.crowded() || (logs_.writer && logs_.writer->crowded()); }

@@ -32,10 +32,10 @@ class Terminal : public job::report::Sink {
   // is reported and the process ends here with `exit_code`.
   void finish(int exit_code, bool patient);
 
-  void say(job::report::LogLevel tone, std::string_view text) override;
-  void output(const job::report::WorkerLabel& speaker, std::int32_t stream,
+  void say(job::report::LogLevel level, std::string_view text) override;
+  void output(const job::report::WorkerLabel& label, std::int32_t stream,
               std::string_view text) override;
-  void gone(const job::report::WorkerLabel& speaker) override;
+  void gone(const job::report::WorkerLabel& label) override;
   bool crowded() override;
   void event(std::string_view json) override;
 

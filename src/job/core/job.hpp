@@ -124,7 +124,7 @@ class Job {
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
-  void failure(SlotId slot, bool member, const std::string& what, report::LogLevel tone, Time now);
+  void failure(SlotId slot, bool member, const std::string& what, report::LogLevel level, Time now);
   Time worker_deadlines_at() const { return workers_.wake_at(); }
   void act_on_worker_deadlines(Time now);
 

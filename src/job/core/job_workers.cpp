@@ -243,9 +243,9 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
 }
 
-void Job::failure(SlotId slot, bool member, const std::string& what, report::LogLevel tone,
+void Job::failure(SlotId slot, bool member, const std::string& what, report::LogLevel level,
                   Time now) {
-  out_.say(tone, what);
+  out_.say(level, what);
   slots_.failed(slot, now);
   if (!failures_.count(member)) return;
   out_.record("restart_refused",

@@ -94,7 +94,7 @@ class Run {
     for (const auto& [host, workers] : action.to) server_->send_message(host, workers, message);
   }
   void act(Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
-  void act(Say& action) { sink_.say(action.tone, action.text); }
+  void act(Say& action) { sink_.say(action.level, action.text); }
   void say(LogLevel level, HostId host, std::string_view text) {
     sink_.say(level, fmt::format("{}: {}", roster_.name(host), text));
   }
@@ -300,8 +300,8 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   auto report = wire::decode<wire::FromAgent>(payload);
   if (!report) return say(LogLevel::error, host, report.error().text);
   if (const auto* output = std::get_if<wire::Output>(&*report)) {
-    if (const report::WorkerLabel* speaker = labels_.find(host, output->worker))
-      sink_.output(*speaker, output->stream, output->text);
+    if (const report::WorkerLabel* label = labels_.find(host, output->worker))
+      sink_.output(*label, output->stream, output->text);
     output_hold_.look();
     if (job_->phase() != course::Phase::closing) return;
   }
@@ -312,8 +312,7 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*report))
     server_->acknowledged(host, heartbeat->received);
   if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
-    for (const report::WorkerLabel& speaker : labels_.exited(host, exited->worker))
-      sink_.gone(speaker);
+    for (const report::WorkerLabel& label : labels_.exited(host, exited->worker)) sink_.gone(label);
   if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::GpuLost>(&*report);
@@ -345,7 +344,7 @@ void Run::agent_up(HostId host, const wire::Hello& hello) {
 void Run::agent_gone(HostId host, const std::string& reason) {
   server_->retire(host);
   bundles_.gone(host);
-  for (const report::WorkerLabel& speaker : labels_.host_gone(host)) sink_.gone(speaker);
+  for (const report::WorkerLabel& label : labels_.host_gone(host)) sink_.gone(label);
   const hosts::Roster::News news = roster_.down(host);
   if (news == hosts::Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});

@@ -17,15 +17,15 @@ const WorkerLabel* WorkerLabels::find(HostId host, WorkerId worker) const {
 
 std::vector<WorkerLabel> WorkerLabels::exited(HostId host, WorkerId worker) {
   if (!find(host, worker)) return {};
-  WorkerLabel& speaker = labels_[worker];
-  if (std::exchange(speaker.gone, true)) return {};
-  return {speaker};
+  WorkerLabel& label = labels_[worker];
+  if (std::exchange(label.gone, true)) return {};
+  return {label};
 }
 
 std::vector<WorkerLabel> WorkerLabels::host_gone(HostId host) {
   std::vector<WorkerLabel> gone;
-  for (auto& [worker, speaker] : labels_)
-    if (speaker.host == host && !std::exchange(speaker.gone, true)) gone.push_back(speaker);
+  for (auto& [worker, label] : labels_)
+    if (label.host == host && !std::exchange(label.gone, true)) gone.push_back(label);
   return gone;
 }
 

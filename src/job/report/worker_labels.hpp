@@ -10,7 +10,7 @@ namespace elasticrun::job::report {
 
 class WorkerLabels {
  public:
-  void started(const WorkerLabel& speaker) { labels_[speaker.worker] = speaker; }
+  void started(const WorkerLabel& label) { labels_[label.worker] = label; }
   void ranked(WorkerId worker, std::int32_t rank);
 
   // Null when that worker is not on that host: an agent cannot report for workers of other hosts.

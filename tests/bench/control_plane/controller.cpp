@@ -208,7 +208,7 @@ void Controller::act(const job::Record& action) {
 }
 
 void Controller::act(const job::Say& action) {
-  if (action.tone == job::report::LogLevel::error) last_error_ = action.text;
+  if (action.level == job::report::LogLevel::error) last_error_ = action.text;
 }
 
 void Controller::act(const job::Finish& action) {

@@ -124,7 +124,7 @@ struct Record {
   report::Event event;
 };
 struct Say {
-  report::LogLevel tone = report::LogLevel::info;
+  report::LogLevel level = report::LogLevel::info;
   std::string text;
 };
 // The rank that a worker has from now on, for the labels of its output; -1: none.
@@ -147,7 +147,7 @@ using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Delive
 class Actions {
  public:
   void add(JobAction action) { actions_.push_back(std::move(action)); }
-  void say(report::LogLevel tone, std::string text) { add(Say{tone, std::move(text)}); }
+  void say(report::LogLevel level, std::string text) { add(Say{level, std::move(text)}); }
   void record(std::string name, std::vector<std::pair<std::string, report::Value>> fields) {
     add(Record{report::Event{std::move(name), std::move(fields)}});
   }

@@ -29,8 +29,8 @@ TEST_CASE("names of log files") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.host);
-    const job::report::WorkerLabel speaker{WorkerId(7), HostId(3), row.host, 2};
-    CHECK(log_name(speaker, 1) == row.name + ".2.worker7.out");
-    CHECK(log_name(speaker, 2) == row.name + ".2.worker7.err");
+    const job::report::WorkerLabel label{WorkerId(7), HostId(3), row.host, 2};
+    CHECK(log_name(label, 1) == row.name + ".2.worker7.out");
+    CHECK(log_name(label, 2) == row.name + ".2.worker7.err");
   }
 }

@@ -69,7 +69,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
   std::size_t put = 0, kept = 0;
   {
     const auto terminal = Terminal::open(stage.spec).value();
-    const job::report::WorkerLabel speaker{WorkerId(1), HostId(1), "../host", 0};
+    const job::report::WorkerLabel label{WorkerId(1), HostId(1), "../host", 0};
     const std::string begins = fmt::format(
         "elasticrun: {} takes no more: events are lost until it does; the job goes on\n", name);
     // Long ones, so that a few thousand fill the queue.
@@ -83,7 +83,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
     });
     CHECK(stage.words() == begins);
     // The other kinds go on.
-    terminal->output(speaker, 2, "hello\n");
+    terminal->output(label, 2, "hello\n");
     const std::string log = stage.spec.log_dir + "/_._host.0.worker1.err";
     wait_until(
         [&] { return text_of(log) == "hello\n" && stage.words().ends_with("../host:-: hello\n"); });
@@ -116,8 +116,8 @@ TEST_CASE("a link in the log folder is not followed") {
   fs::create_directory(stage.spec.log_dir);
   fs::create_symlink(stage.folder + "/victim", stage.spec.log_dir + "/host.0.worker1.err");
   const auto terminal = Terminal::open(stage.spec).value();
-  const job::report::WorkerLabel speaker{WorkerId(1), HostId(1), "host", 0};
-  terminal->output(speaker, 2, "hello\n");
+  const job::report::WorkerLabel label{WorkerId(1), HostId(1), "host", 0};
+  terminal->output(label, 2, "hello\n");
   terminal->finish(0, true);
   CHECK_FALSE(fs::exists(stage.folder + "/victim"));
   const std::string words = stage.words();
