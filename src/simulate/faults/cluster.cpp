@@ -69,7 +69,7 @@ void Cluster::feed(const job::JobEvent& event) {
   if (!controller_alive_) return;
   if (stands_still_) return missed_.push_back(event);
   const bool ended = !job_->end_reason().empty();
-  const bool stopping = job_->phase() >= job::course::Phase::stopping;
+  const bool stopping = is_ending(job_->phase());
   const auto actions = job_->step(event, queue_.now());
   if (!ended && job_->end_reason().find("state lost") != std::string::npos)
     invariants_.state_lost(untouched_holder());

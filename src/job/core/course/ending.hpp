@@ -70,7 +70,7 @@ class Ending {
   void happen(PhaseEvent happening) { phase_ = next(phase_, happening); }
   bool is(Phase phase) const { return phase_ == phase; }
   // Workers are told to end, or have ended.
-  bool ending() const { return is(Phase::stopping) || over(); }
+  bool ending() const { return is_ending(phase()); }
   // The job does not wait for any worker any more.
   bool over() const { return is(Phase::closing) || is(Phase::ended); }
   // There is a world, or one is being formed.

@@ -24,6 +24,11 @@ inline constexpr std::array phases{
     Named<Phase>{Phase::ended, "ended", "nothing of the job is left"},
 };
 
+// The job is to end: its workers are told so, or none is left.
+constexpr bool is_ending(Phase phase) {
+  return phase == Phase::stopping || phase == Phase::closing || phase == Phase::ended;
+}
+
 enum class PhaseEvent {
   world_formed,
   world_broken,
