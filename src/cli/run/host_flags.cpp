@@ -52,7 +52,7 @@ Result<void> discover(const Setting& program, job::JobSpec& spec) {
   auto hosts = launcher::hosts::parse_hosts(*found.output, program.place);
   if (!hosts) return hosts.error();
   spec.hosts = std::move(*hosts);
-  spec.discovery_words = std::move(found.words);
+  spec.discovery_words = std::move(found.stderr_text);
   return {};
 }
 

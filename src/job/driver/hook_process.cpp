@@ -39,19 +39,19 @@ namespace process = boost::process::v2;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t output_max = 1u << 20;
-constexpr std::size_t words_max = 4096;
+constexpr std::size_t stderr_text_max = 4096;
 // How long output is still read after the first process has ended. A daemon that the program has
 // started in a session of its own may hold the pipes open for ever.
 constexpr auto last_bytes_time = std::chrono::milliseconds(200);
 
-// $1: the command; $2: the number of bytes of input that come first through the hook; $3: that
+// $1: the command; $2: the number of bytes of input that come first through the channel; $3: that
 // input. It is passed on as a here-document, of which the program may read as little as it likes.
-// The script waits for the process that reads the hook, so that no zombie is left to a parent that
-// does not reap.
-constexpr const char* hooked = R"sh(exec 3<&0 </dev/null
+// The script waits for the process that reads the channel, so that no zombie is left to a parent
+// that does not reap.
+constexpr const char* wrapper = R"sh(exec 3<&0 </dev/null
 [ "$2" -eq 0 ] || set -- "$1" "$2" "$(head -c "$2" <&3)"
 (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
-hook=$!
+reader=$!
 exec 3<&-
 if [ "$2" -eq 0 ]; then
   sh -c "$1"
@@ -62,25 +62,25 @@ END
 fi
 code=$?
 exec 2>/dev/null
-kill -KILL $hook
-wait $hook
+kill -KILL $reader
+wait $reader
 exit $code
 )sh";
 
-std::string last_line(std::string_view words) {
-  const auto end = words.find_last_not_of("\r\n \t");
-  if (end == words.npos) return {};
-  words = words.substr(0, end + 1);
-  const auto begin = words.rfind('\n');
+std::string last_line(std::string_view text) {
+  const auto end = text.find_last_not_of("\r\n \t");
+  if (end == text.npos) return {};
+  text = text.substr(0, end + 1);
+  const auto begin = text.rfind('\n');
   return fmt::format(": {}",
-                     launcher::hosts::shown(begin == words.npos ? words : words.substr(begin + 1)));
+                     launcher::hosts::shown(begin == text.npos ? text : text.substr(begin + 1)));
 }
 
 }  // namespace
 
 struct HookProcess::Run {
   explicit Run(asio::io_context& io)
-      : hook(io), output(io), errors(io), process(io), end(io), timer(io) {}
+      : channel(io), output(io), errors(io), process(io), end(io), timer(io) {}
 
   void kill() {
     if (!ended) ::kill(-process.id(), SIGKILL);
@@ -90,8 +90,8 @@ struct HookProcess::Run {
     kill();
   }
 
-  std::function<void(HookAnswer)> done;       // empty: the answer is not wanted any more
-  asio::local::stream_protocol::socket hook;  // when it closes, the group knows that we are gone
+  std::function<void(HookAnswer)> done;          // empty: the answer is not wanted any more
+  asio::local::stream_protocol::socket channel;  // when it closes, the group knows that we are gone
   std::string input;
   asio::readable_pipe output;
   asio::readable_pipe errors;
@@ -100,7 +100,7 @@ struct HookProcess::Run {
   asio::steady_timer timer;
   std::array<char, 16384> output_buffer;
   std::array<char, 4096> errors_buffer;
-  std::string text, words, trouble;
+  std::string text, stderr_text, trouble;
   bool ended = false, output_ended = false, errors_ended = false;
 };
 
@@ -112,7 +112,7 @@ HookProcess::~HookProcess() {
   ErrorCode ignored;
   run_->kill();
   if (!run_->ended) run_->process.wait(ignored);
-  run_->hook.close(ignored);
+  run_->channel.close(ignored);
   run_->output.close(ignored);
   run_->errors.close(ignored);
   run_->end.close(ignored);
@@ -125,16 +125,16 @@ void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   run->done = std::move(done);
   run->input = std::move(input);
   ErrorCode error;
-  asio::local::stream_protocol::socket collar(io_);
+  asio::local::stream_protocol::socket child_end(io_);
   asio::writable_pipe output(io_), errors(io_);
-  asio::local::connect_pair(run->hook, collar, error);
+  asio::local::connect_pair(run->channel, child_end, error);
   if (!error) asio::connect_pipe(run->output, output, error);
   if (!error) asio::connect_pipe(run->errors, errors, error);
   if (!error) {
     run->process = launcher::executors::start_process(
         io_, error, "/bin/sh",
-        {"-c", hooked, "sh", hook_.command, fmt::to_string(run->input.size())},
-        process::process_stdio{collar.native_handle(), output, errors},
+        {"-c", wrapper, "sh", hook_.command, fmt::to_string(run->input.size())},
+        process::process_stdio{child_end.native_handle(), output, errors},
         launcher::executors::OwnSession{});
   }
   run_ = run;
@@ -148,14 +148,15 @@ void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   run->end.assign(end);
   give_input(run);
   read_output(run);
-  read_words(run);
+  read_errors(run);
   watch(run);
 }
 
-// The hook is a socket because writing to it, unlike to a pipe, raises no signal when the reader is
-// gone.
+// The channel is a socket because writing to it, unlike to a pipe, raises no signal when the reader
+// is gone.
 void HookProcess::give_input(const std::shared_ptr<Run>& run) {
-  asio::async_write(run->hook, asio::buffer(run->input), [run](const ErrorCode&, std::size_t) {});
+  asio::async_write(run->channel, asio::buffer(run->input),
+                    [run](const ErrorCode&, std::size_t) {});
 }
 
 void HookProcess::read_output(const std::shared_ptr<Run>& run) {
@@ -173,22 +174,23 @@ void HookProcess::read_output(const std::shared_ptr<Run>& run) {
                               });
 }
 
-void HookProcess::read_words(const std::shared_ptr<Run>& run) {
-  run->errors.async_read_some(asio::buffer(run->errors_buffer), [this, run](const ErrorCode& error,
-                                                                            std::size_t bytes) {
-    if (!run->done) return;
-    run->words.append(run->errors_buffer.data(), std::min(bytes, words_max - run->words.size()));
-    if (!error) return read_words(run);
-    run->errors_ended = true;
-    finish_if_over(run);
-  });
+void HookProcess::read_errors(const std::shared_ptr<Run>& run) {
+  run->errors.async_read_some(
+      asio::buffer(run->errors_buffer), [this, run](const ErrorCode& error, std::size_t bytes) {
+        if (!run->done) return;
+        run->stderr_text.append(run->errors_buffer.data(),
+                                std::min(bytes, stderr_text_max - run->stderr_text.size()));
+        if (!error) return read_errors(run);
+        run->errors_ended = true;
+        finish_if_over(run);
+      });
 }
 
 void HookProcess::watch(const std::shared_ptr<Run>& run) {
-  run->timer.expires_after(hook_.length);
+  run->timer.expires_after(hook_.timeout);
   run->timer.async_wait([this, run](const ErrorCode& error) {
     if (error) return;
-    run->give_up(fmt::format("took longer than {}{}", to_text(hook_.length),
+    run->give_up(fmt::format("took longer than {}{}", to_text(hook_.timeout),
                              hook_.flag.empty() ? "" : fmt::format(" ({})", hook_.flag)));
   });
   run->end.async_wait(asio::posix::stream_descriptor::wait_read, [this, run](const ErrorCode& ec) {
@@ -211,7 +213,7 @@ void HookProcess::finish_if_over(const std::shared_ptr<Run>& run) {
   if (!run->done || !run->ended || !run->output_ended || !run->errors_ended) return;
   const auto done = std::exchange(run->done, nullptr);
   ErrorCode ignored;
-  run->hook.close(ignored);
+  run->channel.close(ignored);
   run->output.close(ignored);
   run->errors.close(ignored);
   run->timer.cancel();
@@ -225,9 +227,10 @@ void HookProcess::finish_if_over(const std::shared_ptr<Run>& run) {
       trouble = fmt::format("ended with exit code {}", WEXITSTATUS(status));
   }
   if (trouble.empty())
-    return done({{boost::system::in_place_value, std::move(run->text)}, std::move(run->words)});
-  Error error{trouble + last_line(run->words)};
-  done({std::move(error), std::move(run->words)});
+    return done(
+        {{boost::system::in_place_value, std::move(run->text)}, std::move(run->stderr_text)});
+  Error error{trouble + last_line(run->stderr_text)};
+  done({std::move(error), std::move(run->stderr_text)});
 }
 
 HookAnswer run_hook(Hook hook, std::string input) {

@@ -4,8 +4,8 @@
 // (--policy exec:). It is not our code: it may hang, print without end, or leave processes behind.
 // So each run is a session of its own, without a terminal, with a limit on time and on output. Its
 // whole process group is killed at its end, and also when this program is killed: a shell in the
-// group reads from a socket, the hook, whose other end only we hold. PR_SET_PDEATHSIG would not do:
-// it reaches only the first process, not what a script has started.
+// group reads from a socket whose other end only we hold. PR_SET_PDEATHSIG would not do: it
+// reaches only the first process, not what a script has started.
 #pragma once
 
 #include <functional>
@@ -24,15 +24,15 @@ namespace elasticrun::job::driver {
 
 struct Hook {
   std::string command;         // for sh(1)
-  Duration length{};           // time limit of one run
-  std::string_view flag = {};  // flag that sets `length`, for the error message; empty: none
+  Duration timeout{};          // for one run
+  std::string_view flag = {};  // flag that sets `timeout`, for the error message; empty: none
 };
 
 struct HookAnswer {
   // What the program printed, or why that does not count ("took longer than 5.0 s"). Errors of the
   // same kind have the same text up to the first digit or colon.
   Result<std::string> output;
-  std::string words;  // the first 4 KiB of what it wrote to standard error
+  std::string stderr_text;  // the first 4 KiB of what it wrote to standard error
 };
 
 class HookProcess {
@@ -49,7 +49,7 @@ class HookProcess {
   struct Run;
   void give_input(const std::shared_ptr<Run>& run);
   void read_output(const std::shared_ptr<Run>& run);
-  void read_words(const std::shared_ptr<Run>& run);
+  void read_errors(const std::shared_ptr<Run>& run);
   void watch(const std::shared_ptr<Run>& run);
   void finish_if_over(const std::shared_ptr<Run>& run);
 

@@ -179,7 +179,7 @@ void HostSource::discover_later() {
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
     if (ec || state_->stopped) return;
     state_->discovery->run({}, [this](HookAnswer found) {
-      say_words(found.words);
+      say_words(found.stderr_text);
       if (found.output)
         take(launcher::hosts::parse_hosts(*found.output, "--host-discovery"));
       else
