@@ -29,7 +29,7 @@ const std::map<std::string_view, Names>& folders() {
       {"launcher/agent/link", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
       {"launcher/agent/workers", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
       {"launcher/agent", {"base", "wire", "net", "launcher"}},
-      {"rendezvous", {"base", "wire", "net"}},
+      {"rendezvous", {"base", "wire"}},
       {"worker/core", {"base", "wire", "worker/collective"}},
       {"worker/collective", {"base", "net"}},
       {"worker/gpu", {"base", "worker/collective"}},
