@@ -307,7 +307,9 @@ class Quitters(unittest.TestCase):
             world = 1 + job.find("change_started", planned=True)[-1]["add"]
             self.assertLess(len(re.findall(r"rank \d had samples \d", samples)), world)
             self.assertIn(end["reason"], job.last_line())
-            self.assertEqual(len(job.find("worker_exited", signal=signal.SIGABRT)), 3)
+            # Another that computed that step the third time may die of it while the job ends.
+            killed = job.find("worker_exited", signal=signal.SIGABRT, expected=False)
+            self.assertEqual(len(killed), 3)
             self.assertEqual(job.leftovers(), [])
 
     def test_the_end_of_an_epoch_that_kills_is_told_from_a_step(self) -> None:
