@@ -13,6 +13,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "tests/unit/worker/collective/check_all_reduce.hpp"
 #include "tests/unit/worker/ranks.hpp"
 
 using namespace elasticrun::worker::collective;
@@ -45,20 +46,6 @@ long resident_kib() {
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
   return 0;
-}
-
-template <class T>
-void check_all_reduce(Group& group, std::size_t count) {
-  const DataType type = sizeof(T) == 4 ? DataType::float32 : DataType::float64;
-  std::vector<T> data(count);
-  for (std::size_t i = 0; i < count; ++i)
-    data[i] = static_cast<T>((group.rank() + 1) * static_cast<int>(i % 97 + 1));
-  group.all_reduce(data.data(), type, count);
-  const int ranks = group.size() * (group.size() + 1) / 2;
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    wrong += data[i] != static_cast<T>(ranks * static_cast<int>(i % 97 + 1));
-  CHECK(wrong == 0);
 }
 
 struct Cut {
