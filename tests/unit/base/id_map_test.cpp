@@ -1,4 +1,4 @@
-// A map by numbers does what std::map does, in the same order, and values keep their places.
+// IdMap must behave like std::map, iterate in the same order, and never move its values.
 #include "base/id_map.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ bool equal(const Map& map, const std::map<WorkerId, std::string>& other) {
 
 }  // namespace
 
-TEST_CASE("a map by numbers does what a map does") {
+TEST_CASE("an id map does what std::map does") {
   std::minstd_rand dice(1);
   Map map;
   std::map<WorkerId, std::string> other;
@@ -61,7 +61,7 @@ TEST_CASE("a map by numbers does what a map does") {
   CHECK(map.begin() == map.end());
 }
 
-TEST_CASE("numbers far apart take no more room than others") {
+TEST_CASE("ids that are far apart need little memory and keep their order") {
   Map map;
   for (const std::uint32_t id : {~0u, 0u, 1u << 31, 5u}) map[WorkerId(id)] = std::to_string(id);
   std::string order;
@@ -72,7 +72,7 @@ TEST_CASE("numbers far apart take no more room than others") {
   CHECK_FALSE(map.contains(WorkerId(1u << 31)));
 }
 
-TEST_CASE("copies are their own, and what is moved from is empty") {
+TEST_CASE("a copy is independent, and a moved-from map can be assigned again") {
   Map map;
   map[WorkerId(1)] = "one";
   map[WorkerId(64)] = "two";
@@ -85,7 +85,7 @@ TEST_CASE("copies are their own, and what is moved from is empty") {
   CHECK(map.at(WorkerId(64)) == "two");
 }
 
-TEST_CASE("values stay where they are while others come and go") {
+TEST_CASE("values keep their addresses while others are added and removed") {
   IdMap<WorkerId, std::unique_ptr<int>> map;
   const auto& value = map.try_emplace(WorkerId(5), std::make_unique<int>(5)).first->second;
   for (std::uint32_t i = 6; i < 10'000; ++i) map.try_emplace(WorkerId(i));

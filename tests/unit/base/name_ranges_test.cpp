@@ -1,4 +1,4 @@
-// Pairs of names and of how they are written together, with the numbers that are easily wrong.
+// Lists of names and their folded form, with the numbers that are easy to get wrong.
 #include "base/name_ranges.hpp"
 
 #include <doctest/doctest.h>
