@@ -1,4 +1,5 @@
-// Round trips of random messages of every kind, and what wrong texts are told.
+// Random messages of every kind survive encoding and decoding; malformed messages get precise
+// errors.
 #include "wire/codec.hpp"
 
 #include <doctest/doctest.h>
@@ -20,12 +21,12 @@ using Members = boost::describe::describe_members<T, boost::describe::mod_public
 template <class T>
 concept Described = boost::describe::has_describe_members<T>::value;
 
-// ---- random values of anything that is described
+// ---- random values of any described type
 
 void fill(Rng& rng, bool& x) { x = rng.chance(0.5); }
 template <std::integral T>
 void fill(Rng& rng, T& x) {
-  // Small, any, or at the edge: each has its own representation in JSON.
+  // Small, any, or extreme values: each is represented differently in JSON.
   const std::uint64_t kind = rng.below(4);
   x = kind == 0   ? static_cast<T>(rng.below(10))
       : kind == 1 ? std::numeric_limits<T>::min()
@@ -62,7 +63,7 @@ void fill(Rng& rng, std::vector<T>& x) {
   for (T& element : x) fill(rng, element);
 }
 
-// ---- equality of the same, doubles by their bits (a NaN is a NaN)
+// ---- equality; doubles are compared by their bits, and NaN equals NaN
 
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b);
@@ -120,7 +121,7 @@ std::string error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("every message comes back exactly, whatever is in it") {
+TEST_CASE("every message decodes to what was encoded, whatever it contains") {
   Rng rng(3);
   round_trips<wire::Hello, wire::Hello>(rng);
   round_trips<wire::Welcome, wire::Welcome>(rng);
@@ -130,7 +131,7 @@ TEST_CASE("every message comes back exactly, whatever is in it") {
   round_trips_of_all<wire::FromAgent>();
 }
 
-TEST_CASE("a string of any bytes comes back") {
+TEST_CASE("a string of arbitrary bytes survives a round trip") {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   for (const std::string& bytes : {all, std::string("\0", 1), std::string("gr\xc3\xbc\xc3\x9f"),
@@ -142,7 +143,7 @@ TEST_CASE("a string of any bytes comes back") {
   }
 }
 
-TEST_CASE("a member that is missing keeps its default, one that is unknown is ignored") {
+TEST_CASE("a missing member keeps its default, and an unknown one is ignored") {
   const auto message = wire::decode<wire::FromWorker>(
       R"({"Entered":{"step":7,"colour":{"deep":[1,2,{"x":null}]}}})");
   REQUIRE(message.has_value());
@@ -154,7 +155,7 @@ TEST_CASE("a member that is missing keeps its default, one that is unknown is ig
         no_state);
 }
 
-TEST_CASE("a wrong member is named with its path") {
+TEST_CASE("an error about a member names its path") {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"Prepare":{"world":{"members":[{},{"slot":"x"}]}}})",
        "Prepare.world.members[1].slot: expected a number"},
@@ -187,7 +188,7 @@ TEST_CASE("a wrong member is named with its path") {
   for (const auto& [text, error] : cases) CHECK(error_of<wire::ToWorker>(text) == error);
 }
 
-TEST_CASE("what is not JSON, or not UTF-8, or too deep, or too much is an error") {
+TEST_CASE("invalid JSON, invalid UTF-8, deep nesting and oversized messages are errors") {
   const std::string deep = R"({"Go":{"x":)" + std::string(20, '[') + std::string(20, ']') + "}}";
   for (const std::string& text :
        {std::string(), std::string("{"), std::string(R"({"Go":{}} )") + "x",

@@ -1,4 +1,4 @@
-// Frames: the bytes of one, streams cut at each place, limits.
+// Frames: the bytes of a frame, streams that are split at any place, and limits.
 #include "wire/frame.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-// All frames that are there now; stops at an error.
+// Pops all frames that are complete; an error fails the test.
 std::vector<Message> pop_all(wire::FrameReader& reader) {
   std::vector<Message> messages;
   while (true) {
@@ -41,13 +41,13 @@ std::string bytes_of(const std::vector<Message>& messages) {
 
 }  // namespace
 
-TEST_CASE("a frame has these bytes") {
+TEST_CASE("a frame is payload size, worker id and payload, in big-endian order") {
   std::string bytes;
   wire::append_frame(bytes, WorkerId(0x01020304), "abc");
   CHECK(bytes == "\x00\x00\x00\x03\x01\x02\x03\x04"s + "abc");
 }
 
-TEST_CASE("a stream cut at any place gives the same frames") {
+TEST_CASE("a stream split at any place gives the same frames") {
   const std::string bytes = bytes_of(some);
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     wire::FrameReader reader(1000);
@@ -59,7 +59,7 @@ TEST_CASE("a stream cut at any place gives the same frames") {
   }
 }
 
-TEST_CASE("a stream that comes byte by byte gives the same frames") {
+TEST_CASE("a stream that arrives byte by byte gives the same frames") {
   wire::FrameReader reader(1000);
   std::vector<Message> messages;
   for (const char c : bytes_of(some)) {
@@ -69,7 +69,7 @@ TEST_CASE("a stream that comes byte by byte gives the same frames") {
   CHECK(messages == some);
 }
 
-TEST_CASE("the limit holds at the header, before the payload is here, and for good") {
+TEST_CASE("a frame over the limit fails as soon as its header is complete, and stays failed") {
   wire::FrameReader reader(10);
   std::string bytes;
   wire::append_frame(bytes, WorkerId(1), "0123456789");
@@ -95,7 +95,7 @@ TEST_CASE("the limit can be raised for frames that have arrived already") {
   CHECK(pop_all(reader) == std::vector<Message>{{0, "abcd"}});
 }
 
-TEST_CASE("what other protocols say first is refused") {
+TEST_CASE("the first bytes of other protocols are refused") {
   for (const char* garbage :
        {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01"}) {
     wire::FrameReader reader(wire::greeting_bytes_max);
@@ -104,7 +104,7 @@ TEST_CASE("what other protocols say first is refused") {
   }
 }
 
-TEST_CASE("the largest frame passes") {
+TEST_CASE("a frame of the maximum size is accepted") {
   const std::string payload(wire::frame_bytes_max, 'z');
   std::string bytes;
   wire::append_frame(bytes, WorkerId(3), payload);
@@ -116,7 +116,7 @@ TEST_CASE("the largest frame passes") {
   CHECK(bool((*frame)->payload == payload));
 }
 
-TEST_CASE("a message for several workers") {
+TEST_CASE("a message for several workers survives a round trip") {
   const std::vector<WorkerId> workers{WorkerId(3), WorkerId(0xfffffffe), WorkerId(0)};
   const std::string payload = wire::for_several(workers, "hello\0x"s);
   const auto read = wire::read_for_several(payload);
@@ -126,7 +126,7 @@ TEST_CASE("a message for several workers") {
   CHECK(wire::read_for_several(wire::for_several({WorkerId(7)}, ""))->message.empty());
 }
 
-TEST_CASE("a message for several workers that lies about their number is refused") {
+TEST_CASE("a message for several workers with a wrong count is refused") {
   const std::string payload = wire::for_several({WorkerId(1), WorkerId(2)}, "");
   for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
     CHECK_FALSE(wire::read_for_several(std::string_view(payload).substr(0, bytes)).has_value());

@@ -1,5 +1,5 @@
-// The texts of all messages. A change here is a change of the protocol: think of peers of another
-// version, and of wire::protocol in limits.hpp.
+// The encoded text of every message. A change here is a change of the protocol: consider peers of
+// another version, and wire::protocol in limits.hpp.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -10,7 +10,7 @@ using namespace elasticrun;
 
 namespace {
 
-// Each text must read back as itself, and every alternative must have one.
+// Each text must decode and encode to itself, and every alternative must have one.
 template <class Variant>
 void check_texts(std::initializer_list<const char*> texts) {
   std::set<std::size_t> seen;
@@ -72,7 +72,7 @@ TEST_CASE("messages from a worker") {
   });
 }
 
-TEST_CASE("orders and reports") {
+TEST_CASE("messages to and from an agent") {
   check_texts<wire::ToAgent>({
       R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","bundle":"00ff","bundle_bytes":9}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",

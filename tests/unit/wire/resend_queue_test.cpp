@@ -1,4 +1,4 @@
-// What the peer may lack, by number.
+// The resend queue holds, by number, what the peer may not have received yet.
 #include "wire/resend_queue.hpp"
 
 #include <doctest/doctest.h>
@@ -25,8 +25,8 @@ TEST_CASE("frames are kept until they are acknowledged") {
   CHECK(queue.acknowledge(2));
   CHECK(left(queue) == "cd");
   CHECK(queue.acknowledge(2));
-  CHECK_FALSE(queue.acknowledge(1));  // it had two
-  CHECK_FALSE(queue.acknowledge(5));  // it was never sent so many
+  CHECK_FALSE(queue.acknowledge(1));  // the peer has acknowledged two already
+  CHECK_FALSE(queue.acknowledge(5));  // five frames were never sent
   CHECK(left(queue) == "cd");
   CHECK(queue.acknowledge(4));
   CHECK(queue.push(WorkerId(1), "e"));
@@ -44,7 +44,7 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK_FALSE(queue.is_whole());
   CHECK(queue.entries().empty());
   CHECK_FALSE(queue.push(WorkerId(1), "y"));
-  CHECK(queue.acknowledge(4));  // but not the last
+  CHECK(queue.acknowledge(4));  // all but the last
   CHECK_FALSE(queue.push(WorkerId(1), "z"));
   CHECK_FALSE(queue.is_whole());
   CHECK(queue.acknowledge(6));
@@ -55,7 +55,7 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK(queue.entries().empty());
 }
 
-TEST_CASE("what is too long for a frame is not sent again and again") {
+TEST_CASE("a message that is too long for a frame is dropped instead of resent forever") {
   wire::ResendQueue queue(wire::control_queue_max);
   CHECK(queue.push(WorkerId(1), std::string(wire::frame_bytes_max, 'x')));
   CHECK_FALSE(queue.push(WorkerId(1), std::string(wire::frame_bytes_max + 1, 'x')));

@@ -1,4 +1,4 @@
-// Lists as runs: every list comes back, what is alike takes little room, what is no run is refused.
+// Lists encoded as runs: every list survives, equal entries take little room, bad runs are refused.
 #include "wire/runs.hpp"
 
 #include <doctest/doctest.h>
@@ -37,21 +37,21 @@ std::vector<Member> cluster(std::uint32_t hosts, std::uint32_t slots) {
 
 }  // namespace
 
-TEST_CASE("hosts that are alike are one run") {
+TEST_CASE("identical hosts make one run") {
   CHECK(wire::runs_of(cluster(1000, 8)).size() == 1);
   CHECK(wire::runs_of(cluster(1000, 1)).size() == 1);
   CHECK(wire::runs_of(cluster(1, 64)).size() == 1);
   CHECK(wire::runs_of(std::vector<Member>{}).empty());
 }
 
-TEST_CASE("a replaced worker parts its run") {
+TEST_CASE("a replaced worker splits its run") {
   std::vector<Member> members = cluster(1000, 8);
   members[4004].worker = WorkerId(8001);
   CHECK(wire::runs_of(members).size() <= 5);
   CHECK(equal(wire::members_of(wire::runs_of(members)).value(), members));
 }
 
-TEST_CASE("every list of members comes back") {
+TEST_CASE("every list of members survives a round trip") {
   std::minstd_rand dice(1);
   for (int round = 0; round < 2000; ++round) {
     std::vector<Member> members;
@@ -80,7 +80,7 @@ TEST_CASE("equal weights are one run, and every weight keeps its bits") {
     CHECK(std::bit_cast<std::uint64_t>(back[i]) == std::bit_cast<std::uint64_t>(mixed[i]));
 }
 
-TEST_CASE("what claims too much is refused before it takes memory") {
+TEST_CASE("runs that claim too many entries are refused before they take memory") {
   const auto most = std::numeric_limits<std::uint32_t>::max();
   const auto half = static_cast<std::uint32_t>(wire::world_size_max / 2 + 1);
   CHECK_FALSE(wire::members_of({{.count = most}}).has_value());

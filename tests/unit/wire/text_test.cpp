@@ -1,4 +1,4 @@
-// Which bytes are UTF-8, and base64 both ways.
+// UTF-8 validation, and base64 in both directions.
 #include "wire/text.hpp"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 using namespace elasticrun;
 using namespace std::string_view_literals;
 
-TEST_CASE("UTF-8 is judged as RFC 3629 does") {
+TEST_CASE("UTF-8 is validated as RFC 3629 demands") {
   struct Case {
     std::string_view text;
     bool valid;
@@ -18,9 +18,10 @@ TEST_CASE("UTF-8 is judged as RFC 3629 does") {
       {"plain ASCII, longer than a machine word\n\0\x7f"sv, true},
       {"gr\xc3\xbc\xc3\x9f"sv, true},
       {"\xe2\x82\xac\xf0\x9f\x98\x80"sv, true},
-      {"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"sv, true},  // next to the gaps
-      {"\x80"sv, false},                                     // a tail alone
-      {"\xc3"sv, false},                                     // cut
+      // next to the surrogates and to the end
+      {"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"sv, true},
+      {"\x80"sv, false},                                     // a continuation byte alone
+      {"\xc3"sv, false},                                     // truncated
       {"\xe2\x82"sv, false},
       {"\xf0\x9f\x98"sv, false},
       {"\xc0\xaf"sv, false},  // overlong
@@ -40,7 +41,7 @@ TEST_CASE("UTF-8 is judged as RFC 3629 does") {
   }
 }
 
-TEST_CASE("base64 has the texts of RFC 4648") {
+TEST_CASE("base64 matches the test vectors of RFC 4648") {
   const std::pair<std::string_view, std::string_view> cases[] = {{"", ""},
                                                                  {"f", "Zg=="},
                                                                  {"fo", "Zm8="},
@@ -55,7 +56,7 @@ TEST_CASE("base64 has the texts of RFC 4648") {
   }
 }
 
-TEST_CASE("base64 is refused when it is not exactly what the encoder makes") {
+TEST_CASE("base64 is refused unless it is exactly what the encoder writes") {
   for (const char* text : {"Z", "Zg", "Zg=", "Zg===", "=",
                            "====", "Z===", "Zh==", "Zg==Zg==", "Zm9=v", "Zm 9", "Zm9v\n", "Zm9-"}) {
     CAPTURE(text);
@@ -63,7 +64,7 @@ TEST_CASE("base64 is refused when it is not exactly what the encoder makes") {
   }
 }
 
-TEST_CASE("base64 gives any bytes back") {
+TEST_CASE("arbitrary bytes survive base64") {
   Rng rng(7);
   for (std::size_t size = 0; size < 200; ++size) {
     std::string bytes;
