@@ -1,3 +1,4 @@
-// The main of every test executable: doctest's, in a file of its own because it is slow to compile.
+// The main function of every test executable, from doctest. It has its own file because it compiles
+// slowly.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Dial and listen on a Unix socket: who is welcome, who is not, and who never says anything.
+// Dialling and listening on a Unix socket: peers that are accepted, refused, or silent.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ struct House {
   Operation dial(const wire::Hello& hello, Outcome& outcome) {
     return dial_unix(io, path, hello, 5s, outcome.handler());
   }
-  // A connection that is no session of ours.
+  // Connects without greeting.
   Fd knock() {
     const Result<int> fd = connect_unix_socket(path);
     REQUIRE(fd.has_value());
@@ -51,7 +51,7 @@ struct House {
   }
 };
 
-// How many sockets a child of this process would get.
+// The number of sockets that a child of this process would inherit.
 int inheritable_sockets() {
   int count = 0;
   for (int fd = 0; fd < 256; ++fd) {
@@ -70,7 +70,7 @@ std::string greeting_frame(const wire::Hello& hello, WorkerId envelope = {}) {
 
 }  // namespace
 
-TEST_CASE("who greets well gets a session, and each side knows the other") {
+TEST_CASE("a valid greeting gets a session, and each side knows the other") {
   House house;
   Outcome outcome;
   wire::Hello hello = hello_of("worker", "job-1");
@@ -86,17 +86,18 @@ TEST_CASE("who greets well gets a session, and each side knows the other") {
   CHECK(house.book.peers[0].name == "pid " + std::to_string(::getpid()));
 
   Log ours, theirs;
-  house.book.sessions[0]->send(WorkerId(), "early");  // waits for the other side's start
+  house.book.sessions[0]->send(WorkerId(), "early");  // waits until the other side starts
   outcome.session->start(ours.handlers());
   house.book.sessions[0]->start(theirs.handlers());
-  outcome.session->send(WorkerId(), std::string(1 << 20, 'm'));  // the greeting's limit is over
+  // the size limit of the greeting no longer applies
+  outcome.session->send(WorkerId(), std::string(1 << 20, 'm'));
   REQUIRE(
       run_until(house.io, [&] { return ours.frames.size() == 1 && theirs.frames.size() == 1; }));
   CHECK(ours.frames[0].second == "early");
   CHECK(theirs.frames[0].second.size() == 1 << 20);
 }
 
-TEST_CASE("a frame that comes together with the greeting waits for the start") {
+TEST_CASE("a frame that arrives together with the greeting waits until the session starts") {
   House house;
   const Fd hasty = house.knock();
   std::string bytes = greeting_frame(hello_of("worker", "job-1"));
@@ -110,7 +111,7 @@ TEST_CASE("a frame that comes together with the greeting waits for the start") {
   CHECK(log.frames[0].second == "hasty");
 }
 
-TEST_CASE("who does not fit is told why") {
+TEST_CASE("a peer that is refused gets the reason") {
   wire::Hello old = hello_of("worker", "job-1");
   old.protocol = 77;
   old.version = "0.0.1";
@@ -135,7 +136,7 @@ TEST_CASE("who does not fit is told why") {
   }
 }
 
-TEST_CASE("strangers are shown out, and a good guest is served meanwhile") {
+TEST_CASE("peers that do not greet are rejected, and a valid peer is still accepted") {
   House house;
   std::string oversize;
   wire::append_frame(oversize, WorkerId(), std::string(wire::greeting_bytes_max + 1, ' '));
@@ -169,7 +170,7 @@ TEST_CASE("strangers are shown out, and a good guest is served meanwhile") {
   CHECK_MESSAGE(outcome.session, outcome.error);
 }
 
-TEST_CASE("half-open connections end at the deadline and hold up nobody beyond their places") {
+TEST_CASE("half-open connections end at the deadline and block only as many places as they hold") {
   ListenerOptions options = options_of("worker", "job-1");
   options.greeting_time = 50ms;
   options.guests_max = 2;
@@ -178,19 +179,20 @@ TEST_CASE("half-open connections end at the deadline and hold up nobody beyond t
   for (int i = 0; i < 5; ++i) silent.push_back(house.knock());
   int turns = 0;
   for (house.io.restart(); turns < 1000 && house.io.poll_one() > 0;) ++turns;
-  CHECK(turns < 1000);  // a full house waits, it does not spin
+  CHECK(turns < 1000);  // a full listener waits instead of spinning
   Outcome outcome;
   const Operation dialling = house.dial(hello_of("worker", "job-1"), outcome);
   REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));
   CHECK_MESSAGE(outcome.session, outcome.error);
-  // The guest stood behind all of them and only two at a time are in: four were shown out by now.
+  // The valid peer was behind all of them, and only two are let in at a time: four were rejected by
+  // now.
   CHECK(house.book.refused.size() >= 4);
   REQUIRE(run_until(house.io, [&] { return house.book.refused.size() == 5; }));
   for (const std::string& why : house.book.refused) CHECK(why == "no greeting within 50 ms");
   for (const Fd& fd : silent) CHECK(raw_closed(fd.get()));
 }
 
-TEST_CASE("a full house is less patient, when somebody waits") {
+TEST_CASE("a full listener has a shorter greeting deadline while others wait") {
   ListenerOptions options = options_of("worker", "job-1");
   options.greeting_time = 1h;
   options.crowded_time = 20ms;
@@ -202,16 +204,16 @@ TEST_CASE("a full house is less patient, when somebody waits") {
   const Operation dialling = house.dial(hello_of("worker", "job-1"), outcome);
   REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));
   CHECK_MESSAGE(outcome.session, outcome.error);
-  // The last silent one has a place of its own: nobody waits any more.
+  // The last silent connection keeps its place, because no other one waits for it.
   CHECK(house.book.refused.size() == 5);
   for (const std::string& why : house.book.refused)
     CHECK(why == "no greeting within 20 ms, and others wait");
 }
 
-TEST_CASE("a dial ends with one clear error") {
+TEST_CASE("a failed dial reports one clear error") {
   boost::asio::io_context io;
   Outcome outcome;
-  SUBCASE("nobody there") {
+  SUBCASE("no listener") {
     const Operation dialling = dial_unix(io, "/tmp/elasticrun-no-such-socket",
                                          hello_of("worker", "j"), 5s, outcome.handler());
     CHECK(outcome.calls == 0);
@@ -226,7 +228,7 @@ TEST_CASE("a dial ends with one clear error") {
     CHECK(outcome.error.find("must have 1 to 107 bytes; use a shorter directory") !=
           std::string::npos);
   }
-  SUBCASE("somebody who never answers") {
+  SUBCASE("a listener that never answers") {
     House house;
     house.listener.reset();
     const Result<int> mute = listen_unix_socket(house.path);
@@ -240,7 +242,7 @@ TEST_CASE("a dial ends with one clear error") {
   CHECK(outcome.calls == 1);
 }
 
-TEST_CASE("letting go of a dial cancels it") {
+TEST_CASE("destroying a dial operation cancels it") {
   House house;
   Outcome outcome;
   Operation dialling = house.dial(hello_of("worker", "job-1"), outcome);
@@ -250,7 +252,7 @@ TEST_CASE("letting go of a dial cancels it") {
   CHECK(outcome.calls == 0);
 }
 
-TEST_CASE("the socket is ours alone, does not reach a child, and goes with its listener") {
+TEST_CASE("the socket is private, is not inherited by a child, and disappears with its listener") {
   const int before = inheritable_sockets();
   House house;
   struct stat status {};
@@ -268,5 +270,5 @@ TEST_CASE("the socket is ours alone, does not reach a child, and goes with its l
   CHECK(inheritable_sockets() == before);
   house.listener.reset();
   CHECK(::stat(house.path.c_str(), &status) != 0);
-  CHECK(house.book.sessions.size() == 1);  // it stays
+  CHECK(house.book.sessions.size() == 1);  // an accepted session outlives the listener
 }

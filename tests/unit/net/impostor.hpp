@@ -1,5 +1,5 @@
-// Both sides of the control channel as an impostor meets them: the agent of host 3, which dials,
-// and a rendezvous with the hosts 0 to 9.
+// Both sides of the control channel against an impostor: the agent of host 3, which dials, and a
+// rendezvous server for the hosts 0 to 9.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ inline wire::Welcome welcome() {
   return welcome;
 }
 
-// What host 3's agent makes of whoever listens where its controller should.
+// Lets the agent of host 3 dial an impostor that listens in place of its controller.
 struct DialledImpostor {
   using Act = std::function<void(Fd)>;
 
@@ -65,7 +65,7 @@ struct DialledImpostor {
   }
 };
 
-// A rendezvous with the hosts 0 to 9, and whoever dials it.
+// A rendezvous server for the hosts 0 to 9, and an impostor that dials it.
 struct Rendezvous {
   boost::asio::io_context io;
   std::unique_ptr<rendezvous::server::Server> server;
@@ -95,7 +95,7 @@ struct Rendezvous {
     handlers.stranger = [this](std::uint64_t, const std::string& why) { strangers.push_back(why); };
     server = std::move(*rendezvous::server::Server::listen(io, options, handlers));
   }
-  // True when a host came up. The impostor writes whatever it likes once it is connected.
+  // Returns true when a host came up. Once it is connected, the impostor writes what `act` says.
   bool admits(const RawTlsOptions& options, const std::function<void(RawTls&)>& act) {
     came_up = 0;
     strangers.clear();
@@ -109,7 +109,7 @@ struct Rendezvous {
     });
     run_until(io, [&] { return came_up > 0 || !strangers.empty(); });
     const bool admitted = came_up > 0;
-    // Its thread may still read what the server has answered.
+    // The impostor's thread may still read what the server has answered.
     std::atomic<bool> over = false;
     std::thread joiner([&] {
       impostor.join();

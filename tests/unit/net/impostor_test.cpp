@@ -1,11 +1,11 @@
-// Whoever lacks the key of a host gets no byte of work done, on whichever side of the connection.
+// A peer without the key of a host achieves nothing, on either side of the connection.
 #include "impostor.hpp"
 
 using namespace elasticrun;
 using namespace elasticrun::net;
 using namespace elasticrun::net::testing;
 
-TEST_CASE("a server that is not the controller gets no greeting and gives no order") {
+TEST_CASE("a server that is not the controller gets no greeting and cannot give orders") {
   struct Case {
     const char* name;
     RawTlsOptions options;
@@ -35,7 +35,7 @@ TEST_CASE("a server that is not the controller gets no greeting and gives no ord
   }
 }
 
-TEST_CASE("a server that speaks no TLS gets no greeting and gives no order") {
+TEST_CASE("a server that does not speak TLS gets no greeting and cannot give orders") {
   std::string heard;
   const DialledImpostor agent([&](Fd socket) {
     boost::asio::io_context io;
@@ -48,12 +48,14 @@ TEST_CASE("a server that speaks no TLS gets no greeting and gives no order") {
     });
   });
   CHECK_FALSE(agent.got_session);
-  CHECK(heard.find("job-1/host") == heard.rfind("job-1/host"));  // the identity, and no greeting
+  // the identity appears once, and no greeting follows
+  CHECK(heard.find("job-1/host") == heard.rfind("job-1/host"));
   CHECK(heard.find("protocol") == std::string::npos);
 }
 
-// Should TLS ever let one through, the tag of the key over this very connection is missing.
-TEST_CASE("a greeting without the proof of the key is no greeting, on the dialling side") {
+// If TLS ever let an impostor through, it still could not compute the key's tag for this
+// connection.
+TEST_CASE("the dialling side rejects a greeting that does not prove the key") {
   std::string recorded;
   const auto greet = [](const std::function<std::string(const RawTls&)>& proof) {
     return DialledImpostor([&](Fd socket) {
@@ -65,27 +67,27 @@ TEST_CASE("a greeting without the proof of the key is no greeting, on the dialli
       tls.read();
     });
   };
-  SUBCASE("the right one is taken") {
+  SUBCASE("a correct proof is accepted") {
     const auto agent = greet(
         [&](const RawTls& tls) { return recorded = tls.proof(Side::listener, key_of_host(3)); });
     CHECK_MESSAGE(agent.got_session, agent.error);
-    SUBCASE("and not on another connection") {
+    SUBCASE("but not on another connection") {
       CHECK_FALSE(greet([&](const RawTls&) { return recorded; }).got_session);
     }
   }
-  SUBCASE("none") {
+  SUBCASE("no proof") {
     const auto agent = greet([](const RawTls&) { return std::string(); });
     CHECK_FALSE(agent.got_session);
     CHECK(agent.error.ends_with("does not share our key: its greeting does not prove it"));
   }
-  SUBCASE("our own, sent back") {
+  SUBCASE("our own proof, sent back") {
     const auto agent =
         greet([](const RawTls& tls) { return tls.proof(Side::dialler, key_of_host(3)); });
     CHECK_FALSE(agent.got_session);
   }
 }
 
-TEST_CASE("a server that ends or falls silent in the middle costs the agent its patience at most") {
+TEST_CASE("a server that closes or goes silent in the greeting costs an agent only its timeout") {
   const DialledImpostor closed([](Fd socket) {
     RawTls tls(std::move(socket), true, {.key = key_of_host(3)});
     tls.write("\x01\x02\x03");
@@ -100,7 +102,7 @@ TEST_CASE("a server that ends or falls silent in the middle costs the agent its 
   CHECK(silent.error.find("did not answer within 100 ms") != std::string::npos);
 }
 
-TEST_CASE("a client without the key of the host that it claims to be is a stranger") {
+TEST_CASE("a client without the key of the host that it claims to be is rejected") {
   Rendezvous rendezvous;
   const auto claim = [&](const TlsKey& key, HostId host) {
     return rendezvous.admits({.key = key},
@@ -108,7 +110,7 @@ TEST_CASE("a client without the key of the host that it claims to be is a strang
   };
   CHECK(claim(key_of_host(3), HostId(3)));
   CHECK(claim(to_tls(keys.to_join()), no_host));
-  // All others.
+  // All other claims are rejected.
   CHECK_FALSE(claim(to_tls(other_job.of_agent(HostId(4), 1)), HostId(4)));
   CHECK_FALSE(claim(to_tls(other_job.to_join()), no_host));
   CHECK_FALSE(claim(key_of_host(3), HostId(4)));
@@ -120,7 +122,7 @@ TEST_CASE("a client without the key of the host that it claims to be is a strang
   CHECK_FALSE(claim({"job-1", key_of("master", 1).secret}, HostId(4)));
 }
 
-TEST_CASE("a client without TLS, without a key, or with half a greeting is a stranger") {
+TEST_CASE("a client without TLS, without a key, or with half a greeting is rejected") {
   Rendezvous rendezvous;
   const auto nothing = [](RawTls&) {};
   CHECK_FALSE(rendezvous.admits({.certificate = true}, nothing));
@@ -131,7 +133,7 @@ TEST_CASE("a client without TLS, without a key, or with half a greeting is a str
   }));
 }
 
-TEST_CASE("a greeting without the proof of the key is no greeting, on the listening side") {
+TEST_CASE("the listening side rejects a greeting that does not prove the key") {
   Rendezvous rendezvous;
   std::string recorded;
   const auto send = [](RawTls& tls, const std::string& proof) {

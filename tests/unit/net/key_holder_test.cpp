@@ -1,5 +1,5 @@
-// Whoever has the key of one host, or has taken it from there, is that host's agent and nothing
-// else, and is held to the protocol.
+// A peer that holds the key of one host counts as that host's agent and as nothing else, and it
+// must follow the protocol.
 #include "impostor.hpp"
 #include "wire/limits.hpp"
 
@@ -7,7 +7,7 @@ using namespace elasticrun;
 using namespace elasticrun::net;
 using namespace elasticrun::net::testing;
 
-TEST_CASE("a server that has the key and greets as no controller does gives no order") {
+TEST_CASE("a server that has the key but does not greet like a controller cannot give orders") {
   const auto proven = [](const RawTls& tls) {
     wire::Welcome answer = welcome();
     answer.proof = tls.proof(Side::listener, key_of_host(3));
@@ -90,7 +90,7 @@ TEST_CASE("a server that has the key and greets as no controller does gives no o
   }
 }
 
-TEST_CASE("a client with a host's key is nothing else than that host's agent") {
+TEST_CASE("a client with a host's key can only be that host's agent") {
   Rendezvous rendezvous;
   struct Case {
     const char* name;
@@ -129,14 +129,14 @@ TEST_CASE("a client with a host's key is nothing else than that host's agent") {
     const std::string& why = rendezvous.strangers.back();
     CHECK_MESSAGE(why.find(one.why) != std::string::npos, why);
   }
-  // The key of an earlier agent of the host is the key of nobody.
+  // The key of an earlier agent of the host is no longer valid.
   const TlsKey earlier = to_tls(keys.of_agent(HostId(4), 0));
   CHECK_FALSE(rendezvous.admits({.key = earlier}, [&](RawTls& tls) {
     Rendezvous::greet(tls, agent_hello(HostId(4)), earlier);
   }));
 }
 
-TEST_CASE("a client that has a key and does not greet is a stranger") {
+TEST_CASE("a client that has a key but does not greet correctly is rejected") {
   Rendezvous rendezvous;
   const std::string hello = wire::encode(agent_hello(HostId(4)));
   struct Case {

@@ -17,7 +17,7 @@ bool run_until(boost::asio::io_context& io, const std::function<bool()>& done, D
   while (!done()) {
     if (std::chrono::steady_clock::now() >= end) return false;
     io.restart();
-    // Short, because `done` may watch a raw socket, whose events are none of the loop's.
+    // Short, because `done` may watch a raw socket, whose events do not wake this loop.
     io.run_one_for(std::chrono::milliseconds(1));
   }
   return true;

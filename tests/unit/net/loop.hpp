@@ -1,5 +1,5 @@
-// What the tests of net/ share: a loop that runs until something is true, a raw peer that is no
-// session of ours, a log of what a session delivers.
+// Shared helpers of the net tests: a loop that runs until a condition holds, raw access to the
+// peer's end of a socket, and a log of what a session delivers.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,11 +20,11 @@ bool run_until(boost::asio::io_context& io, const std::function<bool()>& done,
 
 // Two connected Unix stream sockets, non-blocking.
 std::pair<Fd, Fd> socket_pair();
-// Writes all of it while running the loop.
+// Writes all bytes while running the loop.
 bool raw_write(boost::asio::io_context& io, int fd, std::string_view bytes);
-// What is there now; empty also at the end.
+// Returns what can be read now; also empty at the end of the stream.
 std::string raw_read(int fd);
-// True when the peer has closed or reset; drops bytes.
+// True when the peer has closed or reset the connection; discards pending bytes.
 bool raw_closed(int fd);
 
 // The frames and the end of one session.
@@ -38,16 +38,16 @@ struct Log {
 wire::Hello hello_of(const std::string& role, const std::string& job);
 ListenerOptions options_of(const std::string& role, const std::string& job);
 TlsKey key_of(const std::string& identity, unsigned char filling);
-// For a listener that has that one key.
+// The key lookup of a listener that has only that key.
 FindKey only(const TlsKey& key);
 
-// A listener's sessions, greetings and refusals.
+// Records a listener's sessions, greetings and refusals.
 struct Guestbook {
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<wire::Hello> hellos;
   std::vector<Peer> peers;
   std::vector<std::string> refused;
-  std::string answer;  // of admit, where it refuses
+  std::string answer;  // the reason with which `admit` refuses; empty to accept
 
   ListenerHandlers handlers();
 };

@@ -79,7 +79,7 @@ RawTls::RawTls(Fd socket, bool server, const RawTlsOptions& options)
     : socket_(std::move(socket)),
       options_(options),
       context_(SSL_CTX_new(server ? TLS_server_method() : TLS_client_method())) {
-  ::signal(SIGPIPE, SIG_IGN);  // a peer that hangs up is what is tested
+  ::signal(SIGPIPE, SIG_IGN);  // the tests are about peers that hang up
   SSL_CTX* const context = context_.get();
   SSL_CTX_set_min_proto_version(context, options_.version);
   SSL_CTX_set_max_proto_version(context, options_.version);

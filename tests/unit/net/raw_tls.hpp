@@ -1,5 +1,5 @@
-// A peer of TLS that is none of ours and may misbehave as it likes: blocking OpenSSL on a thread's
-// own socket, with any key, a certificate, or neither.
+// A TLS peer that is not our implementation and may misbehave: blocking OpenSSL on its own socket
+// and thread, with any key, a certificate, or neither.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -15,8 +15,8 @@
 namespace elasticrun::net {
 
 struct RawTlsOptions {
-  std::optional<TlsKey> key;  // that it offers or, as a server, answers every identity with
-  bool certificate = false;   // signed by itself
+  std::optional<TlsKey> key;  // offered as a client; as a server, used for every identity
+  bool certificate = false;   // self-signed
   int version = TLS1_3_VERSION;
 };
 
@@ -30,11 +30,11 @@ class RawTls {
   bool connected() const { return connected_; }
   void write(std::string_view bytes);
   void write_frame(const std::string& payload);
-  // What the peer sends until it closes or 300 ms have passed without a byte.
+  // Returns what the peer sends until it closes or 300 ms pass without a byte.
   std::string read();
-  // The first frame's payload; empty when none comes.
+  // Returns the first frame's payload; empty when none comes.
   std::string read_frame();
-  // As Stream::proof of the side, of this connection and that key.
+  // As Stream::proof, for the given side and key on this connection.
   std::string proof(Side side, const TlsKey& key) const;
 
  private:

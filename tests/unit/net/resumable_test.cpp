@@ -1,4 +1,4 @@
-// A conversation over connections that break: nothing is lost, nothing comes twice.
+// A resumable link over connections that break: nothing is lost, and nothing arrives twice.
 #include "net/resumable.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// One end: what it has heard, and a link that may lose its connection.
+// One end: the frames that it has received, and a link that may lose its connection.
 struct End {
   std::vector<std::string> heard;
   int losses = 0;
@@ -28,10 +28,10 @@ struct End {
 struct Pair {
   boost::asio::io_context io;
   End a, b;
-  int fds[2] = {-1, -1};  // of the present connection, for the tests' own mischief
+  int fds[2] = {-1, -1};  // of the present connection, for tests that break it
 
   Pair() { connect(); }
-  // A fresh connection; both say what they have, as greetings do.
+  // Makes a new connection; both ends state how much they have received, as greetings do.
   void connect() {
     auto [first, second] = socket_pair();
     fds[0] = first.get();
@@ -57,7 +57,7 @@ std::vector<std::string> numbers(int count) {
 
 }  // namespace
 
-TEST_CASE("what was sent before, while and after a connection is lost arrives once, in order") {
+TEST_CASE("frames sent before, during and after a lost connection arrive once, in order") {
   Pair pair;
   Rng rng(1);
   constexpr int count = 3000;
@@ -84,7 +84,7 @@ TEST_CASE("what was sent before, while and after a connection is lost arrives on
   CHECK(bool(pair.b.heard == numbers(count)));
 }
 
-TEST_CASE("passing frames are for their connection alone, and are not counted") {
+TEST_CASE("passing frames belong to one connection only, and are not counted") {
   Pair pair;
   pair.a.link.send_passing(WorkerId(), "heartbeat");
   pair.a.link.send(WorkerId(), "message");
@@ -100,11 +100,11 @@ TEST_CASE("passing frames are for their connection alone, and are not counted") 
   CHECK(pair.b.link.received() == 2);
 }
 
-TEST_CASE("bulk waits while there is no connection, and what was not written goes over the next") {
+TEST_CASE("bulk frames wait while there is no connection, and unwritten ones go over the next") {
   Pair pair;
   CHECK_FALSE(pair.a.link.bulk_full());
   pair.a.link.send_bulk(WorkerId(), "output");
-  pair.cut();  // before the loop has turned: nothing is written
+  pair.cut();  // before the loop has run: nothing is written
   REQUIRE(run_until(pair.io, [&] { return pair.a.losses + pair.b.losses == 2; }));
   CHECK(pair.a.link.bulk_full());
   pair.connect();
@@ -115,7 +115,7 @@ TEST_CASE("bulk waits while there is no connection, and what was not written goe
   CHECK(pair.b.link.received() == 0);
 }
 
-TEST_CASE("a peer that says the impossible is not gone on with") {
+TEST_CASE("a peer that acknowledges more than it was sent is rejected") {
   Pair pair;
   pair.a.link.send(WorkerId(), "one");
   auto [first, second] = socket_pair();
@@ -137,12 +137,12 @@ TEST_CASE("a handler may destroy the link that calls it") {
                               }});
   auto [first, second] = socket_pair();
   link->attach(std::make_unique<Session>(io, make_plain_stream(io, first.release())), 0);
-  SUBCASE("a frame") {
+  SUBCASE("in on_frame") {
     Session peer(io, make_plain_stream(io, second.release()));
     peer.send(WorkerId(), "x");
     CHECK(run_until(io, [&] { return !link; }));
   }
-  SUBCASE("the loss") {
+  SUBCASE("in on_lost") {
     ::shutdown(second.get(), SHUT_RDWR);
     CHECK(run_until(io, [&] { return lost; }));
   }

@@ -1,4 +1,4 @@
-// The rendezvous server: hosts come up once, talk, go down once; strangers are counted.
+// The rendezvous server: hosts come up once, exchange frames, go down once; rejected peers count.
 #include "rendezvous/server/server.hpp"
 
 #include <doctest/doctest.h>
@@ -77,7 +77,7 @@ struct House {
     hello.pid = 5;
     return hello;
   }
-  // With the key of the host it claims to be.
+  // Dials with the key of the host that the greeting claims.
   void dial(const wire::Hello& with, Outcome& outcome) {
     dial(with, with.host == no_host ? to_tls(keys.to_join()) : key_of_host(with.host.value),
          outcome);
@@ -94,8 +94,7 @@ struct House {
 
 }  // namespace
 
-TEST_CASE(
-    "an agent comes up, talks both ways, is away, and another one comes when it was dropped") {
+TEST_CASE("an agent comes up, exchanges frames, goes away, and is replaced once it was dropped") {
   House house;
   Outcome first;
   house.dial(House::hello(3), first);
@@ -124,7 +123,7 @@ TEST_CASE(
                                  "stranger host 3 is connected already", "up 3 pid 5"});
 }
 
-TEST_CASE("an agent that comes back goes on where it was") {
+TEST_CASE("an agent that reconnects continues where it was") {
   House house;
   Outcome first, second;
   house.dial(House::hello(3), first);
@@ -135,7 +134,7 @@ TEST_CASE("an agent that comes back goes on where it was") {
   first.session.reset();
   REQUIRE(house.wait(3));
   house.server->send(HostId(3), WorkerId(9), "meanwhile");
-  house.server->send_heartbeat(HostId(3), {});  // would say something wrong later
+  house.server->send_heartbeat(HostId(3), {});  // must not be delivered late
   wire::Hello again = House::hello(3);
   again.resumes = 0;
   house.dial(again, second);
@@ -152,7 +151,7 @@ TEST_CASE("an agent that comes back goes on where it was") {
                                                  "back 3", "frame 3 0 two"});
 }
 
-TEST_CASE("an agent that was given up, or was never there, cannot come back") {
+TEST_CASE("an agent that was given up, or was never there, cannot resume") {
   House house;
   Outcome good;
   house.dial(House::hello(3), good);
@@ -177,7 +176,7 @@ TEST_CASE("an agent that was given up, or was never there, cannot come back") {
   CHECK(never_there.error.ends_with("host 4 was given up; whatever runs there has to end"));
 }
 
-TEST_CASE("a watchdog says that its agent is dead, and of no other one") {
+TEST_CASE("a watchdog can report only its own agent as dead") {
   House house;
   Outcome agent;
   house.dial(House::hello(3), agent);
@@ -195,7 +194,7 @@ TEST_CASE("a watchdog says that its agent is dead, and of no other one") {
   CHECK(absent.error.ends_with("host 4 is not up"));
 }
 
-TEST_CASE("an agent that has ended is heard to the end, and makes room for the next one") {
+TEST_CASE("the last frames of a retired agent are delivered, and the next agent can come up") {
   House house;
   Outcome first, second;
   house.dial(House::hello(3), first);
@@ -233,7 +232,7 @@ TEST_CASE("a host that joins by itself gets its number and the deadlines") {
   CHECK(unwanted.error.find("it is not wanted") != std::string::npos);
 }
 
-TEST_CASE("a second connection of a host, another version, a newer term: refused") {
+TEST_CASE("a second connection of a host, another version and a newer term are refused") {
   House house;
   Outcome good;
   house.dial(House::hello(3), good);
@@ -256,7 +255,7 @@ TEST_CASE("a second connection of a host, another version, a newer term: refused
   }
 }
 
-TEST_CASE("port scans are counted and disturb nobody") {
+TEST_CASE("port scans are counted and disturb no agent") {
   House house;
   Outcome good;
   house.dial(House::hello(3), good);
@@ -269,7 +268,7 @@ TEST_CASE("port scans are counted and disturb nobody") {
   REQUIRE(run_until(house.io, [&] { return house.strangers == 100; }));
 }
 
-TEST_CASE("close flushes to every host and takes the port back") {
+TEST_CASE("close flushes to every host and releases the port") {
   House house;
   Outcome outcomes[2];
   Log logs[2];

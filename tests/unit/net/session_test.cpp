@@ -1,4 +1,4 @@
-// A session over a socketpair, against another session or a raw descriptor that misbehaves.
+// A session over a socket pair, against another session or a raw descriptor that misbehaves.
 #include "net/session.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two sessions that talk to each other.
+// Two sessions that are connected to each other.
 struct Two {
   boost::asio::io_context io;
   std::unique_ptr<Session> a, b;
@@ -31,7 +31,7 @@ struct Two {
   }
 };
 
-// One session and a raw descriptor.
+// One session, and the raw descriptor of its peer.
 struct One {
   boost::asio::io_context io;
   Fd raw;
@@ -53,7 +53,7 @@ std::string frame_of(std::uint32_t worker, std::string_view payload) {
   return bytes;
 }
 
-// Reads raw bytes until `count` frames are there; gives their worker ids.
+// Reads raw bytes until `count` frames are complete; returns their worker ids.
 std::vector<std::uint32_t> read_frames(One& one, std::size_t count) {
   wire::FrameReader reader(wire::frame_bytes_max);
   std::vector<std::uint32_t> workers;
@@ -71,7 +71,7 @@ std::vector<std::uint32_t> read_frames(One& one, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("frames arrive in order, both ways, also those sent before start") {
+TEST_CASE("frames arrive in order, both ways, including those sent before start") {
   Two two;
   two.a->send(WorkerId(), "first");
   two.a->send(WorkerId(7), "");
@@ -85,7 +85,7 @@ TEST_CASE("frames arrive in order, both ways, also those sent before start") {
   CHECK(two.log_a.frames == std::vector<std::pair<std::uint32_t, std::string>>{{8, "back"}});
 }
 
-TEST_CASE("frames of a megabyte and of the largest size pass") {
+TEST_CASE("frames of a megabyte and of the maximum size pass") {
   Two two;
   two.start();
   const std::string large(1 << 20, 'm'), largest(wire::frame_bytes_max, 'x');
@@ -96,7 +96,7 @@ TEST_CASE("frames of a megabyte and of the largest size pass") {
   CHECK(bool(two.log_b.frames[3].second == largest));
 }
 
-TEST_CASE("a stream that comes byte by byte is cut into frames") {
+TEST_CASE("a stream that arrives byte by byte is split into frames") {
   One one;
   one.session->start(one.log.handlers());
   for (const char c : frame_of(3, "abc") + frame_of(4, "d")) {
@@ -108,23 +108,23 @@ TEST_CASE("a stream that comes byte by byte is cut into frames") {
   CHECK(one.log.frames[1] == std::pair<std::uint32_t, std::string>(4, "d"));
 }
 
-TEST_CASE("control overtakes bulk when the reader is blocked") {
+TEST_CASE("control frames overtake bulk frames when the reader is blocked") {
   One one(16 << 10);
   one.session->start(one.log.handlers());
   constexpr std::size_t bulk_frames = 60;
   for (std::size_t i = 0; i < bulk_frames; ++i)
     one.session->send_bulk(WorkerId(1), std::string(16 << 10, 'b'));
-  one.io.poll();  // what the kernel takes is gone
+  one.io.poll();  // the kernel has taken what it takes
   one.session->send(WorkerId(2), "control");
   one.io.poll();
   const std::vector<std::uint32_t> workers = read_frames(one, bulk_frames + 1);
   REQUIRE(workers.size() == bulk_frames + 1);
   const auto place = std::find(workers.begin(), workers.end(), 2u) - workers.begin();
-  // Behind one gathered write and what the kernel held, ahead of everything else.
+  // Behind one gathered write and the kernel's buffer, but ahead of everything else.
   CHECK(place <= 12);
 }
 
-TEST_CASE("bulk says when it is full, and when there is room again") {
+TEST_CASE("bulk reports when it is full, and when there is room again") {
   One one(16 << 10);
   int drained = 0;
   Handlers handlers = one.log.handlers();
@@ -140,7 +140,7 @@ TEST_CASE("bulk says when it is full, and when there is room again") {
   one.io.poll();
   CHECK(read_frames(one, 3).size() >= 3);
   one.io.poll();
-  CHECK(drained == 0);  // some room is not yet half of it
+  CHECK(drained == 0);  // there is some room, but less than half
   CHECK(one.session->bulk_full());
   run_until(one.io, [&] { return raw_read(one.raw.get()).empty() && drained > 0; });
   REQUIRE(run_until(one.io, [&] { return drained > 0; }));
@@ -154,13 +154,13 @@ TEST_CASE("a peer that never reads loses the session at the limit") {
   const std::string megabyte(1 << 20, 'c');
   for (std::size_t i = 0; i < wire::control_queue_max / megabyte.size(); ++i)
     one.session->send(WorkerId(1), megabyte);
-  CHECK(one.log.ends.empty());  // never inside send
+  CHECK(one.log.ends.empty());  // never reported inside send
   REQUIRE(run_until(one.io, [&] { return !one.log.ends.empty(); }));
   REQUIRE(one.log.ends.size() == 1);
   CHECK(one.log.ends[0].starts_with("the other side does not read: "));
 }
 
-TEST_CASE("a message that is too long for a frame ends the session and not the program") {
+TEST_CASE("a message that is too long for a frame ends the session, not the program") {
   for (const bool bulk : {false, true}) {
     One one;
     one.session->start(one.log.handlers());
@@ -174,7 +174,7 @@ TEST_CASE("a message that is too long for a frame ends the session and not the p
   }
 }
 
-TEST_CASE("close delivers what was queued, control and bulk, then ends on both sides") {
+TEST_CASE("close delivers queued control and bulk frames, then ends both sides") {
   Two two;
   two.start();
   const std::string chunk(256 << 10, 'b');
@@ -182,7 +182,7 @@ TEST_CASE("close delivers what was queued, control and bulk, then ends on both s
   two.a->send(WorkerId(), "control");
   two.a->close();
   two.a->send(WorkerId(), "too late");
-  two.b->send(WorkerId(), "crossing");  // arrives in a closing session: no harm, no reset
+  two.b->send(WorkerId(), "crossing");  // arrives while the session closes; must not cause a reset
   REQUIRE(run_until(two.io, [&] { return !two.log_a.ends.empty() && !two.log_b.ends.empty(); }));
   CHECK(two.log_b.frames.size() == 9);
   CHECK(two.log_b.frames[0].second == "control");
@@ -190,7 +190,7 @@ TEST_CASE("close delivers what was queued, control and bulk, then ends on both s
   CHECK(two.log_b.ends == std::vector<std::string>{"the other side closed the connection"});
 }
 
-TEST_CASE("a session that is closed and dropped still delivers") {
+TEST_CASE("a session that is closed and then destroyed still delivers") {
   Two two;
   two.b->start(two.log_b.handlers());
   two.a->send(WorkerId(), std::string(3 << 20, 'l'));
@@ -211,17 +211,17 @@ TEST_CASE("close gives up on a peer that does not read") {
         std::vector<std::string>{"closed here; the other side did not take all in time"});
 }
 
-TEST_CASE("abort ends at once, and on_close comes once") {
+TEST_CASE("abort ends the session at once, and on_close is called once") {
   Two two;
   two.start();
   two.a->abort();
   two.a->abort();
   two.a->close();
-  CHECK(two.log_a.ends.empty());  // never inside the call
+  CHECK(two.log_a.ends.empty());  // never reported inside the call
   REQUIRE(run_until(two.io, [&] { return !two.log_a.ends.empty() && !two.log_b.ends.empty(); }));
   two.io.restart();
-  two.io.run();                        // nothing more comes, nothing keeps the loop busy
-  two.a->start(two.log_a.handlers());  // told once is told
+  two.io.run();                        // nothing else happens, and nothing keeps the loop busy
+  two.a->start(two.log_a.handlers());  // on_close must not be called again
   two.io.restart();
   two.io.run();
   CHECK(two.log_a.ends == std::vector<std::string>{"aborted here"});
@@ -240,7 +240,7 @@ TEST_CASE("garbage and frames over the limit end the session") {
   }
 }
 
-TEST_CASE("what a peer said before it died is heard, also while we were writing") {
+TEST_CASE("frames that a peer sent before it died are delivered, even while we were writing") {
   One one(16 << 10);
   one.session->send(WorkerId(1), std::string(1 << 20, 'w'));
   one.io.poll();
@@ -254,7 +254,7 @@ TEST_CASE("what a peer said before it died is heard, also while we were writing"
 }
 
 TEST_CASE("a session may be destroyed by its own handlers") {
-  SUBCASE("in on_frame, with more frames behind") {
+  SUBCASE("in on_frame, with more frames pending") {
     Two two;
     int frames = 0;
     two.b->start({.on_frame =
@@ -283,7 +283,7 @@ TEST_CASE("a session may be destroyed by its own handlers") {
   }
 }
 
-TEST_CASE("frames that come while a session is held wait for its next handlers") {
+TEST_CASE("frames that arrive while a session is on hold wait for its next handlers") {
   Two two;
   Log first, second;
   Handlers once = first.handlers();
@@ -303,7 +303,7 @@ TEST_CASE("frames that come while a session is held wait for its next handlers")
   CHECK(second.frames.size() == 2);
 }
 
-TEST_CASE("an adopted descriptor does not reach a child") {
+TEST_CASE("an adopted descriptor is not inherited by a child") {
   auto [first, second] = socket_pair();
   ::fcntl(first.get(), F_SETFD, 0);
   boost::asio::io_context io;

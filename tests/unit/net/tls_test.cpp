@@ -1,5 +1,5 @@
-// TLS with the job's key: who has it talks, who lacks it gets nothing, and the listener does not
-// mind.
+// TLS with the job's key: a peer with the key can talk, a peer without it gets nothing, and the
+// listener keeps working.
 #include "net/tls.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ struct House {
     REQUIRE(fd.has_value());
     return Fd(*fd);
   }
-  // A guest with the key is served.
+  // Checks that a peer with the key is still accepted.
   void check_undisturbed() {
     Outcome outcome;
     const Operation dialling = dial(key, outcome);
@@ -49,9 +49,10 @@ struct House {
 
 }  // namespace
 
-TEST_CASE("both ends with the key talk, megabytes each way at once, and close in order") {
+TEST_CASE("two ends with the key exchange megabytes both ways at once, and close in order") {
   for (const char* address : {"127.0.0.1", "::1"}) {
-    if (std::string(address) == "::1" && !listen_tcp(address, 0)) continue;  // no IPv6 here
+    // no IPv6 on this machine
+    if (std::string(address) == "::1" && !listen_tcp(address, 0)) continue;
     House house(options_of("agent", "job-1"), address);
     Outcome outcome;
     const Operation dialling = house.dial(key, outcome);
@@ -76,7 +77,7 @@ TEST_CASE("both ends with the key talk, megabytes each way at once, and close in
   }
 }
 
-TEST_CASE("a wrong key or a wrong job gets nothing") {
+TEST_CASE("a peer with a wrong key or a wrong identity gets nothing") {
   House house;
   for (const TlsKey& wrong : {key_of("job-1", 0x5b), key_of("job-2", 0x5a)}) {
     house.book.refused.clear();
@@ -91,7 +92,7 @@ TEST_CASE("a wrong key or a wrong job gets nothing") {
   house.check_undisturbed();
 }
 
-TEST_CASE("garbage, a cut hello and a silent connection are shown out") {
+TEST_CASE("garbage, a truncated ClientHello and a silent connection are rejected") {
   ListenerOptions options = options_of("agent", "job-1");
   options.greeting_time = 100ms;
   House house(std::move(options));
@@ -108,7 +109,7 @@ TEST_CASE("garbage, a cut hello and a silent connection are shown out") {
   house.check_undisturbed();
 }
 
-TEST_CASE("a burst of agents is served, also when it is larger than the places for guests") {
+TEST_CASE("a burst of agents is served, even when it exceeds the pending-connection limit") {
   ListenerOptions options = options_of("agent", "job-1");
   options.guests_max = 4;
   House house(std::move(options));
@@ -127,7 +128,7 @@ TEST_CASE("a dial that cannot succeed says why") {
   const std::string where = "127.0.0.1:" + std::to_string(port);
   Outcome outcome;
   Operation dialling;
-  SUBCASE("nobody listens") {
+  SUBCASE("no listener") {
     house.listener.reset();
     dialling = dial_tls(house.io, "127.0.0.1", port, key, {}, hello_of("agent", "job-1"), 5s,
                         outcome.handler());
@@ -140,7 +141,7 @@ TEST_CASE("a dial that cannot succeed says why") {
     REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));
     CHECK(outcome.error == "'node1' is not a numeric address, as in 10.0.0.1 or fd00::1");
   }
-  SUBCASE("somebody who never answers") {
+  SUBCASE("a listener that never answers") {
     const Result<int> mute = listen_tcp("127.0.0.1", 0);
     REQUIRE(mute.has_value());
     const Fd owner(*mute);
@@ -152,7 +153,7 @@ TEST_CASE("a dial that cannot succeed says why") {
   CHECK(outcome.calls == 1);
 }
 
-TEST_CASE("a port in use and an address of another machine are errors for a person") {
+TEST_CASE("a port in use and an address of another machine give helpful errors") {
   House house;
   const std::uint16_t port = house.listener->port();
   auto second = listen_tls(house.io, "0.0.0.0", port, only(key), {}, options_of("agent", "job-1"),
