@@ -1,16 +1,17 @@
-// The yardstick for recovery: what a program written by hand against Gloo would reach that does the
-// least that can be done when a member is killed.
+// The yardstick for recovery: how fast a program written by hand against Gloo can be when it does
+// only the minimum after a member is killed.
 //
 //     bench_bare_gloo WORKERS STEP_US GRADIENT_KB RUNS
 //
 // Workers are forked; they sleep STEP_US and all-reduce, step after step. The parent kills one in
 // the middle of a step. A survivor whose all-reduce throws drops its context and sends new
-// addresses to the parent, which answers all survivors at once; they connect and make a step. One
-// line a run: milliseconds from the kill to the first all-reduce of the smaller world.
+// addresses to the parent, which answers all survivors at once; they connect and make a step. It
+// prints one line per run: the milliseconds from the kill to the first all-reduce of the smaller
+// world.
 //
-// Nothing is decided, checked or agreed here: no state, no progress, no replacement. Now and then a
-// run takes ten seconds, which is what its timeouts come to. So it is a yardstick and not an
-// alternative; the median tells.
+// Nothing is decided, checked or agreed here; there is no state, no progress and no replacement.
+// Now and then a run takes ten seconds, because one of its timeouts expires. So this is a yardstick
+// and not an alternative, and only the median counts.
 #include <gloo/allreduce.h>
 #include <gloo/context.h>
 #include <gloo/math.h>
@@ -83,7 +84,7 @@ class Mesh final : public gloo::Context {
   }
 };
 
-// One exchange: all own addresses to the parent, those of all members back.
+// Sends this rank's addresses to the parent, receives those of all members, and connects to them.
 std::shared_ptr<gloo::Context> form(Device& device, int fd, int rank, int size) {
   std::shared_ptr<gloo::transport::Context> transport = device->createContext(rank, size);
   transport->setTimeout(std::chrono::seconds(2));
@@ -123,7 +124,7 @@ struct Work {
   }
 };
 
-// Until the step after the loss of `victim`.
+// Steps until the first step after the loss of `victim` is done.
 void work(int fd, int rank, int size, int victim, Work work) {
   Device device = gloo::transport::tcp::CreateDevice("127.0.0.1");
   std::shared_ptr<gloo::Context> mesh = form(device, fd, rank, size);
@@ -141,7 +142,7 @@ void work(int fd, int rank, int size, int victim, Work work) {
   const Clock::time_point done = Clock::now();
   write_all(fd, &done, sizeof done);
   char byte = 0;
-  check(::recv(fd, &byte, 1, 0) == 0, "recv");  // the parent has all stamps: nobody hangs up early
+  check(::recv(fd, &byte, 1, 0) == 0, "recv");  // the parent has all stamps: no early hang-up
 }
 
 // ---------------------------------------------------------------- the parent

@@ -1,14 +1,15 @@
-// The yardstick for starting something on many hosts: what a program written by hand against libssh
-// would reach that does the least that ssh takes.
+// The yardstick for starting a program on many hosts: how fast a program written by hand against
+// libssh can be when it does only what ssh requires.
 //
 //     bench_bare_libssh USER IDENTITY KNOWN_HOSTS ADDRESS...
 //
-// One thread, all hosts at once. On each: connect, greet, check the host's key, log in with the one
-// key, run a program, wait for its exit status. 0 when all have said 0.
+// One thread serves all hosts at once. On each host it connects, checks the host's key, logs in
+// with the one key, runs a program and waits for its exit status. It exits with 0 when all programs
+// did.
 //
-// No configuration is asked, no name is looked up, nothing has a deadline or is tried again,
-// nothing watches over what was started. So it is a yardstick and not an alternative. Why poll and
-// not Asio: it must owe nothing to what elasticrun is made of.
+// It reads no configuration, looks up no names, has no deadlines and no retries, and does not watch
+// over what it has started. So this is a yardstick and not an alternative. It uses poll and not
+// Asio, so that it shares nothing with elasticrun.
 #include <libssh/libssh.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -29,7 +30,7 @@ void check(bool good, const std::string& host, const char* what) {
   std::exit(1);
 }
 
-// One host. `go` does what can be done without waiting.
+// One host. `go` does everything that can be done without waiting.
 class Host {
  public:
   Host(const char* user, ssh_key key, const char* known_hosts, const char* address)
@@ -63,7 +64,7 @@ class Host {
   bool done() const { return stage_ == Stage::done; }
   pollfd waiting() const {
     const int fd = ssh_get_fd(ssh_);
-    const int on = 1;  // else the kernel holds back an acknowledgement for 40 ms
+    const int on = 1;  // otherwise the kernel delays an acknowledgement by 40 ms
     ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
     const bool writes = ssh_get_poll_flags(ssh_) & SSH_WRITE_PENDING;
     return {fd, static_cast<short>(writes ? POLLOUT : POLLIN), 0};

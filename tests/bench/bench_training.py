@@ -1,8 +1,8 @@
 """A training job under measurement: bench_trainer in elasticrun, torch_trainer.py in torchrun.
 
 Every worker writes one line for each committed step to a file of its own, so the same code follows
-both: time of commit and of the begin of the step (CLOCK_MONOTONIC, ns), generation, rank, size,
-step. The driver's own clock is the same one.
+both: time of the commit and of the start of the step (CLOCK_MONOTONIC, ns), generation, rank, size,
+step. The benchmark itself reads the same clock.
 """
 import os
 import signal
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 def until(what: str, condition: Callable[[], T], seconds: float = 60) -> T:
-    """The first true value of the condition."""
+    """Waits until the condition is true, and returns its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -38,7 +38,7 @@ def until(what: str, condition: Callable[[], T], seconds: float = 60) -> T:
 
 
 class Training:
-    """Started at once; as a context it ends with nothing left, whatever happened."""
+    """Starts the job at once; as a context manager it ends the job and removes its files."""
 
     def __init__(self, command: Callable[[Path], Sequence[str | Path]]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="er-bench-")
@@ -51,7 +51,7 @@ class Training:
 
     @property
     def pid(self) -> int:
-        """Of elasticrun, or torchrun."""
+        """The process id of elasticrun or torchrun."""
         return self._process.pid
 
     def __enter__(self) -> Self:
@@ -67,18 +67,18 @@ class Training:
         self._folder.cleanup()
 
     def steps(self, pid: int) -> list[Step]:
-        """What a worker has committed so far, without a line that is half read."""
+        """The steps that a worker has committed so far; an incomplete last line is left out."""
         text = (self.log / str(pid)).read_text()
         whole = text[:text.rfind("\n") + 1]
         return [Step(*map(int, line.split())) for line in whole.splitlines()]
 
     def last_steps(self) -> dict[int, Step]:
-        """The newest step of each worker that has made one."""
+        """The newest step of each worker that has committed one."""
         steps = {int(file.name): self.steps(int(file.name)) for file in self.log.iterdir()}
         return {pid: own[-1] for pid, own in steps.items() if own}
 
     def world(self, size: int, steps_made: int) -> dict[int, int] | None:
-        """Process ids by rank, once a world of this size has made that many steps."""
+        """Process ids by rank, once a world of this size has made `steps_made` steps."""
         self.check()
         last = self.last_steps()
         newest = max((step.generation for step in last.values()), default=0)
@@ -92,7 +92,8 @@ class Training:
         return members
 
     def recovery_ms(self, size: int, victim: int) -> float:
-        """kill -9 of a rank in a world of this size, to the first step of another world."""
+        """The time from kill -9 of a rank in a world of this size to the first step of another
+        world."""
         members = until(f"a world of {size}", lambda: self.world(size, 20), 120)
         generation = self.last_steps()[members[victim]].generation
         killed_ns = time.monotonic_ns()
@@ -108,7 +109,8 @@ class Training:
                    for step in self.steps(int(file.name)) if step.generation > generation)
 
     def gaps_ms(self) -> dict[int, float]:
-        """By generation: what survivors lost, from the end of a step to the begin of the next."""
+        """By generation: the longest time of a survivor from the end of a step to the start of
+        the next."""
         gaps: dict[int, float] = {}
         for file in self.log.iterdir():
             own = self.steps(int(file.name))

@@ -1,10 +1,10 @@
-"""/bin/true on many hosts, by elasticrun and by what others use for it.
+"""Runs /bin/true on many hosts, with elasticrun and with the tools that others use for it.
 
-The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py);
-one key exchange for all, for OpenSSH's own choice takes five times as long as the one that libssh
-has. Clients and hosts share this machine's processors: it is their time that is measured, and no
-network's. A round runs every way once; the figures are medians over rounds. The program is named by
-its path: `true` alone is a part of the login shell, which costs nothing and is no program.
+The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py).
+All use the same key exchange, because OpenSSH's default takes five times as long as libssh's.
+Clients and hosts share this machine's processors, so the figures show processor time and not a
+network. A round runs every way once; the figures are medians over rounds. The program is named by
+its path, because plain `true` is built into the shell and starts no process.
 """
 import os
 import shutil
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from figures import Row, median, ratio, spread
 
-# Last: a module here comes before one of the same name there.
+# Appended last, so that a module here wins over one of the same name there.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 from bed import Bed, Spec, missing  # noqa: E402
 
@@ -30,7 +30,7 @@ Command = Sequence[str | Path]
 
 @dataclass
 class Way:
-    """One of the ways, and what it took in each round."""
+    """One of the ways, and the time it took in each round."""
 
     name: str
     command: Command
@@ -38,7 +38,7 @@ class Way:
     env: dict[str, str] = field(default_factory=dict)
     rounds: int = 1000  # at most
     wall: list[float] = field(default_factory=list)  # ms
-    cpu: list[float] = field(default_factory=list)  # ms, of it and of the hosts
+    cpu: list[float] = field(default_factory=list)  # ms, of the command and of the hosts
 
     def run(self, bed: Bed) -> None:
         self.before()
@@ -67,7 +67,7 @@ def spent_ms(bed: Bed) -> float:
 
 
 def settle(bed: Bed) -> None:
-    """What a way leaves to be done behind its end must not burden the next."""
+    """Waits until the hosts are idle, so that what one way leaves to do does not slow the next."""
     deadline = time.monotonic() + 20
     while any(host.programs() or host.sessions() for host in bed.hosts):
         if time.monotonic() > deadline:
@@ -109,7 +109,7 @@ def all_ways(programs: Path, bed: Bed) -> list[Way]:
             env={"PDSH_SSH_ARGS_APPEND": f"-F {bed.ssh_config}"}),
         Way("clush", ["clush", "-q", "-S", "-f", many, "-o", f"-F {bed.ssh_config}", "-w", names,
                       PROGRAM]),
-        # It waits for about a second a host, from some ten hosts on.
+        # On more than about ten hosts it waits for about a second per host.
         Way("mpirun", by_mpirun(bed), env=as_root, rounds=2),
     ]
 
@@ -125,7 +125,7 @@ def row(way: Way, bare: Way) -> Row:
 
 
 def fanout(programs: Path, hosts: int, rounds: int) -> list[Row]:
-    """Wall time of the program on every host."""
+    """Measures the wall time of the program on every host."""
     if reason := missing():
         return [Row("all", f"not measured: {reason}")]
     with Bed([Spec(slots=1, options=dict(OPTIONS)) for _ in range(hosts)]) as bed:

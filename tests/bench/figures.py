@@ -1,11 +1,11 @@
-"""Medians and the table they are shown in."""
+"""Medians, and the table that shows them."""
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One line of the table: a figure, what stands beside it, and how the two compare."""
+    """One line of the table: a figure, what it is compared with, and their ratio."""
 
     what: str
     figure: str
@@ -18,7 +18,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float], unit: str) -> str:
-    """The median, with the least and the largest: a median alone hides a noisy machine."""
+    """The median, with the least and the greatest value: a median alone hides a noisy machine."""
     return f"{median(values):.1f} {unit} ({min(values):.1f} to {max(values):.1f})"
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Strangers at the ports of a job: so many connections, as fast as they are taken.
+"""Opens COUNT connections of strangers to the ports of a job, as fast as they are accepted.
 
     impostors.py COUNT IDENTITY PORT [PORT...]
 
-One fifth each: who says nothing; who says garbage; TLS without a key; TLS with the name of a key
-(IDENTITY) and another secret; half of that. Their first messages are recorded from openssl(1) and
-said again and again, so that an impostor costs this program next to nothing and the job all it can.
+One fifth each: silence; garbage; TLS without a key; TLS with the name of a key (IDENTITY) and
+another secret; half of that message. The first messages are recorded from openssl(1) and sent again
+and again, so that an impostor costs this program next to nothing, and the job all it can.
 """
 import collections
 import os
@@ -20,7 +20,7 @@ PATIENCE = 60  # seconds for all
 
 
 def recorded(*options: str) -> bytes:
-    """What openssl's client says first with these options."""
+    """The first message that openssl's client sends with these options."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = subprocess.Popen(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{server.getsockname()[1]}", "-tls1_3",
@@ -41,19 +41,19 @@ def call(port: int) -> socket.socket:
 
 
 def flood(count: int, greetings: list[bytes], ports: list[int]) -> int:
-    """How many were connected."""
+    """Opens the connections, and returns how many were accepted."""
     kept: collections.deque[socket.socket] = collections.deque()
     connected, deadline = 0, time.monotonic() + PATIENCE
     for number in range(count):
         caller = call(ports[number % len(ports)])
-        # A full queue of the listener lets nobody in; who waits for it is no load.
+        # While the listener's queue is full a connection only waits, which is no load for the job.
         left = deadline - time.monotonic()
         if left > 0 and select.select([], [caller], [], left)[1]:
             try:
                 caller.send(greetings[number % len(greetings)])
                 connected += 1
             except OSError:
-                pass  # turned away already, or nobody listens there any more
+                pass  # rejected already, or the port is closed
         kept.append(caller)
         if len(kept) > OPEN_MAX:
             kept.popleft().close()

@@ -1,9 +1,9 @@
-"""A host of three is lost: how long until those that are left have formed a world again.
+"""One host of three is lost: how long the others take until they have formed a world again.
 
-The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py). In
-turn the agent on one of them is killed, and the host loses power and boots at once, so that its
-peers and the controller find their connections reset. The deadlines are the usual ones. With a
-second build beside the first, each loss happens under the one and then under the other.
+The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py).
+Two losses take turns: the agent on one host is killed; that host loses power and boots at once, so
+that its peers and the controller find their connections reset. The deadlines are the defaults. With
+a second build to compare, each loss happens under the one and then under the other.
 """
 import os
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from figures import Row, median, ratio, spread
 
-# Last: a module here comes before one of the same name there.
+# Appended last, so that a module here wins over one of the same name there.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 import job as jobs  # noqa: E402
 from bed import Bed, Host, missing  # noqa: E402
@@ -43,7 +43,7 @@ def milliseconds_of(stamp: str) -> float:
 
 
 def lose(programs: Path, bed: Bed, act: Callable[[Host], None]) -> float:
-    """From the loss to the world without that host, in ms."""
+    """The time from the loss to the world without that host, in ms."""
     jobs.ELASTICRUN = os.path.join(programs, "elasticrun")
     training = [os.path.join(programs, "fashion"), "--samples", "2560", "--epochs", "100000",
                 "--batch", "32", "--device-ms", "2"]

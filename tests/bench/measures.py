@@ -19,7 +19,7 @@ WORKERS = 4
 STEP_US = 5_000
 GRADIENT_KB = 1_000
 FOREVER = 10_000_000  # steps
-# Debian's torch 1.13 with Python 3.11 takes -r and -t only with a rank; it need not exist.
+# With -r and -t Debian's torch 1.13 on Python 3.11 requires a rank; it need not exist.
 TORCHRUN = ["/usr/bin/python3", "-m", "torch.distributed.run", "-r", "9:1", "-t", "9:1"]
 
 
@@ -33,7 +33,8 @@ def output_of(command: Sequence[str | Path]) -> str:
 
 
 def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
-    """The training thread's time in the library, beside the collectives; of this many steps."""
+    """The training thread's time in the library, apart from the collectives, over this many
+    steps."""
     rows = []
     for line in output_of([programs / "bench_step_cost", str(steps)]).splitlines():
         workers, tensors, elements, batch, noise, cost, late, collectives = line.split()
@@ -41,7 +42,7 @@ def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
         if noise == "1":
             what += ", with noise"
         beside = f"99 %: {late} us" + (f", all-reduce {collectives} us" if workers != "1" else "")
-        if int(tensors) * int(elements) > TINY:  # then it is the copying that counts
+        if int(tensors) * int(elements) > TINY:  # then most of it is copying
             beside += f", packs {int(tensors) * int(elements) * 4 // 1024} KB"
         rows.append(Row(what, f"{cost} us", beside, ratio(float(cost), STEP_BUDGET_US)))
     train_loop = [programs / "bench_trainer", "-", "0", "1", "0", str(steps)]
@@ -56,7 +57,7 @@ def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
 
 
 def verify_state(programs: Path, steps: int, runs: int, states_mb: Sequence[int]) -> list[Row]:
-    """Processor time of a step of 1 ms with --verify-state as it is, and without, in turns."""
+    """Processor time of a step of 1 ms with and without --verify-state, in turns."""
     allowed_us = 10  # 0.1 % of a step of 10 ms
     rows = []
     for state_mb in states_mb:
@@ -93,7 +94,7 @@ def start(programs: Path, pairs: int) -> list[Row]:
                     "mpirun: not installed (openmpi-bin)")]
     theirs = [mpirun, "--oversubscribe", "-n", "2", "true"]
     as_root = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    wall_ms(ours, as_root), wall_ms(theirs, as_root)  # both from the page cache
+    wall_ms(ours, as_root), wall_ms(theirs, as_root)  # fills the page cache for both
     own, other = [], []
     for _ in range(pairs):
         own.append(wall_ms(ours, as_root))
@@ -140,7 +141,8 @@ def has_torch() -> bool:
 
 
 def recovery(programs: Path, kills: int) -> list[Row]:
-    """kill -9 of one of four workers, each rank in turn, to the next committed step."""
+    """The time from kill -9 of one of four workers, each rank in turn, to the next committed
+    step."""
     before = bare_gloo(programs, kills - kills // 2)
     own = elasticrun_recoveries(programs, kills)
     bare = before + bare_gloo(programs, kills // 2)
@@ -168,8 +170,8 @@ def formed_worlds(training: Training) -> list[dict[str, float]]:
 
 
 def planned_changes(programs: Path, state_mb: int, changes: int) -> list[dict[str, float]]:
-    """Grows and shrinks by turns, by the host file; the world_formed event of each change,
-    and the gap between two steps that the slowest survivor saw in it."""
+    """Grows and shrinks in turns by editing the host file; returns the world_formed event of
+    each change, with the longest gap between two steps of a survivor."""
     def command(folder: Path) -> list[str | Path]:
         (folder / "hosts").write_text("localhost:2\n")
         return [programs / "elasticrun", "--hosts", folder / "hosts", "--unit", "slot", "--events",
@@ -190,7 +192,8 @@ def planned_changes(programs: Path, state_mb: int, changes: int) -> list[dict[st
 
 
 def idle(programs: Path, changes: int, states_mb: Sequence[int]) -> list[Row]:
-    """What the members lose in a planned change, and how much of it is the state on its way."""
+    """How long members are idle in a planned change, and how much of it is the transfer of the
+    state."""
     rows = []
     for state_mb in states_mb:
         events = planned_changes(programs, state_mb, 2 * changes)
@@ -223,7 +226,7 @@ def with_stragglers(programs: Path, what: str, epochs: int) -> float:
 
 
 def stragglers(programs: Path, runs: int, epochs: int) -> list[Row]:
-    """A slow worker replaced, against one that is kept."""
+    """Compares a job that replaces a slow worker with one that keeps it."""
     if not (programs / "fashion").exists():
         return [Row("all", "not measured: fashion is not built (libopenblas-dev, zlib1g-dev)")]
     times: dict[str, list[float]] = {"off": [], "replace": []}
@@ -255,15 +258,16 @@ def job_of(pid: int) -> str:
 
 
 def step_ms(training: Training, pid: int, begin_ns: int, end_ns: int) -> float:
-    """The mean of the steps that ended in that time."""
+    """The mean duration of the steps that ended in that time."""
     done = [step.done_ns for step in training.steps(pid) if begin_ns <= step.done_ns <= end_ns]
     return (done[-1] - done[0]) / (len(done) - 1) / 1e6
 
 
 def impostors(programs: Path, pairs: int, connections: int) -> list[Row]:
-    """The steps of a job by turns alone and while strangers call at all its ports.
+    """The step time of a job, alone and while strangers connect to all its ports, in turns.
 
-    Workers listen only while a world forms, so most of the time the controller alone is called."""
+    Workers listen only while a world forms, so most of the time only the controller is reached.
+    """
     def command(folder: Path) -> list[str | Path]:
         return [programs / "elasticrun", "-H", f"localhost:{WORKERS}", programs / "bench_trainer",
                 folder / "steps", str(FLOOD_STEP_US), "1", str(GRADIENT_KB), str(FOREVER)]
@@ -290,13 +294,13 @@ def impostors(programs: Path, pairs: int, connections: int) -> list[Row]:
 
 
 def plane(programs: Path, size: str) -> None:
-    """The data plane by itself; `size` is full or small."""
+    """Measures the data plane by itself; `size` is full or small."""
     sys.stdout.flush()
     subprocess.run([programs / "bench_plane", size], check=True, timeout=600)
 
 
 def control_plane(programs: Path, sizes: str, steady_s: int) -> None:
-    """The controller by itself; `steady_s`: virtual seconds in which nothing happens."""
+    """Measures the controller by itself; `steady_s`: virtual seconds in which nothing happens."""
     sys.stdout.flush()
     subprocess.run([programs / "bench_control_plane", "--sizes", sizes, "--steady", str(steady_s)],
                    check=True, timeout=3600)

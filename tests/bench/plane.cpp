@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-bool small = false;  // only to see that it still runs
+bool small = false;  // only check that it still runs
 
 int times(int full) { return small ? std::min(full, 3) : full; }
 
@@ -100,7 +100,7 @@ void bench_abort_connect() {
       });
       try {
         group->connect(all);
-        continue;  // it was the side that dials, twice
+        continue;  // this side dialled, twice
       } catch (const GroupBroken&) {
         took.push_back(ms_since(aborted));
       }

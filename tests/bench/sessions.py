@@ -1,5 +1,5 @@
-"""What the controller of a real job uses whose hosts and workers are simulated (bench_hosts): real
-sessions on loopback, TLS included."""
+"""What the controller of a real job uses when its hosts and workers are simulated (bench_hosts),
+over real sessions on loopback, TLS included."""
 import os
 import re
 import subprocess
@@ -12,16 +12,16 @@ from bench_training import Training, until
 from figures import Row
 
 TICKS = os.sysconf("SC_CLK_TCK")
-SLOTS_MAX = 1024  # of a host
+SLOTS_MAX = 1024  # per host
 PATIENCE = 120  # seconds, for each phase
 
 
 class Joined(Training):
-    """A job of so many hosts that join by themselves."""
+    """A job whose hosts join by themselves."""
 
     def __init__(self, programs: Path, hosts: int, slots: int) -> None:
         self.size = hosts * slots
-        # A job must be given hosts with the slots that it needs; these never say a word.
+        # A job must be given hosts with the slots that it needs; these hosts never answer.
         mute = f"mute[1-{-(-self.size // SLOTS_MAX)}]:{min(self.size, SLOTS_MAX)}"
 
         def command(folder: Path) -> list[str | Path]:
@@ -58,7 +58,7 @@ class Joined(Training):
         return found[1] if found else ""
 
     def wait_for(self, size: int) -> None:
-        """For a world of that size, the newest one."""
+        """Waits until the newest world has that size."""
         def formed() -> bool:
             self.check()
             if self._hosts.poll() is not None:
@@ -67,27 +67,27 @@ class Joined(Training):
         until(f"a world of {size}", formed, PATIENCE)
 
     def tell(self, command: str) -> None:
-        """One of the commands of bench_hosts."""
+        """Sends one of the commands of bench_hosts."""
         self._hosts.stdin.write(command + "\n")
         self._hosts.stdin.flush()
 
     def ends(self) -> int:
-        """The exit code of a job that was told to finish."""
+        """Waits until a job that was told to finish ends; returns its exit code."""
         return self._process.wait(PATIENCE)
 
     def processor_s(self) -> float:
-        """Processor time that the controller has used so far."""
+        """The processor time that the controller has used so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def memory_mb(self) -> float:
-        """The most memory that the controller has had."""
+        """The controller's peak memory."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
 def sessions(programs: Path, sizes: Sequence[tuple[int, int]], steady_s: float) -> list[Row]:
-    """For each (hosts, slots): what start, steady training, and the loss of a host cost."""
+    """For each (hosts, slots): what starting, steady training and the loss of a host cost."""
     rows = []
     for hosts, slots in sizes:
         what = f"{hosts} hosts x {slots}"

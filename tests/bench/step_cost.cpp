@@ -1,9 +1,10 @@
-// What the library costs in each step beside the collectives: the training thread's time from one
-// call of compute to the next, less what it spends inside the group.
+// What the library costs in each step apart from the collectives: the training thread's time from
+// one call of compute to the next, less what it spends inside the group.
 //
-// The engine is the real one (session, train loop, reduction, Gloo). Only the controller is played,
-// as in a world that is never changed, and the group is wrapped in a stopwatch. Why not subtract a
-// loop of bare all-reduces: on two cores their times differ by more than what is looked for.
+// The library is the real one (session, train loop, reduction, Gloo). Only the controller is
+// simulated, as for a world that never changes, and a stopwatch wraps the group. Subtracting a loop
+// of bare all-reduces instead would not do: on two cores their times differ by more than the cost
+// to be measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +60,7 @@ class Stopwatch final : public Group {
   Group& group_;
 };
 
-// A controller that has one world only, whose group stands already.
+// A controller with only one world, whose group is connected already.
 class OneWorld final : public ControlChannel {
  public:
   OneWorld(Group& group, wire::World world) : group_(group), world_(std::move(world)) {}
@@ -98,7 +99,7 @@ wire::World world_of(int size, std::int64_t batch, bool noise) {
   return world;
 }
 
-// What the callbacks see of the steps.
+// Collects times in the callbacks of the steps.
 struct Steps {
   const Stopwatch& group;
   Clock::time_point last{};
@@ -173,8 +174,8 @@ void run(Group& bare, const Case& c, bool noise) {
 
 //     bench_step_cost [MOST_STEPS]
 //
-// Lines: workers, tensors, elements of each, global batch, whether the gradients' noise is
-// measured; median cost, 99th percentile, median of the collectives, in microseconds.
+// Prints lines of: workers, tensors, elements of each, global batch, whether the gradients' noise
+// is measured; median cost, 99th percentile, median of the collectives, in microseconds.
 int main(int count, char** arguments) {
   const std::int64_t most = count > 1 ? std::atoll(arguments[1]) : 4'000;
   for (const int size : {1, 2})

@@ -1,8 +1,8 @@
-"""What bench_trainer does, under torchrun: sleep, all-reduce, one line for each step.
+"""Does under torchrun what bench_trainer does: sleep, all-reduce, write one line for each step.
 
     torch_trainer.py LOG_DIR STEP_US GRADIENT_KB
 
-It keeps no progress over a restart, to torchrun's favour: a real program reads a checkpoint.
+It keeps no progress over a restart, which favours torchrun: a real program reads a checkpoint.
 """
 import os
 import sys

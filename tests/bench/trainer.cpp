@@ -1,12 +1,12 @@
-// A training program without a model: what the benchmarks run under elasticrun, on the public
-// interface alone.
+// A training program without a model, which the benchmarks run under elasticrun. It uses only the
+// public interface.
 //
 //     bench_trainer LOG_DIR STEP_US STATE_MB GRADIENT_KB STEPS
 //
 // Compute sleeps STEP_US for its samples, as a device would compute them. At the end of each apply
-// one line goes to LOG_DIR/PID: time of commit and of the begin of the step (CLOCK_MONOTONIC, ns),
-// generation, rank, size, step. With LOG_DIR "-" nothing is written but the median time of a step
-// and the processor time of one, in microseconds.
+// one line goes to LOG_DIR/PID: time of the commit and of the start of the step (CLOCK_MONOTONIC,
+// ns), generation, rank, size, step. With LOG_DIR "-" it writes only the median time of a step and
+// the processor time of one, in microseconds.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ long long ns(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// All threads of this process together.
+// The processor time of all threads of this process together.
 double processor_us() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -57,7 +57,7 @@ Options read_options(int count, char** arguments) {
           .steps = static_cast<std::int64_t>(number(5))};
 }
 
-// One write a line: whole lines, whatever is killed.
+// Writes each line with one call, so lines are whole even when the process is killed.
 class Log {
  public:
   explicit Log(const std::string& folder) {

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr int slots_per_host = 8;
 constexpr Duration patience = std::chrono::minutes(5);  // on the virtual clock, for one phase
 
-// As a shell on a cluster has it.
+// An environment as large as that of a shell on a cluster.
 std::vector<std::string> environment() {
   std::vector<std::string> variables;
   for (int i = 0; i < 40; ++i)
@@ -106,12 +106,12 @@ void Cell::kill_agent(HostId host) {
 std::size_t Cell::lose_worker() {
   const WorkerId victim = training_.members()[training_.members().size() / 2];
   const auto process = workers_.at(victim);
-  process->die(0, SIGKILL);  // not by a step that would kill others
+  process->die(0, SIGKILL);  // a SIGKILL: the job must not suspect the step
   training_.die({victim});
   return 1;
 }
 
-// The agent is killed, so its watchdog kills the workers and says so.
+// The agent is killed; its watchdog kills the workers and reports it.
 std::size_t Cell::lose_host() {
   const HostId host(static_cast<HostId::rep>(hosts_count_ / 2));
   StubHost& agent = agents_.at(host)->host();
@@ -167,7 +167,7 @@ PhaseResult Cell::phase(const std::string& name) {
       until([&] { return training_.runs(all - lost); });
     else
       until([&] { return whole(name == "shrink" ? fewer : all); });
-    // What follows from the last message belongs to it.
+    // The work that follows from the last message belongs to this phase.
     if (name != "end" && name != "steady") let_pass(milliseconds(5));
   } catch (const OverLimit& over) {
     result.cut = over.what();

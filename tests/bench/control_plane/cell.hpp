@@ -16,35 +16,36 @@ namespace elasticrun::bench {
 
 struct CellOptions {
   int workers = 64;
-  Duration steady{};  // how long nothing happens
-  Duration limit{};   // of processor time for one phase
+  Duration steady{};  // the length of the phase in which nothing happens
+  Duration limit{};   // of processor time in one phase
 };
 
 struct PhaseResult {
   std::string name;
   Cost cost;
   Duration took{};    // on the virtual clock
-  std::string cut;    // why it did not come to its end; empty: it did
-  bool sound = true;  // nothing but the time was short
+  std::string cut;    // why the phase was cut short; empty if it was not
+  bool sound = true;  // false if it was cut by something other than the limit of time
 };
 
-// In the order in which they are run.
+// In the order in which the phases run.
 const std::vector<std::string>& phase_names();
 
 class Cell {
  public:
   static constexpr int least_workers = 9;  // two hosts, one of which can go
   explicit Cell(const CellOptions& options);
-  // Calls back before and after each phase. After one that is cut the job has not the size
-  // that the next one begins with, so only its end follows; the steady one is as good as whole.
+  // Calls back before and after each phase. After a phase that was cut short the job does not have
+  // the size that the next one starts from, so only the end follows. Cutting the steady phase does
+  // no harm.
   void run(const std::function<void(const std::string& name)>& begins,
            const std::function<void(const PhaseResult&)>& ended);
-  // Of the controller, when the job has ended: its steps, and the sizes it has had.
+  // The controller's summary when the job has ended: its steps, and the sizes it has had.
   const std::string& last_words() const { return controller_.last_words(); }
 
  private:
   using Condition = std::function<bool()>;
-  // Begins something, and lets time go by until it has come to its end.
+  // Starts the phase and runs the simulation until the phase is complete.
   PhaseResult phase(const std::string& name);
   void until(const Condition& reached);
   void let_pass(Duration time);
@@ -54,7 +55,7 @@ class Cell {
   void kill_agent(HostId host);
   std::vector<launcher::hosts::Host> hosts(std::size_t count) const;
   std::size_t slots_of(std::size_t hosts) const;
-  // How many workers have died.
+  // Both return how many workers have died.
   std::size_t lose_worker();
   std::size_t lose_host();
 

@@ -144,7 +144,7 @@ void Controller::end_turn() {
   account_.now_in(Part::outside);
 }
 
-// One entry in the queue at a time, as its timer is one.
+// At most one entry in the queue at a time, because the real controller has one timer.
 void Controller::arm() {
   if (finished_ || wake_at_ >= armed_) return;
   armed_ = std::max(wake_at_, queue_.now());

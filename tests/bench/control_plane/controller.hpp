@@ -1,9 +1,9 @@
 // The controller's side: what job/driver/controller.cpp and the sessions of
-// rendezvous/server/server.cpp do with the core, less sockets, TLS, terminal and files. The same
-// calls of the codec, a queue and a row of unacknowledged frames for each host, events as JSON;
-// each message is one turn of its own.
+// rendezvous/server/server.cpp do with the core, without sockets, TLS, terminal and files. It makes
+// the same calls of the codec, keeps a queue and the unacknowledged frames of each host, and writes
+// events as JSON; each message is a turn of its own.
 //
-// Of the core it knows make, step and wake_at, its events and its actions, and nothing else.
+// Of the core it uses only make, step and wake_at, its events and its actions.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace elasticrun::bench {
 
 class Controller {
  public:
-  struct Handlers {  // outside of it
+  struct Handlers {  // what it does to the simulated hosts
     std::function<void(HostId)> start_agent, kill_agent;
     std::function<void(HostId, std::string bytes)> send;
   };
@@ -40,7 +40,7 @@ class Controller {
   bool finished() const { return finished_; }
   int exit_code() const { return exit_code_; }
   const std::string& last_words() const { return last_words_; }
-  // The newest that a person was told as an error.
+  // The newest error that was shown to the user.
   const std::string& last_error() const { return last_error_; }
 
  private:
@@ -48,13 +48,13 @@ class Controller {
     wire::FrameReader reader;
     wire::ResendQueue unacknowledged;
     std::string control;         // to be written after this turn
-    std::uint64_t received = 0;  // counted frames
+    std::uint64_t received = 0;  // number of counted frames
   };
 
   job::SlotsChanged slots();
   void frame(HostId host, const wire::Frame& frame);
   void report(HostId host, std::string_view payload);
-  void turn(const job::JobEvent& event);  // the core's part of one, and what follows
+  void turn(const job::JobEvent& event);  // one step of the core, and the actions it returns
   void end_turn();
   void arm();
   void send(HostId host, WorkerId worker, std::string_view payload, bool passing = false);

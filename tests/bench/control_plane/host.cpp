@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration fork_time = std::chrono::milliseconds(2);
 constexpr Duration dying_time = std::chrono::milliseconds(1);
-constexpr Duration good_bye_time = std::chrono::milliseconds(1);  // to be sent in
+constexpr Duration good_bye_time = std::chrono::milliseconds(1);  // until the goodbye is sent
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void StubHost::feed(const launcher::agent::AgentEvent& event) {
   if (alive_) arm();
 }
 
-// One entry in the queue at a time: a heartbeat moves the deadline, and there are many of them.
+// At most one entry in the queue at a time, because each heartbeat moves the deadline.
 void StubHost::arm() {
   const Time at = core_.wake_at();
   if (at >= armed_) return;
@@ -130,7 +130,7 @@ void StubHost::act(const launcher::agent::Report& action) {
   uplink_.send(WorkerId{}, wire::encode(action.message));
 }
 
-// Its driver says goodbye, as the last thing that is heard of it.
+// The driver sends a goodbye as the last message of the agent.
 void StubHost::act(const launcher::agent::EndAgent& action) {
   uplink_.send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})));
   later(good_bye_time, [this] { die(); });

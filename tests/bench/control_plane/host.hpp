@@ -18,12 +18,12 @@ namespace elasticrun::bench {
 struct Cluster {
   simulate::Queue& queue;
   Training& training;
-  std::map<WorkerId, std::shared_ptr<StubWorker>>& workers;  // that are alive
+  std::map<WorkerId, std::shared_ptr<StubWorker>>& workers;  // the live ones
   launcher::agent::AgentLimits limits;
   MessageReader messages;
 };
 
-// What training makes of it reaches those that are alive.
+// Handlers that pass what training reports to the workers that are alive.
 Training::Handlers handlers_of_training(
     const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers);
 
@@ -33,14 +33,14 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
   struct Uplink {  // to the controller
     std::function<void(WorkerId worker, std::string_view payload)> send;
     std::function<void(wire::Heartbeat heartbeat)>
-        send_heartbeat;  // with how many frames have come, and passing
+        send_heartbeat;  // with the count of frames received; a passing frame
   };
   StubHost(Cluster& cluster, Uplink uplink);
 
   void begin() { arm(); }
-  // A frame from the controller.
+  // Takes a frame from the controller.
   void receive(WorkerId worker, std::string_view payload);
-  // The agent and its workers are killed, and nothing more is heard of them.
+  // Kills the agent and its workers; they send nothing more.
   void die();
   bool alive() const { return alive_; }
   const std::map<WorkerId, std::shared_ptr<StubWorker>>& workers() const { return workers_; }

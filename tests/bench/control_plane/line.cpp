@@ -31,7 +31,7 @@ StubHost::Uplink Line::uplink() {
               }};
 }
 
-// What is sent in one moment arrives together, as it does over TCP.
+// What is sent at one moment arrives together, as over TCP.
 void Line::send(WorkerId worker, std::string_view payload, bool passing) {
   const bool first = outgoing_.empty();
   wire::append_frame(outgoing_, worker, payload, passing);

@@ -1,5 +1,5 @@
-// The line between a simulated host and the controller: real frames, and a time that bytes are
-// under way on the virtual clock.
+// The line between a simulated host and the controller: real frames, with a latency on the virtual
+// clock.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Line : public std::enable_shared_from_this<Line> {
 
   StubHost::Uplink uplink();
   void connect(std::shared_ptr<StubHost> host) { host_ = std::move(host); }
-  // From the controller.
+  // Takes bytes from the controller.
   void receive(std::string_view bytes);
   StubHost& host() const { return *host_; }
 
@@ -31,7 +31,7 @@ class Line : public std::enable_shared_from_this<Line> {
   Deliver to_controller_;
   std::shared_ptr<StubHost> host_;
   wire::FrameReader reader_;
-  std::uint64_t received_ = 0;  // counted frames
+  std::uint64_t received_ = 0;  // number of counted frames
   std::string outgoing_;        // sent in this moment
 };
 

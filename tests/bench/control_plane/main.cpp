@@ -1,18 +1,19 @@
 // What the controller of a job costs by itself, for jobs of any size: its real core, codec, frames
-// and queues, with hosts and workers that are simulated on a virtual clock beside it. No socket, no
-// other process of a job, no training. tests/bench/run --only control_plane prints it.
+// and queues, beside hosts and workers that are simulated on a virtual clock. There are no sockets,
+// no other processes of a job, and no training. tests/bench/run --only control_plane prints it.
 //
 //     bench_control_plane [--sizes 64,256,1024,4096] [--steady SECONDS] [--limit SECONDS]
 //                         [--memory GIB]
 //
-// virtual: how long the phase took the simulated hosts; cpu: processor time of the controller's
-// side in that phase, and its parts; call: one of the core; turn: one event with all that follows
-// from it; late: how long an event waited for its turn to end, where one thread serves all (the
-// virtual clock stands still meanwhile, so hosts never notice); memory: asked for at one time.
+// virtual: how long the phase took on the virtual clock; cpu: processor time of the controller's
+// side in that phase, and its parts; call: the longest call of the core; turn: the longest handling
+// of one event, with all that follows from it; late: the longest time from an event's arrival to
+// the end of its turn if one thread serves all (the virtual clock stands still meanwhile, so hosts
+// never notice); memory: the most in use at one time.
 //
-// --limit: processor time of the controller for one phase; --memory: of the whole process. A phase
-// that needs more, or in which a check fails, shows a dash, and below the table why. Each size is a
-// process of its own, so a failed one does not end the others.
+// --limit: processor time of the controller in one phase; --memory: memory of the whole process. A
+// phase that needs more, or in which a check fails, shows a dash, and the reason stands below the
+// table. Each size runs in a process of its own, so a failure does not end the others.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -68,13 +69,13 @@ std::string dash(int workers, const std::string& phase) {
 
 // ---------------------------------------------------------------- the process of one size
 
-// One line for the parent: a word, and what it is about.
+// Sends one line to the parent: a word, and its text.
 void tell(int pipe, const std::string& word, const std::string& text) {
   const std::string line = word + " " + text + "\n";
   (void)!::write(pipe, line.data(), line.size());
 }
 
-// The last resort against one call that does not come back.
+// The last resort against a single call that does not return.
 void limit_processor_time(int more_s) {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
@@ -119,7 +120,7 @@ std::string how_it_ended(int status, const std::string& said, const Options& opt
   return fmt::format("it ended with code {}", WEXITSTATUS(status));
 }
 
-// Prints its rows as they come, and says why some do not.
+// Prints the rows of one size as they come, and notes why some are missing.
 void show_size(int workers, const Options& options, std::vector<std::string>& notes) {
   int pipe[2];
   if (::pipe(pipe) != 0) std::abort();
@@ -127,7 +128,7 @@ void show_size(int workers, const Options& options, std::vector<std::string>& no
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(pipe[0]);
-    ::dup2(pipe[1], STDERR_FILENO);  // what a failed check says comes the same way
+    ::dup2(pipe[1], STDERR_FILENO);  // the message of a failed check comes the same way
     run_size(workers, options, pipe[1]);
     ::_exit(0);
   }

@@ -7,7 +7,7 @@
 namespace elasticrun::bench {
 namespace {
 
-// Before each block; as long as the strictest alignment that plain operator new promises.
+// Stands before each block; its size is the strictest alignment that plain operator new promises.
 struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) Head {
   std::size_t bytes;
   bool counted;
@@ -43,7 +43,7 @@ void release(void* block) {
 }  // namespace
 }  // namespace elasticrun::bench
 
-// Those for arrays, and the sized ones, come to these by default. One thread.
+// The array forms call these by default. The bench has only one thread.
 void* operator new(std::size_t bytes) { return elasticrun::bench::allocate(bytes); }
 void operator delete(void* block) noexcept { elasticrun::bench::release(block); }
 void operator delete(void* block, std::size_t) noexcept { elasticrun::bench::release(block); }

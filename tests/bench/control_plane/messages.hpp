@@ -1,6 +1,6 @@
 // Reads messages for all simulated workers. A message to a whole world is the same text for each of
-// its members; read once for each of them, it would cost the simulation far more than the
-// controller that is measured.
+// its members; decoding it for each of them would cost the simulation far more than the controller
+// that is measured.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class MessageReader {
     std::string text;
     wire::ToWorker message;
   };
-  std::array<Known, 4> known_;  // the newest
+  std::array<Known, 4> known_;  // the newest messages
   std::size_t oldest_ = 0;
 };
 

@@ -1,12 +1,11 @@
-// Hosts of a real job, with simulated workers: each joins a running elasticrun as
-// elasticrun-agent --join does, over a session of its own, TLS included. Their clock is the virtual
-// one, kept to the real one. tests/bench/run --only sessions starts elasticrun beside them and
-// reads what it uses.
+// Hosts of a real job, with simulated workers: each joins a running elasticrun as elasticrun-agent
+// --join does, over a session of its own, TLS included. Their virtual clock follows the real one.
+// tests/bench/run --only sessions starts elasticrun beside them and measures what it uses.
 //
 //     bench_hosts ADDRESS:PORT KEY_FILE HOSTS SLOTS
 //
-// Prints "world SIZE" for each world that commits. A line on standard input: "lose": a host dies;
-// "finish": the samples are used up.
+// Prints "world SIZE" for each world that commits. Commands on standard input: "lose" kills a host,
+// "finish" ends the training as if the samples were used up.
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -34,13 +33,13 @@ namespace asio = boost::asio;
 
 constexpr int dialling_max = 32;  // hosts that join at the same time
 
-// Runs what is due on the virtual clock when it is on the real one.
+// Runs the entries of the virtual clock's queue when their time has come on the real clock.
 class RealTime {
  public:
   RealTime(asio::io_context& io, simulate::Queue& queue, std::function<void()> moved)
       : queue_(queue), moved_(std::move(moved)), timer_(io) {}
 
-  // To be called before and after whatever the queue is not the cause of.
+  // Call it before and after all work that the queue did not start.
   void catch_up() {
     const Time now = begin_ + (std::chrono::steady_clock::now() - began_);
     queue_.at(now, [] {});
@@ -98,7 +97,7 @@ class Hosts {
   RealTime time_{io_, queue_, [this] { tell_world(); }};
   std::vector<Host> hosts_;
   std::size_t next_ = 0, over_ = 0, lost_ = 0;
-  std::size_t told_ = 0;  // size of the world
+  std::size_t told_ = 0;  // the size of the world that was printed last
   asio::posix::stream_descriptor input_{io_, STDIN_FILENO};
   asio::streambuf line_;
 };

@@ -13,7 +13,7 @@ constexpr Duration step_time = std::chrono::milliseconds(100);
 constexpr Duration transfer_time = std::chrono::milliseconds(20);
 constexpr Duration death_seen = std::chrono::milliseconds(1);
 constexpr std::uint64_t state_bytes = 100u << 20;
-constexpr std::size_t complaints_max = 16;  // as the library sends at most
+constexpr std::size_t complaints_max = 16;  // the most that the library sends
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::vector<std::int32_t> Training::needs_in_next(WorkerId worker) const {
   return worker::core::neighbours(next_->ranks.at(worker), size, next_->transfer);
 }
 
-// A planned change: members vote from their Go on, so the step after the last one's is the switch.
+// In a planned change the members switch at the end of the step in which the last one gets its Go.
 void Training::go(const wire::Go& message) {
   if (!next_ || next_->generation != message.generation) return;
   if (++next_->told < next_->members.size() + next_->leavers) return;

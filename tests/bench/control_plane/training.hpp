@@ -1,8 +1,9 @@
 // The simulated data plane: one world of workers that all do the same at the same time.
 //
-// What a worker decides for itself in the real library (to vote, to enter, to commit) all members
-// decide alike as long as nobody is slow. So it is decided here once for the world, a message costs
-// the simulation the same in a world of any size, and only the controller's work grows.
+// In the real library each worker decides for itself when to vote, enter and commit; as long as no
+// worker is slow, all members decide the same. So it is decided here once for the whole world: a
+// message costs the simulation the same in a world of any size, and only the controller's work
+// grows.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace elasticrun::bench {
 
 class Training {
  public:
-  struct Handlers {  // what becomes of one member
+  struct Handlers {  // what happens to one member
     std::function<void(WorkerId, const wire::Entered&)> entered;
     std::function<void(WorkerId, const wire::Committed&)> committed;
     std::function<void(WorkerId, const wire::Broken&)> broken;
@@ -28,11 +29,11 @@ class Training {
   Training(simulate::Queue& queue, Handlers handlers)
       : queue_(queue), handlers_(std::move(handlers)) {}
 
-  // ---- what a worker was told; the same for all of a generation
+  // ---- messages to a worker; the same for all of a generation
   void prepare(const wire::World& world);
   bool prepares(Generation generation) const { return next_ && next_->generation == generation; }
   bool is_in_next(WorkerId worker) const { return next_ && next_->ranks.contains(worker); }
-  // Whose addresses a member of the next world needs; empty: everybody's.
+  // The ranks whose addresses a member of the next world needs; empty: all.
   std::vector<std::int32_t> needs_in_next(WorkerId worker) const;
   void go(const wire::Go& message);
   void cancel(Generation generation);
@@ -44,17 +45,17 @@ class Training {
   // The samples are used up.
   void finish();
 
-  Step step() const;  // last committed by every member
-  // The generation it steps in; 0: none.
+  Step step() const;  // the last one that every member has committed
+  // The generation in which this worker steps; 0: none.
   Generation generation_of(WorkerId worker) const;
   bool running() const { return running_.has_value(); }
   const std::vector<WorkerId>& members() const { return running_->members; }
-  // So many members have committed a step together, or step while another world is prepared.
+  // `size` members have committed a step together, or step while another world is prepared.
   bool runs(std::size_t size) const {
     return running_ && running_->members.size() == size &&
            (running_->committed || (running_->entered && next_));
   }
-  // So many members have committed a step together, and no other world is being prepared.
+  // `size` members have committed a step together, and no other world is being prepared.
   bool settled(std::size_t size) const {
     return running_ && running_->committed && !next_ && running_->members.size() == size;
   }
@@ -70,14 +71,14 @@ class Training {
   };
   void enter(Generation generation);
   void commit(Generation generation);
-  void stand();  // no step is made from now on
+  void stand();  // stops stepping
 
   simulate::Queue& queue_;
   Handlers handlers_;
   std::optional<World> running_, next_;
-  Step base_{0};               // committed when the stretch of steps began
-  std::optional<Time> since_;  // when that was; nothing: nobody steps
-  bool born_ = false;          // some world has stepped
+  Step base_{0};               // committed when the present run of steps began
+  std::optional<Time> since_;  // when that was; empty while there are no steps
+  bool born_ = false;          // a world has stepped already
 };
 
 }  // namespace elasticrun::bench

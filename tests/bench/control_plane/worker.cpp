@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 constexpr Duration sample_interval = milliseconds(500);
 constexpr std::int64_t share = 32;  // samples of one worker in a step
 
-// Workers answer in moments of their own, which are the same in every run.
+// Each worker answers after a delay of its own, which is the same in every run.
 Duration spread(WorkerId worker, Duration over) {
   const std::uint64_t dice = worker.value * 0x9e3779b97f4a7c15ull >> 40;
   return over * static_cast<std::int64_t>(dice) / (std::int64_t{1} << 24);

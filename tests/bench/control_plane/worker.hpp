@@ -1,5 +1,6 @@
-// A simulated worker's end of the conversation with the controller: what worker/member.* and the
-// library around it say, without anything that they do. The data plane is shared (training.hpp).
+// A simulated worker's side of the conversation with the controller: the messages that
+// worker/core/member.* and the library around it send, without the work behind them. All workers
+// share one data plane (training.hpp).
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
     std::function<void(const wire::FromWorker&)> send;
     std::function<void(int code, int signal)> exited;
   };
-  // All workers of a host take their samples in the same moment.
+  // All workers of a host take their samples at the same moment.
   StubWorker(simulate::Queue& queue, Training& training, WorkerId id, Time first_sample,
              Handlers handlers);
 
@@ -25,7 +26,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
   void receive(const wire::ToWorker& message);
   void die(int code, int signal);
 
-  // ---- what training makes of it
+  // ---- calls from training
   void entered(const wire::Entered& report);
   void broken(const wire::Broken& message);
   void send(const wire::FromWorker& message);
