@@ -1,4 +1,4 @@
-// What holds for every policy, the fixed one, and properties over random jobs.
+// Rules that hold for every policy, the fixed policy, and properties over random jobs.
 #include "autoscaler/autoscaler.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ Autoscaler make(std::string policy, int target, int min, int max, std::vector<in
 
 }  // namespace
 
-TEST_CASE("mistakes are named") {
+TEST_CASE("wrong options are refused with a message that names them") {
   Options options;
   options.policy = "greedy";
   options.limits.max = 4;
@@ -52,7 +52,7 @@ TEST_CASE("mistakes are named") {
   CHECK(Autoscaler::make(options).has_error());
 }
 
-TEST_CASE("another throughput with other shares is no drift") {
+TEST_CASE("a throughput that changes with the shares is not taken for a drift") {
   const auto knee = [](double factor) {
     return
         [factor](int k) { return factor * (1000.0 * std::min(k, 4) + 10.0 * std::max(0, k - 4)); };
@@ -75,7 +75,7 @@ TEST_CASE("another throughput with other shares is no drift") {
     }
 }
 
-TEST_CASE("fixed goes to its target and stays") {
+TEST_CASE("the fixed policy goes to its target size and stays there") {
   struct Case {
     const char* what;
     int target, size;
@@ -143,7 +143,7 @@ TEST_CASE("fixed goes to its target and stays") {
   }
 }
 
-TEST_CASE("nothing is decided before a world, in a change, before it has settled") {
+TEST_CASE("no decision is made before there is a world, during a change, or while settling") {
   Autoscaler scaler = make("fixed", 4, 1, 16, {2, 4});
   CHECK(scaler.decide(start).reason == "no world yet");
   CHECK(scaler.wake_at() == never);
@@ -153,7 +153,8 @@ TEST_CASE("nothing is decided before a world, in a change, before it has settled
   CHECK(scaler.wake_at() == start + 10s);
   CHECK(scaler.decide(start + 9s).action == Action::stay);
   CHECK(scaler.decide(start + 10s).action == Action::grow);
-  CHECK(scaler.decide(start + 11s).action == Action::grow);  // not yet acted upon: said again
+  // nothing was done about it yet, so it is repeated
+  CHECK(scaler.decide(start + 11s).action == Action::grow);
   scaler.change_started(start + 11s);
   scaler.change_started(start + 11s);
   CHECK(scaler.decide(start + 60s).reason == "a change is under way");
@@ -165,7 +166,7 @@ TEST_CASE("nothing is decided before a world, in a change, before it has settled
   CHECK(scaler.wake_at() == never);
 }
 
-TEST_CASE("a size that could not be reached is tried again later and later") {
+TEST_CASE("a size that could not be reached is tried again at growing intervals") {
   FakeJob job(
       make("fixed", 4, 1, 16, {2, 4}), [](int k) { return 1000.0 * k; }, 2);
   int tries = 0;
@@ -188,13 +189,13 @@ TEST_CASE("a size that could not be reached is tried again later and later") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("sizes that come and go") {
+TEST_CASE("the fixed policy follows the sizes that are available") {
   FakeJob job(
       make("fixed", 0, 2, 8, {1, 2, 4}), [](int k) { return 1000.0 * k; }, 2);
   job.run(1min);
   CHECK(job.path() == "4");
   job.scaler.offers_changed({{16}, {8}, {1}, {8}, {2}},
-                            job.now);  // unordered, doubled, outside the limits
+                            job.now);  // unsorted, with a duplicate and sizes outside the limits
   job.run(1min);
   CHECK(job.path() == "4 8");
   job.lose_to(7);
@@ -206,7 +207,7 @@ TEST_CASE("sizes that come and go") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("the first world's batch is the base when none is named") {
+TEST_CASE("the first world's batch is the base batch when none is given") {
   Options options;
   options.limits.max = 16;
   options.batch = {.max_batch = 256, .batch = 32};
@@ -220,7 +221,7 @@ TEST_CASE("the first world's batch is the base when none is named") {
   CHECK(scaler.plan(16, {}).lr_factor == doctest::Approx(8));
 }
 
-TEST_CASE("a lost worker does not lose the way") {
+TEST_CASE("after a loss the job returns to the size it had found, in one move") {
   const auto knee = [](int k) { return 1000.0 * std::min(k, 4) + 10.0 * std::max(0, k - 4); };
   FakeJob job(make("throughput", 0, 1, 16, {1, 2, 4, 8}), knee, 4);
   job.run(5min);
@@ -232,7 +233,7 @@ TEST_CASE("a lost worker does not lose the way") {
   CHECK(job.moves.size() == before + 1);
 }
 
-TEST_CASE("random jobs: limits, settling time and reasons are kept") {
+TEST_CASE("random jobs keep to limits and settling time, and every decision has a reason") {
   const auto names = Autoscaler::policies();
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
@@ -276,11 +277,11 @@ TEST_CASE("random jobs: limits, settling time and reasons are kept") {
   }
 }
 
-TEST_CASE("what a program says of its batch may be anything") {
+TEST_CASE("any batch that a program names is handled without overflow") {
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
   struct Case {
     BatchRule said;
-    std::int64_t of_four;  // workers
+    std::int64_t of_four;  // global batch with four workers
   };
   const Case cases[] = {{{.batch = 8}, 32},
                         {{.batch = -8}, 0},
@@ -301,7 +302,7 @@ TEST_CASE("what a program says of its batch may be anything") {
   }
 }
 
-TEST_CASE("a price that is no number is none") {
+TEST_CASE("a price that is not a positive number is ignored") {
   Autoscaler scaler = make("fixed", 0, 1, 4, {});
   constexpr double infinite = std::numeric_limits<double>::infinity();
   for (const double price : {infinite, -infinite, std::nan(""), 0.0, -1.0}) {
@@ -311,7 +312,7 @@ TEST_CASE("a price that is no number is none") {
   }
 }
 
-TEST_CASE("what was spent at former prices stays spent") {
+TEST_CASE("a new price does not change what was spent before") {
   Autoscaler scaler = make("fixed", 0, 1, 4, {});
   scaler.offers_changed({{.size = 4, .price = 10}}, start);
   scaler.world_changed(Generation(1), 4, 0, start);

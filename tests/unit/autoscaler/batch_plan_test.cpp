@@ -1,4 +1,4 @@
-// Table of plans.
+// Tables of batch plans.
 #include "autoscaler/batch_plan.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 using namespace elasticrun;
 using namespace elasticrun::autoscaler;
 
-TEST_CASE("global batch and factor") {
+TEST_CASE("global batch and learning-rate factor") {
   struct Case {
     const char* what;
     BatchRule rule;
@@ -45,7 +45,7 @@ TEST_CASE("global batch and factor") {
   }
 }
 
-TEST_CASE("a share above b is computed in pieces") {
+TEST_CASE("a share above the program's batch is computed in micro-batches") {
   const BatchRule rule{.max_batch = 256, .batch = 32};
   CHECK(plan(rule, 4, {1, 1, 1, 1}).micro_batch == 0);
   CHECK(plan(rule, 4, {2, 1, 1, 1}).micro_batch == 32);
@@ -56,7 +56,7 @@ TEST_CASE("a share above b is computed in pieces") {
   CHECK(plan({.max_batch = 256}, 2, {3, 1}).micro_batch == 0);
 }
 
-TEST_CASE("noise is measured where somebody wants it, against the base batch") {
+TEST_CASE("noise is measured where something needs it, against the base batch") {
   struct Case {
     const char* what;
     BatchRule rule;
@@ -77,7 +77,7 @@ TEST_CASE("noise is measured where somebody wants it, against the base batch") {
   }
 }
 
-TEST_CASE("names of the rules") {
+TEST_CASE("learning-rate rules are parsed and printed") {
   for (const LrRule rule : {LrRule::none, LrRule::linear, LrRule::sqrt, LrRule::adascale})
     CHECK(parse_lr_rule(to_text(rule)).value() == rule);
   for (const char* bad : {"", "Linear", "adam", "linear "}) {

@@ -1,4 +1,4 @@
-// Questions come out, answers go in: when, how often, and which answers count.
+// The policy that asks a program: when it asks, how often, and which answers count.
 #include "autoscaler/exec.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 
 const Time start{};
 
-// Four workers run; 2, 4 and 6 can be had.
+// Four workers run; sizes 2, 4 and 6 are available.
 struct Asked {
   Snapshot snapshot;
   Limits limits;
@@ -34,7 +34,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("the program's name") {
+TEST_CASE("the program's name follows the colon") {
   CHECK(Exec::program_of("exec:./policy.sh --fast") == "./policy.sh --fast");
   CHECK(Exec::program_of("exec:a:b") == "a:b");
   CHECK_FALSE(Exec::program_of("fit"));
@@ -46,7 +46,7 @@ TEST_CASE("the program's name") {
   CHECK_FALSE(Autoscaler::check_policy("fit:./policy.sh").has_value());
 }
 
-TEST_CASE("what is answered is done") {
+TEST_CASE("the answer decides") {
   struct Case {
     Result<Advice> answer;
     int target;
@@ -79,7 +79,7 @@ TEST_CASE("what is answered is done") {
   }
 }
 
-TEST_CASE("one question at a time, and a pause between two") {
+TEST_CASE("one question is asked at a time, with a pause between two") {
   for (const auto& [settle, pause] : {std::pair<Duration, Duration>{10s, 10s}, {0s, 1s}}) {
     Asked asked;
     asked.limits.settle = settle;
@@ -90,7 +90,7 @@ TEST_CASE("one question at a time, and a pause between two") {
     CHECK_FALSE(asked.asks());  // no answer yet
     const Time second = asked.now;
     CHECK(asked.policy.advised(Advice{4, ""}).has_value());
-    CHECK(asked.asks());  // long after the first
+    CHECK(asked.asks());  // long after the first question
     CHECK(asked.policy.advised(Advice{4, ""}).has_value());
     CHECK(asked.decide().again == second + pause);
     asked.now = second + pause - 1ns;
@@ -100,7 +100,7 @@ TEST_CASE("one question at a time, and a pause between two") {
   }
 }
 
-TEST_CASE("the last advice holds until the next answer") {
+TEST_CASE("advice holds until the next answer") {
   Asked asked;
   REQUIRE(asked.asks());
   CHECK(asked.policy.advised(Advice{6, ""}).has_value());
@@ -111,7 +111,7 @@ TEST_CASE("the last advice holds until the next answer") {
   CHECK(asked.decide().target == 4);
 }
 
-TEST_CASE("advice for what is no more so does not count") {
+TEST_CASE("advice for a situation that no longer exists does not count") {
   Asked asked;
   REQUIRE(asked.asks());
   SUBCASE("another size") { asked.snapshot.size = 2; }
@@ -125,13 +125,13 @@ TEST_CASE("advice for what is no more so does not count") {
   CHECK(asked.decide().target == 2);
 }
 
-TEST_CASE("an answer that nobody asked for is nothing") {
+TEST_CASE("an answer without a question is ignored") {
   Asked asked;
   CHECK(asked.policy.advised(Advice{6, ""}).has_value());
   CHECK(asked.decide().target == 4);
 }
 
-TEST_CASE("as the autoscaler has it") {
+TEST_CASE("the autoscaler asks after settling, and follows the answer") {
   Options options;
   options.policy = "exec:./policy.sh";
   options.limits.max = 8;
@@ -143,17 +143,17 @@ TEST_CASE("as the autoscaler has it") {
   CHECK_FALSE(scaler.question());
   scaler.world_changed(Generation(1), 4, 64, start);
   scaler.decide(start + 9s);
-  CHECK_FALSE(scaler.question());  // it settles
+  CHECK_FALSE(scaler.question());  // still settling
   scaler.decide(start + 10s);
   const auto question = scaler.question();
   REQUIRE(question);
   CHECK(question->snapshot.size == 4);
-  CHECK_FALSE(scaler.question());  // told once
+  CHECK_FALSE(scaler.question());  // each question is handed out once
   CHECK(scaler.wake_at() == never);
   CHECK(scaler.advised(Advice{6, "go"}).has_value());
   CHECK(scaler.wake_at() <= start);
   CHECK(scaler.decide(start + 11s).target == 6);
-  // It could not be reached: the advice is the same, the veto holds it back.
+  // The size could not be reached. The advice is unchanged, but the retry delay holds it back.
   scaler.change_started(start + 11s);
   scaler.change_ended(start + 12s);
   CHECK(scaler.decide(start + 22s).reason.starts_with("6 could not be reached"));

@@ -1,5 +1,5 @@
-// A job with a known throughput curve under simulated time: reports every interval, does what the
-// autoscaler decides, writes down what it did.
+// A job with a known throughput curve under simulated time. It reports every interval, does what
+// the autoscaler decides, and records what it did.
 #pragma once
 
 #include <fmt/format.h>
@@ -52,14 +52,14 @@ class FakeJob {
     }
   }
 
-  // Somebody died: the world goes on with what is left.
+  // Workers were lost; the job continues with `rest` workers.
   void lose_to(int rest) {
     scaler.change_started(now);
     enter(rest);
     scaler.change_ended(now);
   }
 
-  // The same members with other shares: another throughput.
+  // The same members get other shares, which changes the throughput.
   void give_other_shares(Curve truth) {
     scaler.change_started(now);
     curve = std::move(truth);
@@ -84,19 +84,21 @@ class FakeJob {
 
   Autoscaler scaler;
   Curve curve;
-  Surface surface;                 // instead, where the batch makes a difference
-  std::optional<Noise> gradients;  // how noisy they are, as worker 1 tells it
+  Surface surface;                 // replaces `curve` where the batch matters
+  std::optional<Noise> gradients;  // gradient noise as worker 1 reports it; none: it reports none
   std::function<bool(int)> can_have = [](int) { return true; };
   std::function<Advice(const Question&)> answer = [](const Question&) { return Advice{}; };
   int answers_followed = 0;
-  int at_once = 0;  // decisions that are to be asked for again at the same moment, for ever
+  // decisions that ask to be made again at the same moment, which would loop for ever
+  int at_once = 0;
   Time now{};
-  std::optional<double> left;  // samples of the job; it ends with them
+  std::optional<double> left;  // samples that are left to do; none: the job never ends
   int size = 0;
-  std::int64_t batch = 0;  // of all workers
+  std::int64_t batch = 0;  // global batch
   std::vector<Move> moves;
   std::vector<std::string> reasons;
-  std::vector<Forecast> forecasts;  // those that differ from the last in whether the limit is met
+  // only those that differ from the one before in whether the limit is met
+  std::vector<Forecast> forecasts;
 
  private:
   static constexpr Duration interval = std::chrono::seconds(1);
@@ -119,7 +121,7 @@ class FakeJob {
     return *left > 0;
   }
 
-  // Noise is the world's, as in a lockstep: uniform, of standard deviation noise_.
+  // All workers see the same noise, as in lockstep: uniform, of standard deviation noise_.
   void report() {
     const double factor = 1 + noise_ * std::sqrt(12.0) * (rng_.uniform() - 0.5);
     const double wall = static_cast<double>(steps * batch) / (rate() * factor);
@@ -140,7 +142,7 @@ class FakeJob {
   void change(const Decision& made) {
     scaler.change_started(now);
     now += std::chrono::seconds(2);
-    report();  // not to be counted
+    report();  // during a change, so it must not count
     if (can_have(made.target)) {
       const int from = size;
       enter(made.target);

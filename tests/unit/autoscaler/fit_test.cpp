@@ -1,4 +1,4 @@
-// Where it jumps, what it says, when it looks again.
+// The fit policy: which sizes it jumps to, how it explains itself, and when it searches again.
 #include "autoscaler/fit.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ FakeJob::Curve knee(int at) {
 
 }  // namespace
 
-TEST_CASE("worth: where the last worker brings min_gain of a present one is the maximum") {
+TEST_CASE("worth peaks where the last worker brings min_gain of an average one") {
   // R = k^0.5: an added worker brings half of a present one everywhere.
   const auto rate = [](int k) { return std::sqrt(static_cast<double>(k)); };
   CHECK(worth(rate(16), 16, 0.5) == doctest::Approx(worth(rate(4), 4, 0.5)));
@@ -46,7 +46,7 @@ TEST_CASE("worth: where the last worker brings min_gain of a present one is the 
   CHECK(worth(800, 8, 1) == doctest::Approx(100));
 }
 
-TEST_CASE("where it goes, without noise") {
+TEST_CASE("without noise the policy ends at the best size") {
   const std::vector<int> doubling{1, 2, 4, 8, 16};
   const std::vector<int> all{1, 2, 3, 4, 5, 6, 7, 8};
   struct Case {
@@ -74,22 +74,22 @@ TEST_CASE("where it goes, without noise") {
     FakeJob job(scaler(c.sizes), c.curve, c.start);
     job.run(25min);
     CAPTURE(job.path());
-    // Two neighbours may be as good as equal.
+    // Adjacent sizes may be about equally good.
     CHECK(worth(c.curve(job.size), job.size, 0.1) >= 0.93 * worth(c.curve(c.best), c.best, 0.1));
     CHECK(job.moves.size() <= c.most);
   }
 }
 
-TEST_CASE("never beyond double the largest size seen") {
+TEST_CASE("a jump goes at most to double the largest size measured") {
   FakeJob job(scaler({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}), perfect(), 1);
   job.run(25min);
   CHECK(job.path() == "2 4 8 16");
-  FakeJob gap(scaler({1, 5, 20}), perfect(), 1);  // where there is nothing up to that: the next one
+  FakeJob gap(scaler({1, 5, 20}), perfect(), 1);  // no size up to that: the next one
   gap.run(25min);
   CHECK(gap.path() == "5 20");
 }
 
-TEST_CASE("every decision says why") {
+TEST_CASE("every decision gives its reason") {
   FakeJob job(
       scaler({4, 8}), [](int k) { return k == 4 ? 4266.0 : 4112.0; }, 4);
   job.run(3min);
@@ -111,7 +111,7 @@ TEST_CASE("every decision says why") {
   CHECK(made.figures[0].value == doctest::Approx(4266));
 }
 
-TEST_CASE("the weight on workers decides between the fastest and the cheapest") {
+TEST_CASE("min_gain decides between the fastest and the cheapest size") {
   const auto root = [](int k) { return 1000 * std::sqrt(static_cast<double>(k)); };
   FakeJob fastest(scaler({1, 2, 4, 8, 16}, 0), root, 2);
   fastest.run(20min);
@@ -121,7 +121,7 @@ TEST_CASE("the weight on workers decides between the fastest and the cheapest") 
   CHECK(cheapest.size == 1);
 }
 
-TEST_CASE("what was found is looked at again after hours, rarely, and at once after a drift") {
+TEST_CASE("a result is checked again rarely, after hours, and at once after a drift") {
   FakeJob job(scaler({1, 2, 4, 8, 16}), knee(4), 4);
   job.run(25min);
   const std::size_t found = job.moves.size();
@@ -139,7 +139,7 @@ TEST_CASE("what was found is looked at again after hours, rarely, and at once af
       "4 workers bring 6000 samples/s, no longer 4000: all is looked at anew; "));
 }
 
-TEST_CASE("a lost worker does not lose the way, a short slow phase does not either") {
+TEST_CASE("neither a lost worker nor a short slow phase makes the policy leave its size") {
   FakeJob job(scaler({1, 2, 4, 8}), knee(4), 4);
   job.run(25min);
   job.lose_to(3);
@@ -153,7 +153,7 @@ TEST_CASE("a lost worker does not lose the way, a short slow phase does not eith
   CHECK(job.moves.size() == before);
 }
 
-TEST_CASE("little work left is not spent on a try") {
+TEST_CASE("no size is tried when little work is left") {
   FakeJob job(scaler({1, 2, 4}), perfect(), 1);
   job.scaler.progress(15'000);  // samples at 1000/s: 15 s
   job.run(2min);
@@ -163,7 +163,7 @@ TEST_CASE("little work left is not spent on a try") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("noise: it ends near the best size, and stays there" * doctest::test_suite("many runs")) {
+TEST_CASE("with noise it ends near the best size, and stays" * doctest::test_suite("many runs")) {
   const std::vector<int> sizes{1, 2, 4, 8, 16};
   const std::function<double(int)> curves[] = {
       perfect(), flat(), knee(4), [](int k) { return 9000.0 / (k + 1); },
@@ -187,27 +187,29 @@ TEST_CASE("noise: it ends near the best size, and stays there" * doctest::test_s
   CHECK(good * 100 >= runs * 95);
 }
 
-TEST_CASE("what was judged at a size that a loss had led to is not said of another one") {
-  // Three workers are as good as four, but only four can be had: who has lost one stays at three.
+TEST_CASE("a verdict about a size that a loss led to is not applied to another size") {
+  // Three workers are as good as four, but only four are offered: after a loss the job stays at
+  // three.
   const auto curve = [](int k) { return k < 3 ? 1000.0 * k : 4000.0 + 10 * k; };
   FakeJob job(scaler({2, 4, 8}), curve, 4);
   job.run(25min);
   REQUIRE(job.size == 4);
   const std::size_t before = job.moves.size();
-  // In the shortest stay it is judged once, on as many rounds as 4 is when it is asked about again.
+  // In the shortest stay, size 3 is judged once, on as many rounds as 4 has when it is judged
+  // again.
   for (const Duration stay : {10s, 11s, 15s, 120s}) {
     CAPTURE(stay.count());
     job.lose_to(3);
     job.run(stay);
     CHECK(job.reasons.back().starts_with("staying at 3: "));
-    job.lose_to(4);  // the host is back
+    job.lose_to(4);  // the host has come back
     job.run(2min);
     CHECK(job.reasons.back().starts_with("staying at 4: "));
   }
   CHECK(job.moves.size() == before);
 }
 
-TEST_CASE("a drift is seen where the job rests, also when a loss has led it there") {
+TEST_CASE("a drift is noticed at the size where the job rests, even if a loss led it there") {
   const auto curve = [](int k) { return k < 3 ? 1000.0 * k : 4000.0 + 10 * k; };
   FakeJob job(scaler({2, 4, 8}), curve, 4);
   job.run(25min);

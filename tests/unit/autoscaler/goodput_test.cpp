@@ -1,4 +1,4 @@
-// Pollux's goodput, by hand, and what it makes of a size.
+// Pollux's goodput, computed by hand, and the sizes and batches that the policy chooses with it.
 #include "autoscaler/goodput.hpp"
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ TEST_CASE("workers weigh as they do with throughput") {
   CHECK(worth_at(1) == doctest::Approx(144 / 16.0));
 }
 
-TEST_CASE("while little is known of the noise, throughput counts, and it says so") {
+TEST_CASE("throughput counts while the noise is hardly known, and the reason says so") {
   for (const Snapshot& unknown : {Snapshot{}, with_noise(1, 192, 99)}) {
     CHECK(worth_of(4, 256, 320, unknown) == doctest::Approx(320));
     CHECK(goodput()->sense(unknown, {.min_gain = 0.1}) ==
@@ -75,8 +75,8 @@ TEST_CASE("while little is known of the noise, throughput counts, and it says so
 
 namespace {
 
-// A step takes a tenth of a second, however large its batch: workers bring samples by bringing
-// batch, and nothing else.
+// A step takes a tenth of a second, however large its batch. More workers raise the throughput only
+// through a larger batch.
 FakeJob job(int start) {
   Options options;
   options.policy = "goodput";
@@ -92,21 +92,21 @@ Noise noise_scale(double scale) { return {.square = 1, .variance = scale, .steps
 
 }  // namespace
 
-TEST_CASE("a size whose batch teaches hardly more is not gone to") {
+TEST_CASE("a size whose larger batch hardly improves goodput is not chosen") {
   FakeJob small = job(1);
-  small.gradients = noise_scale(20);  // two workers: 1.09 of the goodput of one
+  small.gradients = noise_scale(20);  // goodput of two workers: 1.09 times that of one
   small.run(5min);
   CHECK(small.size == 1);
   CHECK(small.reasons.back() ==
         "staying at 1 at batch 100: 1000 samples/s, 2 at batch 200 promise at best 2000 "
         "samples/s, +2 % in goodput at a weight of 0.10 on workers (noise scale 20)");
-  // It grows while training goes on.
+  // The noise grows while training goes on.
   small.gradients = noise_scale(1e6);
   small.run(10min);
   CHECK(small.size == 8);
 }
 
-TEST_CASE("a search for throughput is judged again when the noise is known") {
+TEST_CASE("a result found by throughput is judged again once the noise is known") {
   FakeJob unknown = job(1);
   unknown.run(5min);
   CHECK(unknown.size == 8);
@@ -117,8 +117,8 @@ TEST_CASE("a search for throughput is judged again when the noise is known") {
 
 namespace {
 
-// A step takes 10 ms and 0.1 ms per sample of a worker; the user allows 256 of them each. With a
-// noise scale of 256 samples and a base batch of 64, goodput by size and batch is
+// A step takes 10 ms plus 0.1 ms per sample of a worker, which may have up to 256 samples. With a
+// noise scale of 256 samples and a base batch of 64, goodput by size (rows) and batch (columns) is
 //        64    128    256    512   1024
 //   1  3902   4678   4494
 //   2  4848   6776   7232   6085
@@ -171,7 +171,7 @@ TEST_CASE("size and batch are chosen together") {
   }
 }
 
-TEST_CASE("a batch that was chosen lasts, and grows with the noise") {
+TEST_CASE("a chosen batch is kept across sizes, and grows with the noise") {
   FakeJob job = batch_job({1, 2, 4}, 4);
   job.gradients = noise_scale(64);
   job.run(20min);
@@ -187,7 +187,7 @@ TEST_CASE("a batch that was chosen lasts, and grows with the noise") {
   CHECK(job.batch > 700);
 }
 
-TEST_CASE("a change of the batch alone says so") {
+TEST_CASE("a change of the batch alone is explained") {
   FakeJob job = batch_job({4}, 4);
   job.gradients = noise_scale(64);
   job.run(20min);
@@ -198,22 +198,22 @@ TEST_CASE("a change of the batch alone says so") {
         "256 to measure");
 }
 
-TEST_CASE("the policy has the noise measured, against the base batch") {
+TEST_CASE("the policy has the noise measured against the base batch") {
   CHECK(job(1).scaler.plan(4, {}).noise_base == 100);
   CHECK_FALSE(job(1).scaler.plan(4, {}).adascale);
 }
 
-TEST_CASE("who measures the noise anew is not believed at once") {
+TEST_CASE("a noise estimate that has just restarted is not believed at once") {
   FakeJob job = batch_job({1, 2, 4}, 4);
   job.gradients = noise_scale(64);
   job.run(20min);
   const auto moves = job.moves.size();
   REQUIRE(job.batch < 1024);
-  // One worker alone begins anew, and so do several after it.
+  // One worker has restarted its estimate; the 99 steps that it has are too few.
   job.gradients = Noise{.square = 1, .variance = 1e9, .steps = 99, .biased = true};
   job.run(5min);
   CHECK(job.moves.size() == moves);
-  // Nor is what is no number.
+  // A scale that is not a number is not believed either.
   job.gradients = Noise{.square = 0, .variance = 0, .steps = 1000};
   job.run(5min);
   CHECK(job.moves.size() == moves);
@@ -222,7 +222,7 @@ TEST_CASE("who measures the noise anew is not believed at once") {
   CHECK(job.batch > 700);
 }
 
-TEST_CASE("a noise scale that is no number is told in words") {
+TEST_CASE("a noise scale that is infinite is described in words") {
   const std::string plain = "in goodput at a weight of 0.10 on workers";
   CHECK(goodput()->sense(with_noise(1, 192, 1000), {}) == plain + " (noise scale 192)");
   CHECK(goodput()->sense(with_noise(0, 1, 1000), {}) == plain + " (nothing but noise is seen)");

@@ -1,4 +1,4 @@
-// Pollux's efficiency, by hand.
+// Pollux's efficiency, computed by hand.
 #include "autoscaler/noise.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 
 using namespace elasticrun::autoscaler;
 
-TEST_CASE("what a sample is worth in a larger step") {
+TEST_CASE("efficiency is the worth of a sample in a larger batch") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   struct Case {
     const char* what;
@@ -28,7 +28,7 @@ TEST_CASE("what a sample is worth in a larger step") {
   }
 }
 
-TEST_CASE("the noise scale") {
+TEST_CASE("the noise scale is variance over square, and infinite where square is 0") {
   CHECK(Noise{.square = 4, .variance = 400}.scale() == 100);
   CHECK(Noise{.square = 0, .variance = 400}.scale() == std::numeric_limits<double>::infinity());
 }

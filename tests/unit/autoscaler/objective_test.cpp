@@ -1,4 +1,4 @@
-// Each objective by hand.
+// Each objective, computed by hand.
 #include "autoscaler/objective.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// 36 000 samples are left; 1000/s need 36 s, a hundredth of an hour.
+// 36 000 samples are left; at 1000/s they take 36 s, a hundredth of an hour.
 Snapshot job(std::int64_t left = 36'000) {
   Snapshot seen;
   seen.size = 4;
@@ -27,7 +27,7 @@ Prospect at(const Snapshot& snapshot, int size, double rate) {
 
 }  // namespace
 
-TEST_CASE("the rest of the job: time and money") {
+TEST_CASE("the rest of a job costs time and money") {
   struct Case {
     int size;
     double rate;
@@ -43,14 +43,14 @@ TEST_CASE("the rest of the job: time and money") {
   CHECK_FALSE(rest_of(job(0), at(job(), 4, 1000)));
 }
 
-TEST_CASE("a size that is no offer is priced like its nearest") {
+TEST_CASE("a size that is not offered is priced like the nearest offer") {
   const Snapshot seen = job();
   CHECK(offer_of(seen.offers, 6).price == doctest::Approx(750));
   CHECK(offer_of(seen.offers, 16).price == doctest::Approx(2000));
   CHECK(offer_of({}, 3).price == 3);
 }
 
-TEST_CASE("scaling: throughput over a power of the size") {
+TEST_CASE("scaling: worth is throughput over a power of the size") {
   const auto plain = scaling();
   CHECK(plain->worth(at(job(), 8, 2000), job(), {.min_gain = 0.5}) ==
         doctest::Approx(2000 / std::sqrt(8)));
@@ -59,8 +59,8 @@ TEST_CASE("scaling: throughput over a power of the size") {
   CHECK_FALSE(plain->used(job(), at(job(), 4, 1000)));
 }
 
-// U is 10 up to 30 s, 4 from 60 s on. The rest costs 4 here.
-TEST_CASE("utility: U(E + T) - C over what the rest costs here") {
+// U is 10 up to 30 s, and 4 from 60 s on. At this price the rest of the job costs 4.
+TEST_CASE("utility: worth is U(E + T) - C over what the rest costs at the present size") {
   const auto wish = utility({{30s, 10}, {60s, 4}});
   struct Case {
     const char* what;
@@ -83,7 +83,7 @@ TEST_CASE("utility: U(E + T) - C over what the rest costs here") {
   }
 }
 
-TEST_CASE("utility: as it is written") {
+TEST_CASE("utility: points are parsed, and must rise in time") {
   const auto points = parse_utility("30s:10,1.5h:4,2h:-1").value();
   REQUIRE(points.size() == 3);
   CHECK(points[1].at == 90min);
@@ -95,7 +95,7 @@ TEST_CASE("utility: as it is written") {
     CHECK(parse_utility(wrong).error().text.find("times that rise") != std::string::npos);
 }
 
-TEST_CASE("utility: of any size of the figures the worth is a number") {
+TEST_CASE("utility: worth stays finite and rises with the rate, whatever the amounts") {
   for (const double money : {1e-6, 1.0, 1e9}) {
     CAPTURE(money);
     const auto wish = utility({{30s, money}, {60s, 0}});
@@ -109,8 +109,8 @@ TEST_CASE("utility: of any size of the figures the worth is a number") {
   }
 }
 
-// With the margin of 10 %, 39.6 s are needed where T is 36 s, unless it is the size the job has.
-TEST_CASE("deadline: cheapest of those in time, else the fastest") {
+// With the margin of 10 %, 39.6 s are needed where T is 36 s, except at the job's present size.
+TEST_CASE("deadline: the cheapest size in time is best, otherwise the fastest") {
   struct Case {
     const char* what;
     Duration limit;
@@ -148,7 +148,7 @@ TEST_CASE("deadline: cheapest of those in time, else the fastest") {
   CHECK(wish->limit() == "deadline of 36.0 s");
 }
 
-TEST_CASE("an error of the throughput is one of the worth, and a larger one beside a limit") {
+TEST_CASE("an error of the throughput is an error of the worth, and a larger one near a limit") {
   Snapshot seen = job();
   seen.size = 2;
   const auto error = [&](const std::unique_ptr<Objective>& wish) {
@@ -156,13 +156,13 @@ TEST_CASE("an error of the throughput is one of the worth, and a larger one besi
   };
   CHECK(error(scaling()) == doctest::Approx(0.01));
   CHECK(error(deadline(100s)) == doctest::Approx(0.01));
-  // 1 % less throughput needs 40 s; C is 1 % more.
+  // 1 % less throughput needs 40 s and costs 1 % more.
   CHECK(error(deadline(39'600ms)) == doctest::Approx(1 - std::pow(0.99, 21)));
   CHECK(error(deadline(30s)) == doctest::Approx(std::pow(1.01, 21) - 1));
 }
 
-// With the margin, 2.75, 4.4 and 5.5 of money are needed.
-TEST_CASE("budget: fastest of those within it, else the cheapest") {
+// With the margin, sizes 1, 4 and 8 need 2.75, 4.4 and 5.5 of money.
+TEST_CASE("budget: the fastest size within the budget is best, otherwise the cheapest") {
   struct Case {
     double limit;
     double spent;
@@ -192,7 +192,7 @@ TEST_CASE("budget: fastest of those within it, else the cheapest") {
   CHECK(budget(8)->limit() == "budget of 8.00");
 }
 
-TEST_CASE("while nobody knows how much is left, all are the plain one") {
+TEST_CASE("while the remaining work is unknown, every objective is plain scaling") {
   Snapshot seen = job();
   seen.samples_left.reset();
   const Prospect prospect = at(seen, 8, 2000);
@@ -204,7 +204,7 @@ TEST_CASE("while nobody knows how much is left, all are the plain one") {
         "at a weight of 0.10 on workers, for nobody knows how much work is left");
 }
 
-TEST_CASE("however far beyond a limit, a size is worth something, and the better one more") {
+TEST_CASE("a size far beyond a limit still has a worth, and the better one has more") {
   const Snapshot seen = job(std::int64_t{1} << 62);
   const auto fastest = deadline(1s);
   const auto cheapest = budget(1e-6);

@@ -1,4 +1,4 @@
-// The search with a deadline, a budget or a utility: where it ends, and what it promises.
+// The search with a deadline, a budget or a utility: the size it ends at, and what it forecasts.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ FakeJob job(const char* policy, Aims aims, FakeJob::Curve curve, double samples,
   return made;
 }
 
-// 1000, 1741, 3031, 5278, 9190 samples/s; the cheapest size is 1, the fastest 16.
+// 1000, 1741, 3031, 5278, 9190 samples/s: size 1 is the cheapest, 16 the fastest.
 double power(int k) { return 1000 * std::pow(k, 0.8); }
 
 double hours(const FakeJob& done) { return seconds(done.now - Time{}) / 3600; }
@@ -32,11 +32,11 @@ double cost(const FakeJob& done) { return done.scaler.spent(done.now); }
 
 }  // namespace
 
-// All of it at one size takes 10, 5.74, 3.30, 1.89, 1.09 hours, and costs 10, 11.5, 13.2, 15.2,
-// 17.4.
+// The whole job at one size takes 10, 5.74, 3.30, 1.89 or 1.09 hours, and costs 10, 11.5, 13.2,
+// 15.2 or 17.4.
 constexpr double samples = 36e6;
 
-TEST_CASE("deadline: in time, and not dearer than the size that needs the time" *
+TEST_CASE("deadline: the job is in time, and costs no more than at the size that just makes it" *
           doctest::test_suite("many runs")) {
   struct Case {
     double deadline;  // hours
@@ -63,7 +63,7 @@ TEST_CASE("deadline: in time, and not dearer than the size that needs the time" 
   }
 }
 
-TEST_CASE("budget: within the money, and not slower than the size that it suffices for") {
+TEST_CASE("budget: the job keeps to it, and is as fast as at the largest size it suffices for") {
   struct Case {
     double budget;
     int start;
@@ -83,22 +83,22 @@ TEST_CASE("budget: within the money, and not slower than the size that it suffic
   }
 }
 
-TEST_CASE("utility: worth much money an hour it is fast, worth none it is cheap") {
+TEST_CASE("utility: the job is fast if time is worth much, and cheap if it is worth nothing") {
   const auto end = [](double per_hour) {
     FakeJob run = job("utility", {.utility = {{0s, 20 * per_hour}, {20h, 0}}}, power, samples, 4);
     run.run(20min);
     return run.size;
   };
-  // From 8 to 16 the job ends 0.80 hours earlier and costs 2.2 more: 2.8 an hour. From 1 to 2 4.26
-  // hours for 1.5: 0.35.
+  // From 8 to 16 workers the job ends 0.80 hours earlier and costs 2.2 more: 2.8 an hour. From 1 to
+  // 2 it ends 4.26 hours earlier for 1.5: 0.35 an hour.
   CHECK(end(0) == 1);
   CHECK(end(0.2) == 1);
   CHECK(end(20) == 16);
 }
 
-TEST_CASE("what cannot be met is said as soon as it is known, with what would be needed") {
-  const auto flat = [](int) { return 1000.0; };  // 10 hours whatever is done
-  SUBCASE("no law lets 16 workers do in 12 minutes what takes one 10 hours") {
+TEST_CASE("a limit that cannot be met is reported as soon as it is known, with what is needed") {
+  const auto flat = [](int) { return 1000.0; };  // 10 hours at any size
+  SUBCASE("16 workers cannot do in 12 minutes what takes one worker 10 hours") {
     FakeJob run = job("deadline", {.deadline = 12min}, power, samples, 1);
     run.run(2min);
     REQUIRE(run.forecasts.size() == 1);
@@ -108,7 +108,7 @@ TEST_CASE("what cannot be met is said as soon as it is known, with what would be
           "all, with 16 workers");
     CHECK(run.forecasts.front().seconds > 12 * 60);
   }
-  SUBCASE("hope is measured away") {
+  SUBCASE("a limit that first seems possible is given up after measuring") {
     FakeJob run = job("deadline", {.deadline = 4h}, flat, samples, 2);
     run.run(10min);
     REQUIRE(run.forecasts.size() == 2);
@@ -116,7 +116,7 @@ TEST_CASE("what cannot be met is said as soon as it is known, with what would be
     CHECK_FALSE(run.forecasts[1].met);
     CHECK(run.forecasts[1].words.find("can no longer be met") != std::string::npos);
   }
-  SUBCASE("the money does not even suffice for the cheapest") {
+  SUBCASE("the money does not suffice even for the cheapest size") {
     FakeJob run = job("budget", {.budget = 5}, power, samples, 4);
     run.run(1h);
     REQUIRE_FALSE(run.forecasts.empty());
@@ -125,10 +125,10 @@ TEST_CASE("what cannot be met is said as soon as it is known, with what would be
   }
 }
 
-TEST_CASE("the alarm: what could be met is slower than measured, and said once") {
+TEST_CASE("a job that becomes too slow for its deadline is reported once") {
   double slower = 1;
   const auto curve = [&](int k) { return std::min(k, 4) * 1000.0 * slower; };
-  // 2.5 hours at 4.
+  // The job takes 2.5 hours with 4 workers.
   FakeJob run = job("deadline", {.deadline = 3h}, curve, samples, 4, 0.02);
   run.run(1h);
   REQUIRE(run.forecasts.size() == 1);
@@ -141,11 +141,11 @@ TEST_CASE("the alarm: what could be met is slower than measured, and said once")
   CHECK(run.reasons.back().find("cannot be met") != std::string::npos);
 }
 
-TEST_CASE("a program that does not say how much there is to do") {
+TEST_CASE("without the amount of work there is no forecast, and fit decides") {
   FakeJob run = job("budget", {.budget = 5}, power, samples, 4);
   run.left.reset();
   run.run(10min);
   CHECK(run.forecasts.empty());
-  CHECK(run.size == 16);  // as fit
+  CHECK(run.size == 16);  // as fit would choose
   CHECK(run.reasons.back().find("nobody knows how much work is left") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Rounds: what counts, what does not, and what the mean does with a bad round.
+// Rounds: which reports count, which do not, and how little a bad round moves the mean.
 #include "autoscaler/samples.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 const Time start{};
 
-// Ten steps in a second, the worker's share 25 samples a step, half of the time computing.
+// Ten steps in a second with 25 samples per step for this worker, computing half of the time.
 WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
   return {.worker = WorkerId(worker),
           .generation = Generation(generation),
@@ -28,7 +28,7 @@ WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
           .compute = Duration(static_cast<std::int64_t>(0.5e9 / speed))};
 }
 
-// A world of `size` workers that have all given the report which does not count.
+// A world of `size` workers that have all sent their first report, which does not count.
 Window primed(int size, std::int64_t batch, unsigned generation = 1) {
   Window window;
   window.world_changed(Generation(generation), size, batch);
@@ -38,7 +38,7 @@ Window primed(int size, std::int64_t batch, unsigned generation = 1) {
 
 }  // namespace
 
-TEST_CASE("the step of a round is the newest one, whoever completes it") {
+TEST_CASE("the step of a round is the newest one, whichever worker completes the round") {
   Window window = primed(2, 100);
   const auto at = [](unsigned worker, std::int64_t step) {
     WorkerSample report = sample(worker, 1);
@@ -51,11 +51,12 @@ TEST_CASE("the step of a round is the newest one, whoever completes it") {
   CHECK(window.add(at(1, 31), start + 2s)->step == Step(31));
 }
 
-TEST_CASE("a round is whole when everybody has reported") {
+TEST_CASE("a round is whole when every member has reported") {
   Window window = primed(4, 100);
   CHECK_FALSE(window.add(sample(1, 1), start + 1s));
   CHECK_FALSE(window.add(sample(3, 1), start + 1s));
-  CHECK_FALSE(window.add(sample(1, 1), start + 2s));  // early: counts into the same round
+  // second report of this worker: counts into the same round
+  CHECK_FALSE(window.add(sample(1, 1), start + 2s));
   CHECK_FALSE(window.add(sample(2, 1), start + 2s));
   const auto round = window.add(sample(4, 1), start + 3s);
   REQUIRE(round);
@@ -75,7 +76,7 @@ TEST_CASE("a round is whole when everybody has reported") {
 }
 
 TEST_CASE("a round does not wait for ever for a silent worker") {
-  for (const std::int64_t batch : {100, 0}) {  // batch known, or taken from who reports
+  for (const std::int64_t batch : {100, 0}) {  // batch known, or the sum of the shares reported
     CAPTURE(batch);
     Window window = primed(4, batch);
     for (int turn = 1; turn <= 2; ++turn)
@@ -84,11 +85,11 @@ TEST_CASE("a round does not wait for ever for a silent worker") {
     REQUIRE(round);
     CHECK(round->samples_per_s == doctest::Approx(1000));
   }
-  Window window = primed(4, 100);  // one of four speaks: that is no world
+  Window window = primed(4, 100);  // a report of one member in four is not enough
   for (int turn = 0; turn < 20; ++turn) CHECK_FALSE(window.add(sample(1, 1), start + 1s));
 }
 
-TEST_CASE("one bad clock does not move the step time") {
+TEST_CASE("one bad clock does not change the step time") {
   Window window = primed(3, 75);
   window.add(sample(1, 1), start + 1s);
   window.add(sample(2, 1), start + 1s);
@@ -97,7 +98,7 @@ TEST_CASE("one bad clock does not move the step time") {
   CHECK(round->samples_per_s == doctest::Approx(750));
 }
 
-TEST_CASE("reports that do not count") {
+TEST_CASE("some reports do not count") {
   struct Case {
     const char* what;
     WorkerSample sample;
@@ -129,7 +130,7 @@ TEST_CASE("reports that do not count") {
   CHECK(empty.curve().empty());
 }
 
-TEST_CASE("figures that nobody can have are no report") {
+TEST_CASE("a report with impossible values is ignored") {
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
   struct Case {
     const char* what;
@@ -158,7 +159,7 @@ TEST_CASE("figures that nobody can have are no report") {
   CHECK_FALSE(implausible(sample(1, 1)));
 }
 
-TEST_CASE("a step that takes no time is no round") {
+TEST_CASE("a step that takes no time makes no round") {
   Window window = primed(1, 25);
   WorkerSample instant = sample(1, 1);
   instant.steps = 1000;
@@ -171,7 +172,7 @@ TEST_CASE("a step that takes no time is no round") {
   CHECK(measure.all_samples_per_s == doctest::Approx(250));
 }
 
-TEST_CASE("a change is not measured, nor the first report after it") {
+TEST_CASE("reports during a change do not count, nor does the first one after it") {
   Window window = primed(1, 25);
   CHECK(window.add(sample(1, 1), start + 1s));
   window.change_started();
@@ -182,11 +183,12 @@ TEST_CASE("a change is not measured, nor the first report after it") {
   CHECK(window.curve()[0].rounds == 2);
 }
 
-TEST_CASE("a visit begins anew and is counted") {
+TEST_CASE("a new visit to a size starts without rounds, and is counted") {
   Window window = primed(1, 25);
   window.add(sample(1, 1), start + 1s);
   window.world_changed(Generation(2), 2, 50);
-  REQUIRE(window.curve().size() == 1);  // what was seen stays while we are elsewhere
+  // what was measured is kept while the job runs at another size
+  REQUIRE(window.curve().size() == 1);
   window.world_changed(Generation(3), 1, 25);
   CHECK(window.curve().empty());
   window.add(sample(1, 3), start + 5s);
@@ -196,7 +198,7 @@ TEST_CASE("a visit begins anew and is counted") {
   CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
 }
 
-TEST_CASE("a straggling quarter of the rounds does not move the mean") {
+TEST_CASE("slow rounds do not move the mean while they are fewer than a quarter") {
   Window window = primed(1, 25);
   for (int i = 0; i < 40; ++i) window.add(sample(1, 1, i % 5 == 2 ? 0.1 : 1), start + 1s * i);
   const Measure measure = window.curve()[0];
@@ -204,15 +206,15 @@ TEST_CASE("a straggling quarter of the rounds does not move the mean") {
   CHECK(measure.rounds == 40);
 }
 
-TEST_CASE("the mean forgets, and its error tells how well it is known") {
+TEST_CASE("the mean forgets old rounds, and its error tells how well it is known") {
   Window window = primed(1, 25);
   for (int i = 0; i < 3; ++i) window.add(sample(1, 1), start);
-  CHECK(window.curve()[0].error == doctest::Approx(0.05));  // too few to know better
+  CHECK(window.curve()[0].error == doctest::Approx(0.05));  // too few rounds for a smaller error
   for (std::size_t i = 0; i < Window::capacity; ++i) window.add(sample(1, 1, 2), start + 1s);
   CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
   CHECK(window.curve()[0].error == doctest::Approx(0.005));
 
-  // The true value lies within three errors, for nearly every seed.
+  // The true value lies within three errors for nearly every seed.
   int outside = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Rng rng(seed);
@@ -225,7 +227,7 @@ TEST_CASE("the mean forgets, and its error tells how well it is known") {
   CHECK(outside < 15);
 }
 
-TEST_CASE("a round from a simulator keeps the rules of a report") {
+TEST_CASE("a round from a simulator follows the rules of a report") {
   Window window;
   const WorldSample round{.generation = Generation(1),
                           .size = 2,
@@ -236,7 +238,7 @@ TEST_CASE("a round from a simulator keeps the rules of a report") {
                           .compute_time = 25ms};
   CHECK_FALSE(window.add(round, start));  // no world
   window.world_changed(Generation(1), 2, 50);
-  CHECK_FALSE(window.add(round, start));  // the first one after a change
+  CHECK_FALSE(window.add(round, start));  // the first round after a change
   CHECK(window.add(round, start + 1s));
   WorldSample slow = round;
   slow.samples_per_s = 250;
@@ -250,9 +252,10 @@ TEST_CASE("a round from a simulator keeps the rules of a report") {
   const Measure measure = window.curve().front();
   CHECK(measure.steps == 20);
   CHECK(measure.compute_share == doctest::Approx(0.5 / 3));
-  CHECK(measure.all_samples_per_s == doctest::Approx(1000.0 / 3));  // by time, not by round
+  // weighted by time, not by round
+  CHECK(measure.all_samples_per_s == doctest::Approx(1000.0 / 3));
 
-  // A visit begins anew, what was seen over all visits goes on.
+  // A visit starts without rounds; the totals over all visits continue.
   window.change_ended();
   window.world_changed(Generation(3), 2, 50);
   slow.generation = Generation(3);

@@ -1,4 +1,4 @@
-// Shares that follow measured speed: where they come to rest, and how seldom they move.
+// Shares that follow measured speed: the values they settle at, and how rarely they change.
 #include "autoscaler/shares.hpp"
 
 #include <doctest/doctest.h>
@@ -18,8 +18,8 @@ namespace {
 
 using Weights = std::vector<double>;
 
-// Workers that compute n samples in law(worker, n) milliseconds, five steps a report, two reports a
-// second; whoever asks for other shares gets them at once.
+// Workers that compute n samples in law(worker, n) milliseconds, with five steps per report and two
+// reports per second. New shares take effect at once.
 class World {
  public:
   using Law = std::function<double(std::size_t, double)>;
@@ -114,10 +114,10 @@ World::Law linear(std::vector<double> ms_per_sample, double fixed_ms = 0) {
 
 }  // namespace
 
-TEST_CASE("shares are proportional to speed once each has been measured, and rest there") {
+TEST_CASE("shares become proportional to measured speed, and stay there") {
   World world(4, 140, linear({1, 1, 1, 2}));
   CHECK(world.weights.empty());
-  world.run(2500ms);  // the first report of each does not count
+  world.run(2500ms);  // the first report of each worker does not count
   CHECK(world.reasons.empty());
   world.run(1s);
   CHECK(world.weights == Weights{40, 40, 40, 20});
@@ -128,7 +128,7 @@ TEST_CASE("shares are proportional to speed once each has been measured, and res
   CHECK(world.reasons.size() == 1);
 }
 
-TEST_CASE("where compute has a part that no share shortens, a few tries come to rest") {
+TEST_CASE("shares settle after few changes where compute has a part that no share shortens") {
   struct Case {
     const char* name;
     std::vector<double> costs;
@@ -164,14 +164,14 @@ TEST_CASE("shares stay where others would not shorten the step by 5 %") {
     world.run(1h);
     CHECK(world.reasons.empty());
   }
-  SUBCASE("a batch nobody knows") {
+  SUBCASE("an unknown batch") {
     World world(2, 0, linear({1, 2}));
     world.run(1min);
     CHECK(world.reasons.empty());
   }
 }
 
-TEST_CASE("noise moves nothing, and does not hide what differs" *
+TEST_CASE("noise changes nothing, and does not hide real differences" *
           doctest::test_suite("many runs")) {
   World alike(64, 2048, linear(std::vector<double>(64, 1)), 0.2);
   alike.run(30min);
@@ -186,7 +186,7 @@ TEST_CASE("noise moves nothing, and does not hide what differs" *
   CHECK(mixed.slowest_ms() < 1.15 * 512 / 15.5);
 }
 
-TEST_CASE("everybody has a sample where there are enough, so that it can be seen to recover") {
+TEST_CASE("every worker gets a sample if there are enough, so that a recovery can be noticed") {
   double cost = 200;
   World world(3, 40, [&](std::size_t worker, double n) { return (worker == 2 ? cost : 1) * n; });
   world.run(1min);
@@ -204,8 +204,8 @@ TEST_CASE("with fewer samples than workers a share may be empty") {
   CHECK(world.reasons.size() == 1);
 }
 
-TEST_CASE("shares that bring nothing are taken back, and tried more and more seldom") {
-  // More than 32 samples at once do not fit: they take a second call, with its own fixed part.
+TEST_CASE("shares that bring nothing are reverted, and tried more and more rarely") {
+  // More than 32 samples at once do not fit: the rest takes a second call with its own fixed cost.
   const World::Law law = [](std::size_t worker, double n) {
     return 40 * std::ceil(n / 32) + (worker == 0 ? 1 : 2) * n;
   };
@@ -220,7 +220,7 @@ TEST_CASE("shares that bring nothing are taken back, and tried more and more sel
   CHECK(world.reasons.size() <= 18);
 }
 
-TEST_CASE("a worker that is slow now and then does not make the shares flutter") {
+TEST_CASE("a worker that is slow from time to time does not make the shares oscillate") {
   bool slow = false;
   World world(2, 100,
               [&](std::size_t worker, double n) { return worker == 1 && slow ? 3 * n : n; });
@@ -234,7 +234,7 @@ TEST_CASE("a worker that is slow now and then does not make the shares flutter")
   CHECK(world.spread() < 0.1);
 }
 
-TEST_CASE("a newcomer begins with the speed of its type, a stranger with the typical one") {
+TEST_CASE("a newcomer starts with the speed of its host type, or with the typical speed") {
   World world(3, 120, linear({1, 1, 2, 2, 1}));
   world.members[1].type = "host0";
   world.members[2].type = "old";
@@ -248,13 +248,13 @@ TEST_CASE("a newcomer begins with the speed of its type, a stranger with the typ
   world.members.push_back(World::member(4, "unheard of"));
   world.form();
   CHECK(world.weights == Weights{35, 34, 17, 34});
-  // The last one of its type has gone: the type is remembered.
+  // The last worker of a type has left, but the speed of the type is remembered.
   world.members = {World::member(0, "host0"), World::member(5, "old")};
   world.form();
   CHECK(world.weights == Weights{80, 40});
 }
 
-TEST_CASE("reports of other worlds, and those that may be of two, count for nothing") {
+TEST_CASE("reports of other worlds, and those that may span two worlds, are ignored") {
   World world(2, 100, linear({1, 1}));
   world.run(1min);
   for (int i = 0; i < 100; ++i) {
@@ -266,12 +266,12 @@ TEST_CASE("reports of other worlds, and those that may be of two, count for noth
   CHECK(world.reasons.empty());
 }
 
-TEST_CASE("who cannot give the shares it asked for asks again after a pause") {
+TEST_CASE("shares that could not be applied are asked for again after a pause") {
   World world(2, 90, linear({1, 2}));
   for (int i = 0; i < 10; ++i) world.report();
   REQUIRE(world.shares.better(world.now).has_value());
   CHECK_FALSE(world.shares.better(world.now).has_value());
-  // The change failed, the world is as it was.
+  // The change failed, so the world is as it was.
   const Time asked = world.now;
   while (!world.shares.better(world.now)) world.report();
   CHECK(world.now - asked >= 10s);

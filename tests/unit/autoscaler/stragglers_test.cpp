@@ -1,4 +1,4 @@
-// The score of a worker against its world, and when it is a straggler.
+// The score of a worker against its world, and when it counts as a straggler.
 #include "autoscaler/stragglers.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 const Time start = Time(1h);
 const Generation gen{3};
 
-// One report a second of ten steps from each member; speeds in samples per second of compute.
+// Each member sends one report a second, of ten steps; speeds are samples per second of compute.
 struct World {
   Stragglers stragglers{StragglerRule{.confirm = 5s}};
   std::vector<double> speeds;
@@ -48,10 +48,11 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("the score is the smoothed speed against the median") {
+TEST_CASE("the score is the smoothed speed relative to the median") {
   World world({100, 100, 100, 25});
   for (int i = 0; i < 12; ++i) world.round(1);
-  // e = 0.1 f + 0.9 e from 1; the first report has no median yet but that of the last to speak.
+  // e = 0.1 f + 0.9 e, starting at 1; the last worker's first report is the first that has a
+  // median.
   CHECK(*world.stragglers.score(World::id(3)) ==
         doctest::Approx(0.25 + 0.75 * std::pow(0.9, 12)).epsilon(0.001));
   CHECK(*world.stragglers.score(World::id(0)) == doctest::Approx(1));
@@ -66,14 +67,14 @@ TEST_CASE("several steps in one report count as if each had been reported") {
         doctest::Approx(*many.stragglers.score(World::id(1))));
 }
 
-TEST_CASE("a straggler is named once, after its time, whatever its rank") {
+TEST_CASE("a straggler is named once, after the confirmation time, whatever its rank") {
   for (const std::size_t slow : {0, 2}) {
     std::vector<double> speeds(4, 100);
     speeds[slow] = 25;
     World world(speeds);
     world.round();
     CHECK(world.found().empty());
-    CHECK(world.stragglers.wake_at() == never);  // the others were not heard when it spoke first
+    CHECK(world.stragglers.wake_at() == never);  // when it first reported, the others had not
     world.round();
     REQUIRE(world.stragglers.wake_at() != never);
     const Time due = world.stragglers.wake_at();
@@ -88,7 +89,7 @@ TEST_CASE("a straggler is named once, after its time, whatever its rank") {
   }
 }
 
-TEST_CASE("who is fast again in time is none, and is one anew later") {
+TEST_CASE("a worker that recovers in time is no straggler, and may become one later") {
   World world({100, 100, 25});
   for (int i = 0; i < 4; ++i) world.round();
   world.speeds[2] = 100;
@@ -100,7 +101,7 @@ TEST_CASE("who is fast again in time is none, and is one anew later") {
   CHECK(world.found() == std::vector<WorkerId>{World::id(2)});
 }
 
-TEST_CASE("mild slowness, unequal shares, a whole world that is slow: no straggler") {
+TEST_CASE("mild slowness, unequal shares and a slow world make no straggler") {
   World mild({100, 100, 85});
   for (int i = 0; i < 20; ++i) mild.round();
   CHECK(mild.found().empty());
@@ -117,18 +118,18 @@ TEST_CASE("mild slowness, unequal shares, a whole world that is slow: no straggl
   CHECK(shares.found().empty());
 }
 
-TEST_CASE("a new world keeps the scores of those who stay") {
+TEST_CASE("a new world keeps the scores of the members that stay") {
   World world({100, 100, 25});
   for (int i = 0; i < 4; ++i) world.round();
   const double before = *world.stragglers.score(World::id(2));
   world.stragglers.world_changed(gen.next(), {World::id(0), World::id(2)});
   CHECK(*world.stragglers.score(World::id(2)) == before);
   CHECK_FALSE(world.stragglers.score(World::id(1)).has_value());
-  world.round();  // of the old world
+  world.round();  // reports of the old world
   CHECK(*world.stragglers.score(World::id(2)) == before);
 }
 
-TEST_CASE("figures that nobody can have make no straggler") {
+TEST_CASE("impossible values make no straggler") {
   World world({100, 100, 100});
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
   for (int again = 0; again < 20; ++again) {

@@ -1,4 +1,4 @@
-// The walk on the curves that Or et al. measured, and on curves made up to lead it astray.
+// The walk on the curves that Or et al. measured, and on artificial curves that could mislead it.
 #include "autoscaler/throughput.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ const std::vector<int> eights{32, 40, 48, 56, 64};
 FakeJob::Curve from_times(std::map<int, double> total) {
   return [total](int size) { return 5e6 / total.at(size); };
 }
-// Total times in seconds of their static runs.
+// Total times of their static runs, in seconds.
 const FakeJob::Curve cifar =
     from_times({{4, 1172}, {8, 1216}, {12, 1305}, {16, 1303}, {20, 1410}, {24, 1408}});
 const FakeJob::Curve imagenet =
@@ -49,7 +49,7 @@ Autoscaler scaler(std::vector<int> sizes) {
 
 }  // namespace
 
-TEST_CASE("the walk without noise") {
+TEST_CASE("without noise the walk takes the expected path") {
   const std::vector<int> doubling{1, 2, 4, 8, 16};
   struct Case {
     const char* what;
@@ -83,7 +83,7 @@ TEST_CASE("the walk without noise") {
   }
 }
 
-TEST_CASE("every decision says why") {
+TEST_CASE("every decision gives its reason") {
   const std::string cifar_pair =
       "4 -> 8 workers brought 4266 -> 4112 samples/s, -0.04 of a full worker's worth; not more "
       "than 0.10";
@@ -124,7 +124,7 @@ TEST_CASE("every decision says why") {
 }
 
 TEST_CASE("a pair close to the threshold is measured for longer") {
-  // 0.095 against 0.10, each throughput known to 0.5 % at best.
+  // 0.095 against 0.10, where each throughput is known to 0.5 % at best.
   const auto close = [](int k) { return 1200.0 * (1 + 0.095 * (k - 12) / 12); };
   FakeJob job(scaler({12, 16}), close, 12);
   job.run(24s);
@@ -135,7 +135,7 @@ TEST_CASE("a pair close to the threshold is measured for longer") {
   CHECK(job.path() == "16 12");
 }
 
-TEST_CASE("figures of a decision") {
+TEST_CASE("a decision carries its figures") {
   FakeJob job(scaler(fours), cifar, 4);
   job.run(5min);
   const Decision made = job.scaler.decide(job.now);
@@ -150,7 +150,7 @@ TEST_CASE("figures of a decision") {
   CHECK(made.figures[6].value == doctest::Approx(1172.0 / 1216.0 - 1).epsilon(0.001));
 }
 
-TEST_CASE("a step that failed is tried again after a time, each time later") {
+TEST_CASE("a step that failed is tried again, each time after a longer pause") {
   FakeJob job(scaler({1, 2, 4}), flat(), 1);
   job.run(29min);
   CHECK(job.path() == "2 1");
@@ -158,20 +158,20 @@ TEST_CASE("a step that failed is tried again after a time, each time later") {
   REQUIRE(job.path() == "2 1 2 1");
   CHECK(job.moves[2].reason ==
         "2 workers last tried 30 m 0 s ago did not pay; growing to 2 to see whether they do now");
-  job.run(53min);  // the second failure counts for an hour
+  job.run(53min);  // after the second failure the pause is an hour
   CHECK(job.moves.size() == 4);
   job.run(10min);
   CHECK(job.moves.size() == 6);
-  job.run(24h);  // and never for more than four
+  job.run(24h);  // and it is never more than four
   CHECK(job.moves.size() >= 6 + 2 * 5);
   CHECK(job.moves.size() <= 6 + 2 * 7);
 
-  job.curve = perfect();  // what did not pay then pays now
+  job.curve = perfect();  // now the larger sizes pay
   job.run(5h);
   CHECK(job.size == 4);
 }
 
-TEST_CASE("a drift of the throughput opens the question again, noise does not") {
+TEST_CASE("a drift of the throughput restarts the search, but noise does not") {
   FakeJob job(scaler({1, 2, 4, 8}), knee(4), 4);
   job.run(5min);
   REQUIRE(job.size == 4);
@@ -188,7 +188,7 @@ TEST_CASE("a drift of the throughput opens the question again, noise does not") 
       "2424 samples/s, growing to 8 to compare");
 }
 
-TEST_CASE("a change shortly before the end is not made") {
+TEST_CASE("no change is made shortly before the end") {
   FakeJob job(scaler({1, 2, 4}), perfect(), 1);
   job.scaler.progress(15'000);  // samples at 1000/s: 15 s
   job.run(2min);
@@ -199,12 +199,12 @@ TEST_CASE("a change shortly before the end is not made") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("noise of 5 % does not make it go to and fro" * doctest::test_suite("many runs")) {
+TEST_CASE("noise of 5 % does not make the size oscillate" * doctest::test_suite("many runs")) {
   struct Case {
     const char* what;
     FakeJob::Curve curve;
     std::vector<int> sizes;
-    std::vector<int> ends;  // where it may settle
+    std::vector<int> ends;  // sizes at which it may settle; empty: not checked for each run
   };
   const std::vector<int> doubling{1, 2, 4, 8, 16};
   const Case cases[] = {
@@ -221,7 +221,7 @@ TEST_CASE("noise of 5 % does not make it go to and fro" * doctest::test_suite("m
         CAPTURE(seed);
         FakeJob job(scaler(c.sizes), c.curve, start, 0.05, seed);
         job.run(8min);
-        // Once over the list and back is the longest walk there is.
+        // Once across the list and back is the longest possible walk.
         CHECK(job.moves.size() <= 2 * c.sizes.size());
         const std::size_t moves = job.moves.size();
         job.run(2min);
@@ -234,12 +234,12 @@ TEST_CASE("noise of 5 % does not make it go to and fro" * doctest::test_suite("m
       }
     }
   }
-  // Behind 8 its curve is so flat that noise may end the way down early.
+  // Below 8 workers the curve is so flat that noise may end the way down early.
   MESSAGE("CIFAR-10: ", cifar_right, " of ", cifar_runs, " runs found 4 or 8 workers");
   CHECK(cifar_right * 10 >= cifar_runs * 7);
 }
 
-TEST_CASE("hours of noise cost little" * doctest::test_suite("many runs")) {
+TEST_CASE("hours of noise cause few moves" * doctest::test_suite("many runs")) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     FakeJob job(scaler({1, 2, 4, 8, 16}), knee(4), 4, 0.05, seed);
@@ -249,9 +249,9 @@ TEST_CASE("hours of noise cost little" * doctest::test_suite("many runs")) {
   }
 }
 
-TEST_CASE("a verdict that is over is not waited for, which would be for no time at all") {
-  // From 8 down to 2; after half an hour 4 is tried again, and is too close to 2 to judge, while
-  // what was known of 8 is as old.
+TEST_CASE("an expired verdict is not waited for, which would loop without any delay") {
+  // From 8 the walk goes down to 2. After half an hour it tries 4 again, which is too close to 2 to
+  // judge, while the measurement of 8 has just expired.
   const auto close = [](int k) { return k < 8 ? 1200.0 * (1 + 0.095 * (k - 2) / 2) : 900.0; };
   FakeJob job(scaler({2, 4, 8}), close, 8);
   job.run(25min);

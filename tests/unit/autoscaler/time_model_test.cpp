@@ -1,4 +1,5 @@
-// Laws from measures: what is found again, and how wide the range is where nothing was seen.
+// Step-time laws fitted to measurements: known laws are recovered, and ranges are wide where
+// nothing was measured.
 #include "autoscaler/time_model.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +37,7 @@ void near(const TimeModel::Range& range, double expected, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("a law that was measured often enough is found again") {
+TEST_CASE("a law is recovered from enough measurements") {
   std::vector<Timed> measured;
   for (const int size : {1, 2, 4, 8, 16, 24, 32})
     measured.push_back(timed(place(size, 256.0 / size)));
@@ -52,7 +53,7 @@ TEST_CASE("a law that was measured often enough is found again") {
 }
 
 TEST_CASE("no coefficient is ever negative") {
-  // Faster and faster with the size, which no law of this shape can be.
+  // The steps get faster with the size, which no law of this shape allows.
   std::vector<Timed> measured;
   for (const int size : {2, 4, 8})
     measured.push_back({.place = {size, 1, 32}, .step_s = 1.0 / size, .error = 0.005});
@@ -62,7 +63,7 @@ TEST_CASE("no coefficient is ever negative") {
     for (const double coefficient : law.coefficients) CHECK(coefficient >= 0);
 }
 
-TEST_CASE("one measure bears everything from perfect scaling to none") {
+TEST_CASE("one measurement allows everything from perfect scaling to none") {
   const std::vector<Timed> one{timed(place(4))};
   const TimeModel model(one);
   const double now = step(place(4));
@@ -70,17 +71,17 @@ TEST_CASE("one measure bears everything from perfect scaling to none") {
   const auto more = model.predict(place(8), 1);
   CHECK(more.best == doctest::Approx(now).epsilon(0.001));  // sync does not grow
   CHECK(more.worst == doctest::Approx(compute(place(4)) + sync * 3).epsilon(0.001));  // b_l alone
-  // Several hosts were never seen: as on one at best, no gain at worst.
+  // Several hosts were never measured: at best they are like one, at worst they gain nothing.
   const auto across = model.predict(place(16), 2 * now);
   CHECK(across.best == doctest::Approx(now).epsilon(0.001));
   CHECK(across.worst == doctest::Approx(2 * now).epsilon(0.001));
-  // Alone there is no sync, and half the share takes half the time at best.
+  // A single worker has no sync, and half the share takes half the time at best.
   CHECK(model.predict(place(1), 1).worst == doctest::Approx(compute(place(4))).epsilon(0.001));
   CHECK(model.predict(place(4, 16), 1).best ==
         doctest::Approx(compute(place(4)) / 2 + sync).epsilon(0.001));
 }
 
-TEST_CASE("one host was never seen: no sync at best, that of the smallest other at worst") {
+TEST_CASE("one host was never measured: no sync at best, that of the smallest other at worst") {
   const std::vector<Timed> measured{timed(place(16)), timed(place(32))};
   const TimeModel model(measured);
   const auto range = model.predict(place(8), 1);
@@ -88,13 +89,13 @@ TEST_CASE("one host was never seen: no sync at best, that of the smallest other 
   CHECK(range.worst == doctest::Approx(step(place(16))).epsilon(0.05));
 }
 
-TEST_CASE("without compute times the whole is fitted") {
+TEST_CASE("without compute times the law of the whole step is fitted") {
   std::vector<Timed> measured;
   for (const int size : {1, 2, 4, 8}) measured.push_back(timed(place(size, 256.0 / size), false));
   near(TimeModel(measured).predict(place(6, 256.0 / 6), 1), step(place(6, 256.0 / 6)), 0.1);
 }
 
-TEST_CASE("many orders of magnitude apart") {
+TEST_CASE("measurements that differ by orders of magnitude give finite ranges") {
   const std::vector<Timed> measured{{.place = {1, 1, 1e6}, .step_s = 1e4, .error = 0.01},
                                     {.place = {1024, 128, 1e-3}, .step_s = 1e-5, .error = 0.01}};
   const TimeModel model(measured);
