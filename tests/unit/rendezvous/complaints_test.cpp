@@ -1,4 +1,4 @@
-// Who is to blame, by table.
+// Which workers are blamed for which complaints, as a table.
 #include "rendezvous/complaints.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,8 @@ using namespace elasticrun::rendezvous;
 
 namespace {
 
-// "1>2" 1 complains about 2; "1>2h" it hung up; "1>2w" it was waited for; "1>2l" late.
+// "1>2": 1 complains about 2; "1>2h": 2 hung up; "1>2w": 1 waited for 2; "1>2l": the complaint is
+// late.
 Complaints complaints(const std::string& text) {
   Complaints complaints;
   std::istringstream words(text);
@@ -45,13 +46,13 @@ std::string names(const std::vector<Blamed>& blamed) {
 
 }  // namespace
 
-TEST_CASE("whose absence settles all complaints") {
+TEST_CASE("the smallest set of workers whose absence settles all complaints is blamed") {
   struct Case {
     const char* complaints;
     const char* blamed;
     const char* why;
   };
-  // 1 to 4 are members, 11 to 19 newcomers.
+  // Workers 1 to 4 are members, 11 to 14 newcomers.
   const Case cases[] = {
       {"", "", "nobody"},
       {"1>2", "2", "of two members the one that is complained about, not the messenger"},
@@ -90,7 +91,7 @@ TEST_CASE("whose absence settles all complaints") {
   }
 }
 
-TEST_CASE("who alone holds the state is not blamed") {
+TEST_CASE("the only worker that holds the state is not blamed") {
   const auto verdict = [](const char* text, std::uint32_t needed) {
     return names(complaints(text).verdict(set({11}), set({1, 2, 3}), WorkerId(needed)));
   };
@@ -101,7 +102,7 @@ TEST_CASE("who alone holds the state is not blamed") {
   CHECK(verdict("11>2", 2) == "11");
 }
 
-TEST_CASE("of two newcomers the one that was named in attempts before has to go") {
+TEST_CASE("of two newcomers, the one that was named in earlier attempts is blamed") {
   const auto told = [](Complaints& to, std::uint32_t from, std::uint32_t about) {
     to.add(WorkerId(from), {{.about = WorkerId(about), .hung_up = true, .reason = "why"}});
   };
@@ -117,7 +118,7 @@ TEST_CASE("of two newcomers the one that was named in attempts before has to go"
   CHECK(names(all.verdict(set({11, 14}), set({1}))) == "14");
 }
 
-TEST_CASE("who was waited for is not to blame where somebody has died") {
+TEST_CASE("a worker that others waited for is not blamed where a worker has died") {
   const auto verdict = [](const char* text) {
     return names(complaints(text).verdict(set({11}), set({1, 2, 3, 4}), {}, true));
   };

@@ -1,4 +1,4 @@
-// Who gets which values, and when.
+// Which ranks get which values, and when.
 #include "rendezvous/exchange.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 namespace elasticrun::rendezvous {
 namespace {
 
-// "to 0,2: 1=b 3=d": each that is answered, in this order; "all" where the row is given.
+// "to 0,2: 1=b 3=d" for each answer, in order; "all" where it has the values of all ranks.
 std::string text_of(const std::vector<Gathering>& gathered) {
   std::string text;
   for (const Gathering& one : gathered) {
@@ -35,7 +35,7 @@ std::string publish(Exchange& exchange, int rank, const std::string& value,
   return text_of(exchange.publish(Rank(rank), value, std::move(needs)));
 }
 
-TEST_CASE("what is said to fit into a frame does") {
+TEST_CASE("a gathering that is judged to fit into a frame does fit") {
   for (const char c : {'a', '"', '\n', '\x01', '\xff'}) {
     CAPTURE(static_cast<int>(c));
     const std::string value(wire::address_bytes_max, c);
@@ -53,7 +53,7 @@ TEST_CASE("what is said to fit into a frame does") {
   }
 }
 
-TEST_CASE("who needs all gets the row once, with the first value of each rank") {
+TEST_CASE("a rank that needs all gets them once, with the first value of each rank") {
   Exchange row(3);
   CHECK(publish(row, 2, "c") == "");
   CHECK(publish(row, 0, "a") == "");
@@ -62,7 +62,7 @@ TEST_CASE("who needs all gets the row once, with the first value of each rank") 
   CHECK(publish(row, -1, "below") == "");
   CHECK_FALSE(row.has(Rank(1)));
   CHECK_FALSE(row.complete());
-  CHECK(publish(row, 1, "") == "to 0,1,2: all a  c");  // empty is a value, too
+  CHECK(publish(row, 1, "") == "to 0,1,2: all a  c");  // an empty value counts, too
   CHECK(row.complete());
   CHECK(publish(row, 1, "b") == "");
   Exchange none(0);
@@ -71,7 +71,7 @@ TEST_CASE("who needs all gets the row once, with the first value of each rank") 
   CHECK(publish(alone, 0, "a") == "to 0: all a");
 }
 
-TEST_CASE("who needs some is answered when the last of these is there") {
+TEST_CASE("a rank that needs some is answered when the last of these has published") {
   Exchange row(4);
   CHECK(publish(row, 0, "a", {1}) == "");
   CHECK(publish(row, 1, "b", {2, 0}) == "to 0: 1=b");
@@ -79,23 +79,23 @@ TEST_CASE("who needs some is answered when the last of these is there") {
   CHECK(publish(row, 2, "c", {3, 1}) == "to 2: 1=b 3=d, to 1: 0=a 2=c");
 }
 
-TEST_CASE("who needs all and who needs some live in one world") {
+TEST_CASE("ranks that need all and ranks that need some work in one world") {
   Exchange row(3);
   CHECK(publish(row, 0, "a") == "");
   CHECK(publish(row, 1, "b", {2}) == "");
   CHECK(publish(row, 2, "c") == "to 1: 2=c, to 0,2: all a b c");
 }
 
-TEST_CASE("needs are data: what is no rank does not count, and twice is once") {
+TEST_CASE("invalid ranks among the needs are ignored, and duplicates count once") {
   constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min();
   constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
   Exchange row(3);
   CHECK(publish(row, 0, "a", {2, least, 1, 2, 3, most, -1, 1}) == "");
-  CHECK(publish(row, 1, "b", {3, most}) == "");  // nothing is left: all
+  CHECK(publish(row, 1, "b", {3, most}) == "");  // no valid need is left, so it gets all
   CHECK(publish(row, 2, "c", {2, 2}) == "to 2: 2=c, to 0: 1=b 2=c, to 1: all a b c");
 }
 
-TEST_CASE("in any order each rank is answered once, and with what it needs") {
+TEST_CASE("in any order each rank is answered once, with the values that it needs") {
   constexpr int size = 50;
   for (int stride : {1, 7, 19, 49}) {
     Exchange row(size);

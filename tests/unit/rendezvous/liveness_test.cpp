@@ -1,4 +1,4 @@
-// Who is called silent, hung or stuck, at which second, and who is not.
+// When hosts and workers are reported as silent, hung or stuck, and when not.
 #include "rendezvous/liveness.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ std::string text(const ReductionStuck& v) {
 
 std::string text(const EverybodySilent& v) { return "all " + std::to_string(v.hosts); }
 
-// Hosts are missed after 5 s, workers after 10 s, steps after 60 s.
+// Hosts are missed after 5 s, workers after 10 s, and steps after 60 s.
 struct Watch {
   Liveness liveness{{5s, 10s, 60s}};
 
@@ -37,12 +37,12 @@ struct Watch {
   Duration wake() const { return std::max(liveness.wake_at(), Time{}) - Time{}; }
 };
 
-// What does not arrive is waited for 30 s, whatever else is allowed to take 60.
-TEST_CASE("a reduction over a lost link is stuck before others are") {
+// Such a reduction waits 30 s for data that never arrives, although other waits may take 60 s.
+TEST_CASE("a reduction over a lost link counts as stuck earlier than others") {
   struct Case {
     bool lost;
     Duration waiting;
-    const char* other;  // worker 2 is in that
+    const char* other;  // the phase of worker 2
     const char* verdict;
   };
   for (const auto& [lost, waiting, other, verdict] :
@@ -63,7 +63,7 @@ TEST_CASE("a reduction over a lost link is stuck before others are") {
   }
 }
 
-TEST_CASE("a silent host is named once, and again only when it was heard") {
+TEST_CASE("a silent host is reported once, and again only after it was heard in between") {
   Watch watch;
   watch.liveness.host_heard(HostId(1), Time{});
   watch.liveness.host_heard(HostId(2), Time{} + 1s);
@@ -81,14 +81,14 @@ TEST_CASE("a silent host is named once, and again only when it was heard") {
   CHECK(watch.at(105s) == "host 1");
 }
 
-TEST_CASE("when all are silent it is this machine, until their lease is over") {
+TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
   Watch watch;
   watch.liveness.host_heard(HostId(1), Time{});
   watch.liveness.host_heard(HostId(2), Time{} + 400ms);
   CHECK(watch.at(5s) == "all 2");
   CHECK(watch.at(6s) == "");
   CHECK(watch.wake() == 10s);
-  SUBCASE("and goes on") {
+  SUBCASE("the silence goes on") {
     CHECK(watch.at(10s) == "host 1");
     CHECK(watch.at(10400ms) == "host 2");
   }
@@ -109,7 +109,7 @@ TEST_CASE("when all are silent it is this machine, until their lease is over") {
   }
 }
 
-TEST_CASE("a library's silence counts from its first message; a plain program is never silent") {
+TEST_CASE("a library counts as silent only after its first message; a plain program never does") {
   Watch watch;
   CHECK(watch.at(1000s) == "");
   watch.liveness.worker_heard(WorkerId(3), Time{});
@@ -121,7 +121,7 @@ TEST_CASE("a library's silence counts from its first message; a plain program is
   CHECK(watch.at(30s) == "");
 }
 
-TEST_CASE("a step that takes too long blames who computes or applies, not who waits") {
+TEST_CASE("a step that takes too long is blamed on a busy worker, not on one that waits") {
   for (const char* phase : {"compute", "apply"}) {
     Watch watch;
     watch.sample(1, 60s, phase, 59s);
@@ -131,7 +131,7 @@ TEST_CASE("a step that takes too long blames who computes or applies, not who wa
     watch.sample(2, 61s, "reduce", 60s);
     CHECK(watch.wake() <= 0s);
     CHECK(watch.at(61s) == "hung 1");
-    // That may free it; if not, it says so once more.
+    // Killing the worker may free the reduction; if not, a second verdict follows.
     CHECK(watch.wake() > 61s);
     CHECK(watch.at(61s) == "");
     watch.sample(2, 62s, "reduce", 61s);
@@ -139,7 +139,7 @@ TEST_CASE("a step that takes too long blames who computes or applies, not who wa
   }
 }
 
-TEST_CASE("idling is no hang") {
+TEST_CASE("an idle worker does not hang") {
   for (const char* phase : {"idle", "a phase of a newer library"}) {
     Watch watch;
     watch.sample(1, 100s, phase, 99s);
@@ -148,7 +148,7 @@ TEST_CASE("idling is no hang") {
 }
 
 // Worker 2 waits in the reduction of the next epoch's first step while worker 1 evaluates.
-TEST_CASE("on_epoch is waited for, for a time of its own") {
+TEST_CASE("on_epoch has a longer limit of its own") {
   struct Case {
     Duration in_epoch, in_reduce;
     const char* verdict;
@@ -164,7 +164,7 @@ TEST_CASE("on_epoch is waited for, for a time of its own") {
   }
 }
 
-TEST_CASE("all wait in one reduction for too long: nobody is to blame, the group is broken once") {
+TEST_CASE("when all wait in one reduction for too long, the group is broken once") {
   Watch watch;
   watch.sample(1, 70s, "reduce", 60s);
   watch.sample(2, 70s, "reduce", 10s);
@@ -174,7 +174,7 @@ TEST_CASE("all wait in one reduction for too long: nobody is to blame, the group
   CHECK(watch.at(71s) == "");
 }
 
-TEST_CASE("who waits for somebody in on_epoch waits as long as that takes") {
+TEST_CASE("a worker that waits for another one in on_epoch may wait as long as on_epoch takes") {
   Watch watch;
   watch.sample(1, 70s, "reduce", 60s);
   watch.sample(2, 70s, "epoch", 60s);

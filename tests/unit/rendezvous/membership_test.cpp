@@ -12,7 +12,7 @@
 namespace elasticrun::scenarios {
 namespace {
 
-// Workers 1 to 3 in the world of generation 1, which has stepped once; 4 and 5 are ready.
+// Workers 1 to 3 are the world of generation 1, which has stepped once; 4 and 5 are ready.
 Scene running(const char* setting = "minimum 1") {
   Scene scene(membership_stage, setting);
   scene.play(R"(up 1
@@ -28,7 +28,7 @@ Scene running(const char* setting = "minimum 1") {
   return scene;
 }
 
-TEST_CASE("Go is sent when the last of all has prepared, in whatever order, and once") {
+TEST_CASE("Go is sent once, when the last worker has prepared, in whatever order they do") {
   std::vector<int> order{1, 2, 3, 4};
   do {
     Scene scene = running();
@@ -42,8 +42,8 @@ TEST_CASE("Go is sent when the last of all has prepared, in whatever order, and 
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// Who cannot be connected to is to be complained of before all are given up.
-TEST_CASE("the members of a world have most of the time for preparing to connect in") {
+// An unreachable member must be complained about before the whole attempt is given up.
+TEST_CASE("connecting may take most of the time that a world has to prepare") {
   rendezvous::Membership membership({.prepare_timeout = std::chrono::seconds(20)});
   membership.step(rendezvous::WorkerUp{WorkerId(1), HostId(), 0}, Time{});
   membership.step(rendezvous::WorkerMessage{WorkerId(1), wire::Ready{{.call = 1}}}, Time{});
@@ -57,9 +57,9 @@ TEST_CASE("the members of a world have most of the time for preparing to connect
   CHECK(connect_ms == 16'000);
 }
 
-// In a large world a rank may connect before all have published. Who waits for one that hangs is
-// waited for, too.
-TEST_CASE("who has not published is to blame when time is up for the connections") {
+// In a large world a rank may connect before all have published. A rank that waits for one that
+// hangs delays others, too.
+TEST_CASE("a worker that has not published is blamed when the time to connect is over") {
   Scene scene = running();
   scene.play("10s change 2 add 4 5: grow\n 1 2 4 say publish g2 a");
   CHECK(has(scene.tell("11s 1 says prepare-failed g2 about 4 hung-up: it is gone"), "leave out 4"));
@@ -69,9 +69,9 @@ TEST_CASE("who has not published is to blame when time is up for the connections
   CHECK_FALSE(has(said, "leave out 4"));
 }
 
-// At the end of that time, too, a trouble of its own is its own, and who has not published has the
-// rest of --prepare-timeout.
-TEST_CASE("nobody is given up early for a trouble that is another one's") {
+// At the end of that time, too, a worker's complaint about itself concerns only itself, and one
+// that has not published has the rest of --prepare-timeout.
+TEST_CASE("no worker is given up early for another worker's own problem") {
   Scene scene = running();
   scene.play("10s change 2 add 4 5: grow\n 1 2 3 say publish g2 a");
   const std::string said = scene.tell("36s 4 says prepare-failed g2 about 4: no descriptors");
@@ -79,7 +79,7 @@ TEST_CASE("nobody is given up early for a trouble that is another one's") {
   CHECK_FALSE(has(said, "fence 5"));
 }
 
-TEST_CASE("what a rank publishes has a limit, and who passes it is left out") {
+TEST_CASE("a worker that publishes more than the limit is left out") {
   Scene scene = running();
   scene.play("10s change 2 add 4 5: grow");
   const std::string long_one(wire::address_bytes_max + 1, 'a');
@@ -87,7 +87,7 @@ TEST_CASE("what a rank publishes has a limit, and who passes it is left out") {
   CHECK(has(scene.tell("11s 5 says publish g2 " + long_one), "leave out 5"));
 }
 
-TEST_CASE("a world whose addresses do not fit into a frame for all of them is refused in words") {
+TEST_CASE("a world whose addresses do not fit into one frame is refused with a reason") {
   rendezvous::Membership membership({.prepare_timeout = std::chrono::seconds(20)});
   rendezvous::Change change{ChangeId(1), {}, {}, "the first"};
   constexpr std::uint32_t size = 50;
@@ -113,7 +113,7 @@ TEST_CASE("a world whose addresses do not fit into a frame for all of them is re
   CHECK(has(aborted, "worker 50: the addresses of 50 ranks take"));
 }
 
-TEST_CASE("a world is formed when all have entered, and leavers go when it has stepped") {
+TEST_CASE("a world has formed when all have entered, and dismisses leavers when it has stepped") {
   Scene scene = running();
   scene.play("change 2 remove 1: shrink\n 1 2 3 say prepared g2");
   CHECK(scene.tell("2 says entered g2 step 5 idle 1ms") == "");
@@ -126,7 +126,7 @@ TEST_CASE("a world is formed when all have entered, and leavers go when it has s
   CHECK(scene.tell("3 says committed g2 step 6") == "");
 }
 
-TEST_CASE("what is said of another generation changes nothing") {
+TEST_CASE("a message about another generation changes nothing") {
   const char* messages[] = {"publish g9 x",          "prepared g9",         "prepare-failed g9: no",
                             "entered g9 step 3",     "committed g9 step 3", "broken g9: no",
                             "answer g9 step 3",      "publish g1 x",        "prepared g1",
@@ -141,7 +141,7 @@ TEST_CASE("what is said of another generation changes nothing") {
   }
 }
 
-TEST_CASE("strangers, the dead and the dismissed are not heard") {
+TEST_CASE("messages of unknown, dead and dismissed workers are ignored") {
   Scene scene = running();
   CHECK(scene.tell("9 says broken g1: no") == "");
   scene.play(R"(change 2 remove 1: shrink
@@ -154,8 +154,8 @@ TEST_CASE("strangers, the dead and the dismissed are not heard") {
   CHECK(scene.tell("gone 1: exited again") == "");
 }
 
-// What the survivors 1 and 2 and the candidates answer, and who then holds the state.
-TEST_CASE("the newest committed state wins, and none is never 0") {
+// The answers of the survivors 1 and 2, and the members that then hold the state.
+TEST_CASE("the newest committed state wins, and no state is not step 0") {
   struct Case {
     const char *first, *second;
     const char* members;
@@ -173,18 +173,17 @@ TEST_CASE("the newest committed state wins, and none is never 0") {
     scene.tell(std::string("1 says answer g1 ") + c.first);
     const std::string said = scene.tell(std::string("2 says answer g1 ") + c.second);
     std::string members = c.members;
-    // 4 takes the seat of 3.
+    // 4 takes the rank of 3.
     CHECK(has(said, members));
     CHECK(scene.tell("1 2 4 5 say prepared g2").find("go g2 at-once") != std::string::npos);
   }
 }
 
-TEST_CASE(
-    "an abort in every stage of a change names the newest generation and asks all who count") {
+TEST_CASE("an abort during a change names the newest generation and asks every worker concerned") {
   struct Case {
     const char* before;
     const char* event;
-    const char* asked;  // all of these, and no other
+    const char* asked;  // exactly these workers
   };
   const Case cases[] = {
       {"", "gone 3: x", "12"},
@@ -210,12 +209,12 @@ TEST_CASE(
       const std::string abort = fmt::format("to {}: abort g{}", worker, changing ? 2 : 1);
       CHECK(has(said, abort) == asked);
     }
-    // And no second one for what follows from the first.
+    // The messages that follow from the abort do not cause a second one.
     CHECK(scene.tell("2 says broken g2: x") == "");
   }
 }
 
-TEST_CASE("the death of a candidate before Go is nobody's business but the change's") {
+TEST_CASE("a candidate that dies before Go ends the change, but not the world") {
   Scene scene = running();
   scene.tell("change 2 add 4: grow");
   const std::string said = scene.tell("gone 4: x");
@@ -224,7 +223,7 @@ TEST_CASE("the death of a candidate before Go is nobody's business but the chang
   CHECK_FALSE(has(said, "broken"));
 }
 
-TEST_CASE("survivors below the minimum form no world, and no state means no world") {
+TEST_CASE("survivors below the minimum form no world, and without a state there is no world") {
   Scene few = running("minimum 2");
   CHECK(has(few.play("gone 4: x\n gone 5: x\n gone 1: x\n gone 2: x\n 3 says answer g1 step 7"),
             "below minimum: 1 of 2"));
@@ -235,9 +234,9 @@ TEST_CASE("survivors below the minimum form no world, and no state means no worl
   CHECK_FALSE(has(said, "prepare"));
 }
 
-TEST_CASE("a survivor of the last world is enough; without one its leases must have ended") {
-  // The leaver 1 alone has the state. 2 and 3, of the world that it is out of, are silent: they may
-  // still step until second 20.
+TEST_CASE("one survivor of the last world is enough; without one its leases must have ended") {
+  // The leaver 1 alone has the state. 2 and 3, the members of the world that 1 has left, are silent
+  // and may still step until second 20.
   Scene scene = running();
   scene.play(R"(change 2 remove 1: shrink
                 change 3 add 4: too early
@@ -255,7 +254,7 @@ TEST_CASE("a survivor of the last world is enough; without one its leases must h
   CHECK(has(other.tell("1s 3 says answer g1 step 5"), "prepare g2 members"));
 }
 
-TEST_CASE("a generation is never used twice, dropped changes and broken worlds included") {
+TEST_CASE("a generation is never used twice, even after dropped changes and broken worlds") {
   Scene scene = running();
   int newest = 1;
   const auto is_newer = [&](const std::string& said) {
@@ -273,13 +272,13 @@ TEST_CASE("a generation is never used twice, dropped changes and broken worlds i
   for (int second = 0; second < 5; ++second) {
     std::string said =
         scene.tell(fmt::format("{}s 1 2 3 4 5 say answer g{} step 5", second, newest));
-    said += scene.tell(fmt::format("{}500ms tick", second));  // it pauses between attempts
+    said += scene.tell(fmt::format("{}500ms tick", second));  // attempts have a pause between them
     is_newer(said);
     scene.tell(fmt::format("{}500ms 1 says prepare-failed g{}: no", second, newest));
   }
 }
 
-TEST_CASE("nobody returns from train before all are done") {
+TEST_CASE("train returns only when all members are done") {
   Scene scene = running();
   CHECK(scene.tell("1 says done call 1 step 9") == "");
   CHECK(scene.tell("3 says done call 1 step 9") == "");
@@ -291,7 +290,7 @@ TEST_CASE("nobody returns from train before all are done") {
   CHECK(has(said, "trained call 1"));
 }
 
-TEST_CASE("done counts for its world: after a re-form it must be said again") {
+TEST_CASE("done counts for one world: after a re-form it must be sent again") {
   Scene scene = running();
   scene.play("1 2 say done call 1 step 9\n gone 3: x\n 1 2 say answer g1 step 9");
   scene.tell("1 2 4 5 say prepared g2");
@@ -301,13 +300,13 @@ TEST_CASE("done counts for its world: after a re-form it must be said again") {
   CHECK(has(scene.tell("2 says done call 1 step 9"), "trained"));
 }
 
-TEST_CASE("who is leaving cannot be taken in again before it is out") {
+TEST_CASE("a leaver cannot be added again before it has left") {
   Scene scene = running();
   scene.play("change 2 remove 1: shrink\n 1 2 3 say prepared g2\n 2 3 say entered g2 step 5");
   CHECK(has(scene.tell("change 3 add 1: back"), "change 3 dropped"));
 }
 
-TEST_CASE("when all are to be replaced somebody stays who has the state") {
+TEST_CASE("when all members are to be replaced, one that has the state stays") {
   Scene scene = running();
   const std::string said = scene.tell("change 2 add 4 5 remove 1 2 3: replace all");
   CHECK(has(said, "to 4: prepare g2"));

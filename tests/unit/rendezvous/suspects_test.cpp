@@ -1,4 +1,4 @@
-// Which hosts are given up when their connection is lost, and when.
+// Which hosts are given up after their connection is lost, and when.
 #include "rendezvous/suspects.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ std::string lost(Suspects& suspects, std::size_t others, Duration at) {
 
 }  // namespace
 
-TEST_CASE("who does not dial again in time is given up, once") {
+TEST_CASE("a host that does not dial again in time is given up, once") {
   Suspects suspects;
   CHECK(suspects.wake_at(3) == never);
   suspects.away(HostId(1), "reset", begin);
@@ -32,7 +32,7 @@ TEST_CASE("who does not dial again in time is given up, once") {
   CHECK_FALSE(suspects.suspected(HostId(1)));
 }
 
-TEST_CASE("who dials again is settled") {
+TEST_CASE("a host that dials again is no longer suspected") {
   Suspects suspects;
   suspects.away(HostId(1), "reset", begin);
   suspects.settled(HostId(1));
@@ -40,7 +40,7 @@ TEST_CASE("who dials again is settled") {
   CHECK(lost(suspects, 3, 10s) == "");
 }
 
-TEST_CASE("many that are away at once have more time") {
+TEST_CASE("many hosts that lose their connections at once have more time") {
   Suspects suspects;
   for (std::uint32_t host = 0; host < 1000; ++host) suspects.away(HostId(host), "reset", begin);
   CHECK(suspects.wake_at(3) == begin + 2500ms);
@@ -48,7 +48,7 @@ TEST_CASE("many that are away at once have more time") {
   CHECK(suspects.wake_at(3) == begin + 700ms);
 }
 
-TEST_CASE("one that a broken group names has a moment to dial") {
+TEST_CASE("a host that a broken group accuses has only a moment to dial again") {
   Suspects suspects;
   suspects.away(HostId(1), "reset", begin);
   CHECK(lost(suspects, 3, 1ms) == "");
@@ -59,7 +59,7 @@ TEST_CASE("one that a broken group names has a moment to dial") {
         "1: reset; closed by peer, and it did not come back within 17 ms\n");
 }
 
-TEST_CASE("also when that is heard first, but not long before") {
+TEST_CASE("an accusation may come shortly before the loss of the connection") {
   for (const bool long_before : {true, false}) {
     Suspects suspects;
     suspects.accused(HostId(1), "closed by peer", begin - (long_before ? 501ms : 500ms));
@@ -69,14 +69,14 @@ TEST_CASE("also when that is heard first, but not long before") {
   }
 }
 
-TEST_CASE("who dials in vain has no more time for that") {
+TEST_CASE("dialling in vain gives a host no more time") {
   Suspects suspects;
   suspects.away(HostId(1), "reset", begin);
   suspects.away(HostId(1), "its connection cannot be resumed", begin + 300ms);
   CHECK(suspects.wake_at(3) == begin + 502ms);
 }
 
-TEST_CASE("where all are away nobody's word counts: it is one trouble for all") {
+TEST_CASE("accusations do not count where all hosts are away, since the problem is a common one") {
   Suspects suspects;
   suspects.away(HostId(1), "reset", begin);
   suspects.away(HostId(2), "reset", begin);
@@ -87,10 +87,10 @@ TEST_CASE("where all are away nobody's word counts: it is one trouble for all") 
         "1: reset; closed by peer, and it did not come back within 100 ms\n");
 }
 
-TEST_CASE("what was said of a host that went on says nothing of its next reset") {
+TEST_CASE("an accusation is void once the host was heard for a while after it") {
   Suspects suspects;
   suspects.accused(HostId(1), "closed by peer", begin);
-  suspects.heard(HostId(1), begin + 10ms);  // it may have been on the way for that long
+  suspects.heard(HostId(1), begin + 10ms);  // this message may have been sent before the accusation
   suspects.accused(HostId(2), "closed by peer", begin);
   suspects.heard(HostId(2), begin + 20ms);
   suspects.away(HostId(1), "reset", begin + 30ms);

@@ -1,4 +1,4 @@
-// When a transfer of the state stands still.
+// When a transfer of the state counts as standing still.
 #include "rendezvous/transfer_watch.hpp"
 
 #include <doctest/doctest.h>
@@ -31,11 +31,11 @@ struct Scene {
 
 }  // namespace
 
-TEST_CASE("time runs when one is in the transfer and nobody is in the program") {
+TEST_CASE("the timeout runs when a member is in the transfer and none is in the program") {
   Scene scene;
   CHECK(scene.watch.deadline() == never);
   scene.says(2, "transfer", 0, 1s);
-  CHECK(scene.watch.deadline() == never);  // of 1 nothing is known
+  CHECK(scene.watch.deadline() == never);  // nothing is known of 1 yet
   for (const char* busy : {"compute", "reduce", "apply", "epoch"}) {
     scene.says(1, busy, 0, 2s);
     CHECK(scene.watch.deadline() == never);
@@ -49,7 +49,7 @@ TEST_CASE("time runs when one is in the transfer and nobody is in the program") 
   CHECK(scene.watch.deadline() == begin + 34s);
 }
 
-TEST_CASE("bytes are signs of life, and so is one who has entered") {
+TEST_CASE("transferred bytes are progress, and so is a member that enters") {
   Scene scene;
   scene.says(1, "transfer", 0, 0s);
   scene.says(2, "transfer", 0, 0s);
@@ -59,7 +59,8 @@ TEST_CASE("bytes are signs of life, and so is one who has entered") {
   CHECK(scene.watch.deadline() == begin + 50s);
   scene.watch.entered(WorkerId(1), begin + 25s);
   CHECK(scene.watch.deadline() == begin + 55s);
-  scene.says(1, "compute", 0, 26s);  // in the new world: no member of the transfer any more
+  // it steps in the new world, so it is no longer part of the transfer
+  scene.says(1, "compute", 0, 26s);
   CHECK(scene.watch.deadline() == begin + 55s);
   scene.watch.entered(WorkerId(2), begin + 27s);
   CHECK(scene.watch.deadline() == never);
@@ -74,7 +75,7 @@ TEST_CASE("a large state has more time") {
   CHECK(scene.watch.deadline() == never);
 }
 
-TEST_CASE("one in no world that goes on, and in an earlier group, does not come back") {
+TEST_CASE("a member outside the present world that hangs in an earlier group is stuck") {
   Scene scene(0, {WorkerId(1)});
   scene.says(1, "idle", 0, 1s);
   CHECK(scene.watch.deadline() == never);
@@ -83,11 +84,11 @@ TEST_CASE("one in no world that goes on, and in an earlier group, does not come 
     CHECK(scene.watch.deadline() == begin + 32s);
     CHECK(scene.watch.stuck() == std::vector{WorkerId(2)});
   }
-  scene.says(2, "transfer", 0, 3s, 1s);  // it has come into this one
+  scene.says(2, "transfer", 0, 3s, 1s);  // its wait began with this transfer
   CHECK(scene.watch.stuck().empty());
 }
 
-TEST_CASE("members of the world that goes on may be in its reductions") {
+TEST_CASE("members of a world that still trains may be in its reductions") {
   Scene scene;
   scene.says(1, "idle", 0, 1s);
   scene.says(2, "reduce", 0, 2s, 10s);
