@@ -1,4 +1,4 @@
-// Rules of the job that a walk does not show: budgets, deadlines, who is told what and how often.
+// Rules of the job that a walk does not show: budgets, deadlines, and how often messages are sent.
 // The walks are in tests/scenarios/job.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace elasticrun::scenarios {
 namespace {
 
-// Workers 1 and 2 of one host in a world that has stepped.
+// Workers 1 and 2 are on one host, in a world that has stepped.
 Scene training(const char* setting = "min 1") {
   Scene scene(job_stage, setting);
   scene.play(R"(0s slots 2
@@ -22,13 +22,13 @@ Scene training(const char* setting = "min 1") {
   return scene;
 }
 
-TEST_CASE("signals go to all workers: the agent keeps them for those that are starting") {
+TEST_CASE("signals go to all workers, including those that are still starting") {
   Scene scene(job_stage, "min 1");
   scene.play("0s slots 3\n host 0 up\n host 0 says started 1\n host 0 says started 3");
   CHECK(scene.tell("pass 10") == "host 0: signal 1 10\nhost 0: signal 2 10\nhost 0: signal 3 10");
 }
 
-TEST_CASE("failures count in a row: a new step between them forgives, an old one does not") {
+TEST_CASE("failures count in a row: only a new step between them resets the count") {
   for (const bool new_step : {true, false}) {
     CAPTURE(new_step);
     Scene scene = training("min 1 max-restarts 1");
@@ -73,7 +73,7 @@ TEST_CASE("a change of size never counts as a failure") {
   CHECK_FALSE(has(said, "phase"));
 }
 
-TEST_CASE("who does not become ready is killed, once, and started anew when it is gone") {
+TEST_CASE("a worker that does not become ready is killed once, and replaced when it is gone") {
   Scene scene(job_stage, "min 1");
   scene.play(R"(0s slots 2
                 host 0 up
@@ -90,14 +90,14 @@ TEST_CASE("who does not become ready is killed, once, and started anew when it i
   CHECK(has(scene.tell("305s host 0 says exited 2 signal 9"), "was not ready to train within"));
 }
 
-TEST_CASE("training ends while a worker starts: it is not waited for, and no time is burnt on it") {
+TEST_CASE("a worker that starts when training ends is not waited for, and causes no busy loop") {
   Scene scene = training();
   std::string said = scene.play(R"(1s slots 3
                                    host 0 says started 3
                                    3 says join
                                    1 2 say done call 1 step 9)");
   CHECK(has(said, "phase: trained"));
-  // on_epoch of the last epoch may take long; the scene fails when a wake-up is due for ever.
+  // on_epoch of the last epoch may take long. The scene fails when a wake-up stays due for ever.
   for (int second = 4; second <= 400; second += 4)
     scene.play(fmt::format(R"({}s host 0 says heartbeat
                               1 2 3 say sample g1 step 9 waiting 1ms in epoch)",
@@ -106,7 +106,7 @@ TEST_CASE("training ends while a worker starts: it is not waited for, and no tim
   CHECK(has(said, "stop 3 signal 15"));
 }
 
-TEST_CASE("a first world that never has its minimum is not waited for for ever") {
+TEST_CASE("a first world that never reaches its minimum is given up at last") {
   Scene scene(job_stage, "min 2");
   scene.play(R"(0s slots 2
                 host 0 up
@@ -123,7 +123,7 @@ TEST_CASE("a first world that never has its minimum is not waited for for ever")
   CHECK(has(said, "finish 122: fewer than 2 workers"));
 }
 
-TEST_CASE("a leaver is left alone until its new world has stepped, then it may end by itself") {
+TEST_CASE("a leaver is left alone until its new world has stepped, and then may end by itself") {
   Scene scene = training();
   std::string said = scene.play(R"(1s slots 1
                                    1 2 say prepared g2
@@ -137,7 +137,7 @@ TEST_CASE("a leaver is left alone until its new world has stepped, then it may e
   CHECK(has(scene.tell("11s host 0 says heartbeat"), "stop 2 signal 15"));
 }
 
-TEST_CASE("a leaver inside on_epoch is waited for, and only then is it its time to end") {
+TEST_CASE("the time that a leaver has to end starts only when it is out of on_epoch") {
   Scene scene = training();
   scene.play(R"(1s slots 1
                 1 2 say prepared g2
@@ -155,7 +155,7 @@ TEST_CASE("a leaver inside on_epoch is waited for, and only then is it its time 
   CHECK(has(scene.tell("56s host 0 says heartbeat"), "stop 2 signal 15"));
 }
 
-TEST_CASE("what the first failure of a plain program gives as exit code") {
+TEST_CASE("the first failure of a plain program determines the exit code") {
   struct Case {
     const char* report;
     const char* finish;
@@ -176,7 +176,7 @@ TEST_CASE("what the first failure of a plain program gives as exit code") {
   }
 }
 
-TEST_CASE("interrupts: the code of the signal, HUP as TERM, the second one kills") {
+TEST_CASE("interrupts: the signal sets the exit code, HUP counts as TERM, the second one kills") {
   struct Case {
     int signal;
     const char* finish;
@@ -192,7 +192,7 @@ TEST_CASE("interrupts: the code of the signal, HUP as TERM, the second one kills
   }
 }
 
-TEST_CASE("nothing is started any more once the job ends") {
+TEST_CASE("nothing is started once the job ends") {
   Scene scene = training();
   std::string said = scene.play(R"(interrupt 15
                                    slots 4
@@ -202,7 +202,7 @@ TEST_CASE("nothing is started any more once the job ends") {
   CHECK_FALSE(has(said, "planned\":true"));
 }
 
-TEST_CASE("who left by itself has no part in the mistake of the others") {
+TEST_CASE("a worker that left by itself does not share the mistake of the others") {
   Scene scene = training();
   std::string said = scene.play(R"(1s 1 says leave: the program closed its job
                                    2s host 0 says exited 2 signal 6)");
@@ -212,7 +212,7 @@ TEST_CASE("who left by itself has no part in the mistake of the others") {
   CHECK(has(said, "finish 134: worker 2 (rank 1, n0 slot 1) was killed by signal 6"));
 }
 
-TEST_CASE("a host speaks for its own workers only") {
+TEST_CASE("a host can report only about its own workers") {
   Scene scene(job_stage, "min 1");
   scene.play(R"(0s slots 1 1
                 host 0 up
@@ -223,7 +223,7 @@ TEST_CASE("a host speaks for its own workers only") {
   CHECK(has(scene.tell("1s host 0 says exited 1 code 1"), "worker_exited"));
 }
 
-TEST_CASE("the last holder of the state dies: 122, and the last words say so") {
+TEST_CASE("when the last holder of the state dies, the job ends with 122 and says so") {
   Scene scene = training();
   std::string said = scene.play(R"(1s host 0 says exited 1 signal 9
                                    host 0 says exited 2 signal 9)");

@@ -1,4 +1,4 @@
-// Each trouble with the source of the hosts is told once, and so is its end.
+// Each trouble with the source of the hosts is reported once, and so is its end.
 #include "job/core/terms/source_notes.hpp"
 
 #include <doctest/doctest.h>
@@ -19,10 +19,10 @@ std::string text_of(const std::optional<HostsNoted>& note) {
 
 }  // namespace
 
-TEST_CASE("a file that is gone is told after a second, once, and once that it is back") {
+TEST_CASE("a missing file is reported once, after a second, and once more when it is back") {
   SourceNotes notes("hosts", false);
   CHECK(text_of(notes.away("No such file", start)).empty());
-  CHECK(text_of(notes.back()).empty());  // it was renamed
+  CHECK(text_of(notes.back()).empty());  // it was only replaced
   CHECK(text_of(notes.away("No such file", start + 900ms)).empty());
   CHECK(text_of(notes.away("No such file", start + 1800ms)).empty());
   CHECK(text_of(notes.away("No such file", start + 1900ms)) ==
@@ -35,7 +35,7 @@ TEST_CASE("a file that is gone is told after a second, once, and once that it is
   CHECK(text_of(notes.back()).empty());
 }
 
-TEST_CASE("a mistake in a file is told for each change of it") {
+TEST_CASE("a mistake in a file is reported once for each change of the file") {
   SourceNotes notes("hosts", false);
   CHECK(text_of(notes.well()).empty());
   for (int i = 0; i < 10; ++i)
@@ -45,7 +45,7 @@ TEST_CASE("a mistake in a file is told for each change of it") {
   CHECK(text_of(notes.well()).empty());
 }
 
-TEST_CASE("the same trouble of a program is told once, and five others in a row at most") {
+TEST_CASE("a program's trouble is reported once, and at most five different ones in a row") {
   SourceNotes notes("--host-discovery", true);
   CHECK_FALSE(text_of(notes.trouble("exit code 1")).empty());
   CHECK(text_of(notes.trouble("exit code 1")).empty());

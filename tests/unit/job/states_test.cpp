@@ -1,4 +1,4 @@
-// The states of hosts and workers, and what is kept with them: deadlines, places, counts.
+// The states of hosts and workers, and the deadlines, places and counts kept with them.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -32,7 +32,7 @@ void check_tables(const States& states, const Turns& turns, const Transitions& t
   CHECK(reached.size() == states.size());
 }
 
-TEST_CASE("tables are in the order of their enums, have one answer, and reach every state") {
+TEST_CASE("tables are in the order of their enums, unambiguous, and reach every state") {
   check_tables(course::phases, course::phase_events, course::phase_transitions);
   check_tables(hosts::host_states, hosts::host_turns, hosts::host_transitions);
   check_tables(workers::worker_states, workers::worker_turns, workers::worker_transitions);
@@ -40,7 +40,7 @@ TEST_CASE("tables are in the order of their enums, have one answer, and reach ev
     CHECK(static_cast<std::size_t>(course::causes[i].cause) == i);
 }
 
-TEST_CASE("every worker ends, whatever state it is in, and no state leads back") {
+TEST_CASE("every worker can end from any state, and no transition leads back") {
   for (const auto& state : workers::worker_states) {
     CAPTURE(state.name);
     CHECK(next_in(workers::worker_transitions, state.value, workers::WorkerTurn::ended) ==
@@ -49,7 +49,7 @@ TEST_CASE("every worker ends, whatever state it is in, and no state leads back")
   for (const auto& row : workers::worker_transitions) CHECK(row.from < row.to);
 }
 
-TEST_CASE("a worker has one deadline, the earliest is due first, and each once") {
+TEST_CASE("a worker has one deadline; the earliest is due first, and each is due once") {
   workers::Workers workers;
   const WorkerId first = workers.order(slot(0), at(9s));
   const WorkerId second = workers.order(slot(1), at(5s));
@@ -67,7 +67,7 @@ TEST_CASE("a worker has one deadline, the earliest is due first, and each once")
   CHECK(workers.wake_at() == never);
 }
 
-TEST_CASE("who is ready need not become it, and who is given up is given up once") {
+TEST_CASE("a ready worker has no deadline any more, and a worker is given up only once") {
   workers::Workers workers;
   const WorkerId worker = workers.order(slot(0), at(9s));
   CHECK(workers.any_starting());
@@ -80,7 +80,7 @@ TEST_CASE("who is ready need not become it, and who is given up is given up once
   CHECK_FALSE(workers.give_up(worker, "it is silent"));
   CHECK(workers.find(worker)->trouble == "it hangs");
   CHECK_FALSE(workers.find(worker)->expected());
-  // One that was never ready is waited for until it has gone.
+  // A worker that was never ready counts as starting until it is gone.
   const WorkerId other = workers.order(slot(1), at(9s));
   CHECK(workers.give_up(other, "it does not begin"));
   CHECK(workers.any_starting());
@@ -88,7 +88,7 @@ TEST_CASE("who is ready need not become it, and who is given up is given up once
   CHECK_FALSE(workers.any_starting());
 }
 
-TEST_CASE("a leaver that does not answer ends as one that was told to") {
+TEST_CASE("a leaver that does not answer ends like one that was told to stop") {
   workers::Workers workers;
   const WorkerId worker = workers.order(slot(0), never);
   workers.ready(worker, at(1s));
@@ -98,7 +98,7 @@ TEST_CASE("a leaver that does not answer ends as one that was told to") {
   CHECK(workers.find(worker)->expected());
 }
 
-TEST_CASE("places: by slot, by host, and of those that hang in the kernel") {
+TEST_CASE("workers are found by slot and by host, including those stuck in the kernel") {
   workers::Workers workers;
   const WorkerId here = workers.order(slot(0), never);
   const WorkerId there = workers.order({HostId(4), 0}, never);
@@ -115,7 +115,7 @@ TEST_CASE("places: by slot, by host, and of those that hang in the kernel") {
   CHECK_FALSE(workers.erase_stuck(there));
 }
 
-TEST_CASE("a host is asked once, and after it failed once more, when nobody waits for it") {
+TEST_CASE("a host is asked once, and again after it has failed") {
   hosts::Hosts hosts;
   const HostId host(1);
   CHECK(hosts.ask(host));

@@ -1,4 +1,4 @@
-// The tables that the job is made of: phases, deadlines, and the text of an event.
+// The tables that a job is made of: phases, deadlines, and the text of an event.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ constexpr course::Phase all_phases[] = {course::Phase::starting,  course::Phase:
                                         course::Phase::trained,   course::Phase::stopping,
                                         course::Phase::closing,   course::Phase::ended};
 
-TEST_CASE("the table of transitions has one answer for each question") {
+TEST_CASE("each phase has at most one transition per event") {
   std::set<std::pair<course::Phase, course::PhaseEvent>> seen;
   for (const course::PhaseTransition& t : course::phase_transitions)
     CHECK(seen.emplace(t.from, t.turn).second);
 }
 
-TEST_CASE("every phase can be reached, and every phase ends when it is told to stop") {
+TEST_CASE("every phase can be reached, and ends when the job is told to stop") {
   std::set<course::Phase> reached{course::Phase::starting};
   for (std::size_t round = 0; round < std::size(all_phases); ++round)
     for (const course::PhaseTransition& t : course::phase_transitions)
@@ -39,7 +39,7 @@ TEST_CASE("every phase can be reached, and every phase ends when it is told to s
   }
 }
 
-TEST_CASE("nothing leads out of the end, and no way back from stopping") {
+TEST_CASE("nothing leads out of the phase ended, nor back from stopping") {
   for (const course::PhaseTransition& t : course::phase_transitions) {
     CHECK(t.from != course::Phase::ended);
     if (t.from >= course::Phase::stopping) CHECK(t.to > t.from);
@@ -47,7 +47,7 @@ TEST_CASE("nothing leads out of the end, and no way back from stopping") {
   CHECK(next(course::Phase::stopping, course::PhaseEvent::world_broken) == course::Phase::stopping);
 }
 
-TEST_CASE("the defaults agree with each other and with what the table says of them") {
+TEST_CASE("the defaults are consistent, and equal to those in the table") {
   CHECK(deadline_mistake(Deadlines{}) == "");
   const Deadlines defaults;
   for (const DeadlineRow& row : deadline_table) {
@@ -60,7 +60,7 @@ TEST_CASE("the defaults agree with each other and with what the table says of th
   }
 }
 
-TEST_CASE("each rule of order is kept, and the mistake names both sides") {
+TEST_CASE("each rule of order is enforced, and the error names both options") {
   for (const DeadlineRow& row : deadline_table) {
     if (row.shorter_than.empty()) continue;
     CAPTURE(row.name);
@@ -73,7 +73,7 @@ TEST_CASE("each rule of order is kept, and the mistake names both sides") {
   }
 }
 
-TEST_CASE("a deadline of nothing is an error, but for those that then mean at once") {
+TEST_CASE("a deadline of zero is an error, except where it means " at once "") {
   for (const DeadlineRow& row : deadline_table) {
     CAPTURE(row.name);
     Deadlines none;
@@ -82,7 +82,7 @@ TEST_CASE("a deadline of nothing is an error, but for those that then mean at on
   }
 }
 
-TEST_CASE("an event is one line of JSON, whatever is in it") {
+TEST_CASE("an event is one line of JSON, whatever it contains") {
   const report::Event event{"odd \"name\"",
                             {{"whole", std::int64_t{-3}},
                              {"half", 0.5},

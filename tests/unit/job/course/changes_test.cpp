@@ -23,7 +23,7 @@ TEST_CASE("each refusal in a row doubles the pause, and nothing else does") {
            {{refused, refused}, milliseconds(200)},
            {std::vector(20, refused), milliseconds(6400)},
            {{refused, refused, done, refused}, milliseconds(100)},
-           // A loss in the world says nothing against the change that was under way.
+           // A loss during a change says nothing against the change itself.
            {std::vector(20, overtaken), milliseconds(0)},
            {{refused, overtaken, refused}, milliseconds(200)},
        }) {
@@ -42,7 +42,7 @@ TEST_CASE("each refusal in a row doubles the pause, and nothing else does") {
   }
 }
 
-TEST_CASE("the end of another change is none of its own") {
+TEST_CASE("the end of another change does not count") {
   Changes changes;
   const ChangeId id = changes.begin({}, "a test").id;
   CHECK_FALSE(changes.ended(id.next(), How::done, Time{}));

@@ -1,4 +1,4 @@
-// Who is told to count samples, and when.
+// Whether and when a program with its own loop is advised to count its samples.
 #include "job/core/course/uncounted.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 namespace elasticrun::job::course {
 namespace {
 
-// The place of the report at which it is told, from 1; 0: never.
+// The number, from 1, of the report at which the advice comes; 0: never.
 int told_at(Uncounted& uncounted, std::int64_t steps, std::int64_t samples) {
   int at = 0;
   for (int report = 1; report <= 100; ++report)
@@ -17,7 +17,7 @@ int told_at(Uncounted& uncounted, std::int64_t steps, std::int64_t samples) {
   return at;
 }
 
-TEST_CASE("a loop of its own that does not count is told once, when it has made some steps") {
+TEST_CASE("a loop of its own that does not count samples is reported once, after some steps") {
   struct Case {
     std::int64_t epoch, steps, samples;
     int at;
@@ -31,7 +31,7 @@ TEST_CASE("a loop of its own that does not count is told once, when it has made 
   }
 }
 
-TEST_CASE("one worker that counts is enough, since the share of another may be empty") {
+TEST_CASE("one worker that counts is enough, since another worker's share may be empty") {
   Uncounted uncounted;
   uncounted.ready({.call = 1});
   CHECK_FALSE(uncounted.hear({.steps = 10}));

@@ -1,4 +1,4 @@
-// Samples left, counted by hand.
+// The samples that are left to do, counted by hand.
 #include "job/core/course/work.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ wire::TrainSpec train(std::int64_t call, std::int64_t samples, std::int64_t epoc
 TEST_CASE("work: the last step of an epoch is smaller") {
   Work work;
   work.asked(train(1, 100, 3));
-  CHECK_FALSE(work.left());  // nobody knows yet what a step takes
+  CHECK_FALSE(work.left());  // the size of a step is not known yet
   work.world_changed(Step(0), 30);
   struct Case {
     std::int64_t step;
@@ -42,12 +42,12 @@ TEST_CASE("work: the last step of an epoch is smaller") {
   }
 }
 
-TEST_CASE("work: another world goes on where the last one was, in the middle of an epoch") {
+TEST_CASE("work: another world continues in the middle of an epoch where the last one was") {
   Work work;
   work.asked(train(1, 100, 2));
   work.world_changed(Step(0), 30);
   work.committed(Step(2));
-  // A report of the new world may come before all of it is known to have formed.
+  // A report of the new world may come before it is known that the world has formed.
   work.committed(Step(3));
   work.world_changed(Step(2), 15);  // 60 used, 40 left of the epoch: 15 15 10
   CHECK(work.left() == 125);
@@ -55,13 +55,13 @@ TEST_CASE("work: another world goes on where the last one was, in the middle of 
   CHECK(work.left() == 100);
   work.committed(Step(6));
   CHECK(work.left() == 85);
-  // Steps that nobody has any more are counted once when they are repeated.
+  // Steps that were lost are repeated, and counted once.
   work.world_changed(Step(4), 15);
   work.committed(Step(6));
   CHECK(work.left() == 85);
 }
 
-TEST_CASE("work: each call of train asks for its own") {
+TEST_CASE("work: each call of train has its own amount of work") {
   Work work;
   work.asked(train(1, 100, 1));
   work.world_changed(Step(0), 50);
@@ -69,21 +69,21 @@ TEST_CASE("work: each call of train asks for its own") {
   CHECK(work.left() == 0);
   work.asked(train(2, 10, 10));
   CHECK(work.left() == 100);
-  work.asked(train(1, 100, 1));  // a newcomer
+  work.asked(train(1, 100, 1));  // from a newcomer
   work.committed(Step(5));
   CHECK(work.left() == 70);
 }
 
-TEST_CASE("work: a loop of its own says nothing") {
+TEST_CASE("work: the work of a program with its own loop is not known") {
   Work work;
   work.asked(train(1, 0, 0));
   work.world_changed(Step(0), 50);
   CHECK_FALSE(work.left());
 }
 
-TEST_CASE("work: who trains until somebody stops it has work left for ever") {
+TEST_CASE("work: training without an end always has work left") {
   constexpr auto endless = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t most = std::int64_t{1} << 40;  // that a worker may ask for
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // the most that a worker may ask for
   struct Case {
     std::int64_t samples;
     std::int64_t epochs;

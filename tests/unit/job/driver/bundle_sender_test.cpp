@@ -1,4 +1,4 @@
-// Who gets what when: real files, hosts that only ask.
+// What is sent to which host and when, with real files and simulated hosts.
 #include "job/driver/bundle_sender.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A program of so many bytes, and what each host has got of it.
+// A program of `bytes` bytes, and what each host has received of it.
 struct Depot {
   explicit Depot(std::size_t bytes) : text(bytes, 'x') {
     std::string name = fs::temp_directory_path() / "depot-XXXXXX";
@@ -44,12 +44,12 @@ struct Depot {
     post.asked(HostId(host), {hash, taken}, now);
     read();
   }
-  // What is being read is sent.
+  // Runs the file thread's reads to their end, so that the parts are sent.
   void read() {
     io.restart();
     io.run();
   }
-  // How much is under way once the host takes so many bytes a second.
+  // The bytes in flight once the host takes `bytes_per_s`.
   std::int64_t window_at(std::uint32_t host, double bytes_per_s) {
     for (int round = 0; round < 20; ++round) {
       const std::int64_t before = got(host);
@@ -63,7 +63,7 @@ struct Depot {
   std::int64_t got(std::uint32_t host) {
     return static_cast<std::int64_t>(came[HostId(host)].size());
   }
-  // The host takes what comes until nothing more does.
+  // The host takes what it receives until nothing more comes.
   void take_all(std::uint32_t host) {
     for (std::int64_t before = -1; before != got(host);) {
       before = got(host);
@@ -93,7 +93,7 @@ constexpr auto part_bytes = static_cast<std::int64_t>(launcher::bundle::bundle_p
 
 }  // namespace
 
-TEST_CASE("no bundle without --ship") {
+TEST_CASE("there is no bundle without --ship") {
   Depot depot(10);
   depot.spec.ship = false;
   depot.spec.argv = {"./no-such-program"};
@@ -107,7 +107,7 @@ TEST_CASE("no bundle without --ship") {
   CHECK(trouble->code == 127);
 }
 
-TEST_CASE("a host whose connection was lost gets the rest, and nothing twice") {
+TEST_CASE("a host that lost its connection gets the rest, and nothing twice") {
   Depot depot(3'000'000);
   depot.gather();
   depot.ask(1);
@@ -121,7 +121,7 @@ TEST_CASE("a host whose connection was lost gets the rest, and nothing twice") {
   CHECK(depot.ended.contains(HostId(1)));
 }
 
-TEST_CASE("an empty program, a small one, one that fills its parts exactly") {
+TEST_CASE("an empty program, a small one and one that fills its parts exactly are delivered") {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, launcher::bundle::bundle_part_bytes,
         launcher::bundle::bundle_part_bytes * 3}) {
@@ -133,7 +133,7 @@ TEST_CASE("an empty program, a small one, one that fills its parts exactly") {
   }
 }
 
-TEST_CASE("a host gets a window beyond what it has, and the whole in the end") {
+TEST_CASE("a host gets one window beyond what it has, and everything in the end") {
   Depot depot(5'000'000);
   depot.gather();
   depot.ask(1);
@@ -147,11 +147,11 @@ TEST_CASE("a host gets a window beyond what it has, and the whole in the end") {
   depot.take_all(1);
   CHECK(depot.came[HostId(1)] == depot.text);
   CHECK(depot.ended.contains(HostId(1)));
-  depot.ask(1, 4'000'000);  // late, and harmless
+  depot.ask(1, 4'000'000);  // a late request does no harm
   CHECK(depot.got(1) == 5'000'000);
 }
 
-TEST_CASE("files are read elsewhere, and what was read for a host that has gone is not sent") {
+TEST_CASE("files are read on another thread, and nothing is sent to a host that has gone") {
   Depot depot(1'000'000);
   depot.gather();
   depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);
@@ -160,7 +160,7 @@ TEST_CASE("files are read elsewhere, and what was read for a host that has gone 
   depot.read();
   CHECK(depot.got(1) == 0);
   depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);
-  depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);  // its next agent
+  depot.post.asked(HostId(1), {depot.hash, 0}, depot.now);  // from the host's next agent
   depot.take_all(1);
   CHECK(depot.came[HostId(1)] == depot.text);
 }
@@ -178,10 +178,10 @@ TEST_CASE("the window is what a host takes in half a second, within limits") {
   CHECK(near(depot.window_at(1, 2e6), 1'000'000));
 }
 
-TEST_CASE("what a host claims is data") {
+TEST_CASE("impossible requests of a host do no harm") {
   Depot depot(3'000'000);
   depot.gather();
-  depot.ask(1, 100);  // has not begun
+  depot.ask(1, 100);  // the delivery has not begun
   CHECK(depot.got(1) == 0);
   depot.post.asked(HostId(1), {"another", 0}, depot.now);
   depot.read();
@@ -197,7 +197,7 @@ TEST_CASE("what a host claims is data") {
   CHECK(depot.came[HostId(1)] == depot.text);
 }
 
-TEST_CASE("hosts wait for their turn, and one that goes gives its turn to the next") {
+TEST_CASE("hosts wait for their turn, and a host that goes frees its place") {
   Depot depot(3'000'000);
   depot.gather();
   for (std::uint32_t host = 1; host <= 40; ++host) depot.ask(host);
@@ -212,7 +212,7 @@ TEST_CASE("hosts wait for their turn, and one that goes gives its turn to the ne
   CHECK(depot.got(34) == 0);
   CHECK(depot.got(35) >= first_window);
   depot.came.erase(HostId(6));
-  depot.ask(6);  // its next agent
+  depot.ask(6);  // its next agent asks
   for (std::uint32_t host = 1; host <= 40; ++host)
     if (host != 34 && host != 6) depot.take_all(host);
   depot.take_all(6);
@@ -220,7 +220,7 @@ TEST_CASE("hosts wait for their turn, and one that goes gives its turn to the ne
     CHECK_MESSAGE((depot.came[HostId(host)] == depot.text) == (host != 34), host);
 }
 
-TEST_CASE("a program that becomes shorter while the job runs is said") {
+TEST_CASE("a program that becomes shorter while the job runs is reported") {
   Depot depot(3'000'000);
   depot.gather();
   fs::resize_file(depot.path(), 1'500'000);
@@ -231,7 +231,7 @@ TEST_CASE("a program that becomes shorter while the job runs is said") {
   CHECK_FALSE(depot.ended.contains(HostId(1)));
 }
 
-TEST_CASE("--ship is advised where it would help") {
+TEST_CASE("--ship is suggested only where it would help") {
   Depot depot(10);
   depot.spec.ship = false;
   const auto advised = [&](int code) {
@@ -246,5 +246,5 @@ TEST_CASE("--ship is advised where it would help") {
   CHECK(advised(127) == "not found");
   depot.spec.ship = false;
   depot.spec.argv = {"./no-such-program"};
-  CHECK(advised(127) == "not found");  // nobody has it
+  CHECK(advised(127) == "not found");  // the program is missing here as well
 }

@@ -1,4 +1,4 @@
-// What a program of somebody else hears, and what is heard of it, whatever it does.
+// Hook processes: their input, their output, and how each of them ends.
 #include "job/driver/hook_process.hpp"
 
 #include <doctest/doctest.h>
@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Its output, or what is wrong.
+// The hook's output, or "! " and the error.
 std::string heard(std::string command, std::string input = {}, Duration length = 60s) {
   const HookAnswer heard = run_hook({std::move(command), length, "--patience"}, std::move(input));
   return heard.output ? *heard.output : "! " + heard.output.error().text;
 }
 
-// A zombie does not: who reaps orphans may take its time.
+// A zombie does not count: whatever reaps orphans may take its time.
 bool lives(int pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   std::string number, name, state;
@@ -35,7 +35,7 @@ bool lives(int pid) {
 
 }  // namespace
 
-TEST_CASE("what it hears") {
+TEST_CASE("the hook gets its input, and need not read it") {
   CHECK(heard("cat") == "");
   CHECK(heard("cat", "one\ntwo\n") == "one\ntwo\n");
   CHECK(heard("cat", "$HOME `id` \\n \"'\n") == "$HOME `id` \\n \"'\n");
@@ -46,7 +46,7 @@ TEST_CASE("what it hears") {
   CHECK(heard("head -c 1; exec <&-; echo .", much) == "x.\n");
 }
 
-TEST_CASE("what is heard of it") {
+TEST_CASE("the answer is the hook's output, or a precise error") {
   struct Case {
     const char* command;
     const char* heard;
@@ -68,7 +68,7 @@ TEST_CASE("what is heard of it") {
   CHECK(heard("./no-such-program").starts_with("! ended with exit code 127: sh: "));
 }
 
-TEST_CASE("it is killed with who asks") {
+TEST_CASE("a hook process is killed together with its owner") {
   boost::asio::io_context io;
   const fs::path file = fs::temp_directory_path() / fmt::format("hooked.{}", ::getpid());
   bool answered = false;

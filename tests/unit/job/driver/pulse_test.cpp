@@ -1,4 +1,4 @@
-// A pause between two events is one of the program only while the pulse beats.
+// The pulse reports for how long the program stood still.
 #include "job/driver/pulse.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 using namespace elasticrun;
 using namespace std::chrono_literals;
 
-TEST_CASE("a pulse that is stopped says nothing") {
+TEST_CASE("a stopped pulse reports no pause") {
   boost::asio::io_context io;
   job::driver::Pulse pulse(io, [] {});
   pulse.start();

@@ -1,4 +1,4 @@
-// Mixed hosts, summed up by hand.
+// Offers for mixed hosts, summed up by hand.
 #include "job/core/hosts/prices.hpp"
 
 #include <doctest/doctest.h>
@@ -7,8 +7,8 @@ using namespace elasticrun;
 using namespace elasticrun::job;
 using namespace elasticrun::job::hosts;
 
-TEST_CASE("offers: hosts and prices of the first slots") {
-  // Two slots at 0.5 each, one that has no price, two at 3.
+TEST_CASE("an offer sums up the hosts and prices of its first slots") {
+  // Two slots at 0.5 each, one without a price, and two at 3.
   std::vector<SlotId> slots;
   for (const auto& [host, index] : {std::pair{0, 0}, {0, 1}, {1, 0}, {2, 0}, {2, 1}})
     slots.push_back({HostId(static_cast<std::uint32_t>(host)), index});

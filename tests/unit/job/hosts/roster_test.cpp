@@ -1,4 +1,5 @@
-// Who is a host of the job: given, joined, gone and back, and where rank 0 is found.
+// Which hosts the job has: hosts that were given, have joined, left or come back; and the address
+// of rank 0.
 #include "job/core/hosts/roster.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +31,7 @@ std::vector<std::string> names(Roster& roster) {
 
 }  // namespace
 
-TEST_CASE("who joins comes last, and only once its agent is there") {
+TEST_CASE("a host that joins comes last, and only once its agent is up") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});
   const auto number = roster.admit(hello("c", 2));
@@ -47,7 +48,7 @@ TEST_CASE("who joins comes last, and only once its agent is there") {
   CHECK(*roster.admit(hello("c", 2)) == *number);
 }
 
-TEST_CASE("names and types are told once, and again when they are given again") {
+TEST_CASE("names and types are reported once, and again when they are given again") {
   const auto told = [](Roster& roster) {
     std::string text;
     for (const job::HostsMet::Host& host : roster.take_met().hosts)
@@ -69,7 +70,7 @@ TEST_CASE("names and types are told once, and again when they are given again") 
   CHECK(told(roster) == "2 c ;");
 }
 
-TEST_CASE("a given host neither joins nor parts") {
+TEST_CASE("the agent of a given host neither adds nor removes a host") {
   Roster roster;
   roster.give({host("a", 1)});
   CHECK(roster.up(HostId(0), wire::Hello{}) == Roster::News::none);
@@ -81,7 +82,7 @@ TEST_CASE("a given host neither joins nor parts") {
   CHECK(roster.name(HostId(7)) == "host 7");
 }
 
-TEST_CASE("greetings that make no sense get no number") {
+TEST_CASE("invalid greetings get no number") {
   Roster roster;
   roster.give({host("a", 1)});
   for (const wire::Hello& wrong :
@@ -92,7 +93,7 @@ TEST_CASE("greetings that make no sense get no number") {
   }
 }
 
-TEST_CASE("rank 0 is met where its agent says, and on the loopback by its own host alone") {
+TEST_CASE("rank 0 is reached at its agent's address, and on the loopback only by its own host") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});
   wire::Hello there;
@@ -120,7 +121,7 @@ std::vector<int> sizes(Roster& roster) { return roster.plan().slots_by_host; }
 
 }  // namespace
 
-TEST_CASE("a host that does not say has a slot for each of its GPUs") {
+TEST_CASE("a host without a given number of slots has one slot per GPU") {
   using News = Roster::News;
   using Sizes = std::vector<int>;
   Roster roster(1, true);
@@ -128,7 +129,7 @@ TEST_CASE("a host that does not say has a slot for each of its GPUs") {
   CHECK(roster.guesses());
   CHECK(sizes(roster) == Sizes{1, 1, 3, 1});
   CHECK(roster.up(HostId(0), with_gpus({"0", "1"})) == News::slots);
-  CHECK(sizes(roster) == Sizes{2, 2, 3, 2});  // the others are thought to be alike
+  CHECK(sizes(roster) == Sizes{2, 2, 3, 2});  // the others are assumed to be alike
   CHECK(roster.up(HostId(1), with_gpus({"0", "1"})) == News::none);
   CHECK(roster.up(HostId(2), with_gpus({"0", "1", "2", "3"})) == News::none);
   CHECK(sizes(roster) == Sizes{2, 2, 3, 2});
@@ -136,13 +137,13 @@ TEST_CASE("a host that does not say has a slot for each of its GPUs") {
   CHECK(roster.up(HostId(3), with_gpus({})) == News::slots);
   CHECK(sizes(roster) == Sizes{2, 2, 3, 1});
   CHECK_FALSE(roster.guesses());
-  // Only the GPUs of slots are the job's.
+  // Only the GPUs of slots belong to the job.
   CHECK(roster.gpus(HostId(2)) == std::vector<std::string>{"0", "1", "2"});
   CHECK(roster.gpus(HostId(3)).empty());
   CHECK(roster.gpus(HostId(9)).empty());
 }
 
-TEST_CASE("of a host whose GPUs are counted the job may take some alone") {
+TEST_CASE("the job may take only some of a host whose GPUs are counted") {
   Roster roster(1, true);
   launcher::hosts::Host a = host("a", 0);
   a.slots_max = 2;
@@ -153,7 +154,7 @@ TEST_CASE("of a host whose GPUs are counted the job may take some alone") {
   CHECK(roster.gpus(HostId(0)) == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE("a number of slots that was said counts, whatever the GPUs") {
+TEST_CASE("a given number of slots counts, however many GPUs there are") {
   Roster roster(4, false);
   roster.give({host("a", 0), host("b", 1)});
   CHECK_FALSE(roster.guesses());
@@ -164,7 +165,7 @@ TEST_CASE("a number of slots that was said counts, whatever the GPUs") {
   CHECK(roster.gpus(HostId(1)) == std::vector<std::string>{"0"});
 }
 
-TEST_CASE("a slot goes with its GPU, until the host is up again") {
+TEST_CASE("a slot is lost with its GPU, until the host comes up again") {
   using News = Roster::News;
   using Sizes = std::vector<int>;
   Roster roster(1, true);
@@ -175,7 +176,7 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   CHECK(roster.lose(HostId(0), 1));
   CHECK_FALSE(roster.lose(HostId(0), 3));
   CHECK_FALSE(roster.lose(HostId(0), -1));
-  CHECK_FALSE(roster.lose(HostId(1), 1));  // a slot that is no GPU
+  CHECK_FALSE(roster.lose(HostId(1), 1));  // a slot without a GPU
   CHECK_FALSE(roster.lose(HostId(9), 0));
   CHECK(sizes(roster) == Sizes{2, 2});
   CHECK(roster.plan().slots[1].slot == 2);
@@ -183,17 +184,18 @@ TEST_CASE("a slot goes with its GPU, until the host is up again") {
   CHECK(roster.lose(HostId(1), 0));
   CHECK(sizes(roster) == Sizes{2, 1});
   CHECK(roster.down(HostId(0)) == News::slots);
-  CHECK(sizes(roster) == Sizes{3, 1});  // else nobody would ask for a host that has lost them all
+  // otherwise a host that has lost all of them would never be asked again
+  CHECK(sizes(roster) == Sizes{3, 1});
   CHECK(roster.down(HostId(0)) == News::none);
   CHECK(roster.up(HostId(0), with_gpus({"0", "1", "2"})) == News::none);
   CHECK(sizes(roster) == Sizes{3, 1});
-  CHECK(roster.up(HostId(0), with_gpus({"", "1", "2"})) == News::slots);  // it was lost before
+  CHECK(roster.up(HostId(0), with_gpus({"", "1", "2"})) == News::slots);  // the GPU was lost before
   CHECK(sizes(roster) == Sizes{2, 1});
   for (const int slot : {0, 1, 2}) CHECK(roster.lose(HostId(0), slot));
   CHECK(sizes(roster) == Sizes{1});
 }
 
-TEST_CASE("what a host says of itself obeys the grammar of host files") {
+TEST_CASE("what a host says about itself must obey the grammar of host files") {
   Roster roster;
   roster.give({host("a", 1)});
   for (const char* bad :

@@ -1,4 +1,4 @@
-// Too few hosts for the minimum, and enough again: what is told, and that it is told once.
+// Too few hosts for the minimum, and enough again: the messages, and that each comes once.
 #include "job/core/hosts/shortage.hpp"
 
 #include <doctest/doctest.h>
@@ -9,10 +9,10 @@ using namespace elasticrun;
 using namespace std::chrono_literals;
 using job::hosts::Shortage;
 
-TEST_CASE("each change is told once") {
+TEST_CASE("each change is reported once") {
   struct Case {
     Shortage::Look look;
-    const char* line;  // empty: nothing is told
+    const char* line;  // empty: nothing is reported
   };
   const Case cases[] = {
       {{.few = "", .source = "hosts", .slots = 3, .minimum = 2}, ""},

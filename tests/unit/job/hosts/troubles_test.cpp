@@ -1,4 +1,4 @@
-// Like troubles of many hosts become one line, and each other trouble keeps its own.
+// Similar troubles of many hosts are reported in one line; any other trouble has its own line.
 #include "job/core/hosts/troubles.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 const Time start = Time(1h);
 }
 
-TEST_CASE("a trouble waits a moment for others like it") {
+TEST_CASE("a trouble waits a moment for similar ones") {
   job::hosts::Troubles troubles;
   CHECK(troubles.wake_at() == never);
   troubles.add("n1", "connect: 10.0.0.1:22 refuses", start);
@@ -24,10 +24,10 @@ TEST_CASE("a trouble waits a moment for others like it") {
   CHECK(troubles.tell(start + 1s, true).empty());
 }
 
-TEST_CASE("what is alike and what is not") {
+TEST_CASE("troubles are similar if they differ only in names, fingerprints and attempts") {
   struct Case {
-    const char* first;   // of host alpha
-    const char* second;  // of host beta
+    const char* first;   // reported for host alpha
+    const char* second;  // reported for host beta
     bool alike;
   };
   const Case cases[] = {
@@ -47,7 +47,7 @@ TEST_CASE("what is alike and what is not") {
   }
 }
 
-TEST_CASE("a host that is tried again and again has one trouble, until it works") {
+TEST_CASE("a host that is tried repeatedly reports the same trouble once, until it works") {
   job::hosts::Troubles troubles;
   troubles.add("n1", "no route (2 attempts)", start);
   troubles.add("n1", "no route (3 attempts)", start);

@@ -1,4 +1,4 @@
-// The words between elasticrun and the program of --policy exec:.
+// The messages between elasticrun and the program of --policy exec:.
 #include "job/report/advice.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ Result<std::string> printed(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a question") {
+TEST_CASE("a question is one line of JSON, with null for what is not known") {
   autoscaler::Question question;
   question.now = Time{} + 100s;
   question.snapshot.size = 2;
@@ -36,7 +36,7 @@ TEST_CASE("a question") {
   question.snapshot.noise = autoscaler::Noise{.square = 0.5, .variance = 40, .steps = 1};
   question.snapshot.samples_left = 0;
   question.snapshot.spent = 2.5;
-  // One that runs and cannot be had again is none of the sizes.
+  // A size that runs but is not available again is not among the sizes.
   question.snapshot.offers = {{1, 1, 3.06, 32}, {2, 0, 6.12, 64}, {3, 2, 9.18, 96}};
   autoscaler::Measure measure;
   measure.size = 2;
@@ -58,11 +58,11 @@ TEST_CASE("a question") {
     CHECK(boost::json::parse(text).is_object());
 }
 
-TEST_CASE("an answer") {
+TEST_CASE("an answer is a JSON object, or a precise error") {
   struct Case {
     const char* printed;
     int target;
-    const char* reason;  // or what is wrong, when target is 0
+    const char* reason;  // the error, when target is 0
   };
   const Case cases[] = {
       {"{\"target\":6}", 6, ""},
@@ -93,7 +93,7 @@ TEST_CASE("an answer") {
   }
 }
 
-TEST_CASE("long texts are cut, not inside a character") {
+TEST_CASE("long texts are truncated, but not inside a character") {
   const std::string long_reason = "{\"target\":1,\"reason\":\"x" + [] {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += "\xc3\xa9";

@@ -1,4 +1,4 @@
-// Whose output it is, and when a worker has exited.
+// Which worker a line of output belongs to, and when a worker has exited.
 #include "job/report/worker_labels.hpp"
 
 #include <doctest/doctest.h>
@@ -19,12 +19,12 @@ std::vector<WorkerId> ids(const std::vector<WorkerLabel>& labels) {
 
 }  // namespace
 
-TEST_CASE("labels") {
+TEST_CASE("worker labels") {
   constexpr HostId a{1}, b{2};
   WorkerLabels labels;
   for (std::uint32_t worker = 1; worker <= 4; ++worker)
     labels.started({WorkerId(worker), worker < 4 ? a : b, worker < 4 ? "a" : "b"});
-  SUBCASE("a worker is of one host, and no other host speaks for it") {
+  SUBCASE("a worker belongs to one host, and no other host can report about it") {
     CHECK(labels.find(a, WorkerId(1))->host_name == "a");
     CHECK_FALSE(labels.find(b, WorkerId(1)));
     CHECK_FALSE(labels.find(a, WorkerId(9)));
@@ -37,7 +37,7 @@ TEST_CASE("labels") {
     labels.ranked(WorkerId(9), 4);
     CHECK(labels.find(a, WorkerId(1))->rank == 3);
   }
-  SUBCASE("each exits once, by itself or with its host, and may still be heard") {
+  SUBCASE("each worker exits once, by itself or with its host, and its output may still arrive") {
     CHECK(ids(labels.exited(a, WorkerId(2))) == std::vector{WorkerId(2)});
     CHECK(labels.exited(a, WorkerId(2)).empty());
     CHECK(labels.find(a, WorkerId(2))->gone);

@@ -1,4 +1,4 @@
-// When the end of all members is told as one mistake, and when it is the loss of the state.
+// When the end of all members counts as one mistake, and when as the loss of the state.
 #include "job/core/workers/common_end.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using End = CommonEnd::End;
 End exits(const char* worker, int code) { return {worker, "exited", code, 0, true}; }
 End dies(const char* worker, int signal) { return {worker, "was killed", 0, signal, true}; }
 
-TEST_CASE("ends that are one mistake, and ends that are not") {
+TEST_CASE("the same exit code or crash of all members is one mistake; other ends are not") {
   End fenced = exits("b", 3);
   fenced.own = false;
   struct Case {
@@ -27,10 +27,12 @@ TEST_CASE("ends that are one mistake, and ends that are not") {
       {{exits("b", 3), exits("a", 3)}, 3, "b exited, and so did the others"},
       {{exits("a", 3), exits("b", 4)}, 0, ""},
       {{exits("a", 3), dies("b", SIGSEGV)}, 0, ""},
-      {{exits("a", 0), exits("b", 0)}, 0, ""},  // left in mid-training: no code to end with
+      // they left during training: there is no exit code to end with
+      {{exits("a", 0), exits("b", 0)}, 0, ""},
       {{dies("a", SIGSEGV), dies("b", SIGSEGV)}, 139, "a was killed, and so were the others"},
       {{dies("a", SIGABRT)}, 134, "a was killed"},
-      {{dies("a", SIGKILL), dies("b", SIGKILL)}, 0, ""},  // by a person, or for want of memory
+      // sent by a user, or by the kernel out of memory
+      {{dies("a", SIGKILL), dies("b", SIGKILL)}, 0, ""},
       {{dies("a", SIGTERM)}, 0, ""},
       {{exits("a", 3), fenced}, 0, ""},
   };
@@ -47,7 +49,7 @@ TEST_CASE("ends that are one mistake, and ends that are not") {
   }
 }
 
-TEST_CASE("what a world has survived was not everybody's mistake") {
+TEST_CASE("a failure that a world has survived was not a mistake of all members") {
   CommonEnd ends;
   ends.add(exits("a", 3));
   ends.survived();

@@ -1,4 +1,4 @@
-// What is said and done about members whose states differ.
+// What is reported and done when the states of members differ.
 #include "job/core/workers/divergences.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t steps_a_look = 100;
 
 struct Story {
-  // In a world of its own each time, as after a repair.
+  // Reports a divergence in a new world, as after a repair.
   Divergences::Verdict differs(std::int64_t step, std::uint32_t worker) {
     world = world.next();
     const wire::Diverged message{.generation = world,
@@ -23,7 +23,7 @@ struct Story {
     const std::vector<std::string> names{fmt::format("worker {}", worker)};
     const auto verdict = divergences.hear(message, names, steps_a_look);
     REQUIRE(verdict);
-    CHECK_FALSE(divergences.hear(message, names, steps_a_look));  // another member says it, too
+    CHECK_FALSE(divergences.hear(message, names, steps_a_look));  // another member reports the same
     return *verdict;
   }
   Divergences divergences;
@@ -32,7 +32,7 @@ struct Story {
 
 }  // namespace
 
-TEST_CASE("a state is repaired, and the job ends where the same one differs again and again") {
+TEST_CASE("a state is repaired, and the job ends when the same worker differs a third time") {
   Story story;
   CHECK_FALSE(story.differs(10, 3).ends);
   CHECK_FALSE(story.differs(40, 3).ends);
@@ -42,7 +42,7 @@ TEST_CASE("a state is repaired, and the job ends where the same one differs agai
   CHECK(third.words.find("for the third time; register all state") != std::string::npos);
 }
 
-TEST_CASE("others, and what was well for a long time, are counted anew") {
+TEST_CASE("other workers, and long times without divergence, start a new count") {
   Story story;
   CHECK_FALSE(story.differs(10, 3).ends);
   CHECK_FALSE(story.differs(20, 3).ends);

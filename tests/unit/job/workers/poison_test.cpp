@@ -1,4 +1,4 @@
-// When a step counts as one that kills.
+// When a step counts as one that kills its workers.
 #include "job/core/workers/poison.hpp"
 
 #include <doctest/doctest.h>
@@ -6,14 +6,14 @@
 using namespace elasticrun;
 using job::workers::Poison;
 
-TEST_CASE("three attempts at one step, whoever dies in them") {
+TEST_CASE("three attempts at one step make it certain, whichever workers die") {
   Poison poison;
   CHECK_FALSE(poison.suspected());
   poison.world_formed(Step(5));
   poison.committed(Step(6));
   poison.died("worker 1 (rank 0) was killed by signal 11", Generation(1));
   CHECK(poison.suspected());
-  poison.died("worker 2 (rank 1) was killed by signal 11", Generation(1));  // of the same attempt
+  poison.died("worker 2 (rank 1) was killed by signal 11", Generation(1));  // in the same attempt
   poison.world_formed(Step(56));
   CHECK(poison.suspected());
   poison.committed(Step(56));  // a late report
@@ -29,7 +29,7 @@ TEST_CASE("three attempts at one step, whoever dies in them") {
         "worker 4 (rank 0) was killed by signal 11; its samples: 1 2 3");
 }
 
-TEST_CASE("a step that is committed in the end was none") {
+TEST_CASE("a step that is committed at last is not suspected any more") {
   Poison poison;
   poison.died("worker 1", Generation(1));
   poison.world_formed(Step(56));
@@ -40,11 +40,11 @@ TEST_CASE("a step that is committed in the end was none") {
   poison.died("worker 3", Generation(3));
   poison.world_formed(Step(60));
   CHECK(poison.suspected());
-  poison.world_formed(Step(61));  // another world, a step further
+  poison.world_formed(Step(61));  // another world is one step further
   CHECK_FALSE(poison.suspected());
 }
 
-TEST_CASE("before the first world nothing is known of the step") {
+TEST_CASE("before the first world the step that kills is the first one") {
   Poison poison;
   for (std::uint64_t i = 1; i <= 3; ++i) {
     poison.died("worker 1", Generation(i));
@@ -53,11 +53,11 @@ TEST_CASE("before the first world nothing is known of the step") {
   CHECK(poison.words(false).starts_with("step 1 has killed"));
 }
 
-TEST_CASE("attempts that end before their world is known to have formed") {
+TEST_CASE("attempts may end before their world is known to have formed") {
   Poison poison;
   poison.committed(Step(40));  // reports come late
   poison.died("worker 1", Generation(1));
-  poison.committed(Step(41));  // the answer of one that is left
+  poison.committed(Step(41));  // a survivor's answer
   poison.died("worker 2", Generation(2));
   SUBCASE("at one step") {
     poison.died("worker 3", Generation(3));

@@ -1,4 +1,4 @@
-// When all slots are looked at: at once in a small job, with a distance in a large one.
+// When the job looks at all its slots: at once in a small job, at intervals in a large one.
 #include "job/core/workers/staff_time.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@ using namespace elasticrun;
 using namespace std::chrono_literals;
 using job::workers::StaffTime;
 
-TEST_CASE("a small job is looked at as often as something happens") {
+TEST_CASE("a small job is looked at after every event") {
   StaffTime time;
   CHECK(time.wake_at() == never);
   for (const auto at : {1s, 1s, 2s}) {
@@ -19,7 +19,7 @@ TEST_CASE("a small job is looked at as often as something happens") {
   }
 }
 
-TEST_CASE("looks at a large one have a distance, whatever they are for") {
+TEST_CASE("looks at a large job are some time apart, whatever they are for") {
   const Time now = Time{} + 1s;
   for (const bool planned : {false, true}) {
     StaffTime time;
@@ -34,7 +34,7 @@ TEST_CASE("looks at a large one have a distance, whatever they are for") {
   }
 }
 
-TEST_CASE("a whole round is worth a look at the plan only where nobody is about to move") {
+TEST_CASE("a round of samples causes a look at the plan only when no worker is about to move") {
   const Time now = Time{} + 1s;
   StaffTime time;
   time.round_is_whole();
@@ -49,7 +49,7 @@ TEST_CASE("a whole round is worth a look at the plan only where nobody is about 
   CHECK_FALSE(time.take_round());
   time.nobody_moves();
   time.round_is_whole();
-  time.concerns(now);  // something else has happened before anybody looked
+  time.concerns(now);  // another event comes before the look
   CHECK_FALSE(time.take_round());
   time.looked(4, now);
   time.round_is_whole();

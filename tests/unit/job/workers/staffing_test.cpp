@@ -32,7 +32,7 @@ std::string wanted(const Staff& staff, int size, Duration at = 0s) {
   return text;
 }
 
-TEST_CASE("slots are taken in order, and who has one keeps it") {
+TEST_CASE("slots are taken in order, and a slot with a worker keeps it") {
   Staff staff;
   CHECK(wanted(staff, 0) == "");
   CHECK(wanted(staff, -1) == "");
@@ -47,20 +47,20 @@ TEST_CASE("slots are taken in order, and who has one keeps it") {
   CHECK(wanted(staff, 2) == "20");
 }
 
-TEST_CASE("a slow worker has a substitute where a slot is free, or has a spare") {
+TEST_CASE("a slow worker has a substitute where a slot is free or has a spare") {
   Staff staff;
   for (const int index : {0, 1, 2}) staff.start(slot(index));
   CHECK(staff.has_substitute(3, Time{}));
   CHECK_FALSE(staff.has_substitute(4, Time{}));
   staff.start_ready(slot(3));
-  CHECK(staff.has_substitute(3, Time{}));  // the one in slot 3
+  CHECK(staff.has_substitute(3, Time{}));  // the spare in slot 3
   const Duration time = staff.slots.quarantine(slot(0), Time{});
-  CHECK_FALSE(staff.has_substitute(3, Time{}));  // it is needed now
+  CHECK_FALSE(staff.has_substitute(3, Time{}));  // the spare is needed now
   CHECK(wanted(staff, 3) == "123");
   CHECK(staff.has_substitute(3, Time{} + time));
 }
 
-TEST_CASE("who trains is kept before who is still starting") {
+TEST_CASE("a worker that trains is kept before one that is still starting") {
   Staff staff;
   staff.start(slot(0));
   for (const int index : {1, 2}) staff.start_ready(slot(index));
@@ -69,7 +69,7 @@ TEST_CASE("who trains is kept before who is still starting") {
   CHECK(wanted(staff, 1) == "1");
 }
 
-TEST_CASE("retired is for good, a pause is not") {
+TEST_CASE("a retired slot stays empty, a paused one does not") {
   Staff staff;
   for (const int index : {0, 1, 2}) staff.slots.retire(slot(index));
   CHECK(!staff.slots.all_retired());
@@ -81,7 +81,7 @@ TEST_CASE("retired is for good, a pause is not") {
   CHECK(staff.slots.all_retired());
 }
 
-TEST_CASE("a worker on its way out has its slot until it is gone") {
+TEST_CASE("a worker that is leaving keeps its slot until it is gone") {
   Staff staff;
   const WorkerId leaving = staff.start(slot(0));
   staff.workers.turn(leaving, WorkerTurn::dismissed);
@@ -91,14 +91,14 @@ TEST_CASE("a worker on its way out has its slot until it is gone") {
   CHECK(wanted(staff, 4) == "0123");
 }
 
-TEST_CASE("a worker of a slot that is gone is not wanted") {
+TEST_CASE("a worker whose slot no longer exists is not wanted") {
   Staff staff;
   staff.start(slot(3));
   staff.slots.set({slot(0), slot(1)});
   CHECK(wanted(staff, 4) == "01");
 }
 
-TEST_CASE("no id is used twice") {
+TEST_CASE("no worker id is used twice") {
   Staff staff;
   const WorkerId first = staff.start(slot(0));
   staff.workers.erase(first);
@@ -106,7 +106,7 @@ TEST_CASE("no id is used twice") {
   CHECK(staff.workers.find(first) == nullptr);
 }
 
-TEST_CASE("the first failure costs nothing, then the pause doubles up to five minutes") {
+TEST_CASE("the first failure causes no pause, then the pause doubles up to five minutes") {
   Staff staff;
   const Duration pauses[] = {0s, 1s, 2s, 4s, 8s, 16s, 32s, 64s, 128s, 256s, 300s, 300s, 300s};
   for (const Duration pause : pauses) {
