@@ -1,4 +1,4 @@
-// A simulated host: what happens to it stays within what the design claims to survive.
+// What happens to a simulated host stays within what the design claims to survive.
 #include "simulate/faults/host.hpp"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@ using namespace elasticrun::simulate;
 using namespace elasticrun::simulate::faults;
 using namespace std::chrono_literals;
 
-TEST_CASE("an agent that was frozen alone beyond its lease kills its workers when it goes on") {
+TEST_CASE("an agent that was frozen beyond its lease kills its workers when it continues") {
   const Scene scene = draw(1);
   const Duration lease = scene.spec.deadlines.lease;
   Queue queue;
@@ -34,7 +34,7 @@ TEST_CASE("an agent that was frozen alone beyond its lease kills its workers whe
   agent->close(launcher::agent::GivenUp{"given up"});
   queue.at(begin + lease - 15ms, [&] {
     agent->heal();
-    agent->freeze(false, 200ms);  // before it hears that
+    agent->freeze(false, 200ms);  // before it can notice that
   });
   run_until(lease + 180ms);
   CHECK(agent->workers().at(WorkerId(1))->alive());

@@ -1,4 +1,4 @@
-// Curves: what a file says, what lies between its rows, and how a mistake is told.
+// Curves: what a file defines, interpolation between its rows, and error messages.
 #include "simulate/what_if/curve.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ constexpr const char* rows =
 
 }  // namespace
 
-TEST_CASE("rows, and what lies between and beyond them") {
+TEST_CASE("a curve has its rows, and interpolates between and beyond them") {
   const Curve curve = Curve::parse(rows, "x").value();
   CHECK(curve.title() == "two  sizes");
   CHECK(curve.sizes() == std::vector<int>{4, 16});
@@ -39,7 +39,7 @@ TEST_CASE("rows, and what lies between and beyond them") {
   CHECK(curve.samples_per_s(100) == doctest::Approx(200));
 }
 
-TEST_CASE("hosts that differ") {
+TEST_CASE("hosts may differ") {
   const Curve curve = Curve::parse(
                           "samples: 1e6\nhosts: fast[1-2]:4 price=12 type=fast\n"
                           "columns: size samples/s\n4 100\n10 200\nhosts: slow slots=2 price=1\n",
@@ -53,7 +53,7 @@ TEST_CASE("hosts that differ") {
   CHECK(curve.hosts_of(9) == 3);
 }
 
-TEST_CASE("a law") {
+TEST_CASE("a law gives the throughput of each size") {
   const Curve curve = Curve::parse(
                           "samples: 1e6\nbatch: 10\nslots-per-host: 4\n"
                           "law: 0.1 0.01 0.02 0.001 0.2 0.002\nsizes: 8 1 4\n",
@@ -66,7 +66,7 @@ TEST_CASE("a law") {
   CHECK(curve.samples_per_s(8) == doctest::Approx(80 / (0.2 + 0.212)));
 }
 
-TEST_CASE("mistakes name file, line and what to try") {
+TEST_CASE("errors name the file and line, and what to do") {
   struct Case {
     const char* text;
     const char* error;
@@ -117,8 +117,8 @@ TEST_CASE("mistakes name file, line and what to try") {
   }
 }
 
-TEST_CASE("with another batch, compute follows it and the rest of the step stays") {
-  // 200 samples in 0.1 s, 0.06 s of them compute.
+TEST_CASE("with another batch compute scales, and the rest of the step stays") {
+  // 200 samples take 0.1 s, 0.06 s of it in compute.
   const Curve rows = Curve::parse(
                          "samples: 9\nbatch: 100\ncolumns: size samples/s compute\n"
                          "2 2000 0.6\n",
@@ -137,7 +137,7 @@ TEST_CASE("with another batch, compute follows it and the rest of the step stays
   CHECK(law.compute_share(2, 100) == doctest::Approx(0.6));
 }
 
-TEST_CASE("what a sample is worth follows the noise of the gradients") {
+TEST_CASE("the worth of a sample follows the gradient noise") {
   const std::string head =
       "samples: 9\nbatch: 64\ncolumns: size samples/s compute\n1 9 0.5\n"
       "4 9 0.5\n";
@@ -153,7 +153,7 @@ TEST_CASE("what a sample is worth follows the noise of the gradients") {
   CHECK(noisy.worth_of_a_sample(256, 0.5) == doctest::Approx(1064.0 / 1256));
 }
 
-TEST_CASE("the curves that come with it") {
+TEST_CASE("the curves in configs are valid") {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(CURVES)) {
     CAPTURE(entry.path().string());

@@ -1,4 +1,4 @@
-// Hosts that die, are taken away, or are slow for a while, and what the job makes of it.
+// Hosts that die, are revoked, or are slow for a while, and how the job copes.
 #include <doctest/doctest.h>
 
 #include "simulate/what_if/fleet.hpp"
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Hosts of two workers, 100 samples/s each, all of a step in compute.
+// Hosts with two workers of 100 samples/s each; a step is all compute.
 Curve hosts(int count) {
   std::string text =
       "samples: 1e9\nbatch: 10\nslots-per-host: 2\ncolumns: size samples/s compute\n";
@@ -30,7 +30,7 @@ const Conditions a_day{.start = 20s, .idle = 1s, .limit = 24h, .recovery = 5s, .
 
 }  // namespace
 
-TEST_CASE("a fleet: hosts go and come, workers follow") {
+TEST_CASE("workers of a fleet follow its hosts") {
   const Curve on = hosts(2);
   Fleet fleet(on.hosts(), 3);
   CHECK(fleet.offers({2, 4})[1].price == 12);
@@ -38,12 +38,12 @@ TEST_CASE("a fleet: hosts go and come, workers follow") {
   for (const WorkerId worker : fleet.start(4, Time{})) fleet.ready(worker, Time{});
   fleet.enter(fleet.proposal(4, Time{}).value());
   CHECK(fleet.members().size() == 4);
-  CHECK_FALSE(fleet.proposal(4, Time{}));  // it is as it should be
+  CHECK_FALSE(fleet.proposal(4, Time{}));  // the world is as it should be
   CHECK(fleet.costs().workers == 4);
   CHECK(fleet.costs().per_hour == 12);
 
   fleet.list(0, false);
-  CHECK(fleet.proposal(4, Time{})->size() == 2);  // no other slots: it goes on with fewer
+  CHECK(fleet.proposal(4, Time{})->size() == 2);  // no other slots: continue with fewer
   CHECK(fleet.lose(0) == 2);
   CHECK(fleet.members().size() == 2);
   CHECK_FALSE(fleet.has_workers(0));
@@ -52,14 +52,14 @@ TEST_CASE("a fleet: hosts go and come, workers follow") {
   const auto started = fleet.start(4, Time{});
   CHECK(started.size() == 2);
   CHECK(fleet.starting());
-  CHECK_FALSE(fleet.proposal(4, Time{}));  // not ready yet
+  CHECK_FALSE(fleet.proposal(4, Time{}));  // the new workers are not ready yet
   for (const WorkerId worker : started) fleet.ready(worker, Time{});
   CHECK(fleet.proposal(4, Time{})->size() == 4);
   fleet.set_speed(0, 0.5);
   CHECK(fleet.speed(started.front()) == 0.5);
 }
 
-TEST_CASE("a host that is taken away with notice costs two planned changes and no loss") {
+TEST_CASE("a revocation with notice costs two planned changes and no loss") {
   Conditions sudden = a_day;
   sudden.revoked_per_hour = 0.25;
   Conditions noticed = sudden;
@@ -69,26 +69,28 @@ TEST_CASE("a host that is taken away with notice costs two planned changes and n
   CHECK(without.revoked > 30);
   CHECK(with.revoked > 30);
   CHECK(with.failures == 0);
-  // Away: for 80 s and two changes, or for 120 s and two changes.
+  // Without notice a host is away for 80 s plus two changes; with notice, for 120 s plus two
+  // changes.
   const double all = 24 * 3600 * 1600;
   CHECK(without.samples < all * (1 - without.revoked * 80 / 8.0 / 86400));
   CHECK(with.samples > all * (1 - with.revoked * (150 / 8.0 + 3) / 86400));
   CHECK(with.size == 16);
 }
 
-TEST_CASE("a spare takes the place of a lost worker without a start") {
+TEST_CASE("a spare replaces a lost worker without waiting for a start") {
   Conditions failing = a_day;
   failing.failures_per_hour = 0.25;
   Conditions spared = failing;
   spared.spares = 2;
   const Outcome without = stays(hosts(8), failing);
   const Outcome with = stays(hosts(8), spared);
-  // Without: an eighth less for 80 s a loss; with: 6 s of nothing.
+  // Without spares, an eighth of the workers is missing for 80 s per loss; with spares, the job
+  // pauses for 6 s.
   CHECK(with.samples > without.samples);
   CHECK(with.cost > without.cost);
 }
 
-TEST_CASE("a slow host is found and replaced where a slot is free" *
+TEST_CASE("a slow host is found, and replaced where a slot is free" *
           doctest::test_suite("many runs")) {
   Conditions slow = a_day;
   slow.slow_per_hour = 0.05;
@@ -112,7 +114,8 @@ TEST_CASE("a slow host is found and replaced where a slot is free" *
   CHECK(replaced.replaced > 3);
   CHECK(ignored.samples < 0.9 * fine.samples);
   CHECK(reported.samples == doctest::Approx(ignored.samples).epsilon(0.02));
-  // Found after half a minute and ten steps; what is lost after that is when two are slow.
+  // A slow host is found after half a minute and ten steps; further losses come from two slow hosts
+  // at once.
   CHECK(replaced.samples > 1.1 * ignored.samples);
   CHECK_FALSE(replaced.notes.empty());
 }
@@ -129,11 +132,12 @@ TEST_CASE("a slow host that cannot be replaced gets a smaller share" *
   const Outcome alike = stays(hosts(8), equal);
   const Outcome shared = stays(hosts(8), by_speed);
   CHECK(alike.slow_phases > 3);
-  // Alike: half of the throughput while one is slow; by speed: a sixteenth less.
+  // With equal shares throughput is halved while one host is slow; with shares by speed it drops by
+  // a sixteenth.
   CHECK(shared.samples > 1.1 * alike.samples);
 }
 
-TEST_CASE("steps that vary do not make a straggler" * doctest::test_suite("many runs")) {
+TEST_CASE("steps of varying length do not make a straggler" * doctest::test_suite("many runs")) {
   Conditions noisy = a_day;
   noisy.noise = 0.2;
   noisy.slow_per_hour = 1e-9;
@@ -141,7 +145,7 @@ TEST_CASE("steps that vary do not make a straggler" * doctest::test_suite("many 
   CHECK(stays(hosts(8), noisy).stragglers == 0);
 }
 
-TEST_CASE("what befalls hosts is the same for two policies" * doctest::test_suite("many runs")) {
+TEST_CASE("failures of hosts are the same for two policies" * doctest::test_suite("many runs")) {
   Conditions failing = a_day;
   failing.failures_per_hour = 0.1;
   failing.noise = 0.2;
@@ -155,7 +159,7 @@ TEST_CASE("what befalls hosts is the same for two policies" * doctest::test_suit
   CHECK(one.notes.front().text == other.notes.front().text);
 }
 
-TEST_CASE("a job that loses its last host ends, whatever else befalls it" *
+TEST_CASE("a job that loses its last host ends, whatever else happens to it" *
           doctest::test_suite("many runs")) {
   Conditions harsh = a_day;
   harsh.noise = 0.2;

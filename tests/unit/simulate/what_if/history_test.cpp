@@ -1,4 +1,4 @@
-// Event logs: what is read of them, what is not an event, and what is put together again.
+// Event logs: what is read from them, what is rejected, and what is reconstructed.
 #include "simulate/what_if/history.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ History history(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an event is read back as it was written") {
+TEST_CASE("an event is read as it was written") {
   const job::report::Event event{"sample",
                                  {{"step", std::int64_t{7}},
                                   {"rate", 2.5},
@@ -56,7 +56,7 @@ TEST_CASE("an event is read back as it was written") {
   CHECK(job::report::text(read[0], "nothing").empty());
 }
 
-TEST_CASE("a damaged last line is left out, any other is told") {
+TEST_CASE("a damaged last line is dropped; any other is an error") {
   const std::string whole = first + last;
   for (std::size_t cut = first.size(); cut < whole.size() - 1; ++cut) {
     CAPTURE(cut);
@@ -83,13 +83,13 @@ TEST_CASE("a damaged last line is left out, any other is told") {
   }
 }
 
-TEST_CASE("the runs of a log, one after the other or at the same time") {
+TEST_CASE("the runs of a log are told apart, whether consecutive or concurrent") {
   const auto line = [](const char* name, const std::string& job) {
     const std::string id = job.empty() ? "" : ",\"job\":\"" + job + "\"";
     return std::string("{\"event\":\"") + name + "\"" + id + "}\n";
   };
   struct Case {
-    std::string log, runs;  // id and number of events of each
+    std::string log, runs;  // id and number of events of each run
   };
   const auto start = [&](const char* job) { return line("job_started", job); };
   const auto more = [&](const char* job) { return line("sample", job); };
@@ -98,7 +98,7 @@ TEST_CASE("the runs of a log, one after the other or at the same time") {
       {start("a") + more("a") + start("b") + more("b") + more("b"), "a2 b3"},
       {start("a") + start("b") + more("a") + more("b") + more("a"), "a3 b2"},
       {start("a") + start("a"), "a2"},
-      // Versions that wrote no id: a job_started is the beginning of the next.
+      // Older versions wrote no id: there, each job_started begins a new run.
       {start("") + more("") + start("") + more("") + more(""), "2 3"},
       {more("") + start("a") + more(""), "2 a1"},
       {start("") + start("a") + more("") + start(""), "2 a1 1"},
@@ -113,7 +113,7 @@ TEST_CASE("the runs of a log, one after the other or at the same time") {
   }
 }
 
-TEST_CASE("measures, batch and work of a run") {
+TEST_CASE("measurements, batch and work of a run are reconstructed") {
   const History run = history(first + world(1, 2, 0, 64, R"("a")") + sample(1, 10, 600, 64) +
                               sample(1, 20, 620, 64) + world(2, 8, 40, 128, R"("a","b")") +
                               sample(1, 41, 1, 64) + sample(2, 50, 1000, 128) + last);
@@ -123,7 +123,7 @@ TEST_CASE("measures, batch and work of a run") {
   CHECK(run.curve[0].samples_per_s == doctest::Approx(610));
   CHECK(run.curve[0].compute_share == doctest::Approx(0.8));
   CHECK(run.curve[1].size == 8);
-  CHECK(run.curve[1].rounds == 1);  // that of the old world does not count
+  CHECK(run.curve[1].rounds == 1);  // the sample of the old world does not count
   CHECK(run.samples == 40 * 64 + 60 * 128);
   CHECK(run.batch.batch == 32);
   CHECK(run.batch.max_batch == 128);
@@ -134,7 +134,7 @@ TEST_CASE("measures, batch and work of a run") {
   CHECK(run.last == "end");
 }
 
-TEST_CASE("a world that said nothing does not hide what its size brought with another batch") {
+TEST_CASE("a world without samples does not hide what its size reached with another batch") {
   const History run = history(first + world(1, 2, 0, 64, "") + sample(1, 10, 600, 64) +
                               world(2, 2, 20, 128, "") + last);
   REQUIRE(run.curve.size() == 1);
@@ -145,7 +145,7 @@ TEST_CASE("a world that said nothing does not hide what its size brought with an
   CHECK(both.curve[0].global_batch == 128);
 }
 
-TEST_CASE("the batch rule as it shows") {
+TEST_CASE("the batch rule is inferred from the batches of the worlds") {
   const auto rule = [](int batch1, int batch2) {
     return history(first + world(1, 1, 0, batch1, "") + sample(1, 10, 1, batch1) +
                    world(2, 2, 20, batch2, "") + last)
@@ -159,7 +159,7 @@ TEST_CASE("the batch rule as it shows") {
   CHECK(rule(64, 96).max_batch == 96);
 }
 
-TEST_CASE("a run that was killed, and one that says nothing") {
+TEST_CASE("a killed run can be read, and one without samples is an error") {
   const History cut = history(first + world(1, 1, 0, 32, "") + sample(1, 10, 100, 32) + "{\"ti");
   CHECK_FALSE(cut.finished);
   CHECK(cut.samples == 320);
@@ -168,8 +168,8 @@ TEST_CASE("a run that was killed, and one that says nothing") {
   CHECK(plain.error().text.starts_with("no size was measured in it"));
 }
 
-TEST_CASE("measured sizes are told as measured, others as a range that holds the law") {
-  // Steps of 0.1 s compute (0.2 s for a batch of one worker) and no sync at all.
+TEST_CASE("a measured size is given as measured, another one as a range that contains the law") {
+  // Computing a batch of 64 takes 0.2 s divided by the number of workers; there is no sync.
   std::string log = first;
   for (int size = 1; size <= 2; ++size) {
     log += world(size, size, 10 * size, 64, R"("a")");
@@ -193,7 +193,7 @@ TEST_CASE("measured sizes are told as measured, others as a range that holds the
   CHECK(all[2].low > 640);
 }
 
-TEST_CASE("that fewer workers are much faster is not believed") {
+TEST_CASE("much higher throughput with fewer workers is not assumed without evidence") {
   const auto at_one = [](double compute_ms) {
     const auto line = R"({"event":"sample","generation":1,"step":10,"samples_per_s":640,)"
                       R"("global_batch":64,"step_ms":100,"compute_ms":)";
@@ -202,7 +202,8 @@ TEST_CASE("that fewer workers are much faster is not believed") {
     return chances(run, {{.size = 1, .hosts = 1, .price = 1}, {.size = 2, .hosts = 1, .price = 2}})
         .front();
   };
-  CHECK(at_one(1).high == doctest::Approx(640));         // nothing says what its step consists of
-  CHECK(at_one(10).high == doctest::Approx(1280));       // it is nearly all sync; twice is the most
-  CHECK(at_one(90).high == doctest::Approx(64 / 0.09));  // if none of its compute is divided
+  CHECK(at_one(1).high == doctest::Approx(640));  // the parts of the step are not known
+  // nearly all of the step is sync; the limit is twice the throughput
+  CHECK(at_one(10).high == doctest::Approx(1280));
+  CHECK(at_one(90).high == doctest::Approx(64 / 0.09));  // if compute does not parallelize at all
 }

@@ -1,5 +1,4 @@
-// Simulated jobs: sums that can be done by hand, what follows from the seed, and what the policies
-// reach.
+// Simulated jobs: sums that can be done by hand, reproducibility, and what the policies achieve.
 #include "simulate/what_if/what_if.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +25,7 @@ Curve file(const std::string& name) {
   return curve({std::istreambuf_iterator<char>(in), {}});
 }
 
-// 100 samples/s and a batch of 10: steps of 0.1 s at 1 worker, 0.05 s at 2.
+// 100 samples/s with a batch of 10: steps of 0.1 s with 1 worker and 0.05 s with 2.
 Curve two() {
   return curve("samples: 10000\nmax-batch: 10\ncolumns: size samples/s\n1 100\n2 200\n");
 }
@@ -42,7 +41,7 @@ Outcome run(const Curve& on, const Conditions& conditions, const std::string& po
 
 }  // namespace
 
-TEST_CASE("a job at one size takes what it takes") {
+TEST_CASE("time and cost of a job at one size add up") {
   const Outcome outcome = run(two(), {.price = 3600}, "fixed", 2);
   CHECK(outcome.done);
   CHECK(outcome.seconds == doctest::Approx(50));
@@ -56,18 +55,18 @@ TEST_CASE("a job at one size takes what it takes") {
   CHECK(outcome.cost == doctest::Approx(still.cost));
 }
 
-TEST_CASE("a change costs its idle time, a start is paid and goes on beside the training") {
+TEST_CASE("a change costs its idle time, and a start costs money while training continues") {
   const Outcome outcome = run(two(), {.start = 10s, .idle = 1s}, "throughput", 1);
   REQUIRE(outcome.moves.size() == 1);
   CHECK(outcome.moves[0].at == Time{} + 10s);
   CHECK(outcome.size == 2);
-  // 20 s at 1, 1 s idle, the other 8000 samples at 2.
+  // 20 s with 1 worker, 1 s idle, and the other 8000 samples with 2 workers.
   CHECK(outcome.moved_s == doctest::Approx(21));
   CHECK(outcome.seconds == doctest::Approx(20 + 1 + 40));
   CHECK(outcome.worker_seconds == doctest::Approx(10 + 2 * (10 + 1 + 40)));
 }
 
-TEST_CASE("goodput learns sooner than fit, with a batch that grows with the noise") {
+TEST_CASE("goodput learns faster than fit, with a batch that grows with the noise") {
   const Curve on = file("noisy-gradients");
   const Conditions noisy{.noise = 0.2, .start = 31s, .idle = 500ms};
   const Outcome fit = run(on, noisy, "fit", 24);
@@ -83,7 +82,7 @@ TEST_CASE("goodput learns sooner than fit, with a batch that grows with the nois
   CHECK(goodput.seconds < 1.05 * at_one_size(on, noisy, question, best).seconds);
 }
 
-TEST_CASE("everything follows from the seed") {
+TEST_CASE("the outcome is determined by the seed") {
   const Conditions noisy{.noise = 0.2, .start = 31s, .idle = 500ms, .failures_per_hour = 0.5};
   const Curve on = file("cifar10");
   const Outcome one = run(on, noisy, "fit", 24, 7);
@@ -94,9 +93,8 @@ TEST_CASE("everything follows from the seed") {
   CHECK(one.seconds != other.seconds);
 }
 
-TEST_CASE("noise has the mean and the spread that was asked for" *
-          doctest::test_suite("many runs")) {
-  // One step is one round.
+TEST_CASE("noise has the given mean and spread" * doctest::test_suite("many runs")) {
+  // One step makes one round.
   const Curve on = curve("samples: 20000\nmax-batch: 10\ncolumns: size samples/s\n1 10\n");
   const Outcome quiet = run(on, {}, "fixed", 1);
   double sum = 0;
@@ -115,7 +113,7 @@ TEST_CASE("noise has the mean and the spread that was asked for" *
   CHECK(deviation == doctest::Approx(0.2 / std::sqrt(2000)).epsilon(0.2));
 }
 
-TEST_CASE("hosts that fail are replaced, and their number is as asked for" *
+TEST_CASE("failed hosts are replaced, and their number matches the given rate" *
           doctest::test_suite("many runs")) {
   const Curve on = curve(
       "samples: 1e12\nbatch: 32\nslots-per-host: 8\nlaw: 0.05 0.002 0 0 0.01 0\nsizes: 800\n");
@@ -137,7 +135,7 @@ TEST_CASE("hosts that fail are replaced, and their number is as asked for" *
   CHECK(failures == doctest::Approx(480).epsilon(0.15));
 }
 
-TEST_CASE("the only host fails: its state is lost, and the job with it") {
+TEST_CASE("when the only host fails, the state and the job are lost") {
   const Curve on = curve("samples: 1e5\nbatch: 10\ncolumns: size samples/s\n1 10\n");
   const Outcome outcome = run(on, {.failures_per_hour = 2}, "fixed", 1, 3);
   CHECK_FALSE(outcome.done);
@@ -145,7 +143,7 @@ TEST_CASE("the only host fails: its state is lost, and the job with it") {
   CHECK(outcome.reason == "state lost: the last host was lost");
 }
 
-TEST_CASE("who has a price of its own is paid that, a size being the first slots") {
+TEST_CASE("a host with its own price costs that, and a size uses the first slots") {
   const Curve on = curve(
       "samples: 3600\nhosts: dear price=5\nhosts: cheap price=2\nhosts: usual\n"
       "columns: size samples/s\n1 1\n2 2\n3 3\n");
@@ -155,7 +153,7 @@ TEST_CASE("who has a price of its own is paid that, a size being the first slots
   CHECK(at_one_size(on, {.price = 1}, Question{}, 2).cost == doctest::Approx(3.5));
 }
 
-TEST_CASE("a deadline: what is best for it, whether it was met, when it was given up") {
+TEST_CASE("a deadline: the best size for it, whether it is met, and when it is given up") {
   Question question;
   question.policy = "deadline";
   question.start = 1;
@@ -174,7 +172,7 @@ TEST_CASE("a deadline: what is best for it, whether it was met, when it was give
   CHECK_FALSE(run(two(), {}, "fit", 1).met);
 }
 
-TEST_CASE("what cannot be simulated is said") {
+TEST_CASE("impossible questions are refused") {
   Question question;
   question.policy = "fixed";
   question.start = 3;
@@ -208,7 +206,7 @@ TEST_CASE("fit finds the best size of random laws" * doctest::test_suite("many r
   CHECK(moves <= 4 * runs);
 }
 
-TEST_CASE("an advisor is asked, and its first mistake ends it") {
+TEST_CASE("an advisor is asked, and its first mistake ends the simulation") {
   Question question;
   question.policy = "exec:./policy.sh";
   question.start = 1;
@@ -233,7 +231,7 @@ TEST_CASE("an advisor is asked, and its first mistake ends it") {
         "--policy exec:./policy.sh: nobody runs its program here");
 }
 
-TEST_CASE("steps that never end are cut off") {
+TEST_CASE("a simulation whose steps never end stops at the time limit") {
   const Curve slow =
       Curve::parse("samples: 100\nmax-batch: 10\ncolumns: size samples/s\n1 1e-300\n2 1e-299\n",
                    "slow")
