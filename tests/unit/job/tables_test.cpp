@@ -73,7 +73,7 @@ TEST_CASE("each rule of order is enforced, and the error names both options") {
   }
 }
 
-TEST_CASE("a deadline of zero is an error, except where it means " at once "") {
+TEST_CASE("a deadline of zero is an error, except where zero means at once") {
   for (const DeadlineRow& row : deadline_table) {
     CAPTURE(row.name);
     Deadlines none;
