@@ -1,4 +1,4 @@
-// What the cores ask of their drivers, in the notation of notation.hpp.
+// Writes what the cores ask of their drivers, in the notation of notation.hpp.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,8 +26,8 @@ void add_lines(Lines& lines, const std::vector<WorkerId>& workers, const wire::T
     lines.push_back(fmt::format("to {}: {}", to.value, to_text(message)));
 }
 
-// An event without what is not known, empty or false in it: what is left is short enough to read.
-// How it is written for programs is pinned in tests/unit/job/tables_test.cpp.
+// Writes an event without its unknown, empty and false fields, so that it is short enough to read.
+// tests/unit/job/tables_test.cpp checks the JSON form of events.
 struct ValueWriter {
   std::string operator()(bool value) const { return value ? "yes" : ""; }
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }

@@ -100,7 +100,7 @@ void plan_from_environment(State& state) {
 
 State& state() {
   static State* const one = [] {
-    auto* made = new State;  // streams may outlive everything
+    auto* made = new State;  // never freed: stream threads may outlive everything else
     log_from_environment(*made);
     plan_from_environment(*made);
     return made;
@@ -108,7 +108,7 @@ State& state() {
   return *one;
 }
 
-// They stay: a thread of the product may still name one.
+// Contexts are never freed, because a thread of the product may still use one.
 struct Context {
   explicit Context(int device) : ordinal(device) {}
   int ordinal;
@@ -133,7 +133,7 @@ void change(int State::*count, int by) {
   state().*count += by;
 }
 
-// Of the GPU that holds it; -1: none.
+// The ordinal of the GPU that holds this address; -1: none.
 int ordinal_of(std::uintptr_t address) {
   const std::lock_guard lock(state().mutex);
   const auto above = state().memory.upper_bound(address);
@@ -239,7 +239,7 @@ void finish(CUstream_st* stream) {
   while (!reached) std::this_thread::yield();
 }
 
-// What was enqueued in this context.
+// Waits for all work that was enqueued in this context.
 void finish_all() {
   const std::lock_guard lock(current->mutex);
   finish(&current->by_default);

@@ -1,10 +1,10 @@
 // A CUDA driver and an NCCL without a GPU: one shared object that is loaded in place of both.
 //
-// Memory of the GPU is memory of the host that is remembered; each stream is a thread; ranks, which
-// may be threads or processes, move real bytes through shared memory, so collectives give true
-// sums. What a test plays with: which call fails or hangs, which version it is, what was called.
-// FAKE_GPU_TROUBLE=CALL:NTH:KIND says the same to a process (CALL of NCCL, NTH from 1, KIND a name
-// below); FAKE_GPU_LOG=PREFIX writes the calls of each process to PREFIX.PID.
+// GPU memory is host memory with a record of each block; each stream is a thread; ranks, which may
+// be threads or processes, move real bytes through shared memory, so collectives give true sums. A
+// test can choose which call fails or hangs and which version NCCL has, and can read which calls
+// were made. FAKE_GPU_TROUBLE=CALL:NTH:KIND plans a trouble for a process (CALL of NCCL, NTH from
+// 1, KIND a name below); FAKE_GPU_LOG=PREFIX writes the calls of each process to PREFIX.PID.
 #pragma once
 
 #include <string>
@@ -19,21 +19,21 @@ enum class Trouble {
   stuck,   // the call does not come back before release()
 };
 
-// Forgets calls and troubles.
+// Forgets all calls and planned troubles.
 void reset();
-// Of the nth call of that name from now on, counted over all ranks of this process.
+// Plans a trouble for the nth call of that name from now on, over all ranks of this process.
 void plan(const std::string& call, int nth, Trouble trouble);
 void release();
 void set_version(int nccl_version);
 void set_devices(int count);
-// Ranks that are threads each retain a context of their own, with a default stream of its own, as
-// processes would; else a process has one for each device, as with the real driver.
+// From now on each rank that is a thread gets a context of its own, with a default stream of its
+// own, as processes would; otherwise a process has one per device, as with the real driver.
 void set_ranks_are_threads();
 
-// Names of NCCL's management calls in order, without those that only ask.
+// Names of NCCL's management calls in order, without those that only query.
 std::vector<std::string> calls();
 int count_of(const std::string& call);
-// What is not given back.
+// What has not been given back.
 int communicators();
 int streams();
 int events();

@@ -1,4 +1,4 @@
-// What the two halves of the fake share: streams that run tasks in order, and the book of calls.
+// What the two halves of the fake share: streams that run tasks in order, and the record of calls.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@ struct CUstream_st;
 
 namespace elasticrun::fake_gpu {
 
-// Runs on the stream's thread when all before it has run; null is the default stream.
+// The task runs on the stream's thread after all tasks before it; null is the default stream.
 void enqueue(CUstream_st* stream, std::function<void()> task);
 
-// Notes the call, and says what is planned for it. Blocks while it is to be stuck.
+// Records the call and returns the trouble planned for it. Blocks while the call is to be stuck.
 std::optional<Trouble> note(const std::string& call);
 int nccl_version();
 void count_communicators(int change);

@@ -1,4 +1,4 @@
-// The driver's modules and launches: a kernel is a function of ours that has the name of the real
+// The driver's modules and launches: each kernel is a function here that has the name of the real
 // one (worker/gpu/gpu_kernels.cu) and does the same. See fake_gpu.hpp.
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@ using namespace elasticrun::fake_gpu;
 
 namespace {
 
-// What a kernel does with its four parameters, copied when it is launched.
+// Copies the four parameters when a kernel is launched, and returns the kernel's work.
 using Kernel = std::function<std::function<void()>(unsigned blocks, void** parameters)>;
 
 template <class T>

@@ -1,8 +1,8 @@
 // NCCL's half of the fake GPU. See fake_gpu.hpp.
 //
 // The ranks of a communicator meet in a file of shared memory named by the unique id, so they may
-// be threads or processes. As with the real one, a rank that died is not noticed: its peers wait
-// until they are aborted.
+// be threads or processes. As with the real NCCL no rank notices the death of another one: its
+// peers wait until they are aborted.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ struct Head {
   std::atomic<int> joined;
   std::atomic<std::uint64_t> arrived;
 };
-// One chunk on its way from a rank to another.
+// One chunk on its way from one rank to another.
 struct Box {
   std::atomic<std::uint64_t> written, read;
   char data[chunk_bytes];
@@ -48,7 +48,7 @@ struct Slot {
   char data[chunk_bytes];
 };
 
-// The shared memory of a communicator. All zero is its first state, so nobody is the one to make
+// The shared memory of a communicator. Its initial state is all zeros, so no rank has to prepare
 // it.
 class Region {
  public:
@@ -102,7 +102,7 @@ struct ncclComm {
   ncclComm() { count_communicators(1); }
   ~ncclComm() { count_communicators(-1); }
 
-  // Until all ranks are here. False: aborted.
+  // Waits until all ranks have joined. False: aborted.
   bool join(const std::atomic<bool>& stop) {
     region = std::make_unique<Region>(id, size);
     ++region->head().joined;
@@ -163,7 +163,7 @@ bool spread(ncclComm& comm, const char* from, char* to, std::size_t bytes, int r
   return true;
 }
 
-// A send or a receive of a group.
+// A send or a receive within a group call.
 struct Move {
   ncclComm* comm;
   CUstream_st* stream;
@@ -198,7 +198,7 @@ void progress(std::vector<Move>& moves) {
       Move& move = moves[i];
       if (move.done == move.bytes) continue;
       all = false;
-      // Messages to one peer go in their order.
+      // Messages to one peer keep their order.
       const bool first = std::none_of(
           moves.begin(), moves.begin() + static_cast<std::ptrdiff_t>(i), [&](const Move& other) {
             return other.sends == move.sends && other.peer == move.peer && other.done < other.bytes;
@@ -213,7 +213,7 @@ void progress(std::vector<Move>& moves) {
 thread_local int group_depth = 0;
 thread_local std::vector<Move> group_moves;
 
-// Puts work of a communicator into a stream, as troubled as is planned for this call.
+// Puts work of a communicator into a stream, with the trouble that is planned for this call.
 int launch(const char* call, ncclComm* comm, CUstream_st* stream, std::function<void()> work) {
   if (comm->revoked || comm->state != success) return invalid_usage;
   const auto trouble = note(call);
@@ -295,7 +295,7 @@ int ncclCommAbort(ncclComm* comm) {
 
 int ncclCommInitRankScalable(ncclComm** made, int size, int rank, int ids, const ncclUniqueId* id,
                              const void*) {
-  // Every id counts: ranks that were given others do not meet.
+  // All ids together name the communicator: ranks with different ids do not meet.
   std::string all;
   for (int i = 0; i < ids; ++i) all += text_of(id[i].internal);
   return begin_init(made, all, rank, size, "ncclCommInitRankScalable");
@@ -348,7 +348,7 @@ int ncclCommShrink(ncclComm* parent, int* excluded, int count, ncclComm** made, 
       delete comm;
     parent->state = joined ? success : remote_error;
   });
-  return success;  // as the real one does, which asks nobody: the parent's state is what counts
+  return success;  // the real one returns this too, without asking its peers: parent->state counts
 }
 
 #endif

@@ -1,4 +1,4 @@
-// Messages and orders of notation.hpp, written and read.
+// Writes and reads messages and orders in the notation of notation.hpp.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ std::string batch(const wire::BatchPlan& plan) {
   return text;
 }
 
-// " about 3 hung-up": of each complaint.
+// For each complaint: " about 3 hung-up".
 std::string about(const std::vector<wire::Complaint>& complaints) {
   std::string text;
   for (const wire::Complaint& one : complaints)
@@ -32,7 +32,7 @@ std::string about(const std::vector<wire::Complaint>& complaints) {
 }
 
 struct Writer {
-  // A star marks who holds the state.
+  // A star marks a member that holds the state.
   std::string operator()(const wire::Prepare& m) const {
     std::vector<std::string> members;
     for (const auto& member : m.world.members)
@@ -171,7 +171,7 @@ std::int64_t time(Words& words, std::string_view name) {
   return words.duration().count();
 }
 
-// "noise 400 over 2 from 100 steps worth 150": what follows the first word.
+// Reads what follows the first word of "noise 400 over 2 from 100 steps worth 150".
 wire::Noise noise(Words& words) {
   wire::Noise m{.variance = static_cast<double>(words.number())};
   words.expect("over");

@@ -1,8 +1,8 @@
-// A short notation for what the cores say and hear: messages, and what each core asks its driver to
-// do.
+// A short notation for what goes into the cores and comes out of them: messages, and what each core
+// asks its driver to do.
 //
-// JSON would do for messages, but a conversation in it is read by nobody, and a diff of it is
-// worse. Only what decides is written: ids, generations, steps, times, reasons.
+// JSON would do for messages, but conversations in it, and their diffs, are hard to read. Only what
+// matters for decisions is written: ids, generations, steps, times, reasons.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ std::string to_text(const wire::ToWorker& message);
 std::string to_text(const wire::FromWorker& message);
 std::string to_text(const wire::ToAgent& order);
 std::string to_text(const worker::core::MemberAction& action);
-// A message for several has a line for each, all else has one.
+// A message to several workers has a line for each; everything else has one line.
 std::vector<std::string> to_lines(const rendezvous::Action& action);
 std::vector<std::string> to_lines(const job::JobAction& action);
 
-// The other way round; they throw when the words are not exactly one message.
+// The other direction: both throw when the words are not exactly one message.
 wire::ToWorker to_worker(Words& words);
 wire::FromWorker from_worker(Words& words);
 

@@ -1,5 +1,5 @@
-// Reads one line of a scenario word by word. What does not fit throws, with the line: a scenario
-// that is misspelt must fail, not be skipped.
+// Reads one line of a scenario word by word. Words that do not fit throw, with the line: a misspelt
+// scenario must fail and not be skipped.
 #pragma once
 
 #include <chrono>
@@ -70,7 +70,7 @@ class Words {
     if (!parsed) fail(parsed.error().text);
     return *parsed;
   }
-  // ": some text" to the end of the line; nothing when there is none.
+  // Reads ": some text" to the end of the line; empty when there is none.
   std::string reason() {
     if (!rest_.starts_with(':')) return {};
     rest_.remove_prefix(1);

@@ -1,6 +1,6 @@
-// The CUDA runtime over the fake GPU: what the example on GPUs calls, so that it can be compiled as
-// plain C++ and train without a GPU. Work on a stream is done by the caller when the stream is
-// empty.
+// The CUDA runtime over the fake GPU: what the GPU example calls, so that the example compiles as
+// plain C++ and trains without a GPU. A launch waits until its stream is empty, and then the
+// calling thread does the work.
 #pragma once
 
 #include <cstddef>
