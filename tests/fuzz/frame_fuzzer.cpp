@@ -1,4 +1,5 @@
-// Any bytes, cut into pieces in any way, give the same frames, and those make up the bytes.
+// Any bytes give the same frames however they are cut into pieces, and the frames give back the
+// bytes.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t payload_max = 200;
 
-// Pops what is there, in the wire's form; false after an error.
+// Appends the complete frames to `out` in wire form; false after an error.
 bool pop(wire::FrameReader& reader, std::string& out) {
   while (true) {
     const auto frame = reader.next();

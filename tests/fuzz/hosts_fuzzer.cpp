@@ -1,5 +1,5 @@
-// Any bytes as a host file, as a list and as a choice among hosts: no crash, no unbounded growth,
-// and what parses keeps the promises that the launcher relies on.
+// Parses any bytes as a host file, as a host list and as a choice among hosts: no crash, no
+// unbounded growth, and what parses keeps the promises that the launcher relies on.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,8 @@ void promises(const elasticrun::Result<std::vector<Host>>& hosts) {
   }
 }
 
-// The first line lists hosts, the second includes, the rest excludes. What is chosen was there, in
-// the same order, and with no more slots.
+// The first line lists hosts, the second includes, the rest excludes. The chosen hosts must be
+// among the listed ones, in the same order, with no more slots.
 void choose(std::string_view text) {
   constexpr int default_slots = 3;
   const auto first = std::min(text.find('\n'), text.size());

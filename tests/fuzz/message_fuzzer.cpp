@@ -1,4 +1,4 @@
-// Any text is a message or an error, and what is a message is written and read back the same.
+// Any text decodes to a message or to an error, and a message stays the same when written and read.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check<wire::ToAgent>(text);
   check<wire::FromAgent>(text);
 
-  // The same bytes as a program's output: they must come back whatever they are.
+  // The same bytes as a program's output must come back unchanged, whatever they are.
   wire::Output output;
   output.text = text;
   const auto back = wire::decode<wire::FromAgent>(wire::encode(wire::FromAgent(output)));
