@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Twenty changes of a job on one GPU, kill -9 among them, and what each cost.
+"""Makes twenty changes of a job on one GPU, kill -9 among them, and shows what each kind costs.
 
 Several ranks share the GPU: each has a host id of its own for NCCL, which refuses two ranks of one
-host on one GPU. At the end the weights are those of a calm run, each sample was used once, those who
-were never killed or released have kept their pids, and the GPU's memory is as it was before.
+host on one GPU. At the end the weights equal those of a calm run, each sample was used once,
+workers that were never killed or released have kept their pids, and the GPU's memory is as it was
+before.
 
     changes.py [CHANGES [EPOCHS]]          ELASTICRUN_BIN has the programs; GPU_EXAMPLE another one
 """
@@ -24,17 +25,17 @@ from training import Training  # noqa: E402
 EXAMPLE = os.environ.get("GPU_EXAMPLE", os.path.join(BIN, "fashion_cuda"))
 CHANGES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 EPOCHS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
-# In float32 other sums alone, of four shares instead of one, take the weights 5e-3 away.
+# In float32 the other order of sums alone, with four shares instead of one, moves weights by 5e-3.
 PRECISE = ["--precision", "double"]
-# Where a bundle has them (scripts/gpu-bundle).
+# Set where the test runs from a bundle (scripts/gpu-bundle).
 DATA = ["--data", os.environ["GPU_DATA"]] if "GPU_DATA" in os.environ else []
 LIBRARIES = {"LD_LIBRARY_PATH": os.environ["GPU_LIBRARIES"]} if "GPU_LIBRARIES" in os.environ else {}
-# Slots of the host after each change; 0: rank 0 or the last one is killed and replaced.
+# Slots of the host after each change; 0: rank 0 or the last rank is killed and replaced.
 PATTERN = [6, 0, 3, 0, 5, 8, 0, 4, 2, 0]
 
 
 def gpu_memory() -> int | None:
-    """MiB in use; nothing where nobody can tell."""
+    """MiB in use; None where nvidia-smi cannot tell."""
     try:
         done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used",
                                "--format=csv,noheader,nounits"],
@@ -45,7 +46,7 @@ def gpu_memory() -> int | None:
 
 
 class OnGpu(Training):
-    """Ranks are as many hosts to NCCL; exec, so that the worker keeps its pid."""
+    """To NCCL each rank is a host of its own; `exec` lets the worker keep its pid."""
 
     def __init__(self, slots: int, **more: Any) -> None:
         script = 'NCCL_HOSTID=rank-$ELASTICRUN_WORKER exec ' + EXAMPLE + ' "$@"'
@@ -55,7 +56,7 @@ class OnGpu(Training):
         self.size = slots
 
     def change(self, slots: int, turn: int) -> None:
-        """Makes one and waits until the new world has stepped."""
+        """Makes one change and waits until the new world has stepped."""
         after = self.now()
         if slots:
             self.size = slots
@@ -71,9 +72,9 @@ def weights(job: Training) -> array.array:
 
 
 def table(job: Training) -> None:
-    """By kind of change: idle time, as the survivors saw it, the part of it that the state took, and
-    forming the group with its first collective, in which nobody is idle when it was planned. A
-    forced change names the way in which its group was formed."""
+    """Shows for each kind of change: the idle time that the survivors saw, the part of it that
+    the state took, and the time to form the group with its first collective (no worker is idle
+    meanwhile in a planned change). A forced change names how its group was formed."""
     kinds: dict[str, list[tuple[float, ...]]] = {}
     size = 0
     for world in job.find("world_formed"):
@@ -93,7 +94,7 @@ def table(job: Training) -> None:
 
 
 def make_changes(job: OnGpu) -> None:
-    """All of them, until training is through."""
+    """Makes all changes, one after the other."""
     job.world(4, seconds=90)
     pids = dict(job.workers())
     for turn in range(CHANGES):

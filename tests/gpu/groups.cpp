@@ -1,9 +1,10 @@
-// What NCCL groups cost on a GPU, and whether they leave anything behind: several ranks on one GPU.
+// Measures what NCCL groups of several ranks on one GPU cost, and checks that they leave nothing
+// behind.
 //
 //     gpu_groups [RANKS [FORMS [REFORMS [STATE_MB]]]]         4 6 100 4096; 0 leaves a part out
 //
-// Prints each figure when it is known, for the GPU may be taken away, and a table; ends with 1 when
-// something is wrong: a sum, a state, memory that grows.
+// Prints each figure as soon as it is known, because the GPU may be taken away, and a table at the
+// end. Exits with 1 when something is wrong: a sum, a state, or memory that grows.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -93,7 +94,7 @@ double first_sum(Communicator& comm, const Gpu& gpu) {
   return ms_since(begin);
 }
 
-// The last rank does not take part in a sum; the others are stopped in it and go on without.
+// The last rank stays out of a sum; the others are stopped in it and go on without that rank.
 void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, CommunicatorCache& cache,
                PipeExchange& exchange, Forming& times) {
   Communicator all(gpu, limits);
@@ -117,7 +118,7 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, Communicator
     controller.join();
     times.abort.add(ms_since(begin));
   }
-  // All or none of those who stay: one that had to give its communicator up has none to shrink.
+  // The remaining ranks shrink all or none: a rank that had to give up its communicator cannot.
   const auto all_say = [&](bool good) {
     const std::vector<std::string> said = exchange(good || !stays ? "yes" : "no");
     return std::ranges::count(said, "yes") == size;
@@ -178,7 +179,7 @@ void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
 
 // ---------------------------------------------------------------- many groups, one after the other
 
-// Every second one is aborted, so both ways of ending and all ways of forming occur.
+// Every second group is aborted, so both ways of ending and all ways of forming occur.
 void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
   const auto gpu = open_gpu();
   const auto plane = make_nccl_plane(gpu, limits);
@@ -209,7 +210,7 @@ void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
         "{} groups in a row, from the {}th on: {:+.1f} MiB on the GPU (all ranks), {:+.1f} MiB on "
         "the host (a rank)\n",
         reforms, settled, device_more, host_more);
-  // A communicator holds tens of MiB on the GPU: a leak of every tenth shows.
+  // A communicator holds tens of MiB on the GPU, so it shows when every tenth one leaks.
   require(device_more < 64, "communicators leak on the GPU");
   require(host_more < 100, "communicators leak on the host");
 }
@@ -280,7 +281,7 @@ int main(int argc, char** argv) {
   const int ranks = number(1, 4), forms = number(2, 6), reforms = number(3, 100),
             state_mb = number(4, 4096);
   bool well = true;
-  // Each part in processes of its own: a part that fails leaves the others a GPU that is well.
+  // Each part runs in processes of its own: a part that fails leaves a healthy GPU to the others.
   const auto part = [&](int amount, const auto& measure) {
     if (amount == 0) return;
     well &=

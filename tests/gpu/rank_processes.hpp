@@ -1,6 +1,6 @@
-// Ranks on one GPU: each a process with a host id of its own, since NCCL refuses two ranks of one
-// host on one GPU; they then meet over sockets. The parent hands addresses around, as the
-// controller does in a job.
+// Ranks on one GPU: each is a process with a host id of its own, because NCCL refuses two ranks of
+// one host on one GPU; NCCL then connects them by sockets. The parent distributes the addresses, as
+// the controller does in a job.
 #pragma once
 
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ inline std::string read_text(int fd) {
   return text;
 }
 
-// In a rank: gives a text, and gets what all ranks gave.
+// In a rank: sends a text to the parent and returns the texts of all ranks.
 class PipeExchange {
  public:
   PipeExchange(int fd, int size) : fd_(fd), size_(size) {}
@@ -58,7 +58,7 @@ class PipeExchange {
   const int size_;
 };
 
-// Calls body(rank, exchange) in as many processes; true when all have ended well.
+// Calls body(rank, exchange) in `size` processes; true when all have exited with 0.
 inline bool run_processes(int size, const std::function<void(int, PipeExchange&)>& body) {
   std::vector<int> fds;
   std::vector<pid_t> pids;
@@ -94,7 +94,7 @@ inline bool run_processes(int size, const std::function<void(int, PipeExchange&)
         for (const std::string& text : texts) write_text(fd, text);
     }
   } catch (const std::runtime_error&) {
-    for (const int fd : fds) ::close(fd);  // they have ended, or are to
+    for (const int fd : fds) ::close(fd);  // the processes have ended, or end now
   }
   for (const pid_t pid : pids) {
     int status = 0;
