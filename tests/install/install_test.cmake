@@ -1,4 +1,4 @@
-# Installs into an empty prefix, builds the consumer against it, runs what it built, from elsewhere.
+# Installs into an empty prefix, builds the consumer against it, and runs its programs.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT code EQUAL 0)

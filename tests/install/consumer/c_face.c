@@ -1,4 +1,4 @@
-/* A smallest training program, through the C header: that it is C, and that C can link it. */
+/* A minimal training program on the C header: the header is C, and C can link the library. */
 #include <elasticrun/elasticrun.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// A smallest training program, through the C++ header, outside of elasticrun: a world of one.
+// A minimal training program on the C++ header. Outside of elasticrun it trains in a world of one.
 #include <elasticrun/elasticrun.hpp>
 
 #include <cstdio>
