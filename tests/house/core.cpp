@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t lines_max = 300;
 constexpr int fields_max = 15;
 
-// Fields end with an underscore, of a class that begins at the left margin; more than one may stand
-// in a line.
+// Counts the fields declared in a line of a class that begins at the left margin: their names end
+// with an underscore, and a line may hold several.
 int fields_in(const std::string& line) {
   static const std::regex declaration("^  [A-Za-z][^()]*[ >&*]\\w+_(?: =.*|\\{.*\\})?[;,].*");
   static const std::regex name("\\b[a-z]\\w*_(?=;|,| =|\\{)");

@@ -1,11 +1,11 @@
-// What keeps the core of a job readable: few fields in a class, short files, no call back.
+// Rules that keep the core of a job readable: few fields in a class, short files, no callbacks.
 #pragma once
 
 #include "tests/house/source.hpp"
 
 namespace elasticrun::house {
 
-// Of a file below src/job/core; of others none.
+// The violations in a file below src/job/core; none in other files.
 Violations core_violations(const Source& source);
 
 }  // namespace elasticrun::house

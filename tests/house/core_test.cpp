@@ -1,4 +1,4 @@
-// The rules of the core, tried on bad examples, then on the tree.
+// Tries the rules of the core on bad examples, then on the tree.
 #include "tests/house/core.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ TEST_CASE("the rules of the core on examples") {
   CHECK(core_violations(with(text)).size() == 1);
 }
 
-TEST_CASE("the core keeps them") {
+TEST_CASE("the tree keeps the rules of the core") {
   for (const Source& source : read_tree(ELASTICRUN_ROOT))
     for (const std::string& violation : core_violations(source)) FAIL_CHECK(violation);
 }

@@ -11,9 +11,9 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// A room is a folder; it may include itself and what stands here: rooms, folders with all rooms in
-// them, or single headers. launcher, rendezvous, autoscaler and worker never include each other:
-// each must be testable, and replaceable, without the others.
+// A room is a folder; it may include itself and what this table lists: rooms, folders with all
+// rooms in them, or single headers. launcher, rendezvous, autoscaler and worker never include each
+// other: each must be testable, and replaceable, without the others.
 const std::map<std::string_view, Names>& folders() {
   static const std::map<std::string_view, Names> table = {
       {"base", {}},
@@ -53,7 +53,7 @@ const std::map<std::string_view, Names>& folders() {
       {"job/core", {"base", "wire", "rendezvous", "autoscaler", "job/core", "job/spec.hpp"}},
       {"job/driver", {"base", "wire", "launcher", "rendezvous", "autoscaler", "job"}},
       {"simulate", {"base"}},
-      // The simulator runs the workers' decisions, and those only.
+      // The simulator runs the decisions of the workers and nothing else of them.
       {"simulate/faults",
        {"base", "wire", "launcher/hosts", "launcher/agent/agent_core.hpp", "rendezvous",
         "autoscaler", "job", "worker/core", "worker/collective/group.hpp", "simulate/queue.hpp"}},
@@ -112,7 +112,7 @@ const std::vector<ThirdParty>& third_party() {
   return table;
 }
 
-// What a pure file cannot need.
+// Headers that a pure file does not need.
 const std::set<std::string_view>& impure_headers() {
   static const std::set<std::string_view> names = {
       "atomic",       "condition_variable",
@@ -133,7 +133,7 @@ bool is_in(std::string_view room, std::string_view folder) {
   return room == folder || (room.starts_with(folder) && room[folder.size()] == '/');
 }
 
-// The innermost room of the table that holds this file; none: no room does.
+// The innermost room of the table that holds this file; none if no room does.
 std::optional<std::string> room_of(const std::string& path) {
   std::string folder = path;
   while (folder.find('/') != folder.npos) {
@@ -143,7 +143,7 @@ std::optional<std::string> room_of(const std::string& path) {
   return std::nullopt;
 }
 
-// As headers are named: without src/.
+// The name by which a header is included: without src/.
 std::string as_included(const std::string& path) {
   if (path == "src/main.cpp" || path == "src/ctl.cpp") return "main/" + path.substr(4);
   return path.starts_with("src/") ? path.substr(4) : path;
@@ -225,8 +225,7 @@ Violations include_violations(const Source& source) {
 }
 
 Violations unused_headers(const std::vector<Source>& tree) {
-  std::set<std::string>
-      names;  // the last part is enough: names do not repeat in a folder's own style
+  std::set<std::string> names;  // the paths by which headers are included
   for (const Source& source : tree) {
     if (!is_cpp(source.path)) continue;
     for (const std::string& line : code_lines(source.text)) {
@@ -234,14 +233,14 @@ Violations unused_headers(const std::vector<Source>& tree) {
       if (!std::regex_match(line, match, include_line())) continue;
       const std::string header = match[2];
       names.insert(header);
-      // Examples leave the folder out.
+      // Examples include their own headers without the folder.
       names.insert(source.path.substr(0, source.path.rfind('/') + 1) + header);
     }
   }
   Violations found;
   for (const Source& source : tree) {
     if (!is_header(source.path) || is_public_header(source.path)) continue;
-    // Included by Gloo's own headers.
+    // Gloo's own headers include these.
     if (source.path.starts_with("worker/collective/compat/")) continue;
     const bool in_src = source.path.starts_with("src/");
     if (names.contains(source.path) || (in_src && names.contains(source.path.substr(4)))) continue;

@@ -1,4 +1,4 @@
-// Who may include whom. Calls go down; facts come back up as event values.
+// Which file may include which. Calls go down; facts come back up as event values.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace elasticrun::house {
 
-// Folders, third-party headers and, in pure files, headers of the system.
+// Checks folders, third-party headers and, in pure files, headers of the system.
 Violations include_violations(const Source& source);
-// Headers that nobody includes.
+// Headers that no file includes.
 Violations unused_headers(const std::vector<Source>& tree);
 
 }  // namespace elasticrun::house

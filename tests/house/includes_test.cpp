@@ -1,4 +1,4 @@
-// The include table, tried on bad examples, then on the tree.
+// Tries the include table on bad examples, then on the tree.
 #include "tests/house/includes.hpp"
 
 #include <doctest/doctest.h>
@@ -85,7 +85,7 @@ TEST_CASE("the include rules on examples") {
   CHECK(include_violations({"src/base/a.hpp", "// #include \"wire/messages.hpp\"\n"}).empty());
 }
 
-TEST_CASE("a header that nobody includes is found") {
+TEST_CASE("a header that no file includes is found") {
   const std::vector<Source> tree = {
       {"src/base/a.cpp", "#include \"base/a.hpp\"\n"},
       {"src/base/a.hpp", ""},

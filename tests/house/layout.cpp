@@ -17,7 +17,7 @@ bool is_cmake(const std::string& path) {
   return path == "CMakeLists.txt" || path.ends_with("/CMakeLists.txt") || path.ends_with(".cmake");
 }
 
-// As a whole word: naming my_lines.cpp does not name line_splitter.cpp.
+// Whether the text names the file as a whole word: my_lines.cpp does not name lines.cpp.
 bool names(const std::string& text, const std::string& file) {
   for (std::size_t at = text.find(file); at != std::string::npos; at = text.find(file, at + 1)) {
     const auto part = [](char c) {
@@ -124,7 +124,7 @@ Violations unbuilt_sources(const std::vector<Source>& tree) {
   Violations found;
   for (const Source& source : tree) {
     if (!source.path.ends_with(".cpp") && !source.path.ends_with(".c")) continue;
-    // Fuzzers are named without the ending: one name is program and file.
+    // CMake names fuzzers without the ending, for their programs are called as the files are.
     const bool fuzzer = source.path.starts_with("tests/fuzz/");
     const std::string path = fuzzer ? source.path.substr(0, source.path.rfind('.')) : source.path;
     const bool built = std::any_of(tree.begin(), tree.end(), [&](const Source& file) {

@@ -1,4 +1,4 @@
-// Where files lie, and that each of them is built.
+// Rules for where files lie, and that each of them is built.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace elasticrun::house {
 Violations top_level_violations(const std::vector<std::string>& entries);
 // Folders of src that the include table does not know.
 Violations folder_violations(const std::vector<Source>& tree);
-// A room that a reader can take in: at most 20 names of files in one folder of the product.
+// Folders of the product with more than 20 names of files: more than a reader can take in.
 Violations crowded_rooms(const std::vector<Source>& tree);
-// The parts of a namespace are names of folders above the file, in their order, or the file's own.
+// Each part of a namespace must be a folder above the file, in their order, or the file's name.
 Violations namespace_violations(const Source& source);
-// Paths in `back quotes` of a page, with or without their beginning and ending, that are not there.
+// Paths in `back quotes` on a page, with or without their first folders and ending, must exist.
 Violations missing_from_page(const Source& page, const std::vector<Source>& tree);
 // Sources that no CMakeLists.txt or .cmake file, beside or above them, names.
 Violations unbuilt_sources(const std::vector<Source>& tree);
-// Scripts begin with what they do, when to run them, and an example.
+// Scripts must begin with what they do, when to run them, and an example.
 Violations script_violations(const Source& source);
 
 }  // namespace elasticrun::house

@@ -1,4 +1,4 @@
-// Where files lie, tried on bad examples, then on the tree.
+// Tries the rules for where files lie on bad examples, then on the tree.
 #include "tests/house/layout.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ TEST_CASE("the layout rules on examples") {
   CHECK(script_violations({"scripts/cmake/a.cmake", "x\n"}).empty());
 }
 
-TEST_CASE("what a page names is there") {
+TEST_CASE("the paths that a page names exist") {
   const std::vector<Source> tree = {{"src/job/core/job.hpp", ""}, {"scripts/test", ""}};
   const auto missing = [&](const char* text) {
     return missing_from_page({"src/README.md", text}, tree).size();
@@ -46,7 +46,7 @@ TEST_CASE("what a page names is there") {
   CHECK(missing("`ob/core`") == 1);
 }
 
-TEST_CASE("rooms on examples") {
+TEST_CASE("crowded rooms and wrong namespaces are found") {
   std::vector<Source> tree;
   for (char name = 'a'; name <= 't'; ++name) {
     tree.push_back({std::string("launcher/hosts/") + name + ".hpp", ""});

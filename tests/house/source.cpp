@@ -106,7 +106,7 @@ namespace {
 
 bool digit(char c) { return std::isxdigit(static_cast<unsigned char>(c)); }
 
-// The end of the comment or literal that begins at `begin`, past its last character; begin itself
+// The end of the comment or literal that begins at `begin`, past its last character; `begin` itself
 // when none begins there.
 std::size_t end_of_blank(std::string_view text, std::size_t begin) {
   const std::string_view rest = text.substr(begin);
@@ -122,7 +122,7 @@ std::size_t end_of_blank(std::string_view text, std::size_t begin) {
     return past(")" + std::string(text.substr(begin + 2, open - begin - 2)) + "\"", open);
   }
   const char quote = rest.front();
-  // 60'000 is a number, not the begin of a character.
+  // 60'000 is a number, not the start of a character literal.
   const bool separator = quote == '\'' && begin > 0 && digit(text[begin - 1]);
   if ((quote != '"' && quote != '\'') || separator) return begin;
   std::size_t at = begin + 1;

@@ -1,7 +1,7 @@
-// The tree as text: what every house rule reads.
+// The tree as text, which every rule reads.
 //
-// Rules are functions of a file's path and text, so that each is tested on a bad example before it
-// is trusted on the tree; a rule that matches nothing would otherwise look like a clean tree. A
+// Rules are functions of a file's path and text, so that each can be tested on a bad example before
+// it is trusted on the tree; a rule that matches nothing would otherwise look like a clean tree. A
 // script with regular expressions over raw lines would do half of it, and trip over strings and
 // comments.
 #pragma once
@@ -17,10 +17,10 @@ struct Source {
   std::string text;
 };
 
-// One sentence a rule: "path:line: what; why, what to do".
+// One sentence per violation: "path:line: what; why, what to do".
 using Violations = std::vector<std::string>;
 
-// Our files under the root, build folders and dot folders left out, in order of path.
+// Our files under the root, without build and dot folders, in order of path.
 std::vector<Source> read_tree(const std::string& root);
 
 // Each line with comments and the insides of string and character literals blanked, columns kept.
@@ -32,14 +32,14 @@ bool is_header(std::string_view path);
 bool is_test(std::string_view path);
 bool is_example(std::string_view path);
 bool is_public_header(std::string_view path);
-// Does path match one of the patterns? `a/b/` is everything below, `a/b.*` one name with any
-// ending, another `*` stands for any characters but '/'.
+// Whether the path matches one of the patterns. `a/b/` is everything below, `a/b.*` one name with
+// any ending, another `*` stands for any characters but '/', and a leading `-` excludes.
 bool matches(std::string_view path, const std::vector<std::string_view>& patterns);
 
-// Files that touch the outside world; every other file of ours is pure: it decides, and sees
-// neither clock, file, socket, process nor thread. A new file is pure until it is named here.
+// Files that touch the outside world. Every other file of ours is pure: it decides, and uses no
+// clock, file, socket, process or thread. A new file is pure until it is named here.
 const std::vector<std::string_view>& drivers();
 
-std::string place(const Source& source, std::size_t line);  // "path:line: ", from 0
+std::string place(const Source& source, std::size_t line);  // "path:line: "; `line` counts from 0
 
 }  // namespace elasticrun::house

@@ -1,4 +1,4 @@
-// How the tree is read: comments and strings blanked, patterns matched.
+// Tests how the tree is read: comments and strings are blanked, patterns match.
 #include "tests/house/source.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ TEST_CASE("comments and literals are blanked, code keeps its columns") {
   CHECK(code_lines("a /* b\nc */ d") == std::vector<std::string>{"a     ", "     d"});
 }
 
-TEST_CASE("patterns") {
+TEST_CASE("patterns match paths") {
   const struct {
     std::string_view path, pattern;
     bool matches;
@@ -48,13 +48,13 @@ TEST_CASE("patterns") {
   }
 }
 
-TEST_CASE("drivers, and a core among them") {
+TEST_CASE("drivers are known, and the cores are not among them") {
   CHECK(matches("launcher/agent/spawn.cpp", drivers()));
   CHECK_FALSE(matches("launcher/agent/agent_core.cpp", drivers()));
   CHECK_FALSE(matches("rendezvous/membership.cpp", drivers()));
 }
 
-TEST_CASE("the tree is found, without what is built") {
+TEST_CASE("the tree is read without the build folders") {
   const std::vector<Source> tree = read_tree(ELASTICRUN_ROOT);
   const auto has = [&](std::string_view path) {
     return std::any_of(tree.begin(), tree.end(), [&](const Source& s) { return s.path == path; });

@@ -31,12 +31,11 @@ constexpr std::string_view head =
 .Nm elasticrun-states
 .Nd the states of a job, of its hosts and of its workers
 .Sh DESCRIPTION
-What
 .Xr elasticrun 1
-knows of a job is a few states, and each follows from another one by what happens.
-Below each state stands what it means, and then what may happen in it and which
-state follows.
-What does not stand there changes nothing.
+keeps one state for the job, one for each host and one for each worker.
+Below each state stand its meaning, the events that can change it, and the state
+that follows each of them.
+No other event changes the state.
 )";
 
 constexpr std::string_view tail = R"(.Sh SEE ALSO
@@ -67,7 +66,7 @@ std::string page() {
   write(page, "THE JOB", phases, phase_events, phase_transitions);
   write(page, "A HOST", host_states, host_turns, host_transitions);
   write(page, "A WORKER", worker_states, worker_turns, worker_transitions);
-  page += ".Sh HOW A JOB ENDS\nEvery cause, with the exit code that it gives.\n";
+  page += ".Sh HOW A JOB ENDS\nEvery cause of the end, with its exit code.\n";
   page += ".Bl -column -compact \"its own\" \"why\"\n";
   for (const CauseRow& row : causes)
     page += fmt::format(".It {} Ta {}\n",

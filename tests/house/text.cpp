@@ -10,7 +10,7 @@ constexpr std::size_t columns_max = 100;
 constexpr std::size_t file_lines_max = 400;
 constexpr std::size_t function_lines_max = 60;
 
-// Characters, not bytes: comments may hold any UTF-8.
+// Counts characters, not bytes: comments may hold any UTF-8.
 std::size_t columns(std::string_view line) {
   return static_cast<std::size_t>(
       std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -20,7 +20,7 @@ bool has(const std::vector<Source>& tree, const std::string& path) {
   return std::any_of(tree.begin(), tree.end(), [&](const Source& s) { return s.path == path; });
 }
 
-// A source may leave the comment to its header, and then begins with it.
+// A source may leave the opening comment to its header, if it begins by including that header.
 bool opens_well(const Source& source, const std::vector<Source>& tree) {
   if (source.text.starts_with("//") || source.text.starts_with("/*")) return true;
   if (!source.path.ends_with(".cpp")) return false;
@@ -53,8 +53,9 @@ const std::vector<Banned>& banned() {
     row(R"((::)?popen\s*\()", "a shell in between is a quoting bug in waiting", true);
     row(R"((std::|::)?(strcpy|strcat|sprintf|vsprintf|gets)\s*\()", "it can overflow", true);
     row(R"((std::|::)?(setenv|putenv)\s*\()", "not safe beside other threads", true);
-    // A process may be let go: its watchdog ends it. So may a lookup, an abort or a look at a file:
-    // nothing can end one that waits for a name server, for NCCL or for a file server.
+    // A process may be detached, because its watchdog ends it. So may the thread of a lookup, an
+    // abort or a file access: nothing can end a thread that waits for a name server, NCCL or a file
+    // server.
     rows.push_back(
         {std::regex(
              R"((\)|\b(?!\w*process\b|(lookup|abort|file)_thread\b)\w+)(\.|->)detach\s*\(\s*\))"),
@@ -75,7 +76,7 @@ const std::regex& clock_read() {
 Violations text_violations(const Source& source, const std::vector<Source>& tree) {
   Violations found;
   if (!is_cpp(source.path)) return found;
-  // The repetitions keep this file clean itself.
+  // The repetitions keep this line from matching itself.
   static const std::regex note(R"(\b(TO{1}DO|FI{1}XME|X{3})\b)");
   if (source.text.empty()) return {place(source, 0) + "an empty file"};
   const std::vector<std::string> text = lines(source.text);
@@ -88,7 +89,7 @@ Violations text_violations(const Source& source, const std::vector<Source>& tree
     at(text.size() - 1, "more than 400 lines: look for the second idea in it");
   if (!source.text.ends_with("\n")) at(text.size() - 1, "no newline at the end");
   for (std::size_t i = 0; i < text.size(); ++i) {
-    // A golden text cannot be broken.
+    // An expected text cannot be broken.
     const bool golden = is_test(source.path) && text[i].find("R\"") != std::string::npos;
     if (columns(text[i]) > columns_max && !golden) at(i, "more than 100 columns");
     if (text[i].find('\t') != std::string::npos) at(i, "a tab; scripts/format");
@@ -122,10 +123,10 @@ Violations call_violations(const Source& source) {
 Violations function_violations(const Source& source) {
   Violations found;
   if (!is_cpp(source.path) || is_test(source.path)) return found;
-  // What may be long: a scope that holds functions, a table of values.
+  // Scopes that may be long: those that hold functions, and tables of values.
   static const std::regex scope(R"(\b(namespace|extern|class|struct|union|enum)\b[^()]*$|=\s*$)");
   const std::vector<std::string> code = code_lines(source.text);
-  std::vector<bool> transparent;  // per open brace: does it hold functions rather than being one?
+  std::vector<bool> transparent;  // per open brace: it holds functions, rather than being one
   std::size_t body_depth = 0, body_line = 0;
   std::string head;
   for (std::size_t i = 0; i < code.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a file looks like: its opening, its size, calls that we do without.
+// Rules for the text of a file: its opening, its size, and calls that are banned.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace elasticrun::house {
 
-// Opening comment, lengths of lines and file, tabs, blanks at the end, notes to oneself, include
-// guard.
+// Checks the opening comment, lengths of lines and file, tabs, blanks at the end, notes to oneself,
+// and the include guard.
 Violations text_violations(const Source& source, const std::vector<Source>& tree);
 // Calls that block, leak, overflow or read a clock where none may be read.
 Violations call_violations(const Source& source);

@@ -1,4 +1,4 @@
-// The rules for a file's text, tried on bad examples, then on the tree.
+// Tries the rules for a file's text on bad examples, then on the tree.
 #include "tests/house/text.hpp"
 
 #include <doctest/doctest.h>
