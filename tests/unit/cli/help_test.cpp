@@ -1,4 +1,4 @@
-// What elasticrun says about itself: the golden text, and that the table of flags is sound.
+// The help text of elasticrun, and the consistency of the table of flags.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -11,7 +11,7 @@
 using namespace elasticrun;
 using namespace elasticrun::cli;
 
-TEST_CASE("the text of --help") {
+TEST_CASE("--help prints this text") {
   CHECK(help_text() == R"help(usage: elasticrun [options] program [args...]
 Runs one training job on many hosts and changes their number while it runs.
 Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train
@@ -90,7 +90,7 @@ command line wins, then the environment, then the file. See man elasticrun.
 )help");
 }
 
-TEST_CASE("help fits a terminal") {
+TEST_CASE("the help text fits a terminal") {
   std::istringstream lines(help_text());
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
@@ -99,7 +99,7 @@ TEST_CASE("help fits a terminal") {
   }
 }
 
-TEST_CASE("names of flags are unique, in every spelling") {
+TEST_CASE("every spelling of a flag is unique") {
   std::set<std::string> names;
   for (const Flag& flag : flags()) {
     CAPTURE(flag.name);
@@ -113,12 +113,12 @@ TEST_CASE("names of flags are unique, in every spelling") {
   CHECK(find_flag("nothing") == nullptr);
 }
 
-TEST_CASE("names in the environment") {
+TEST_CASE("each flag has a variable") {
   CHECK(environment_name(*find_flag("max-batch")) == "ELASTICRUN_MAX_BATCH");
   CHECK(environment_name(*find_flag("x")) == "ELASTICRUN_X");
 }
 
-TEST_CASE("the table of deadlines agrees with itself") {
+TEST_CASE("the table of deadlines is consistent") {
   CHECK(job::deadline_mistake({}).empty());
   for (const job::DeadlineRow& row : job::deadline_table) {
     CAPTURE(row.name);
@@ -127,6 +127,6 @@ TEST_CASE("the table of deadlines agrees with itself") {
     CHECK(*standard == job::Deadlines{}.*row.member);
     if (!row.shorter_than.empty()) CHECK(find_flag(row.shorter_than) != nullptr);
   }
-  // Every member has a row: nobody can add a deadline that cannot be set.
+  // Every member has a row, so no deadline can be added that cannot be set.
   CHECK(std::size(job::deadline_table) * sizeof(Duration) == sizeof(job::Deadlines));
 }

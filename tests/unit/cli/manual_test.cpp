@@ -1,8 +1,9 @@
-// The manual says what the program does: its flags, deadlines, exit codes, events, variables, keys
-// and functions are those of the code, none missing and none made up.
+// The manual matches the program: its flags, deadlines, exit codes, events, variables, keys and
+// functions are exactly those of the code.
 //
-// The pages are mdoc(7), whose macros name what a word is (a flag, a variable), so a test can read
-// them. The code is asked where it has a table, and its text is searched where it has none.
+// The pages are mdoc(7), whose macros mark what a word is (a flag, a variable), so a test can read
+// them. Where the code has a table, the test compares with it; elsewhere it searches the source
+// text.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -36,7 +37,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Every first group of `pattern`.
+// The first group of every match of `pattern`.
 Names found(const std::string& text, const std::string& pattern) {
   Names names;
   const std::regex regex(pattern);
@@ -45,7 +46,7 @@ Names found(const std::string& text, const std::string& pattern) {
   return names;
 }
 
-// Of all sources in a folder, joined.
+// The text of all sources in a folder.
 std::string sources(const std::string& folder) {
   std::string all;
   const auto path = root + "/" + folder;
@@ -67,7 +68,7 @@ std::string section(const std::string& page, const std::string& name) {
   return page.substr(begin + title.size(), end - begin - title.size() + 1);
 }
 
-// The lines of list items: what follows ".It ".
+// The text behind ".It " of every list item.
 std::vector<std::string> items(const std::string& text) {
   std::vector<std::string> lines;
   const std::regex regex("(?:^|\n)\\.It ([^\n]*)");
@@ -76,7 +77,7 @@ std::vector<std::string> items(const std::string& text) {
   return lines;
 }
 
-// The words that a macro marks in the items.
+// The words that follow that macro in the list items.
 Names marked(const std::string& text, const std::string& macro) {
   Names names;
   for (const std::string& item : items(text)) names.merge(found(item, "\\b" + macro + " ([^ ]+)"));
@@ -98,16 +99,16 @@ void same(const Names& manual, const Names& code) {
 
 }  // namespace
 
-TEST_CASE("flags") {
+TEST_CASE("the manual has the flags of elasticrun") {
   Names code;
   for (const Flag& flag : flags()) {
-    code.insert(spelled(flag).substr(1));  // mdoc writes the first dash
+    code.insert(spelled(flag).substr(1));  // mdoc adds the first dash
     if (!flag.other.empty()) code.insert(std::string(flag.other.substr(1)));
   }
   same(marked(section(text_of("man/elasticrun.1"), "OPTIONS"), "Fl"), code);
 }
 
-TEST_CASE("the table of deadlines") {
+TEST_CASE("the manual has the table of deadlines") {
   std::vector<std::string> expected{"Sy flag Ta Sy default Ta Sy shorter than"};
   for (const job::DeadlineRow& row : job::deadline_table) {
     expected.push_back(fmt::format("Fl -{} Ta {} Ta", row.name, row.standard));
@@ -115,14 +116,14 @@ TEST_CASE("the table of deadlines") {
   }
   const std::string text = section(text_of("man/elasticrun.1"), "DEADLINES");
   CHECK(items(text) == expected);
-  // After the table: which may be 0.
+  // The deadlines that may be 0 are listed after the table.
   Names zero;
   for (const job::DeadlineRow& row : job::deadline_table)
     if (job::may_be_zero(row.name)) zero.insert("-" + std::string(row.name));
   same(found(text.substr(text.find(".El")), "\n\\.Fl ([^ \n]+)"), zero);
 }
 
-TEST_CASE("exit codes") {
+TEST_CASE("the manual has the exit codes") {
   Names code = found(text_of("src/base/exit_code.hpp"), "inline constexpr int \\w+ = (\\d+);");
   code.erase("128");
   code.insert("128 + n");
@@ -132,33 +133,33 @@ TEST_CASE("exit codes") {
   same(manual, code);
 }
 
-TEST_CASE("events and their members") {
+TEST_CASE("the manual has the events and their members") {
   const std::string code = sources("src/job");
   const std::string text = section(text_of("man/elasticrun-events.7"), "EVENTS");
   same(marked(text, "Cm"), found(code, "record\\(\"(\\w+)\""));
-  // A member is written {"name", value}; figures of a policy are named by that policy.
+  // A member is written {"name", value}. Each policy names its own figures.
   for (const std::string& member : found(code, "\\{\"([a-z_]+)\",")) {
     CAPTURE(member);
     CHECK(std::regex_search(text, std::regex("\\b" + member + "\\b")));
   }
 }
 
-TEST_CASE("variables") {
+TEST_CASE("the manual has the environment variables") {
   const std::string code = sources("launcher") + sources("worker") + sources("src/job");
   Names names = found(code, "\\b(?:set|emplace)\\(\"([A-Z_]+)\"");
   names.merge(found(code, "getenv\\(\"([A-Z_]+)\"\\)"));
   names.merge(found(code, "\"(ELASTICRUN_[A-Z_]*[A-Z])[\"=]"));
-  names.merge(Names{"USER", "LOGNAME"});  // read in a loop over both
+  names.merge(Names{"USER", "LOGNAME"});  // the code reads both in a loop
   same(marked(section(text_of("man/elasticrun.1"), "ENVIRONMENT"), "Ev"), names);
 }
 
-TEST_CASE("keys of a host file") {
+TEST_CASE("the manual has the keys of a host file") {
   const std::string keys =
       *found(text_of("launcher/hosts/host_line.cpp"), "known_keys = \"([a-z ]+)\"").begin();
   same(marked(section(text_of("man/elasticrun-hosts.5"), "KEYS"), "Cm"), found(keys, "(\\w+)"));
 }
 
-TEST_CASE("the library") {
+TEST_CASE("the manual has the functions, errors and options of the library") {
   const std::string header = text_of("worker/include/elasticrun/elasticrun.h");
   const std::string page = text_of("man/elasticrun-worker.3");
   const Names functions = found(header, "ELASTICRUN_API[^;]*?\\b(elasticrun_\\w+)\\(");
@@ -177,7 +178,7 @@ TEST_CASE("the library") {
   same(marked(section(page, "DESCRIPTION"), "Fa"), members);
 }
 
-TEST_CASE("the members of Job and Step in C++") {
+TEST_CASE("the manual has the member functions of Job and Step in C++") {
   const std::string header = text_of("worker/include/elasticrun/elasticrun.hpp");
   const std::string text = section(text_of("man/elasticrun-worker.3"), "C++");
   for (const std::string name : {"Job", "Step"}) {
@@ -191,13 +192,13 @@ TEST_CASE("the members of Job and Step in C++") {
   }
 }
 
-TEST_CASE("policies") {
+TEST_CASE("the manual has the policies") {
   const auto known = autoscaler::Autoscaler::policies();
   same(found(text_of("man/elasticrun-policies.7"), "\n\\.It Cm ([a-z-]+)"),
        Names(known.begin(), known.end()));
 }
 
-TEST_CASE("flags of elasticctl") {
+TEST_CASE("the manual has the flags of elasticctl") {
   Names code;
   for (const char* command : {"simulate", "plan"}) {
     const char* arguments[] = {"elasticctl", command, "--help"};
@@ -208,7 +209,7 @@ TEST_CASE("flags of elasticctl") {
   same(found(text_of("man/elasticctl.1"), "\n\\.It Fl -([a-z-]+)"), code);
 }
 
-TEST_CASE("messages and their members") {
+TEST_CASE("the manual has the messages and their members") {
   const std::string code = text_of("src/wire/messages.hpp") + text_of("src/wire/greeting.hpp");
   const std::string page = text_of("man/elasticrun-protocol.7");
   const std::regex described(R"(BOOST_DESCRIBE_STRUCT\((\w+), \(\),\s*\(([^)]*)\)\))");
@@ -225,13 +226,13 @@ TEST_CASE("messages and their members") {
   CHECK(messages > 40);
 }
 
-TEST_CASE("each function of the C interface says what it does") {
+TEST_CASE("each function of the C interface has a comment") {
   const std::string header = text_of("worker/include/elasticrun/elasticrun.h");
   for (const std::string& function : found(header, "[^/]\n(ELASTICRUN_API [^(]*)\\("))
     FAIL_CHECK(function);
 }
 
-TEST_CASE("pages fit a terminal, and name pages that exist") {
+TEST_CASE("manual pages fit a terminal and refer only to pages that exist") {
   for (const char* name :
        {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
         "elasticctl.1", "elasticrun-events.7", "elasticrun-policies.7", "elasticrun-protocol.7",
@@ -243,7 +244,7 @@ TEST_CASE("pages fit a terminal, and name pages that exist") {
       const auto target = fmt::format("{}/man/{}.{}", root, (*at)[1].str(), (*at)[2].str());
       CHECK_MESSAGE(std::filesystem::exists(target), target);
     }
-    // A literal block is not filled, so its lines are as wide as they are written.
+    // Literal blocks are not filled, so their lines are as wide as they are written.
     const std::regex block("\n\\.Bd -literal[^\n]*\n([^]*?)\n\\.Ed");
     for (std::sregex_iterator at(page.begin(), page.end(), block), end; at != end; ++at)
       for (const std::string& line : found((*at)[1], "([^\n]+)")) CHECK(line.size() <= 69);

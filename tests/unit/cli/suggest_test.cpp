@@ -1,11 +1,11 @@
-// Typing mistakes and how near they are.
+// Typing mistakes, and the nearest known names.
 #include "cli/suggest.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace elasticrun::cli;
 
-TEST_CASE("edit distance") {
+TEST_CASE("the edit distance counts changes, and an exchange of neighbours as one") {
   struct Row {
     const char* a;
     const char* b;
@@ -23,7 +23,7 @@ TEST_CASE("edit distance") {
   }
 }
 
-TEST_CASE("the nearest name, or none") {
+TEST_CASE("the nearest name is suggested, or none") {
   const std::string_view known[] = {"hosts", "host-list", "np", "max-batch", "max-np", "batch"};
   struct Row {
     const char* name;

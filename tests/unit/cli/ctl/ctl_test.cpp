@@ -1,4 +1,4 @@
-// elasticctl simulate as a function: what it understands and what it prints.
+// elasticctl simulate as a function: the arguments it accepts and what it prints.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST_CASE("flags of simulate") {
   CHECK(command.json);
 }
 
-TEST_CASE("flags of what befalls hosts, and of what is wanted") {
+TEST_CASE("flags for failures of hosts, and for aims") {
   const auto parsed =
       parse({"simulate", "--curve",      "c",    "--start-time", "15s:31s", "--revoked",
              "0.1",      "--notice",     "30s",  "--new-host",   "45s",     "--slow-hosts",
@@ -88,7 +88,7 @@ TEST_CASE("flags of plan") {
   CHECK(command.json);
 }
 
-TEST_CASE("mistakes and questions") {
+TEST_CASE("--help and --version are answered, and mistakes are one line") {
   CHECK(std::get<std::string>(parse({"simulate", "--help"}).value()).find("--curve") !=
         std::string::npos);
   CHECK(std::get<std::string>(parse({"--version"}).value()).starts_with("elasticctl "));
@@ -118,7 +118,7 @@ TEST_CASE("mistakes and questions") {
   }
 }
 
-TEST_CASE("one seed, as text") {
+TEST_CASE("one seed is printed as text") {
   SimulateCommand command;
   command.question.policy = "fit";
   command.question.start = 1;
@@ -138,7 +138,7 @@ TEST_CASE("one seed, as text") {
       "moves        1, the last one after 21.0 s; within 5 % of the best size after 21.0 s\n");
 }
 
-TEST_CASE("events, and many seeds") {
+TEST_CASE("one seed is printed as events, and many seeds as a table") {
   SimulateCommand command;
   command.question.policy = "throughput";
   command.question.start = 1;

@@ -1,4 +1,4 @@
-// elasticctl plan as a function: the table and the promise, from a log and a host file.
+// elasticctl plan as a function: the table and the promise, from an event log and a host file.
 #include "cli/ctl/plan_command.hpp"
 
 #include <doctest/doctest.h>
@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A run at 1 and 2 workers of one host: 100 and 180 samples/s, 7200 samples in all; the rate at 2
-// may be another.
+// A run with 1 and 2 workers on one host: 100 and `at_two` samples/s, 7200 samples in all.
 std::string log_of(bool whole, double at_two = 180, const std::string& job = "") {
   std::string log = R"({"time":"t","event":"job_started","policy":"fit","slots":4})"
                     "\n";
@@ -59,7 +58,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("the table: what was measured, what is predicted, what is best") {
+TEST_CASE("the table shows what was measured and predicted, and marks the best size") {
   const std::string text = plan({.sizes = {1, 2, 4}, .price = 3600});
   CHECK(text.starts_with("7200 samples, from a run that trained 7200 of them at 1, 2\n"));
   CHECK(has(text, "     1      1  100                1 m 12 s"));
@@ -70,7 +69,7 @@ TEST_CASE("the table: what was measured, what is predicted, what is best") {
   CHECK(std::count(text.begin(), text.end(), '*') == 2);
 }
 
-TEST_CASE("a deadline and a budget mark another size, and say whether they can be met") {
+TEST_CASE("a deadline and a budget mark another size, and the text says whether they can be met") {
   const auto best = [](const std::string& text) {
     const auto star = text.find("\n* ");
     return std::stoi(text.substr(star + 2));
@@ -90,7 +89,7 @@ TEST_CASE("a deadline and a budget mark another size, and say whether they can b
   CHECK(best(plan(command)) == 2);
 }
 
-TEST_CASE("a host file says what sizes there are and what they cost") {
+TEST_CASE("a host file gives the possible sizes and their prices") {
   const std::string text = plan({}, "a slots=2 price=7200\nb slots=2 price=3600\n");
   CHECK(has(text, "     2      1  180                40.0 s                       80.0"));
   CHECK(has(text, "     4      2  "));
@@ -98,7 +97,7 @@ TEST_CASE("a host file says what sizes there are and what they cost") {
   CHECK(plan({.sizes = {8}}, "a slots=2\n") == "--sizes 8: the hosts have 2 slots");
 }
 
-TEST_CASE("as events, and of a run that was cut off") {
+TEST_CASE("a plan can be printed as events, and made from a run that was cut off") {
   PlanCommand command{
       .sizes = {1, 2}, .samples = 18000, .price = 3600, .policy = "deadline", .json = true};
   command.aims.deadline = 1h;
@@ -112,7 +111,7 @@ TEST_CASE("as events, and of a run that was cut off") {
   CHECK(has(cut->text, "from a run that was cut off after 7200 of them at 1, 2"));
 }
 
-TEST_CASE("runs in one file are kept apart, and one is chosen") {
+TEST_CASE("several runs in one file are kept apart, and one of them is chosen") {
   const std::string empty = R"({"event":"job_started","job":"e"})"
                             "\n"
                             R"({"event":"job_finished","job":"e","exit_code":0})"
@@ -121,8 +120,8 @@ TEST_CASE("runs in one file are kept apart, and one is chosen") {
   const auto cut = [](const char* job, double rate) { return log_of(false, rate, job); };
   struct Case {
     std::string log, job;
-    const char* begins;  // what is printed
-    const char* rate;    // at two workers
+    const char* begins;  // how the printed text begins
+    const char* rate;    // samples/s with two workers
   };
   const Case cases[] = {
       {whole("a", 180), "", "7200 samples, from job a that trained 7200 of them at 1, 2\n  ",
@@ -133,7 +132,7 @@ TEST_CASE("runs in one file are kept apart, and one is chosen") {
        "150"},
       {whole("a", 180) + whole("b", 150), "a",
        "7200 samples, from job a that trained 7200 of them at 1, 2\n  ", "180"},
-      // What was stopped, or has measured nothing, does not hide what came to its end.
+      // A run that was stopped or has measured nothing does not hide one that came to its end.
       {whole("a", 180) + cut("b", 150) + empty, "",
        "7200 samples, from job a that trained 7200 of them at 1, 2\n"
        "log has 3 runs: a, b, e; this is the last that came to its end; --job takes another\n",
@@ -144,7 +143,7 @@ TEST_CASE("runs in one file are kept apart, and one is chosen") {
        "7200 samples, from job b that was cut off after 7200 of them at 1, 2\n"
        "log has 3 runs: a, b, e; this is the last that measured anything; --job takes another\n",
        "150"},
-      // As older versions wrote them.
+      // Older versions wrote no job id.
       {log_of(true, 180) + log_of(true, 150), "",
        "7200 samples, from a run that trained 7200 of them at 1, 2\n"
        "log has 2 runs: ?, ?; this is the last that came to its end; --job takes another\n",
@@ -171,7 +170,7 @@ TEST_CASE("runs in one file are kept apart, and one is chosen") {
   CHECK(has(plan_command(json, events, {})->text, R"("event":"size","job":"a",)"));
 }
 
-TEST_CASE("a run that shows nothing") {
+TEST_CASE("a run without measurements is an error") {
   const auto events = job::report::read_events(R"({"event":"job_started"})", "x").value();
   CHECK(plan_command({.events = "log"}, events, {}).error().text ==
         "log: no size was measured in it: the job was too short, or its program does not use the "

@@ -1,5 +1,5 @@
-// Values from three places: who wins, what --show-config says, and mistakes named by file and line
-// or variable.
+// Values from three sources: which one wins, what --show-config prints, and errors that name the
+// file and line or the variable.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ job::JobSpec spec_of(const Parsed& parsed) {
   return std::get<job::JobSpec>(parsed);
 }
 
-// A file that is gone at the end of the test.
+// A file that is removed at the end of the test.
 class File {
  public:
   explicit File(const std::string& text) {
@@ -59,7 +59,7 @@ class File {
 
 }  // namespace
 
-TEST_CASE("command line over environment over file over default") {
+TEST_CASE("the command line wins over the environment, the file and the default") {
   const File file("max-batch = 1\nbatch = 1\nbase_batch = 1\n");
   const auto spec = spec_of(parse_words({"--config", file.path(), "--max-batch", "3", "./t"},
                                         {"ELASTICRUN_MAX_BATCH=2", "ELASTICRUN_BATCH=2"}));
@@ -69,7 +69,7 @@ TEST_CASE("command line over environment over file over default") {
   CHECK(spec.batch.lr_rule == autoscaler::LrRule::linear);
 }
 
-TEST_CASE("hosts: the nearer source wins, whichever way it says them") {
+TEST_CASE("hosts: the nearer source wins, in whichever form it names them") {
   const File file("host-list = \"a:1,b:1\"\n");
   CHECK(spec_of(parse_words({"--config", file.path(), "./t"}, {})).hosts.size() == 2);
   const File hosts("x\ny\nz\n");
@@ -80,7 +80,7 @@ TEST_CASE("hosts: the nearer source wins, whichever way it says them") {
   CHECK(spec_of(parse_words({"-H", "q", "./t"}, {variable.c_str()})).hosts.size() == 1);
 }
 
-TEST_CASE("a mistake in the host file names file and line") {
+TEST_CASE("an error in the host file names file and line") {
   const File hosts("a\nb:0\n");
   CHECK(printed(parse_words({"--hosts", hosts.path(), "./t"}, {})) ==
         fmt::format("2 elasticrun: {}:2: slots must be a number from 1 to 1024, not '0'\n",
@@ -90,7 +90,7 @@ TEST_CASE("a mistake in the host file names file and line") {
         "2 elasticrun: --hosts: every host is a spare\n");
 }
 
-TEST_CASE("the environment") {
+TEST_CASE("flags can be set in the environment") {
   const auto spec = spec_of(parse_words(
       {"./t"}, {"ELASTICRUN_QUIET=1", "ELASTICRUN_EXPLAIN=no",
                 "ELASTICRUN_NP=", "ELASTICRUN_X=A=1,B", "B=2", "ELASTICRUN_JOB_ID=j",
@@ -105,7 +105,7 @@ TEST_CASE("the environment") {
         "ELASTICRUN_MAX_BATCH?\n");
 }
 
-TEST_CASE("what a file may say") {
+TEST_CASE("a configuration file may contain these settings") {
   const auto settings = settings_from_file(
       "# comment\n\nnp = \"1:4\"  # tail\nmax_batch=8\nquiet = true\nnproc-per-node = 2\n"
       "x = [\"A=1\",\n  'B=2', # two\n]\nhost-list = \"a:1,b:1\"\r\n",
@@ -122,7 +122,7 @@ TEST_CASE("what a file may say") {
   CHECK(settings->at("host-list").place == "f:10: host-list");
 }
 
-TEST_CASE("what a file may not say") {
+TEST_CASE("mistakes in a configuration file name file and line") {
   struct Row {
     const char* text;
     const char* error;
@@ -145,7 +145,7 @@ TEST_CASE("what a file may not say") {
   }
 }
 
-TEST_CASE("a wrong value in a file names file and line") {
+TEST_CASE("a wrong value in a configuration file names file and line") {
   const File file("\nnp = \"4:2\"\n");
   CHECK(
       printed(parse_words({"--config", file.path(), "./t"}, {})) ==
@@ -154,7 +154,7 @@ TEST_CASE("a wrong value in a file names file and line") {
         "2 elasticrun: --config: cannot read /no/file: No such file or directory\n");
 }
 
-TEST_CASE("--show-config says where each value is from, and can be read again") {
+TEST_CASE("--show-config prints the source of each value, and can be read again") {
   const File file("batch = 8\n");
   const std::string text = printed(parse_words(
       {"--config", file.path(), "--np", "1:4", "-x", "A=1", "-x", "B", "--quiet", "--show-config"},
@@ -175,7 +175,7 @@ TEST_CASE("--show-config says where each value is from, and can be read again") 
   CHECK(again->at("x").values == std::vector<std::string>{"A=1", "B"});
 }
 
-TEST_CASE("the samples that we ship") {
+TEST_CASE("the sample files in configs are valid") {
   struct Row {
     const char* name;
     std::size_t hosts;

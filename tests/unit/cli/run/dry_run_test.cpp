@@ -1,4 +1,4 @@
-// What --dry-run prints: everything a person would want to check before a job costs money.
+// What --dry-run prints: everything a user would want to check before a job costs money.
 #include "cli/run/dry_run.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ launcher::hosts::Host host(const char* name, int slots, bool spare = false) {
 
 }  // namespace
 
-TEST_CASE("the plan of a job of several hosts") {
+TEST_CASE("the plan of a job on several hosts") {
   job::JobSpec spec;
   spec.argv = {"./train", "--lr", "0.1"};
   spec.hosts = {host("a", 2), host("b", 1), host("c", 1, true)};
@@ -35,7 +35,7 @@ TEST_CASE("the plan of a job of several hosts") {
         "size 3: global batch 80\n");
 }
 
-TEST_CASE("without a batch the program decides, and the limits cut what is there") {
+TEST_CASE("without a batch the program decides it, and limits reduce the available slots") {
   job::JobSpec spec;
   spec.argv = {"true"};
   spec.hosts = {host("localhost", 0)};

@@ -1,4 +1,4 @@
-// Whatever a host is called, its log files lie in the folder.
+// The log files stay in their folder, whatever a host is called.
 #include "cli/run/log_name.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@ using namespace elasticrun;
 using namespace elasticrun::cli;
 using namespace elasticrun::cli::run;
 
-TEST_CASE("names of log files") {
+TEST_CASE("names of log files have no special characters of a host name") {
   const struct {
     std::string host, name;
   } rows[] = {

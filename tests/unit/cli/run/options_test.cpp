@@ -1,4 +1,4 @@
-// The command line as a table: what it means, and for every mistake the one line and exit code 2.
+// The command line as a table: what it means, and for each mistake one line and exit code 2.
 #include "cli/run/options.hpp"
 
 #include <doctest/doctest.h>
@@ -66,7 +66,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("which workers, where, and what may change") {
+TEST_CASE("the command line determines workers, hosts and limits") {
   const Case cases[] = {
       {"./t", "localhost:1 np 1:0 slot fixed | ./t"},
       {"./t -np 5 --hosts x -- --help",
@@ -153,7 +153,7 @@ TEST_CASE("the other values arrive") {
   CHECK(spec.cwd == "/home/bob");
 }
 
-TEST_CASE("what is not said has its default") {
+TEST_CASE("values that are not given have their defaults") {
   const auto spec = spec_of("./t", {"A=1", "B=2"});
   CHECK(spec.batch.max_batch == 0);
   CHECK_FALSE(spec.max_restarts.has_value());
@@ -165,14 +165,14 @@ TEST_CASE("what is not said has its default") {
   CHECK(spec.caller_environment == std::vector<std::string>{"A=1", "B=2"});
 }
 
-TEST_CASE("an orphan waits as long as a gentle stop, but never longer than the lease") {
+TEST_CASE("the orphan grace is the grace, but never longer than the lease") {
   CHECK(spec_of("--grace 30s ./t").deadlines.orphan_grace == std::chrono::seconds(10));
   CHECK(spec_of("--grace 30s --orphan-grace 1s ./t").deadlines.orphan_grace ==
         std::chrono::seconds(1));
   CHECK(spec_of("--grace 0 ./t").deadlines.grace == Duration::zero());
 }
 
-TEST_CASE("mistakes: one line, exit code 2") {
+TEST_CASE("a mistake gives one line and exit code 2") {
   const std::string help = " (see elasticrun --help)";
   const std::string beyond = " is not a whole number from ";
   const Case cases[] = {
@@ -282,7 +282,7 @@ TEST_CASE("mistakes: one line, exit code 2") {
       {"-x NOT_THERE ./t",
        "-x NOT_THERE: NOT_THERE is not set here; set it, or write -x NOT_THERE=VALUE"},
       {"-H a ./t --unknown --np", "a:0 np 1:0 slot fixed | ./t --unknown --np"},
-      // How many GPUs it has is known when it is up.
+      // The number of GPUs is known only when the host is up.
       {"-H a --min-np 2 ./t", "a:0 np 2:0 slot fit | ./t"},
   };
   for (const Case& one : cases) {
@@ -293,18 +293,18 @@ TEST_CASE("mistakes: one line, exit code 2") {
   }
 }
 
-TEST_CASE("questions about the program itself") {
+TEST_CASE("--version and --help are answered") {
   CHECK(text_of(parse_line("--version")) == "0 elasticrun 0.1.0\n");
   CHECK(text_of(parse_line("--version ./t")) == "0 elasticrun 0.1.0\n");
   CHECK(text_of(parse_line("--help")) == "0 " + help_text());
   CHECK(text_of(parse_line("-h")) == "0 " + help_text());
-  // Help is there for those who have something wrong.
+  // Help is printed even if other settings are wrong.
   CHECK(text_of(parse_line("--np x --help", {"ELASTICRUN_CONFIG=/no/file"})) == "0 " + help_text());
   CHECK(text_of(parse_line("./t --help")) == "localhost:1 np 1:0 slot fixed | ./t --help");
 }
 
-// Command lines of one word after the flag, as a shell would pass them on.
-TEST_CASE("hosts that a program prints") {
+// The program given to --host-discovery is one argument, as a shell passes it on.
+TEST_CASE("hosts are read from a program's output") {
   const auto discovered = [](const char* program, std::vector<const char*> more = {}) {
     std::vector<const char*> line{"elasticrun", "--host-discovery", program};
     line.insert(line.end(), more.begin(), more.end());
@@ -316,7 +316,7 @@ TEST_CASE("hosts that a program prints") {
   CHECK(discovered("printf a:4") == "a:4 np 1:0 slot fixed | ./t");
   CHECK(discovered("echo a; echo b >&2") == "a:0 np 1:0 slot fixed | ./t");
   CHECK(discovered("echo n[1-4]:2", {"--include", "n2,n9"}) == "n2:2 np 1:0 slot fixed | ./t");
-  // More come later.
+  // More hosts may come later.
   CHECK(discovered("echo a:4; echo b:4", {"-np", "16"}) == "a:4 b:4 np 16:16 host fixed | ./t");
   CHECK(discovered("echo a; echo b", {"--nnodes", "3:9"}) ==
         "a:0 b:0 np 1:0 nodes 3:9 host fit | ./t");

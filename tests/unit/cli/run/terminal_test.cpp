@@ -1,4 +1,4 @@
-// What is said of an event file that takes no more, and whom it holds up: nobody.
+// An event file that accepts no more events is reported, and delays nothing else.
 #include "cli/run/terminal.hpp"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ struct Stage {
     fs::remove_all(folder);
   }
   std::string words() const { return text_of(folder + "/words"); }
-  // What lies in the pipe.
+  // Reads what is in the pipe.
   void take() {
     std::string part(1 << 16, '\0');
     for (ssize_t n; (n = ::read(pipe.get(), part.data(), part.size())) > 0;)
@@ -63,7 +63,7 @@ struct Stage {
 
 }  // namespace
 
-TEST_CASE("a gap in the events is said when it begins and when it ends") {
+TEST_CASE("a gap in the events is reported when it begins and when it ends") {
   Stage stage;
   const std::string name = "the event file " + stage.spec.events_file;
   std::size_t put = 0, kept = 0;
@@ -72,7 +72,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
     const job::report::WorkerLabel label{WorkerId(1), HostId(1), "../host", 0};
     const std::string begins = fmt::format(
         "elasticrun: {} takes no more: events are lost until it does; the job goes on\n", name);
-    // Long ones, so that a few thousand fill the queue.
+    // Long events, so that a few thousand fill the queue.
     const std::string rest(4000, '-');
     const auto put_event = [&] {
       terminal->event(fmt::format("{{\"event\":{},\"rest\":\"{}\"}}", put++, rest));
@@ -82,7 +82,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
       return !stage.words().empty();
     });
     CHECK(stage.words() == begins);
-    // The other kinds go on.
+    // The other kinds of output continue.
     terminal->output(label, 2, "hello\n");
     const std::string log = stage.spec.log_dir + "/_._host.0.worker1.err";
     wait_until(
@@ -111,7 +111,7 @@ TEST_CASE("a gap in the events is said when it begins and when it ends") {
   CHECK(put > kept);
 }
 
-TEST_CASE("a link in the log folder is not followed") {
+TEST_CASE("a symbolic link in the log folder is not followed") {
   Stage stage;
   fs::create_directory(stage.spec.log_dir);
   fs::create_symlink(stage.folder + "/victim", stage.spec.log_dir + "/host.0.worker1.err");

@@ -1,4 +1,4 @@
-// Real pipes, files and signals: what stands still, what is interrupted, what is open.
+// The writer with real pipes, files and signals: readers that stop, interrupted writes, open files.
 #include "cli/run/writer.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ struct Pipe {
     reader = net::Fd(ends[0]);
     writer = net::Fd(ends[1]);
   }
-  // All of it, up to its end.
+  // Reads up to the end.
   std::string read() const {
     std::string text;
     std::array<char, 65536> buffer;
@@ -49,7 +49,7 @@ std::string numbered_lines(int count) {
   return text;
 }
 
-// Files in a folder of its own.
+// A temporary folder for the files.
 struct Folder {
   Folder() {
     path = fs::temp_directory_path() / "writer-XXXXXX";
@@ -71,7 +71,7 @@ struct Folder {
               trouble += fmt::format("{}: {};", name, net::error_text(error));
             }};
   }
-  // Descriptors of this process that lead into it.
+  // The number of this process's descriptors that point into the folder.
   std::size_t open_files() const {
     std::size_t count = 0;
     std::error_code ignored;
@@ -95,10 +95,10 @@ std::atomic<int> interruptions{0};
 
 }  // namespace
 
-TEST_CASE("a write that is interrupted again and again loses nothing") {
+TEST_CASE("a write that is interrupted repeatedly loses nothing") {
   struct sigaction before {
   }, counted{};
-  counted.sa_handler = [](int) { ++interruptions; };  // and no SA_RESTART
+  counted.sa_handler = [](int) { ++interruptions; };  // without SA_RESTART
   ::sigaction(SIGUSR1, &counted, &before);
   interruptions = 0;
   const std::string text = numbered_lines(100'000);
@@ -113,7 +113,8 @@ TEST_CASE("a write that is interrupted again and again loses nothing") {
                         [&](std::string_view part) { written += part.size(); });
       pipe.writer = net::Fd();
     });
-    const int enough = interruptions + 100;  // each of them, as the pipe is full before the last
+    // all during this write, as the pipe is full before it ends
+    const int enough = interruptions + 100;
     wait_until([&] {
       ::pthread_kill(thread.native_handle(), SIGUSR1);
       return interruptions >= enough;
@@ -126,7 +127,7 @@ TEST_CASE("a write that is interrupted again and again loses nothing") {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST_CASE("a reader that sleeps holds up nobody, and what was refused is what is missing") {
+TEST_CASE("a reader that sleeps delays nothing, and only refused lines are missing") {
   Pipe pipe;
   {
     Writer writer("test", 1u << 20,
@@ -145,9 +146,9 @@ TEST_CASE("a reader that sleeps holds up nobody, and what was refused is what is
     while (lost < 1000) put();
     CHECK(begun == 1);
     CHECK(taken >= (1u << 20) / 10);
-    CHECK(taken < (2u << 20) / 10);  // the limit, and what lies in the pipe
+    CHECK(taken < (2u << 20) / 10);  // the limit plus the content of the pipe
     CHECK(writer.refused_lines() == lost);
-    // Nobody reads: there is an end to the patience, whichever is meant.
+    // Nothing reads the pipe, so finish() gives up at either deadline.
     CHECK_FALSE(writer.finish({.in_all = 10ms}));
     CHECK_FALSE(writer.finish({.standstill = 10ms}));
     const std::size_t unwritten = writer.unwritten_lines();
@@ -163,7 +164,7 @@ TEST_CASE("a reader that sleeps holds up nobody, and what was refused is what is
   }
 }
 
-TEST_CASE("it takes more when half of its room is free, and says how much was lost") {
+TEST_CASE("with half of its room free, the writer accepts lines again and counts the lost ones") {
   Pipe pipe;
   std::size_t lost = 0, ended_after = 0;
   std::string text;
@@ -187,7 +188,7 @@ TEST_CASE("it takes more when half of its room is free, and says how much was lo
   CHECK(text.find("again") == text.rfind("again"));
 }
 
-TEST_CASE("files are opened by the first line, and closed when no more is expected") {
+TEST_CASE("a file is opened by its first line, and closed when no more is expected") {
   Folder folder;
   Writer writer("test", 1u << 20, folder.handlers());
   writer.put("a", "1\n");
@@ -205,12 +206,12 @@ TEST_CASE("files are opened by the first line, and closed when no more is expect
   CHECK(folder.open_files() == 0);
 }
 
-TEST_CASE("so many files are open at most") {
+TEST_CASE("the number of open files is limited") {
   Folder folder;
   Writer writer("test", 1u << 20, folder.handlers());
   for (std::size_t i = 0; i < open_files_max + 10; ++i) {
     writer.put(fmt::to_string(i), "first\n");
-    writer.put("0", "once more\n");  // this one stays open
+    writer.put("0", "once more\n");  // this file stays open
   }
   wait_until([&] { return folder.text(fmt::to_string(open_files_max + 9)) == "first\n"; });
   CHECK(folder.open_files() <= open_files_max);
@@ -220,7 +221,7 @@ TEST_CASE("so many files are open at most") {
   CHECK(folder.opened == static_cast<int>(open_files_max) + 11);
 }
 
-TEST_CASE("what cannot be written is said once, and the rest is") {
+TEST_CASE("an error of a file is reported once, and the other files are written") {
   Folder folder;
   fs::create_symlink("/dev/full", folder.path + "/full");
   fs::create_directory(folder.path + "/folder");
@@ -229,7 +230,7 @@ TEST_CASE("what cannot be written is said once, and the rest is") {
     for (int i = 0; i < 3; ++i)
       for (const char* name : {"full", "folder", "file"}) writer.put(name, "x\n");
     CHECK(writer.finish({}));
-    CHECK(writer.unwritten_lines() == 0);  // they are no loss of the queue's
+    CHECK(writer.unwritten_lines() == 0);  // these are not losses of the queue
   }
   CHECK(folder.trouble == "full: No space left on device;");
   CHECK(folder.text("file") == "x\nx\nx\n");
