@@ -1,4 +1,4 @@
-// Each rule of the agent, one case each: what goes in at which second, what must come out.
+// Each rule of the agent as one case: events at given times, and the actions that must follow.
 #include "launcher/agent/agent_core.hpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ std::string text(const Report& a) {
 }
 std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit_code); }
 
-// An agent with a lease of 10 s, a heartbeat of 100 s (out of the way) and 4 s of orphan grace.
+// An agent with a lease of 10 s, 4 s of orphan grace, and a heartbeat so rare that it never comes.
 struct Host {
   explicit Host(Duration heartbeat = 100s) : core({Term{5}, 10s, heartbeat, 4s}, Time{}) {}
 
@@ -44,7 +44,7 @@ struct Host {
     return out;
   }
   Duration wake() const { return core.wake_at() - Time{}; }
-  // A worker that runs since second 0.
+  // Starts a worker at second 0.
   void runs(std::uint32_t id) {
     CHECK(at(0s, start(id)) == fmt::format("spawn {}", id));
     CHECK(at(0s, ProcessStarted{WorkerId{id}, 100}) == fmt::format("started {}", id));
@@ -59,7 +59,7 @@ struct Host {
   AgentCore core;
 };
 
-TEST_CASE("a worker's life: start, run, exit") {
+TEST_CASE("a worker starts, runs and exits") {
   Host host;
   CHECK(host.at(1s, Host::start(1)) == "spawn 1");
   CHECK(host.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1");
@@ -68,7 +68,7 @@ TEST_CASE("a worker's life: start, run, exit") {
   CHECK(host.at(3s, ProcessFailed{WorkerId{2}, 127, "not found"}) == "failed 2 127");
 }
 
-TEST_CASE("repeated and unknown orders are harmless") {
+TEST_CASE("repeated and unknown orders do no harm") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, Host::start(1)) == "");
@@ -77,11 +77,11 @@ TEST_CASE("repeated and unknown orders are harmless") {
   CHECK(host.at(1s, wire::SignalWorker{WorkerId{9}, 10}) == "");
   CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
   CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "");
-  CHECK(host.at(2s, Host::start(1)) == "");  // finished: an id is never used twice
+  CHECK(host.at(2s, Host::start(1)) == "");  // it has finished, and an id is never used twice
   CHECK(host.at(2s, Host::stop(1, 1s)) == "");
 }
 
-TEST_CASE("stop: the signal, and after the grace time the kill") {
+TEST_CASE("stop sends the signal, and kills after the grace time") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, Host::stop(1, 3s, 2)) == "signal 1 2");
@@ -92,7 +92,7 @@ TEST_CASE("stop: the signal, and after the grace time the kill") {
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9");
 }
 
-TEST_CASE("a second stop shortens the grace time and never prolongs it") {
+TEST_CASE("a second stop can shorten the grace time but not prolong it") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, Host::stop(1, 5s)) == "signal 1 15");
@@ -104,7 +104,7 @@ TEST_CASE("a second stop shortens the grace time and never prolongs it") {
   CHECK(host.at(2s, Host::stop(1, 0s)) == "kill 1");
 }
 
-TEST_CASE("stop by kill, without grace, or with a grace time beyond all clocks") {
+TEST_CASE("a stop with SIGKILL or without grace kills at once, and a huge grace time is accepted") {
   for (const auto& stop : {Host::stop(1, 5s, 9), Host::stop(1, 0s), Host::stop(1, -1s)}) {
     Host host;
     host.runs(1);
@@ -114,7 +114,8 @@ TEST_CASE("stop by kill, without grace, or with a grace time beyond all clocks")
   host.runs(1);
   CHECK(host.at(1s, Host::stop(1, Duration::max())) == "signal 1 15");
   CHECK(host.at(2s, Tick{}) == "");
-  CHECK(host.at(2s, Host::stop(1, Duration::max(), 99)) == "");  // no such signal: TERM
+  // there is no such signal, so it counts as TERM
+  CHECK(host.at(2s, Host::stop(1, Duration::max(), 99)) == "");
 }
 
 TEST_CASE("a stop or signal during the start takes effect after it") {
@@ -123,7 +124,7 @@ TEST_CASE("a stop or signal during the start takes effect after it") {
   CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
   CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
   CHECK(host.at(0s, Host::stop(1, 1s)) == "call off 1");
-  CHECK(host.wake() == 10s);  // nothing to kill yet, so no reason to wake
+  CHECK(host.wake() == 10s);  // there is nothing to kill yet, so no reason to wake
   CHECK(host.at(0s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 10, signal 1 15");
   CHECK(host.at(1s, Tick{}) == "kill 1");
 
@@ -132,7 +133,7 @@ TEST_CASE("a stop or signal during the start takes effect after it") {
   CHECK(host.at(3s, ProcessStarted{WorkerId{2}, 43}) == "started 2, kill 2");
 }
 
-TEST_CASE("signals go to running workers only, and only real ones") {
+TEST_CASE("only running workers get signals, and only valid ones") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
@@ -143,7 +144,7 @@ TEST_CASE("signals go to running workers only, and only real ones") {
   CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "");
 }
 
-TEST_CASE("silence of the controller for a lease kills everything, then the agent ends") {
+TEST_CASE("when the controller is silent for a lease, all workers are killed and the agent ends") {
   Host host;
   host.runs(1);
   host.runs(2);
@@ -156,20 +157,20 @@ TEST_CASE("silence of the controller for a lease kills everything, then the agen
   CHECK(host.at(12s, Tick{}) == "");
 }
 
-TEST_CASE("the lease runs from the newest of our heartbeats that has come back") {
+TEST_CASE("the lease runs from the newest own heartbeat that the controller has returned") {
   struct Case {
     Duration heard, clock;
     std::uint64_t term;
     Duration ends;
   };
   const Case cases[] = {
-      {4s, 3s, 5, 13s},   // not from when it was heard: it may have been under way for long
+      {4s, 3s, 5, 13s},   // not from its arrival: it may have been on its way for long
       {4s, 4s, 5, 14s},   //
-      {4s, 0s, 5, 10s},   // an old one never shortens
-      {4s, -9s, 5, 10s},  // nor does nonsense,
-      {4s, 9s, 5, 14s},   // which does not prolong either
+      {4s, 0s, 5, 10s},   // an old heartbeat never shortens the lease
+      {4s, -9s, 5, 10s},  // nor does an impossible time
+      {4s, 9s, 5, 14s},   // which does not prolong it either
       {4s, 3s, 6, 13s},   // a new controller
-      {4s, 3s, 4, 10s},   // one that is over
+      {4s, 3s, 4, 10s},   // an old controller
   };
   for (const Case& c : cases) {
     Host host;
@@ -180,7 +181,7 @@ TEST_CASE("the lease runs from the newest of our heartbeats that has come back")
   Host host;
   host.at(3s, wire::Heartbeat{Term{6}, Duration(3s).count()});
   host.at(5s, wire::Heartbeat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
-  host.at(6s, wire::Heartbeat{Term{6}, Duration(2s).count()});  // overtaken
+  host.at(6s, wire::Heartbeat{Term{6}, Duration(2s).count()});  // arrives out of order
   CHECK(host.wake() == 13s);
 }
 
@@ -195,7 +196,7 @@ TEST_CASE("no other order renews the lease") {
   }
 }
 
-TEST_CASE("a lease that has ended does not come back") {
+TEST_CASE("a lease that has ended cannot be renewed") {
   Host host;
   host.runs(1);
   CHECK(host.at(10s, Tick{}) == "kill 1");
@@ -203,7 +204,7 @@ TEST_CASE("a lease that has ended does not come back") {
   CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
-TEST_CASE("events of this host do not renew the lease") {
+TEST_CASE("events on this host do not renew the lease") {
   Host host;
   host.at(1s, Host::start(1));
   host.at(3s, ProcessStarted{WorkerId{1}, 42});
@@ -211,12 +212,12 @@ TEST_CASE("events of this host do not renew the lease") {
   CHECK(host.wake() == 10s);
 }
 
-TEST_CASE("no worker: the lease ends the agent at once") {
+TEST_CASE("without workers the agent ends at once when its lease is over") {
   Host host;
   CHECK(host.at(10s, Tick{}) == "end 1");
 }
 
-TEST_CASE("controller lost: TERM, the orphan grace, kill, end; nothing is reported any more") {
+TEST_CASE("a lost controller: TERM, the orphan grace, kill, end, and no more reports") {
   Host host(1s);
   host.runs(1);
   CHECK(host.at(500ms, ControllerLost{"closed"}) == "signal 1 15");
@@ -227,20 +228,21 @@ TEST_CASE("controller lost: TERM, the orphan grace, kill, end; nothing is report
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "end 1");
 }
 
-TEST_CASE("a lost connection stops nothing but the heartbeats, and the lease runs on") {
+TEST_CASE("a lost connection stops only the heartbeats, and the lease goes on") {
   Host host(1s);
   host.runs(1);
   CHECK(host.at(500ms, ConnectionLost{}) == "");
   CHECK(host.at(1s, Tick{}) == "");  // no heartbeat
   CHECK(host.at(2s, Host::start(2)) == "spawn 2");
-  CHECK(host.at(2s, ProcessStarted{WorkerId{2}, 43}) == "started 2");  // waits for the next one
+  // waits for the next connection
+  CHECK(host.at(2s, ProcessStarted{WorkerId{2}, 43}) == "started 2");
   CHECK(host.at(3s, Reconnected{}) == "heartbeat 5");
   CHECK(host.at(3s, ConnectionLost{}) == "");
   CHECK(host.wake() == 10s);
   CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
 }
 
-TEST_CASE("an agent that was given up kills at once") {
+TEST_CASE("an agent that was given up kills its workers at once") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, ConnectionLost{}) == "");
@@ -249,14 +251,14 @@ TEST_CASE("an agent that was given up kills at once") {
   CHECK(Host().at(1s, GivenUp{"too late"}) == "end 1");
 }
 
-TEST_CASE("the lease caps the orphan grace") {
+TEST_CASE("the lease limits the orphan grace") {
   Host host;
   host.runs(1);
   CHECK(host.at(8s, ControllerLost{"closed"}) == "signal 1 15");
   CHECK(host.at(10s, Tick{}) == "kill 1");
 }
 
-TEST_CASE("shutdown: TERM to all, their grace, then the end with 0; no new start") {
+TEST_CASE("shutdown: TERM to all, their grace time, then the end with 0, and no new starts") {
   Host host;
   host.runs(1);
   host.runs(2);
@@ -285,19 +287,19 @@ TEST_CASE("a signal to the agent is a shutdown with the orphan grace") {
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 0");
 }
 
-TEST_CASE("without its watchdog the agent kills at once and ends") {
+TEST_CASE("without its watchdog the agent kills its workers at once and ends") {
   Host host;
   host.runs(1);
   CHECK(host.at(1s, WatchdogLost{}) == "kill 1");
   CHECK(host.at(1s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
-TEST_CASE("whatever ends an agent, the first reason gives the code and the shortest time holds") {
+TEST_CASE("the first reason to end gives the exit code, and the shortest time holds") {
   const wire::Shutdown shutdown{Duration(2s).count()};
   struct Case {
     AgentEvent first, second;
-    Duration kill;    // 1 s and 2 s are the events' times
-    const char* end;  // after the exit
+    Duration kill;    // the events come at 1 s and 2 s
+    const char* end;  // the actions after the worker's exit
   };
   const Case cases[] = {
       {shutdown, ControllerLost{"closed"}, 3s, "end 0"},
@@ -317,7 +319,7 @@ TEST_CASE("whatever ends an agent, the first reason gives the code and the short
   }
 }
 
-TEST_CASE("the loss of the watchdog kills at once in whatever state the agent is") {
+TEST_CASE("losing the watchdog kills the workers at once in any state of the agent") {
   struct Case {
     AgentEvent before;
     const char* end;
@@ -343,13 +345,13 @@ TEST_CASE("the loss of the watchdog kills at once in whatever state the agent is
   CHECK(starting.at(2s, ProcessStarted{WorkerId{1}, 42}) == "started 1, kill 1");
 }
 
-TEST_CASE("without a worker each of them ends the agent at once") {
+TEST_CASE("without a worker each reason ends the agent at once") {
   CHECK(Host().at(1s, ControllerLost{"closed"}) == "end 1");
   CHECK(Host().at(1s, Terminated{}) == "end 0");
   CHECK(Host().at(1s, WatchdogLost{}) == "end 1");
 }
 
-TEST_CASE("a process that cannot be killed, or started, does not keep the agent for ever") {
+TEST_CASE("a process that cannot be killed or started does not keep the agent for ever") {
   Host killed;
   killed.runs(1);
   CHECK(killed.at(1s, wire::Shutdown{0}) == "kill 1");
@@ -363,7 +365,7 @@ TEST_CASE("a process that cannot be killed, or started, does not keep the agent 
   CHECK(starting.at(6s, Tick{}) == "end 0");
 }
 
-TEST_CASE("heartbeats come in time, with the newest term") {
+TEST_CASE("heartbeats are sent in time, with the newest term") {
   Host host(1s);
   CHECK(host.wake() == 1s);
   CHECK(host.at(999ms, Tick{}) == "");
@@ -373,7 +375,7 @@ TEST_CASE("heartbeats come in time, with the newest term") {
   CHECK(host.at(2s, Tick{}) == "heartbeat 8");
 }
 
-TEST_CASE("it always wakes later than now while something is left to do") {
+TEST_CASE("while work is left, the agent always wakes later than now") {
   Host host(1s);
   host.runs(1);
   host.at(0s, Host::start(2));

@@ -1,4 +1,4 @@
-// Whoever dies, nothing is left behind: each test kills one of the processes and looks for the
+// Whichever process dies, nothing is left behind: each test kills one process and checks the
 // others.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 namespace elasticrun::launcher::agent {
 namespace {
 
-// A worker that has left its group, its session, its parent and its environment behind. Prints its
-// number.
+// A worker whose descendant has left its process group, session, parent and environment. Prints the
+// descendant's process id.
 constexpr const char* daemon_script =
     "(env -i setsid sh -c '(echo $$; trap \"\" TERM HUP INT; while :; do sleep 1000; done)' &);"
     "trap '' TERM; while :; do sleep 1000; done";
@@ -26,7 +26,7 @@ bool ended(const net::Fd& process) {
   return ::poll(&waiting, 1, 0) == 1;
 }
 
-TEST_CASE("the end of a worker is the end of all it started, and of nobody else") {
+TEST_CASE("the end of a worker ends all that it has started, and nothing else") {
   Controller c;
   c.shell(1, daemon_script);
   c.shell(2, daemon_script);
@@ -39,7 +39,7 @@ TEST_CASE("the end of a worker is the end of all it started, and of nobody else"
   c.finished(3);
   CHECK(!c.workers[2].exited);
 
-  ::kill(c.workers[2].pid, SIGKILL);  // from outside: only its main process
+  ::kill(c.workers[2].pid, SIGKILL);  // from outside, and only its main process
   CHECK(c.finished(2).signal == SIGKILL);
   CHECK(gone(other));
 }
@@ -116,7 +116,7 @@ TEST_CASE("the shim of a worker is killed") {
   CHECK(c.finished(2).code == 5);
 }
 
-TEST_CASE("the shim of a worker is stopped: the worker is killed all the same") {
+TEST_CASE("the shim of a worker is stopped: the worker can still be killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -124,7 +124,7 @@ TEST_CASE("the shim of a worker is stopped: the worker is killed all the same") 
   const net::Fd shim = c.process(parent_of(c.workers[1].pid));
   ::kill(parent_of(c.workers[1].pid), SIGSTOP);
   c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
-  // Both are gone before the shim's time is over: a world may form at once.
+  // Both are gone before the timeout for the shim is over, so the next world can form at once.
   REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
   WARN(!ended(shim));
   CHECK(c.finished(1).signal == SIGKILL);
@@ -133,7 +133,7 @@ TEST_CASE("the shim of a worker is stopped: the worker is killed all the same") 
   CHECK(c.finished(2).code == 5);
 }
 
-// A file that is leased for writing is not opened by others before its owner has agreed: as on a
+// The file has a write lease, so an open by another process blocks until the owner agrees, as on a
 // file server that does not answer.
 struct UnansweredFile {
   UnansweredFile() {
@@ -149,7 +149,7 @@ struct UnansweredFile {
   net::Fd fd;
 };
 
-TEST_CASE("a program that cannot even be opened is killed when it is to end") {
+TEST_CASE("a program that cannot even be opened is killed when it has to end") {
   const UnansweredFile file;
   Controller c;
   for (const int signal : {SIGKILL, SIGTERM}) {
@@ -162,10 +162,10 @@ TEST_CASE("a program that cannot even be opened is killed when it is to end") {
   c.start(1, {file.path.string()});
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);
-  CHECK(!c.workers[1].exited);  // nobody wants its end
+  CHECK(!c.workers[1].exited);  // it was not stopped
 }
 
-TEST_CASE("the controller's connection breaks: it is dialled again, and no worker notices") {
+TEST_CASE("the controller's connection breaks: the agent dials again, and no worker notices") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -204,7 +204,7 @@ TEST_CASE("the controller is gone: its port is closed") {
   CHECK(gone(daemon));
 }
 
-TEST_CASE("the controller falls silent for a lease") {
+TEST_CASE("the controller is silent for a lease") {
   Controller c([](executors::AgentStart& s) { s.lease_ms = 300; });
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -214,7 +214,7 @@ TEST_CASE("the controller falls silent for a lease") {
   CHECK(gone(daemon));
 }
 
-TEST_CASE("signals of the terminal do nothing, TERM ends it with the orphan grace") {
+TEST_CASE("signals of the terminal do nothing, and TERM ends the agent with the orphan grace") {
   Controller c([](executors::AgentStart& s) { s.orphan_grace_ms = 100; });
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
@@ -230,7 +230,7 @@ TEST_CASE("signals of the terminal do nothing, TERM ends it with the orphan grac
   CHECK(gone(daemon));
 }
 
-TEST_CASE("many workers at once, started and killed in a row") {
+TEST_CASE("many workers are started and killed in quick succession") {
   Controller c;
   for (std::uint32_t i = 1; i <= 64; ++i) c.shell(i, i % 2 ? "exit 1" : "exec sleep 1000");
   for (std::uint32_t i = 2; i <= 64; i += 2)

@@ -1,4 +1,4 @@
-// Where an agent keeps its socket, and what becomes of it when others clean up there.
+// The directory of an agent's socket, and what happens when other programs clean up there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A worker starts and reaches the controller.
+// Starts a worker and checks that it reaches the controller.
 void check_library(Controller& c, std::uint32_t worker) {
   c.start(worker, {LIBRARY});
   CHECK(c.until([&] { return !c.workers[worker].out.empty(); }));
@@ -22,24 +22,24 @@ void check_library(Controller& c, std::uint32_t worker) {
   CHECK(c.messages.back() == fmt::format("{}: up", worker));
 }
 
-TEST_CASE("what the login keeps is gone, and workers start") {
-  Controller c;  // removes it when the agent is up
+TEST_CASE("workers start even when the login's runtime directory is gone") {
+  Controller c;  // removes that directory when the agent is up
   check_library(c, 1);
 }
 
-TEST_CASE("cleaners by age see that the directory is in use, until the agent has ended") {
+TEST_CASE("the directory is locked against cleaners until the agent has ended") {
   fs::path directory;
   {
     Controller c;
     directory = c.agents_directory();
     CHECK(is_locked(directory));
-    ::kill(c.agent_pid, SIGSTOP);  // its watchdog and nobody else holds it then
+    ::kill(c.agent_pid, SIGSTOP);  // now only its watchdog can hold the lock
     CHECK(is_locked(directory));
   }
   CHECK(!fs::exists(directory));
 }
 
-TEST_CASE("nobody holds it when agent and watchdog were killed at once") {
+TEST_CASE("the lock is released when agent and watchdog are killed at once") {
   Controller c;
   c.shell(1, "echo $$; exec sleep 1000");
   const net::Fd worker = c.process_named_by(1);
@@ -53,7 +53,7 @@ TEST_CASE("nobody holds it when agent and watchdog were killed at once") {
   c.remove_what_is_left();
 }
 
-TEST_CASE("the socket was removed, or all of the directory: the next worker finds it again") {
+TEST_CASE("a socket or directory that was removed is made again for the next worker") {
   Controller c;
   const fs::path directory = c.agents_directory();
   fs::remove(directory / "agent.sock");
@@ -64,11 +64,11 @@ TEST_CASE("the socket was removed, or all of the directory: the next worker find
   CHECK(is_locked(directory));
   CHECK((fs::status(directory).permissions() & fs::perms::all) == fs::perms::owner_all);
   CHECK(c.until([&] { return c.agent_lines.find("it is there again") != std::string::npos; }));
-  c.agent->send(WorkerId{1}, "down");  // who was connected before still is
+  c.agent->send(WorkerId{1}, "down");  // a worker that was connected before still is
   CHECK(c.until([&] { return c.workers[1].out == "connected\ndown\n"; }));
 }
 
-TEST_CASE("a socket that cannot be made again is said, and the job goes on") {
+TEST_CASE("a socket that cannot be made again is reported, and the job goes on") {
   Controller c;
   c.shell(1, "echo $$; exec sleep 1000");
   c.process_named_by(1);

@@ -1,4 +1,4 @@
-// A real agent with real workers: how they start, what they get, what is told of them.
+// A real agent with real workers: how they start, what they get, and what is reported about them.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace elasticrun::launcher::agent {
 namespace {
 
-TEST_CASE("exit codes, signals and programs that cannot run") {
+TEST_CASE("exit codes, signals and programs that cannot run are reported") {
   Controller c;
   MESSAGE("agent up after " << milliseconds(c.up_after) << " ms");
   c.shell(1, "exit 7");
@@ -38,7 +38,7 @@ TEST_CASE("exit codes, signals and programs that cannot run") {
   CHECK(c.finished(7).code == 127);
 }
 
-TEST_CASE("scripts without an interpreter are named as what they are") {
+TEST_CASE("a script without an interpreter is reported as such") {
   Controller c;
   const auto dir = std::filesystem::temp_directory_path() / fmt::format("scripts-{}", ::getpid());
   std::filesystem::create_directory(dir);
@@ -56,7 +56,7 @@ TEST_CASE("scripts without an interpreter are named as what they are") {
   std::filesystem::remove_all(dir);
 }
 
-TEST_CASE("a worker gets a clean process of its own") {
+TEST_CASE("a worker gets a clean process") {
   Controller c;
   c.shell(1,
           "f=3; while [ $f -lt 256 ]; do [ -e /proc/$$/fd/$f ] && echo leak $f; f=$((f+1)); done;"
@@ -70,7 +70,7 @@ TEST_CASE("a worker gets a clean process of its own") {
   CHECK(c.until([&] { return out == pid + "\n" + pid + "\n"; }));
 }
 
-TEST_CASE("a missing directory is said, and the home or the root taken") {
+TEST_CASE("a missing directory is reported, and the worker runs in the home or root directory") {
   Controller c;
   c.start(1, {"pwd"}, "/no/such/directory");
   WorkerView& worker = c.finished(1, "running in");
@@ -84,7 +84,7 @@ TEST_CASE("a missing directory is said, and the home or the root taken") {
             there + "'\n");
 }
 
-TEST_CASE("output: both streams, the last line gets its newline, long lines are cut") {
+TEST_CASE("output: both streams arrive, the last line gets its newline, long lines are split") {
   Controller c;
   c.shell(1, "echo out; echo err >&2; printf unfinished");
   WorkerView& one = c.finished(1, "unfinished\n");
@@ -97,7 +97,7 @@ TEST_CASE("output: both streams, the last line gets its newline, long lines are 
   CHECK(c.finished(3, "\n").out == std::string("\xff\0\n", 3));
 }
 
-TEST_CASE("a flood of output arrives whole, and does not delay heartbeats") {
+TEST_CASE("a flood of output arrives complete, and does not delay heartbeats") {
   Controller c;
   c.shell(1, "yes 123456789012345678901234567890123456789 | head -c 50000000");
   WorkerView& worker = c.workers[1];
@@ -107,7 +107,7 @@ TEST_CASE("a flood of output arrives whole, and does not delay heartbeats") {
   CHECK(c.longest_silence < 1s);
 }
 
-TEST_CASE("output still arrives when the job is shut down in the midst of it") {
+TEST_CASE("output of workers still arrives when the job is shut down") {
   Controller c;
   c.shell(1,
           "trap 'echo last words; exit 3' TERM; echo ready; while :; do sleep 1000 & wait; done");
@@ -119,12 +119,13 @@ TEST_CASE("output still arrives when the job is shut down in the midst of it") {
   CHECK(c.workers[1].code == 3);
 }
 
-TEST_CASE("signals and stops") {
+TEST_CASE("workers get signals and are stopped") {
   Controller c;
   c.shell(1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 1000 & wait; done");
   c.shell(2, "trap '' TERM; echo ready; while :; do sleep 1000; done");
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\n" && c.workers[2].out == "ready\n"; }));
-  c.send(wire::SignalWorker{WorkerId{2}, SIGUSR1});  // it has no handler: nothing happens
+  c.send(wire::SignalWorker{WorkerId{2},
+                            SIGUSR1});  // it does not catch the signal, so it does not get it
   c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\nusr1\n"; }));
   c.send(wire::StopWorker{WorkerId{1}, SIGTERM, Duration(10s).count()});
@@ -151,14 +152,14 @@ TEST_CASE("a worker's library reaches the controller through the agent") {
   CHECK(c.messages.size() == 2);
 }
 
-TEST_CASE("a library may be deep below the program, and out of its session") {
+TEST_CASE("a library may run in a distant descendant of the program, in another session") {
   Controller c;
   c.shell(1, "(setsid sh -c 'sh -c \"" LIBRARY "; :\"; :' &); exec sleep 1000");
   REQUIRE(c.until([&] { return !c.messages.empty(); }));
   CHECK(c.messages[0] == "1: up");
 }
 
-TEST_CASE("who was not started by a worker cannot speak for it, and does not hold it up") {
+TEST_CASE("a process that a worker did not start cannot speak for it, nor keep its library out") {
   Controller c;
   c.shell(1, "trap 'exec " LIBRARY
              "' USR1; echo $ELASTICRUN_SOCKET; while :; do sleep 1000 & wait; done");
@@ -184,7 +185,7 @@ TEST_CASE("who was not started by a worker cannot speak for it, and does not hol
   CHECK(c.messages[0] == "1: up");
 }
 
-TEST_CASE("an agent that cannot do its work says why and ends") {
+TEST_CASE("an agent that cannot do its work gives the reason and ends") {
   const auto lines_of = [](const std::function<void(executors::AgentStart&)>& change) {
     Controller c(change, false);
     CHECK(c.agent_ended());
@@ -208,7 +209,7 @@ TEST_CASE("the second address is tried when the first does not answer") {
   CHECK(c.finished(1).code == 0);
 }
 
-TEST_CASE("a program that is missing is the executor's answer, too") {
+TEST_CASE("the executor reports a missing agent program") {
   boost::asio::io_context io;
   std::string reason;
   executors::LocalExecutor executor(io, "/no/such/agent",

@@ -1,4 +1,4 @@
-// A real agent whose worker's program is not there: it asks for it, takes it, runs it.
+// A real agent that lacks its worker's program: it asks for the program, receives it and runs it.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ const std::string script =
     "true\n";
 const std::string library = "library\n";
 
-// What a controller would send of this script, and of the library when there is one.
+// The bundle that a controller would send: this script, and the library if there is one.
 struct Box {
   explicit Box(bool with_library) : has_library(with_library) {
     bundle::BundleDigest seen;
@@ -49,7 +49,7 @@ struct Box {
   std::string hash;
 };
 
-TEST_CASE("workers wait for one copy and run it, with what they were to get") {
+TEST_CASE("workers wait for one copy and run it with their arguments and environment") {
   Controller c;
   const Box box(true);
   for (const std::uint32_t worker : {1u, 2u}) c.send(box.order(worker));
@@ -62,10 +62,10 @@ TEST_CASE("workers wait for one copy and run it, with what they were to get") {
     const std::string folder = out.substr(0, out.find("/train "));
     CHECK(folder.ends_with("/bundle-" + box.hash));
     CHECK(out == fmt::format("{0}/train word blue {0}:/mine\nlibrary\n", folder));
-    CHECK(is_locked(folder));  // against cleaners: a worker may load more of it
+    CHECK(is_locked(folder));  // against cleaners, since a worker may load more files later
   }
   CHECK(c.wanted.size() == 1);
-  c.send(box.order(3));  // it is there by now
+  c.send(box.order(3));  // the copy exists by now
   CHECK(c.finished(3, library).code == 0);
   CHECK(c.wanted.size() == 1);
 }
@@ -79,7 +79,7 @@ TEST_CASE("without libraries the library path stays as it is") {
   CHECK(c.finished(1, " blue /mine\n").code == 0);
 }
 
-TEST_CASE("a program that is there is not copied") {
+TEST_CASE("a program that exists on the host is not copied") {
   Controller c;
   const Box box(false);
   wire::StartWorker order = box.order(1);
@@ -89,22 +89,22 @@ TEST_CASE("a program that is there is not copied") {
     CHECK(c.finished(order.worker.value, "word\n").code == 0);
     ++order.worker.value;
   }
-  order.argv[0] = "/etc/passwd";  // there, and no program
+  order.argv[0] = "/etc/passwd";  // it exists, but is no program
   c.send(order);
   CHECK(c.finished(order.worker.value).code == 126);
   CHECK(c.wanted.empty());
 }
 
-TEST_CASE("a path relative to a directory that is not there is no program of another one") {
+TEST_CASE("a relative path is not searched in a fallback directory") {
   Controller c;
   wire::StartWorker order = Box(false).order(1);
   order.argv[0] = "bin/echo";
   order.cwd = "/no/such/directory";
-  c.send(order);  // it would run in /, where there is a bin/echo
+  c.send(order);  // would run in /, where bin/echo exists
   CHECK(c.until([&] { return c.wanted.size() == 1; }));
 }
 
-TEST_CASE("who waits for a copy can be stopped, killed, and does not keep the agent") {
+TEST_CASE("a worker that waits for a copy can be stopped, and does not keep the agent") {
   const Box box(false);
   for (const int signal : {SIGTERM, SIGKILL}) {
     Controller c;
@@ -113,7 +113,7 @@ TEST_CASE("who waits for a copy can be stopped, killed, and does not keep the ag
     c.send(wire::StopWorker{WorkerId{1}, signal, Duration(1000s).count()});
     CHECK(c.finished(1).signal == SIGTERM);
     CHECK(c.workers[1].pid == 0);
-    box.send(c);  // what is under way does no harm
+    box.send(c);  // parts that are still under way do no harm
     c.send(box.order(2));
     CHECK(c.finished(2, "word").code == 0);
     CHECK(c.wanted.size() == 1);
@@ -126,7 +126,7 @@ TEST_CASE("who waits for a copy can be stopped, killed, and does not keep the ag
   CHECK(c.finished(1).signal == SIGTERM);
 }
 
-TEST_CASE("a copy that fails is said, and another worker asks again") {
+TEST_CASE("a copy that fails is reported, and another worker asks again") {
   Controller c;
   const Box box(true);
   c.send(box.order(1));
@@ -156,7 +156,7 @@ TEST_CASE("a copy that fails is said, and another worker asks again") {
   CHECK(c.finished(5).code == 126);
 }
 
-TEST_CASE("an agent that is killed leaves no half of a copy") {
+TEST_CASE("a killed agent leaves no partial copy") {
   Controller c;
   const Box box(true);
   c.send(box.order(1));

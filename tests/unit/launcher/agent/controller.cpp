@@ -21,7 +21,7 @@ namespace elasticrun::launcher::agent {
 
 namespace {
 
-// For processes that are started while this lives.
+// Sets a variable for processes that are started while this object lives.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
@@ -47,7 +47,7 @@ Controller::Controller(const std::function<void(executors::AgentStart&)>& change
   directory_ = std::filesystem::temp_directory_path() / "agent-test-XXXXXX";
   REQUIRE(::mkdtemp(directory_.data()) != nullptr);
   const Variable place("TMPDIR", directory_);
-  // Nothing may be kept here: it goes with the last login.
+  // Nothing may be kept in this directory, because it is removed with the last login.
   const std::string runtime = directory_ + "/runtime";
   std::filesystem::create_directory(runtime);
   const Variable login("XDG_RUNTIME_DIR", runtime);

@@ -1,5 +1,5 @@
-// A controller of the simplest kind, to be the other end of a real agent in tests: it starts one on
-// this machine, sends what the test says, and keeps what comes back.
+// A minimal controller as the other end of a real agent in tests: it starts an agent on this
+// machine, sends the orders that the test gives, and records what comes back.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -40,23 +40,23 @@ class Controller {
       bool up = true);
   ~Controller();
 
-  // Runs until the condition holds; false when it still does not after 20 s.
+  // Runs until the condition holds; false when it still does not hold after 20 s.
   bool until(const std::function<bool()>& condition);
   void send(const wire::ToAgent& order);
   void start(std::uint32_t worker, std::vector<std::string> argv, std::string cwd = "/");
-  // sh -c script
+  // Starts `sh -c script`.
   void shell(std::uint32_t worker, const std::string& script);
-  // Waits until the worker has exited or failed, and has put out this text.
+  // Waits until the worker has exited or failed, and has printed this text.
   WorkerView& finished(std::uint32_t worker, const std::string& text = {});
-  // The first line of its output, as a number, and the process with it.
+  // The process whose id is the first line of the worker's output.
   net::Fd process_named_by(std::uint32_t worker);
   static net::Fd process(int pid);
   bool agent_ended() {
     return until([this] { return !exit_reason.empty(); });
   }
-  // Where the agent has its socket.
+  // The directory of the agent's socket.
   std::filesystem::path agents_directory() const;
-  // Nothing of an agent is left in the directory where it keeps its socket.
+  // Whether no agent has left anything in the directory where agents keep their sockets.
   bool directory_is_empty() const;
   void remove_what_is_left();
   void stop_listening() { listener_.reset(); }
@@ -67,13 +67,13 @@ class Controller {
   std::vector<wire::BundleWanted> wanted;
   std::string exit_reason;     // of the agent, empty while it runs
   std::string agent_lines;     // its standard error
-  int agent_pid = 0;           // of the agent proper
-  Duration up_after{};         // from the start of the program to the greeting
+  int agent_pid = 0;           // of the agent itself, not its watchdog
+  Duration up_after{};         // from the start of the program to its greeting
   Duration longest_silence{};  // between two heartbeats
-  bool beating = true;         // whether we send heartbeats
-  int heartbeats = 0;          // heard over the present connection
-  int resumed = 0;             // how often the agent has dialled again
-  std::string refuse;          // what it is told then, if it is not wanted back
+  bool beating = true;         // whether the controller sends heartbeats
+  int heartbeats = 0;          // received over the present connection
+  int resumed = 0;             // number of times the agent has dialled again
+  std::string refuse;          // the reason with which a redial is refused; empty: it is accepted
   std::unique_ptr<net::Session> agent;
   std::unique_ptr<executors::LocalExecutor> executor;
 
@@ -84,14 +84,14 @@ class Controller {
 
   std::string directory_;
   std::unique_ptr<net::Listener> listener_;
-  std::uint64_t received_ = 0;  // counted frames, over earlier connections
+  std::uint64_t received_ = 0;  // frames received over earlier connections
   Time last_heartbeat_{};
 };
 
 int parent_of(int pid);
-// Somebody holds it against cleaners.
+// Whether another process holds the lock against cleaners.
 bool is_locked(const std::filesystem::path& directory);
-// The process has ended, or does so within 10 s.
+// Whether the process has ended, or ends within 10 s.
 bool gone(const net::Fd& process);
 
 }  // namespace elasticrun::launcher::agent

@@ -1,6 +1,5 @@
-// A worker that is nothing but its library: greets the agent with the number of its worker, or with
-// the one that is given, sends "up", and prints what it hears from the controller until the agent
-// closes; leases come when they come.
+// A worker that is nothing but its library: it greets the agent with its worker's number or the one
+// given, sends "up", and prints what the controller sends, except leases, until the agent closes.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

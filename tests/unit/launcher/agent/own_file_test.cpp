@@ -1,4 +1,4 @@
-// An agent that was copied to a host says whether its file is what its name says.
+// An agent that was copied to a host reports whether its file matches the hash in its name.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ struct Copy {
     fs::permissions(path, fs::perms::owner_all);
   }
   ~Copy() { fs::remove_all(path.parent_path()); }
-  // "ready" or "damaged", as who starts it by ssh reads it.
+  // "ready" or "damaged", as printed for the launcher that starts it by ssh.
   std::string answer() const {
     const job::driver::HookAnswer heard = job::driver::run_hook(
         {fmt::format("{} --ready mark </dev/null; :", path.string()), 60s, "time"}, {});
@@ -36,7 +36,7 @@ struct Copy {
   fs::path path;
 };
 
-TEST_CASE("every byte of it counts, where it has a name of its content") {
+TEST_CASE("every byte of the agent is checked if its name contains a hash") {
   std::ifstream in(AGENT, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
   bundle::ContentHash hash;

@@ -1,4 +1,5 @@
-// A program that needs such a library and does not say where it lies (bundle_test.cpp).
+// A program that needs the library of brought.cpp and does not record where it is
+// (bundle_test.cpp).
 int brought();
 
 int main() { return brought(); }

@@ -1,2 +1,2 @@
-// A library that lies in no folder of the system (bundle_test.cpp).
+// A library that is not in a system folder (bundle_test.cpp).
 int brought() { return 7; }

@@ -1,4 +1,4 @@
-// Bundles on a real disk: none is ever half there, whoever else writes the same, whatever comes.
+// Bundles on a real disk: they are always complete, despite concurrent writers and wrong parts.
 #include "launcher/bundle/bundle_cache.hpp"
 
 #include <doctest/doctest.h>
@@ -58,7 +58,7 @@ struct Place {
     REQUIRE_MESSAGE(begun.has_value(), begun.error().text);
     return std::move(*begun);
   }
-  // The parts of these files, one byte each and the last one empty; empty: all went well.
+  // Takes the parts of these files, one byte each, the last one empty; returns the error, or "".
   static std::string fill(UnfinishedBundle& bundle, const std::vector<File>& all = files) {
     for (const File& file : all) {
       for (std::size_t i = 0; i <= file.bytes.size(); ++i) {
@@ -81,7 +81,7 @@ struct Place {
   fs::path path;
 };
 
-TEST_CASE("a whole bundle is there under its own name, and found") {
+TEST_CASE("a complete bundle has its final name, and is found") {
   const Place place;
   CHECK_FALSE(place.find());
   auto bundle = place.begin();
@@ -100,10 +100,10 @@ TEST_CASE("a whole bundle is there under its own name, and found") {
   CHECK(has_libraries(folder));
   fs::remove(folder + "/libx.so");
   CHECK_FALSE(has_libraries(folder));
-  CHECK_FALSE(place.find());  // it lacks bytes
+  CHECK_FALSE(place.find());  // bytes are missing
 }
 
-TEST_CASE("half a bundle leaves nothing") {
+TEST_CASE("a partial bundle leaves nothing") {
   const Place place;
   auto bundle = place.begin();
   CHECK(bundle->take({.file = "train", .executable = true, .bytes = "#!/"}).has_value());
@@ -112,7 +112,7 @@ TEST_CASE("half a bundle leaves nothing") {
   CHECK(place.there() == Names{});
 }
 
-TEST_CASE("what is not as announced is not kept") {
+TEST_CASE("content that was not announced is not kept") {
   const std::vector<File> changed = {{"libx.so", "library"}, {"train", "#!/bin/ls\n", true}};
   const std::vector<File> kind = {{"libx.so", "library"}, {"train", "#!/bin/sh\n", false}};
   const std::vector<File> shorter = {{"libx.so", "library"}};
@@ -127,7 +127,7 @@ TEST_CASE("what is not as announced is not kept") {
   CHECK(place.there() == Names{});
 }
 
-TEST_CASE("names from the wire stay in the folder") {
+TEST_CASE("file names from the network stay in the folder") {
   for (const std::string name : {"", ".", "..", "../train", "/tmp/train", "a/b"}) {
     const Place place;
     const auto bundle = place.begin();
@@ -138,7 +138,7 @@ TEST_CASE("names from the wire stay in the folder") {
   }
 }
 
-TEST_CASE("a file does not come twice") {
+TEST_CASE("a file must not come twice") {
   const Place place;
   const auto bundle = place.begin();
   CHECK(bundle->take({.file = "train", .bytes = "a"}).has_value());
@@ -146,7 +146,7 @@ TEST_CASE("a file does not come twice") {
   CHECK_FALSE(bundle->take({.file = "train", .bytes = "c"}).has_value());
 }
 
-TEST_CASE("whoever comes second finds the first one's") {
+TEST_CASE("of two writers the slower one finds the bundle of the first") {
   const Place place;
   auto one = place.begin("one"), two = place.begin("two");
   CHECK(Place::fill(*one) == "");
@@ -161,7 +161,7 @@ TEST_CASE("whoever comes second finds the first one's") {
   CHECK(place.there().size() == 1);
 }
 
-TEST_CASE("what a loss of power has left is replaced") {
+TEST_CASE("a bundle that was damaged by a loss of power is replaced") {
   const Place place;
   const fs::path folder = place.path / ("bundle-" + hash_of(files));
   fs::create_directory(folder);
@@ -174,7 +174,7 @@ TEST_CASE("what a loss of power has left is replaced") {
   CHECK(place.find());
 }
 
-TEST_CASE("one whose content is not what its name says is not found, and replaced") {
+TEST_CASE("a bundle whose content does not match its name is not found, and is replaced") {
   const auto change = [](const fs::path& file, const std::string& text) {
     std::ofstream(file) << text;
   };
@@ -203,7 +203,7 @@ TEST_CASE("one whose content is not what its name says is not found, and replace
   }
 }
 
-TEST_CASE("a place must have room and let us write") {
+TEST_CASE("the first place that has room and is writable is used") {
   const Place place;
   CHECK(place_for_bundle({"/no/such/place", place.path}, 1000).value() == place.path.string());
   const auto none =
@@ -213,7 +213,7 @@ TEST_CASE("a place must have room and let us write") {
                                ": not enough room") != std::string::npos);
 }
 
-TEST_CASE("old bundles go, but not those in use and not the newest") {
+TEST_CASE("old bundles are removed, but not those in use nor the newest ones") {
   const Place place;
   const auto make = [&](const std::string& name, int hours) {
     const fs::path folder = place.path / name;
@@ -233,7 +233,7 @@ TEST_CASE("old bundles go, but not those in use and not the newest") {
         Names{"agent-x", "bundle-2", "bundle-3", "bundle-4", "bundle-in-use", "bundle-new"});
 }
 
-TEST_CASE("one that is used again is as good as new") {
+TEST_CASE("a bundle that is used again counts as new") {
   const Place place;
   auto bundle = place.begin();
   CHECK(Place::fill(*bundle) == "");
@@ -256,7 +256,7 @@ TEST_CASE("a watchdog removes what its agent was writing, and nothing else") {
   CHECK(fs::exists(own + "/bundle-1"));
 }
 
-TEST_CASE("beside an agent that was copied here, unless that goes with the last login") {
+TEST_CASE("a bundle lies beside a copied agent, unless the last logout removes that place") {
   struct Case {
     const char* self;
     const char* runtime;

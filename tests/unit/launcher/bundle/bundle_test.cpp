@@ -1,5 +1,5 @@
-// What is copied to hosts that lack the program: real files, a real program with a library that
-// lies where no host has it.
+// What is copied to hosts that lack the program, with real files and a real program whose library
+// is in no system folder.
 #include "launcher/bundle/bundle.hpp"
 
 #include <doctest/doctest.h>
@@ -56,7 +56,7 @@ Names names_of(const Bundle& bundle) {
   return names;
 }
 
-TEST_CASE("a script is alone in its bundle, and found as a shell finds it") {
+TEST_CASE("a script is alone in its bundle, and is found as a shell finds it") {
   const Folder folder;
   folder.write("train", "#!/bin/sh\n");
   const Bundle bundle = folder.bundle("./train");
@@ -66,14 +66,15 @@ TEST_CASE("a script is alone in its bundle, and found as a shell finds it") {
   CHECK(is_content_hash(bundle.hash));
   CHECK(folder.bundle((folder.path / "train").string()).hash == bundle.hash);
   CHECK(folder.bundle("train", {"PATH=/nowhere:" + folder.path.string()}).hash == bundle.hash);
-  CHECK(folder.bundle("train", {"PATH=/nowhere:"}).hash == bundle.hash);  // empty: the directory
+  // an empty entry means the current directory
+  CHECK(folder.bundle("train", {"PATH=/nowhere:"}).hash == bundle.hash);
 }
 
-TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
+TEST_CASE("the hash covers the name, the kind and the bytes of each file") {
   const auto hash = [](const std::vector<std::tuple<std::string, bool, std::string>>& files) {
     BundleDigest seen;
     for (const auto& [name, executable, bytes] : files) {
-      for (const char byte : bytes) seen.add({&byte, 1});  // however they come
+      for (const char byte : bytes) seen.add({&byte, 1});  // in any pieces
       seen.end_file(name, executable);
     }
     return seen.text();
@@ -88,7 +89,7 @@ TEST_CASE("the hash is of the name, the kind and the bytes of each file") {
     CHECK(other != one);
 }
 
-TEST_CASE("what is missing or cannot be run is said in one line") {
+TEST_CASE("a program that is missing or cannot be run gives a one-line error") {
   const Folder folder;
   folder.write("text", "hello", 0644);
   fs::create_directory(folder.path / "train");
@@ -111,7 +112,7 @@ TEST_CASE("more than 2 GiB are refused before they are read") {
   CHECK_MESSAGE(text.find("more than --ship copies (2048 MiB") != std::string::npos, text);
 }
 
-TEST_CASE("a library outside of the system's folders comes along") {
+TEST_CASE("a library outside the system's folders is part of the bundle") {
   const Folder folder;
   const fs::path library = BROUGHT_LIBRARY;
   const std::string found = "LD_LIBRARY_PATH=" + library.parent_path().string();
@@ -125,7 +126,7 @@ TEST_CASE("a library outside of the system's folders comes along") {
                 missing);
 }
 
-TEST_CASE("the loader's list") {
+TEST_CASE("libraries are read from the loader's list") {
   const auto found = brought_along(
       "\tlinux-vdso.so.1 (0x00007fe63281f000)\n"
       "\tlibmine.so.1 => /opt/mine/lib/../lib/libmine.so.1 (0x00007fe63280d000)\n"
@@ -160,17 +161,17 @@ TEST_CASE("only an ELF program has a loader") {
   CHECK(loader(folder.write("cut", head)).empty());
 }
 
-TEST_CASE("a program that changes under our hands") {
+TEST_CASE("a program that is replaced after gathering is sent as it was") {
   const Folder folder;
   const std::string path = folder.write("train", "#!/bin/sh\n");
   const Bundle bundle = folder.bundle("./train");
   fs::remove(path);
   folder.write("train", "something else");
-  CHECK(read_part(bundle.files[0], 2, 100).value() == "/bin/sh\n");  // the one that was meant
+  CHECK(read_part(bundle.files[0], 2, 100).value() == "/bin/sh\n");  // the file that was gathered
   CHECK(read_part(bundle.files[0], 10, 100).value().empty());
 }
 
-TEST_CASE("names that stay in their folder") {
+TEST_CASE("names and hashes are checked, so that files stay in their folder") {
   for (const std::string name : {"a", "libx.so.1", "...", "a b", "\xff", "-rf"})
     CHECK(is_bundle_file(name));
   for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_bundle_file(name));

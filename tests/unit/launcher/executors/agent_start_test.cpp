@@ -1,4 +1,4 @@
-// The line on an agent's standard input.
+// The line that an agent reads from its standard input.
 #include "launcher/executors/agent_start.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ AgentStart example() {
   return start;
 }
 
-TEST_CASE("what is encoded comes back, in one line") {
+TEST_CASE("an AgentStart survives a round trip, in one line") {
   const std::string line = encode(example());
   CHECK(line.find('\n') == line.size() - 1);
   const Result<AgentStart> back = decode_agent_start(line);
@@ -32,7 +32,7 @@ TEST_CASE("what is encoded comes back, in one line") {
   CHECK(back->port == 65535);
 }
 
-TEST_CASE("unknown members are ignored, missing ones keep their default") {
+TEST_CASE("unknown members are ignored, and missing ones keep their defaults") {
   const std::string line = R"({"identity":"j1/host/7","key_hex":")" + std::string(64, '0') +
                            R"(","addresses":["127.0.0.1"],"port":1,"colour":"red"})";
   const Result<AgentStart> start = decode_agent_start(line);
@@ -40,7 +40,7 @@ TEST_CASE("unknown members are ignored, missing ones keep their default") {
   CHECK(start->lease_ms == AgentStart{}.lease_ms);
 }
 
-TEST_CASE("who can ask for a stream needs no address") {
+TEST_CASE("an agent that can ask for a stream needs no address") {
   AgentStart start = example();
   start.addresses.clear();
   start.stream = "word";
@@ -49,7 +49,7 @@ TEST_CASE("who can ask for a stream needs no address") {
   CHECK(back->stream == "word");
 }
 
-TEST_CASE("the key of a job") {
+TEST_CASE("the key of a job survives a round trip, and a wrong one is refused") {
   const JobKey key{"j1", "j1/join", std::string(64, 'b'), "1.2.3"};
   const Result<JobKey> back = decode_job_key(encode(key), "a.key");
   REQUIRE(back.has_value());

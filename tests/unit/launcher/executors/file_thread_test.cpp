@@ -1,5 +1,5 @@
-// A call that hangs (here: the opening of a pipe without a reader) keeps neither the io_context nor
-// whoever asked.
+// A call that hangs (here it opens a pipe without a reader) blocks neither the io_context nor the
+// caller.
 #include "launcher/executors/file_thread.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Opening it hangs until let_go().
+// Opening this path blocks until let_go().
 struct Hanging {
   Hanging() {
     folder = std::filesystem::temp_directory_path() / "hanging-XXXXXX";
@@ -49,7 +49,7 @@ struct Hanging {
 
 }  // namespace
 
-TEST_CASE("calls run one after the other elsewhere, their answers here") {
+TEST_CASE("calls run one after the other on another thread, and their answers on this one") {
   asio::io_context io;
   FileThread files(io);
   const auto here = std::this_thread::get_id();
@@ -63,7 +63,7 @@ TEST_CASE("calls run one after the other elsewhere, their answers here") {
         if (number == 3) files.run([&] { return [&] { answers.push_back(4); }; });
       };
     });
-  io.run();  // ends with the last answer
+  io.run();  // returns after the last answer
   CHECK(answers == std::vector{1, 2, 3, 4});
   files.run([&] { return [&] { answers.push_back(5); }; });
   io.restart();
@@ -96,18 +96,19 @@ TEST_CASE("a call that hangs delays those behind it, and nothing else") {
   CHECK(ticks >= 20);
 }
 
-TEST_CASE("it is gone at once, whatever hangs, and no answer comes any more") {
+TEST_CASE("the file thread can be destroyed while a call hangs, and no answer follows") {
   Hanging hanging;
   asio::io_context io;
   std::optional<FileThread> files(io);
-  const auto kept = std::make_shared<std::atomic<bool>>(false);  // by the call alone, in the end
+  // in the end only the call still holds it
+  const auto kept = std::make_shared<std::atomic<bool>>(false);
   for (const std::string& path : {hanging.folder, hanging.path})
     files->run([&, kept, path] {
       Hanging::touch(path);
       kept->store(true);
       return [&] {
         CHECK(files);
-        files.reset();  // in the midst of its own answer
+        files.reset();  // inside its own answer
       };
     });
   io.run();
@@ -119,7 +120,7 @@ TEST_CASE("it is gone at once, whatever hangs, and no answer comes any more") {
   io.run();
 }
 
-TEST_CASE("a call with a limit") {
+TEST_CASE("a call may have a time limit") {
   Hanging hanging;
   CHECK(ends_within(20s, [path = hanging.folder] { Hanging::touch(path); }));
   CHECK_FALSE(ends_within(10ms, [path = hanging.path] { Hanging::touch(path); }));

@@ -1,4 +1,4 @@
-// The line splitter, fed in every possible way of cutting the input.
+// The line splitter, with its input split in every possible way.
 #include "launcher/executors/line_splitter.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ std::string split(std::string_view text, std::size_t max, std::size_t piece) {
   return out;
 }
 
-TEST_CASE("lines come out whole however the bytes arrive") {
+TEST_CASE("lines come out whole, however the bytes arrive") {
   const struct {
     const char* what;
     std::string in;
@@ -43,7 +43,7 @@ TEST_CASE("lines come out whole however the bytes arrive") {
     }
 }
 
-TEST_CASE("a line is handed over as soon as it is whole, not before") {
+TEST_CASE("a line is passed on as soon as it is complete, not before") {
   LineSplitter lines(100);
   std::string out;
   lines.feed("abc", out);

@@ -1,4 +1,4 @@
-// The blocks in which a control stream travels on standard output.
+// The blocks in which a control stream is sent over standard output.
 #include "launcher/executors/stream_blocks.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ std::string block(const std::string& text) {
   return std::string(head.data(), head.size()) + text;
 }
 
-TEST_CASE("whatever the pieces are in which they come, the bytes are the same") {
+TEST_CASE("the bytes are the same in whatever pieces the blocks arrive") {
   const std::string big(stream_block_max, 'x');
   const std::string small =
       block("a") + block(std::string("\0\xff\n", 3)) + block("bc") + block("");
@@ -32,7 +32,7 @@ TEST_CASE("whatever the pieces are in which they come, the bytes are the same") 
   CHECK(out == big + big);
 }
 
-TEST_CASE("nothing comes after the end") {
+TEST_CASE("nothing is passed on after the end") {
   StreamBlocks blocks;
   std::string out;
   blocks.feed(block("a") + block("") + block("b"), out);

@@ -1,4 +1,4 @@
-// What an agent may be started inside of, and what is said of it.
+// The command of --wrap, inside which an agent is started, and its errors.
 #include "launcher/executors/wrap.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 namespace elasticrun::launcher::executors {
 namespace {
 
-TEST_CASE("commands that every login shell reads alike, and others") {
+TEST_CASE("a command must be one that every login shell reads alike") {
   for (const char* good : {"numactl -N 0", "nsys profile -o /tmp/a", "docker exec -i \"my box\"",
                            "env A=$HOME", "nice"})
     CHECK_MESSAGE(wrap_mistake(good).empty(), good);
@@ -18,12 +18,12 @@ TEST_CASE("commands that every login shell reads alike, and others") {
   CHECK(mistake.find("script") != mistake.npos);
 }
 
-TEST_CASE("how a failing one is told") {
+TEST_CASE("a failure of the command is reported with its cause") {
   CHECK(wrap_failure("numactl -N 0", 127).starts_with("--wrap: 'numactl -N 0' was not found"));
   CHECK(wrap_failure("./x", 126).starts_with("--wrap: './x' cannot be run"));
 }
 
-TEST_CASE("the watchdog is told, wherever it is below the command") {
+TEST_CASE("the watchdog gets its signal, wherever it is below the command") {
   CHECK(end_watchdog_script(77, false) == "kill -CONT 77; kill -USR1 77");
   const std::string search = end_watchdog_script(77, true);
   CHECK(search.ends_with("k 77"));

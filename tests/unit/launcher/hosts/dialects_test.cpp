@@ -1,5 +1,5 @@
-// Lines of host files as the users of other launchers write them: read as they are where their
-// meaning is clear, refused with one line that helps where it is not.
+// Lines of host files as the users of other launchers write them: accepted where their meaning is
+// clear, otherwise refused with one helpful line.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -26,8 +26,8 @@ std::string text_of(const Result<std::vector<Host>>& hosts) {
 
 struct Row {
   std::string notation;
-  std::string text;    // one line, or some
-  std::string result;  // the hosts, or what is wrong after "f:"
+  std::string text;    // one or more lines
+  std::string result;  // the hosts, or the error
 };
 
 const std::string keys = "the keys are slots port user identity price type spare rack address";
@@ -137,7 +137,7 @@ const Row rows[] = {
 
 }  // namespace
 
-TEST_CASE("what other launchers read") {
+TEST_CASE("host files of other launchers are read or refused with a helpful error") {
   std::set<std::string> seen;
   for (const Row& row : rows) {
     CAPTURE(row.notation);

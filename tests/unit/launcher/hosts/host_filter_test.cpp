@@ -1,4 +1,4 @@
-// --include and --exclude: what is left of the hosts, in words, and every mistake in a list.
+// --include and --exclude: which hosts are left, and every mistake in a list.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::string text_of(const std::vector<Host>& hosts) {
   return text;
 }
 
-// Host list, --include, --exclude -> what is left.
+// Applies --include and --exclude to the host list.
 std::string left(const char* hosts, const char* include, const char* exclude) {
   HostFilter filter;
   if (*include) filter.include = parse_include(include, "--include").value();
@@ -31,7 +31,7 @@ std::string left(const char* hosts, const char* include, const char* exclude) {
 
 }  // namespace
 
-TEST_CASE("what is left") {
+TEST_CASE("include and exclude select hosts") {
   struct Row {
     const char* hosts;
     const char* include;
@@ -41,7 +41,7 @@ TEST_CASE("what is left") {
   const Row rows[] = {
       {"a,b,c", "", "", "a b c"},
       {"a,b,c", "b", "", "b"},
-      {"a,b,c", "c,a", "", "a c"},  // ranks are those of the hosts
+      {"a,b,c", "c,a", "", "a c"},  // ranks follow the host list
       {"a,b,c", "", "b", "a c"},
       {"a,b,c", "a,b", "b", "a"},
       {"a,b,c", "", "a,b,c", ""},
@@ -49,10 +49,10 @@ TEST_CASE("what is left") {
       {"a,b", "", "z", "a b"},
       {"n[01-16]", "n[03-05]", "", "n03 n04 n05"},
       {"n[01-16]", "n[01-08]", "n[02-15]", "n01"},
-      {"n1,n2", "n[01-02]", "", ""},  // zeros are part of a name
+      {"n1,n2", "n[01-02]", "", ""},  // leading zeros are part of a name
       {"a:4,b:4", "a:2,b", "", "a:4<=2 b:4"},
       {"a:4,b:4", "a:6", "", "a:4<=6"},
-      {"a,b", "a:2", "", "a<=2"},  // a may count its GPUs
+      {"a,b", "a:2", "", "a<=2"},  // the slots of a may be its GPUs
       {"Node1,b", "node1", "", "Node1"},
       {"[::1]:2,b", "[::1]", "", "::1:2"},
       {"a port=1,a port=2,b", "a", "", "a port=1 a port=2"},
@@ -68,7 +68,7 @@ TEST_CASE("what is left") {
   }
 }
 
-TEST_CASE("names that are not among the hosts") {
+TEST_CASE("names that are not among the hosts are found") {
   const auto hosts = parse_host_list("a,Node1,b port=1,b port=2", "-H").value();
   const auto unknown = [&](const char* list) {
     const auto names = parse_include(list, "").value();
@@ -82,7 +82,7 @@ TEST_CASE("names that are not among the hosts") {
   CHECK(unknown("a port=1") == "a port=1");
 }
 
-TEST_CASE("lists that are wrong") {
+TEST_CASE("wrong lists are refused with one line") {
   struct Row {
     bool include;
     const char* list;

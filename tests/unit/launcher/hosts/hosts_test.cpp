@@ -1,4 +1,4 @@
-// The host file as a table: every dialect it must read, every mistake and its one line.
+// The host file as a table: every dialect that must be read, and every mistake with its one line.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ using namespace elasticrun::launcher::hosts;
 
 namespace {
 
-// All that was said of a host, in one line; what was not said is left out.
+// Everything that is set for a host, in one line.
 std::string text_of(const Host& host) {
   std::string text = host.name;
   const auto add = [&](const char* key, const std::string& value) {
@@ -42,7 +42,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("lines that are right") {
+TEST_CASE("valid lines are parsed") {
   const Case cases[] = {
       {"a", "a"},
       {"a:4", "a slots=4"},
@@ -105,7 +105,7 @@ TEST_CASE("lines that are right") {
   }
 }
 
-TEST_CASE("lines that hold no host") {
+TEST_CASE("empty lines and comments contain no host") {
   for (const char* line : {"", "   ", "\t\r", "# a", "  # a slots=4", "#"}) {
     CAPTURE(line);
     const auto hosts = parse_host_line(line);
@@ -114,7 +114,7 @@ TEST_CASE("lines that hold no host") {
   }
 }
 
-TEST_CASE("lines that are wrong") {
+TEST_CASE("invalid lines are refused with one line") {
   const std::string keys = "slots port user identity price type spare rack address";
   const std::string slots = "slots must be a number from 1 to 1024, not ";
   const std::string port = "port must be a number from 1 to 65535, not ";
@@ -193,7 +193,7 @@ TEST_CASE("lines that are wrong") {
   }
 }
 
-TEST_CASE("files") {
+TEST_CASE("files are parsed, and errors name the line") {
   const Case cases[] = {
       {"a\nb\n", "a | b"},
       {"a\nb", "a | b"},
@@ -231,7 +231,7 @@ TEST_CASE("a host knows its line") {
   CHECK((*hosts)[2].line == 4);
 }
 
-TEST_CASE("lists") {
+TEST_CASE("host lists are parsed") {
   const Case cases[] = {
       {"a:4,b:4", "a slots=4 | b slots=4"},
       {"localhost:4", "localhost slots=4"},
@@ -254,13 +254,13 @@ TEST_CASE("lists") {
   }
 }
 
-TEST_CASE("a file that is being written is not complete") {
+TEST_CASE("a file without a final newline is incomplete") {
   CHECK(is_complete("a\nb\n"));
   CHECK(is_complete(""));
   CHECK_FALSE(is_complete("a\nn12"));
 }
 
-TEST_CASE("this machine or another") {
+TEST_CASE("a host is recognized as this machine") {
   const OwnNames own{{"n1.cluster", "n1", "10.0.0.1", "fd00::1"}, "bob"};
   struct Row {
     const char* line;

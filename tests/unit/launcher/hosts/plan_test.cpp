@@ -1,4 +1,4 @@
-// Slots in rank order, sizes within limits, and what a changed host file means.
+// Slots in rank order, sizes within limits, and host numbers when the host file changes.
 #include "launcher/hosts/plan.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ std::string text_of(const std::vector<Slot>& slots) {
 
 }  // namespace
 
-TEST_CASE("the plan follows the file's order; spares stand apart") {
+TEST_CASE("the plan follows the order of the file, and spares are separate") {
   HostBook book;
   const Plan plan = make_plan(hosts_of("b:2,a,s:1 spare,c:1"), 2, book);
   CHECK(text_of(plan.slots) == "0=b.0 0=b.1 1=a.0 1=a.1 3=c.0");
@@ -47,7 +47,7 @@ TEST_CASE("a host keeps its number when the file changes") {
   CHECK(text_of(make_plan(hosts_of("a"), 1, book).slots) == "0=a.0");
 }
 
-TEST_CASE("sizes that can be had") {
+TEST_CASE("sizes follow from hosts, unit, limits and start") {
   struct Row {
     std::vector<int> hosts;
     Unit unit;
@@ -78,7 +78,7 @@ TEST_CASE("sizes that can be had") {
   }
 }
 
-TEST_CASE("this machine knows its names and where it stands") {
+TEST_CASE("this machine knows its names and its working directory") {
   const Machine machine = this_machine();
   CHECK_FALSE(machine.cwd.empty());
   bool loopback = false;
@@ -86,7 +86,7 @@ TEST_CASE("this machine knows its names and where it stands") {
   CHECK(loopback);
 }
 
-TEST_CASE("slots of the first hosts") {
+TEST_CASE("slots of the first hosts are counted") {
   CHECK(slots_within({4, 2, 8}, 0) == 14);
   CHECK(slots_within({4, 2, 8}, 1) == 4);
   CHECK(slots_within({4, 2, 8}, 2) == 6);

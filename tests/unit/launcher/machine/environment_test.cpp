@@ -1,5 +1,5 @@
-// torchrun's variables for worlds of several shapes, and what of the caller's environment goes
-// along.
+// torchrun's variables for worlds of several shapes, and which variables of the caller are passed
+// on.
 #include "launcher/machine/environment.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ std::string names(const Entries& entries) {
 
 }  // namespace
 
-TEST_CASE("what the agent of the host adds") {
+TEST_CASE("the agent adds what only its host knows") {
   const HostFacts here{
       .socket = "/s", .worker = WorkerId(4), .address = "10.0.0.2", .interface = "eth1"};
   CHECK(with_host({"A=1", "ELASTICRUN_SOCKET=/other"}, here) ==
@@ -52,7 +52,7 @@ TEST_CASE("what the agent of the host adds") {
   CHECK(with_host({}, {.socket = "/s", .worker = WorkerId(4), .address = "x"}).size() == 3);
 }
 
-TEST_CASE("the data plane is told when it is said") {
+TEST_CASE("the backend is passed only when it is given") {
   JobFacts said = facts();
   CHECK(names(worker_environment(place(0), said, {})).find("BACKEND") == std::string::npos);
   said.backend = "nccl";
@@ -83,13 +83,13 @@ TEST_CASE("the whole environment of one worker") {
                 "WORLD_SIZE=3"});
 }
 
-TEST_CASE("what describes the account comes from where the worker runs, unless it was passed") {
+TEST_CASE("variables of the account come from the worker's host, unless they were passed") {
   const std::vector<std::string> there = {"HOME=/home/b", "USER=b", "PATH=/bin", "SECRET=x"};
   CHECK(with_account({"A=1", "PATH=/opt"}, there) ==
         std::vector<std::string>{"A=1", "HOME=/home/b", "PATH=/opt", "USER=b"});
 }
 
-TEST_CASE("places in a world") {
+TEST_CASE("local ranks and groups follow the places in a world") {
   struct Row {
     int rank;
     const char* local_rank;
@@ -108,27 +108,27 @@ TEST_CASE("places in a world") {
     CHECK(has(env, row.local_size));
     CHECK(has(env, row.group));
   }
-  // Ranks that do not follow the slots, as after a replacement: local ranks still follow them.
+  // Here the ranks do not follow the slots, as after a replacement; local ranks still do.
   const std::vector<Slot> mixed{{HostId(0), "a", 1}, {HostId(1), "b", 0}, {HostId(0), "a", 0}};
   CHECK(has(worker_environment(place(0, mixed), facts(), {}), "LOCAL_RANK=1"));
   CHECK(has(worker_environment(place(2, mixed), facts(), {}), "LOCAL_RANK=0"));
   CHECK(has(worker_environment(place(2, mixed), facts(), {}), "GROUP_RANK=0"));
 }
 
-TEST_CASE("threads are limited only where workers share a host and nobody said otherwise") {
+TEST_CASE("threads are limited only where workers share a host and the user has set no limit") {
   CHECK(has(worker_environment(place(0), facts(), {}), "OMP_NUM_THREADS=1"));
   CHECK(has(worker_environment(place(0), facts(), Entries{"OMP_NUM_THREADS=8"}),
             "OMP_NUM_THREADS=8"));
   CHECK(names(worker_environment(place(2), facts(), {})).find("OMP") == std::string::npos);
 }
 
-TEST_CASE("no largest batch, no variable") {
+TEST_CASE("without a largest batch there is no variable for it") {
   JobFacts none = facts();
   none.max_batch = 0;
   CHECK(names(worker_environment(place(0), none, {})).find("MAX_BATCH") == std::string::npos);
 }
 
-TEST_CASE("what of the caller's environment goes along") {
+TEST_CASE("some of the caller's environment is passed on") {
   const Entries caller{"PATH=/bin",
                        "HOME=/root",
                        "SSH_AUTH_SOCK=/x",
@@ -167,7 +167,7 @@ TEST_CASE("what of the caller's environment goes along") {
   }
 }
 
-TEST_CASE("a variable to pass that is not there") {
+TEST_CASE("a variable to pass that is not set is an error") {
   const auto missing = passed_environment(Entries{"A=1"}, {.extra = {"B"}}, true);
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().text == "-x B: B is not set here; set it, or write -x B=VALUE");
@@ -188,7 +188,7 @@ TEST_CASE("visible GPUs are those of the host, unless the caller names them with
   told.gpus = {"GPU-a"};
   CHECK(has(worker_environment(place(0), told, passed), "CUDA_VISIBLE_DEVICES=GPU-a"));
   CHECK(has(worker_environment(place(0), told, passed), "ELASTICRUN_GPU=GPU-a"));
-  // The slot of rank 1 is no GPU.
+  // The slot of rank 1 has no GPU.
   const Entries without = worker_environment(place(1), told, {});
   CHECK(has(without, "CUDA_VISIBLE_DEVICES=GPU-a"));
   CHECK(names(without).find("ELASTICRUN_GPU") == std::string::npos);
@@ -202,7 +202,7 @@ TEST_CASE("visible GPUs are those of the host, unless the caller names them with
   CHECK_FALSE(names(rules, "CUDA_VISIBLE"));
   rules.extra = {"CUDA_VISIBLE_DEVICES"};
   CHECK(names(rules, "CUDA_VISIBLE_DEVICES"));
-  // What is hidden there stays hidden.
+  // GPUs that are hidden on the host stay hidden.
   CHECK(with_account({"A=1"}, Entries{"CUDA_VISIBLE_DEVICES="}) ==
         Entries{"A=1", "CUDA_VISIBLE_DEVICES="});
 }

@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-// As the driver writes it.
+// The text of an information file as the driver writes it.
 std::string information(const char* location, int minor, const char* uuid,
                         const char* excluded = "No") {
   return fmt::format(
@@ -29,7 +29,7 @@ std::string information(const char* location, int minor, const char* uuid,
 }
 
 const Names three{"null", "nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm", "nvidia"};
-// The driver counts minors in the order in which it met them.
+// The driver numbers GPUs in the order in which it found them.
 const Names told{information("0000:62:00.0", 0, "GPU-c"), information("0000:1b:00.0", 1, "GPU-a"),
                  information("0000:3b:00.0", 2, "GPU-bb")};
 const Names asleep{information("0000:62:00.0", 0, "GPU-c"),
@@ -43,7 +43,7 @@ std::string text(const std::vector<Gpu>& gpus) {
 
 }  // namespace
 
-TEST_CASE("GPUs of a host, in the order of its slots") {
+TEST_CASE("GPUs of a host come in the order of its slots") {
   const char* const all = "GPU-a@0000:1b:00.0 GPU-bb@0000:3b:00.0 GPU-c@0000:62:00.0 ";
   struct Case {
     Names devices, informations;
@@ -53,14 +53,14 @@ TEST_CASE("GPUs of a host, in the order of its slots") {
   const Case cases[] = {
       {three, told, nullptr, all},
       {{"null"}, {}, nullptr, ""},
-      {{"null"}, told, nullptr, ""},  // a container that was given none
+      {{"null"}, told, nullptr, ""},  // a container without GPUs
       {{"nvidia2"}, told, nullptr, "GPU-bb@0000:3b:00.0 "},
       {three, {}, nullptr, "0@ 1@ 2@ "},
       {three, asleep, nullptr, "0@0000:1b:00.0 1@0000:62:00.0 "},
       {three,
        {told[0], told[2]},
        nullptr,
-       "GPU-bb@0000:3b:00.0 GPU-c@0000:62:00.0 "},  // a lost one
+       "GPU-bb@0000:3b:00.0 GPU-c@0000:62:00.0 "},  // one GPU was lost
       {{"nvidia0"}, {information("0000:62:00.0", 0, "GPU-c", "Yes")}, nullptr, ""},
       {three, told, "", ""},
       {three, told, "-1", ""},
@@ -92,16 +92,16 @@ TEST_CASE("a worker sees the GPUs of its world's slots, then the others") {
     int self;  // rank
     Names gpus;
     bool own_alone;
-    const char* out;  // null: the variable stays as it is
+    const char* out;  // null: the variable is not changed
   };
   const Case cases[] = {
       {world({{a, 0}, {a, 1}}), 0, {"x", "y"}, false, "x,y"},
       {world({{a, 0}, {a, 1}}), 1, {"x", "y"}, false, "x,y"},
-      {world({{a, 1}, {a, 0}}), 0, {"x", "y"}, false, "x,y"},  // by slot, whatever the ranks
+      {world({{a, 1}, {a, 0}}), 0, {"x", "y"}, false, "x,y"},  // by slot, whatever the ranks are
       {world({{a, 0}, {b, 0}}), 1, {"x", "y"}, false, "x,y"},
       {world({{a, 0}, {a, 2}}), 1, {"x", "y", "z"}, false, "x,z,y"},  // LOCAL_RANK 1 is slot 2
       {world({{a, 0}, {a, 2}}), 1, {"x", "", "z"}, false, "x,z"},
-      {world({{a, 0}, {a, 1}}), 1, {"x"}, false, "x"},  // slot 1 is no GPU
+      {world({{a, 0}, {a, 1}}), 1, {"x"}, false, "x"},  // slot 1 has no GPU
       {world({{a, 0}, {a, 1}}), 1, {"x", "y"}, true, "y"},
       {world({{a, 0}, {a, 1}}), 1, {"x"}, true, ""},
       {world({{a, 0}}), 0, {""}, false, ""},
@@ -118,7 +118,7 @@ TEST_CASE("a worker sees the GPUs of its world's slots, then the others") {
   }
 }
 
-TEST_CASE("the kernel's files are read where they are, and may be missing") {
+TEST_CASE("the kernel's files are read if they exist") {
   namespace fs = std::filesystem;
   std::string name = (fs::temp_directory_path() / "gpus_XXXXXX").string();
   REQUIRE(::mkdtemp(name.data()));
@@ -134,7 +134,7 @@ TEST_CASE("the kernel's files are read where they are, and may be missing") {
       << information("0000:1b:00.0", 1, "GPU-a");
   CHECK(text(own_gpus(root)) == "GPU-a@0000:1b:00.0 ");
   const Gpu gpu = own_gpus(root).front();
-  CHECK(answers(gpu, root));  // for all we know
+  CHECK(answers(gpu, root));  // as far as can be known
   const fs::path bus = root / "sys/bus/pci/devices/0000:1b:00.0";
   fs::create_directories(bus);
   std::ofstream(bus / "config") << "\xde\x10";

@@ -24,7 +24,7 @@ std::string offered(std::string_view wish) {
 
 }  // namespace
 
-TEST_CASE("what is offered to other hosts, the best first") {
+TEST_CASE("addresses are offered to other hosts, the best first") {
   const struct {
     std::string_view wish;
     std::string_view offered;
@@ -51,14 +51,14 @@ TEST_CASE("what is offered to other hosts, the best first") {
   }
 }
 
-TEST_CASE("a machine without a network offers nothing, and says so to a wish") {
+TEST_CASE("a machine without a network offers no address, and refuses a wish") {
   const std::vector<OwnAddress> alone{{"lo", "127.0.0.1", true}};
   CHECK(addresses_for_others(alone, "")->empty());
   CHECK(addresses_for_others(alone, "eth0").error().text ==
         "'eth0' is no interface, address or network of this machine; it has none but the loopback");
 }
 
-TEST_CASE("where workers meet") {
+TEST_CASE("workers meet at an address that other hosts can reach") {
   const struct {
     std::string towards_controller, ssh_connection;
     std::vector<std::string> for_others;
@@ -66,7 +66,8 @@ TEST_CASE("where workers meet") {
   } cases[] = {
       {"10.0.0.5", "", {}, "10.0.0.5"},
       {"10.0.0.5", "10.9.9.9 41 10.9.9.5 22", {"10.1.1.1"}, "10.0.0.5"},
-      {"127.0.0.1", "10.9.9.9 41 10.9.9.5 22", {"10.1.1.1"}, "10.9.9.5"},  // a forwarded port
+      // the controller is reached through a forwarded port
+      {"127.0.0.1", "10.9.9.9 41 10.9.9.5 22", {"10.1.1.1"}, "10.9.9.5"},
       {"", "fd00::9 41 fd00::5 22", {}, "fd00::5"},
       {"127.0.0.1", "::1 41 ::1 22", {"10.1.1.1"}, "10.1.1.1"},  // ssh to this machine
       {"127.0.0.1", "10.9.9.9 41", {"10.1.1.1"}, "10.1.1.1"},
@@ -79,7 +80,7 @@ TEST_CASE("where workers meet") {
   }
 }
 
-TEST_CASE("the kernel is asked") {
+TEST_CASE("own addresses come from the kernel") {
   CHECK(std::ranges::count(own_addresses(), "127.0.0.1", &OwnAddress::address) == 1);
   CHECK(source_towards("127.0.0.1") == "127.0.0.1");
   CHECK(source_towards("no address").empty());

@@ -6,10 +6,10 @@
 
 using namespace elasticrun::launcher::machine;
 
-TEST_CASE("Xids in the kernel's log") {
+TEST_CASE("Xids are found in the kernel's log") {
   struct Case {
     const char* line;
-    const char* out;  // place, number, what follows; empty: no Xid
+    const char* out;  // location, number and text; empty: no Xid
   };
   const Case cases[] = {
       {"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=python3, GPU has fallen off the bus.",
@@ -42,7 +42,7 @@ TEST_CASE("Xids in the kernel's log") {
   }
 }
 
-TEST_CASE("which GPU an Xid tells of") {
+TEST_CASE("an Xid is attributed to its GPU") {
   const Xid xid{"0000:3b:00", 79, ""};
   CHECK(is_of(xid, "0000:3b:00.0"));
   CHECK(is_of({"0000:3b:00.0", 79, ""}, "0000:3b:00.0"));
@@ -52,7 +52,7 @@ TEST_CASE("which GPU an Xid tells of") {
   CHECK_FALSE(is_of(xid, ""));
 }
 
-TEST_CASE("Xids after which a GPU is of no use") {
+TEST_CASE("some Xids mean that the GPU is lost") {
   for (const int number : {13, 31, 43, 45, 63, 94, 0}) CHECK(loss({"", number, ""}).empty());
   for (const int number : {46, 48, 62, 64, 79, 95, 119, 120, 140, 143, 154}) {
     CAPTURE(number);

@@ -1,4 +1,4 @@
-// The name and the system of a program that is to be copied.
+// The name and the system of an agent program that is to be copied.
 #include "launcher/ssh/agent_image.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ std::string program(char machine, char more = 0) {
   return bytes;
 }
 
-TEST_CASE("the system is the one of its header") {
+TEST_CASE("the system is read from the ELF header") {
   const std::array<std::pair<int, const char*>, 4> cases = {{{62, "Linux x86_64"},
                                                              {183, "Linux aarch64"},
                                                              {243, "Linux riscv64"},
@@ -31,7 +31,7 @@ TEST_CASE("the system is the one of its header") {
   }
 }
 
-TEST_CASE("the name is the content's") {
+TEST_CASE("the hash depends only on the content") {
   const auto one = agent_image(program(62, 'a'), "agent");
   const auto same = agent_image(program(62, 'a'), "other/path");
   const auto other = agent_image(program(62, 'b'), "agent");
@@ -40,7 +40,7 @@ TEST_CASE("the name is the content's") {
   CHECK(one->hash != other->hash);
 }
 
-TEST_CASE("what is no program is refused by name") {
+TEST_CASE("a file that is no program is refused, and the error names it") {
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), program(99)}) {
     const auto image = agent_image(bytes, "/opt/agent");
     REQUIRE(!image);

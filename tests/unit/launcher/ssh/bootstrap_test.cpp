@@ -1,5 +1,5 @@
-// The lines that a remote shell runs, and the reading of what it answers. That they work is shown
-// with a real shell, over a real sshd, by the integration tests.
+// The commands for a remote shell, and the parsing of its answers. The integration tests show that
+// they work with a real shell over a real sshd.
 #include "launcher/ssh/bootstrap.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 
 const Bootstrap bootstrap{"elasticrun-0123", "cafe", "Linux x86_64", 77};
 
-TEST_CASE("any login shell reads the commands as one word in single quotes") {
+TEST_CASE("every login shell reads the commands as one word in single quotes") {
   for (const std::string& command :
        {find_agent_command(bootstrap, 1), copy_agent_command(bootstrap, 2)}) {
     REQUIRE(command.starts_with("exec sh -c '"));
@@ -24,7 +24,7 @@ TEST_CASE("any login shell reads the commands as one word in single quotes") {
   CHECK(find_agent_command(bootstrap, 3).find("c=3;") != std::string::npos);
 }
 
-TEST_CASE("the agent is started inside of what was asked for") {
+TEST_CASE("the agent is started inside the command of --wrap") {
   CHECK(find_agent_command(bootstrap, 1).find("exec  \"$f\"") != std::string::npos);
   Bootstrap wrapped = bootstrap;
   wrapped.wrap = "numactl -N 0";
@@ -42,7 +42,7 @@ std::optional<Answer> answer_in(std::string_view printed, std::string* rest = nu
   return answer;
 }
 
-TEST_CASE("answers are found among what a login shell prints") {
+TEST_CASE("answers are found in the output of a login shell") {
   std::string rest;
   const auto found = answer_in("Welcome!\nhalf a line\nelasticrun-0123 found 2 4711\nmore", &rest);
   REQUIRE(found);
@@ -75,7 +75,7 @@ TEST_CASE("answers are found among what a login shell prints") {
   CHECK(answer_in("elasticrun-0123 failed 1 0 /a b\n")->text == "/a b");
 }
 
-TEST_CASE("what is not an answer is none") {
+TEST_CASE("other output is not taken for an answer") {
   for (const char* printed :
        {"", "\n\n", "elasticrun-0123 ready 2 4711", "elasticrun-9999 ready 2 4711\n",
         "x elasticrun-0123 ready 2 4711\n", "elasticrun-0123\n", "elasticrun-0123 ready\n",

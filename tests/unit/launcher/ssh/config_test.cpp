@@ -1,4 +1,4 @@
-// What ssh is asked, and how its answer is read.
+// The question to `ssh -G`, and the parsing of its answer.
 #include "launcher/ssh/config.hpp"
 
 #include <doctest/doctest.h>
@@ -16,14 +16,14 @@ SshConfig read(const std::string& more, const SshOverrides& overrides = {}) {
   return *config;
 }
 
-TEST_CASE("the question carries what the command line says") {
+TEST_CASE("the question contains the options of the command line") {
   CHECK(ssh_question("n1", {}) == Words{"-G", "--", "n1"});
   CHECK(ssh_question("n1", {"c", "bob", "key", "a file", 22}) ==
         Words{"-G", "-F", "c", "-l", "bob", "-i", "key", "-p", "22", "-o",
               "UserKnownHostsFile=\"a file\"", "--", "n1"});
 }
 
-TEST_CASE("the plain members") {
+TEST_CASE("plain values are read") {
   const SshConfig config = read(
       "addressfamily inet6\nconnecttimeout 7\nkexalgorithms a,b\nhostkeyalias rack\n"
       "userknownhostsfile /a /b\nglobalknownhostsfile /c\nno-value-here\n");
@@ -52,13 +52,13 @@ TEST_CASE("tokens and tildes are replaced") {
   CHECK(read("identityagent none\n").identity_agent == "none");
 }
 
-TEST_CASE("files come before the agent when a key was named") {
+TEST_CASE("key files come before the ssh agent when a key was named") {
   CHECK(!read("identitiesonly no\n").files_first);
   CHECK(read("identitiesonly yes\n").files_first);
   CHECK(read("identitiesonly no\n", {.identity = "key"}).files_first);
 }
 
-TEST_CASE("new keys are taken when the user has said so") {
+TEST_CASE("new host keys are accepted when the user has configured that") {
   for (const char* value : {"yes", "ask", "true"})
     CHECK(!read(std::string("stricthostkeychecking ") + value + "\n").accept_new_keys);
   for (const char* value : {"accept-new", "no", "off", "false"})
@@ -77,13 +77,13 @@ TEST_CASE("jump hosts become a command as OpenSSH makes it") {
   CHECK(read("proxyjump none\nproxycommand none\n").proxy_command.empty());
 }
 
-TEST_CASE("a word for a shell") {
+TEST_CASE("a word is quoted for a shell") {
   CHECK(shell_quoted("a b") == "'a b'");
   CHECK(shell_quoted("it's") == "'it'\\''s'");
   CHECK(shell_quoted("") == "''");
 }
 
-TEST_CASE("an answer that lacks what is needed is an error with the host in it") {
+TEST_CASE("an incomplete answer is an error that names the host") {
   for (const char* answer :
        {"", "hostname a\nuser b\n", "hostname a\nport 22\n", "user b\nport 22\n",
         "hostname a\nuser b\nport 0\n", "hostname a\nuser b\nport 99999\n"}) {
@@ -93,7 +93,7 @@ TEST_CASE("an answer that lacks what is needed is an error with the host in it")
   }
 }
 
-TEST_CASE("an answer for another name") {
+TEST_CASE("an answer can be reused for another host name") {
   CHECK(with_hostname("host a\nhostname a\nhostkeyalias hostname a\nport 22\n", "b.c") ==
         "host a\nhostname b.c\nhostkeyalias hostname a\nport 22\n");
   CHECK(with_hostname("", "b") == "");

@@ -1,4 +1,4 @@
-// Which hosts are a group, and when nothing is known of any.
+// Which hosts get the same configuration, and when nothing is known of any host.
 #include "launcher/ssh/host_blocks.hpp"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ TEST_CASE("hosts are alike when the same blocks apply") {
   CHECK(!alike(read("Host a\n User x\nHost *\n User bob\n"), "a", "b"));
 }
 
-TEST_CASE("patterns") {
+TEST_CASE("patterns match host names") {
   const auto applies = [](const std::string& pattern, const std::string& name) {
     return !alike(read("Host " + pattern + "\n User bob\n"), name, "none-of-them");
   };
@@ -59,7 +59,7 @@ TEST_CASE("patterns") {
     CHECK_MESSAGE(!applies(pattern, "node12"), pattern);
 }
 
-TEST_CASE("the name that ssh will use") {
+TEST_CASE("the name that ssh will use is found") {
   CHECK(hostname(read(""), "a") == "a");
   const HostBlocks blocks = read(
       "Host a\n HostName 10.0.0.1\nHost b\n HostName Box-%h%%x\nHost n*\n HostName %h.Example.org\n"
@@ -67,11 +67,11 @@ TEST_CASE("the name that ssh will use") {
   CHECK(hostname(blocks, "a") == "10.0.0.1");
   CHECK(hostname(blocks, "n7") == "n7.example.org");
   CHECK(hostname(blocks, "c") == "late");
-  CHECK(hostname(blocks, "b") == "?");  // has a percent sign left
+  CHECK(hostname(blocks, "b") == "?");  // a percent sign is left
   CHECK(hostname(read("HostName %n\n"), "a") == "?");
 }
 
-TEST_CASE("a file that is included stands where its Include does") {
+TEST_CASE("an included file takes the place of its Include") {
   const Files more = {{"x", "User bob\nHost b\n Port 1\n"}, {"self", "Include self\n"}};
   CHECK(alike(read("Include x\nPort 2\n", more), "a", "c"));
   CHECK(!alike(read("Include x\n", more), "a", "b"));
@@ -84,7 +84,7 @@ TEST_CASE("a file that is included stands where its Include does") {
   CHECK(!read("Include self\n", more).of("a"));
 }
 
-TEST_CASE("a last pass goes by the name that the first has found") {
+TEST_CASE("a final pass uses the name that the first pass has found") {
   const std::string text = "Host a\n HostName b\nMatch final all\n User bob\nHost b\n Port 1\n";
   const HostBlocks blocks = read(text);
   CHECK(!alike(blocks, "a", "c"));
@@ -94,7 +94,7 @@ TEST_CASE("a last pass goes by the name that the first has found") {
   CHECK(alike(read("Match all\n User bob\n"), "a", "b"));
 }
 
-TEST_CASE("what is not understood says nothing of any host") {
+TEST_CASE("nothing is known of any host where the configuration is not understood") {
   for (const char* text :
        {"Match host a\n", "Match final host a\n", "Match exec \"true\"\n", "Match\n",
         "CanonicalizeHostname yes\n", "CanonicalDomains example.org\n", "Host \"a b\"\n",

@@ -40,7 +40,7 @@ struct Bench {
   }
 };
 
-TEST_CASE("no more hosts at once than the limit, in order") {
+TEST_CASE("hosts are tried in order, and not more at once than the limit") {
   Bench bench({.in_flight = 2});
   CHECK(bench.wanted(1) == "try 1");
   CHECK(bench.wanted(2) == "try 2");
@@ -48,20 +48,20 @@ TEST_CASE("no more hosts at once than the limit, in order") {
   CHECK(bench.wanted(4).empty());
   CHECK(bench.wanted(5).empty());
   CHECK(bench.started(2) == "try 3");
-  CHECK(bench.unwanted(4).empty());  // it was waiting
+  CHECK(bench.unwanted(4).empty());  // it was still waiting
   CHECK(bench.unwanted(1) == "try 5");
   CHECK(bench.failed(3, Retry::never) == "over 3 bad");
   CHECK(bench.attempts.wake_at() == never);
 }
 
-TEST_CASE("a trouble that stays is told at once") {
+TEST_CASE("a permanent trouble is reported at once") {
   Bench bench;
   CHECK(bench.wanted(1) == "try 1");
   CHECK(bench.failed(1, Retry::never) == "over 1 bad");
-  CHECK(bench.wanted(1) == "try 1");  // and may be wanted again
+  CHECK(bench.wanted(1) == "try 1");  // it may be wanted again
 }
 
-TEST_CASE("a trouble that may pass is tried again, and told with the number of attempts") {
+TEST_CASE("a temporary trouble is tried again, and reported with the number of attempts") {
   Bench bench({.brief_attempts = 3});
   bench.wanted(1);
   CHECK(bench.failed(1, Retry::briefly).empty());
@@ -71,19 +71,19 @@ TEST_CASE("a trouble that may pass is tried again, and told with the number of a
   CHECK(bench.failed(1, Retry::briefly) == "over 1 bad (3 attempts)");
 }
 
-TEST_CASE("a host in a pause takes no place, and can be unwanted") {
+TEST_CASE("a host in a pause takes up no place, and can be unwanted") {
   Bench bench({.in_flight = 1});
   bench.wanted(1);
   CHECK(bench.wanted(2).empty());
   CHECK(bench.failed(1, Retry::crowded) == "try 2");
-  CHECK(bench.wait().empty());  // 1 waits for 2 now
+  CHECK(bench.wait().empty());  // host 1 waits for host 2 now
   CHECK(bench.started(2) == "try 1");
   CHECK(bench.failed(1, Retry::crowded).empty());
   CHECK(bench.unwanted(1).empty());
   CHECK(bench.attempts.wake_at() == never);
 }
 
-TEST_CASE("pauses double up to the longest and are spread by half of their length") {
+TEST_CASE("pauses double up to the longest, and vary by half of their length") {
   const RetryLimits limits{.crowded_attempts = 12, .first_pause = 100ms, .longest_pause = 1s};
   Bench bench(limits);
   bench.wanted(1);
@@ -99,7 +99,7 @@ TEST_CASE("pauses double up to the longest and are spread by half of their lengt
   CHECK(bench.failed(1, Retry::crowded) == "over 1 bad (12 attempts)");
 }
 
-TEST_CASE("hosts that were refused together do not come back together") {
+TEST_CASE("hosts that were refused together do not retry together") {
   Bench bench;
   for (unsigned host = 1; host <= 20; ++host) bench.wanted(host);
   for (unsigned host = 1; host <= 20; ++host) bench.failed(host, Retry::crowded);

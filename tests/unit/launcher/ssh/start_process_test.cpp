@@ -1,5 +1,5 @@
-// A child runs its program or nothing: whatever our own descriptors are like, it never goes on as a
-// second one of us.
+// A child process runs its program or nothing: whatever state our descriptors are in, it never
+// continues as a second copy of this process.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,12 +18,12 @@ namespace {
 
 namespace asio = boost::asio;
 
-TEST_CASE("a program runs though a descriptor of ours was closed behind our back") {
+TEST_CASE("a program runs even if one of our descriptors was closed behind our back") {
   asio::io_context io;
   int pipe[2];
   REQUIRE(::pipe(pipe) == 0);
   asio::posix::stream_descriptor watched(io, pipe[0]);
-  ::close(pipe[0]);  // as libssh does with the socket of a connection that was refused
+  ::close(pipe[0]);  // as libssh does with the socket of a refused connection
   std::optional<CommandResult> result;
   const pid_t self = ::getpid();
   const std::vector<std::string> words{"well"};
@@ -39,7 +39,7 @@ TEST_CASE("a program runs though a descriptor of ours was closed behind our back
   } catch (...) {
     if (::getpid() == self) throw;
   }
-  if (::getpid() != self) ::_exit(99);  // the child: its exit code is what the parent sees
+  if (::getpid() != self) ::_exit(99);  // the child; the parent sees this exit code
   watched.release();
   ::close(pipe[1]);
   REQUIRE(result);

@@ -1,4 +1,4 @@
-// What a person reads for each thing that goes wrong, and whether it is tried again.
+// What the user reads for each kind of failure, and whether it is tried again.
 #include "launcher/ssh/trouble.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ Symptom login_is(Login login, const std::string& text) {
 struct Case {
   Symptom symptom;
   std::string begin;  // of the line
-  std::string holds;  // what must be in it besides: the advice
+  std::string holds;  // must be in the line as well: the advice
   Retry retry = Retry::never;
 };
 
@@ -115,7 +115,7 @@ TEST_CASE("each trouble has its line") {
   }
 }
 
-TEST_CASE("what is late says how long was waited, and is not tried again") {
+TEST_CASE("a timeout is reported with its length, and is not tried again") {
   for (const Stage stage : {Stage::config, Stage::lookup, Stage::connect, Stage::greeting,
                             Stage::login, Stage::shell, Stage::copy, Stage::run}) {
     Symptom symptom = symptom_at(stage, "");
@@ -127,7 +127,7 @@ TEST_CASE("what is late says how long was waited, and is not tried again") {
   }
 }
 
-TEST_CASE("a key with a passphrase and a foreign system are said") {
+TEST_CASE("a key with a passphrase and a foreign system are reported") {
   Symptom locked = login_is(Login::denied, "keys");
   locked.locked_key = "/home/ann/.ssh/id";
   CHECK(describe(locked, some_config(), 5s)

@@ -1,6 +1,6 @@
-// Which way to the controller is tried when. A row: what happens at which millisecond, and what is
-// done then. t: time passes; cN: way N is connected; fN: it has failed. N: address N is dialled; s:
-// the way through ssh; x: given up.
+// Which way to the controller is tried when. A line has a time in ms, an event, and the actions
+// that follow. Events: t: time passes; cN: way N is connected; fN: way N has failed. Actions: N:
+// dial address N; s: dial through ssh; x: give up.
 #include "launcher/agent/link/dial_order.hpp"
 
 #include <doctest/doctest.h>
@@ -82,7 +82,7 @@ const std::vector<Row> rows = {
     {"no way at all", 0, false, {{0, "t", "x", -1}}},
 };
 
-TEST_CASE("what is dialled when") {
+TEST_CASE("ways to the controller are tried in order, and in parallel after a delay") {
   for (const Row& row : rows) {
     CAPTURE(row.what);
     DialOrder order(row.addresses, row.stream);

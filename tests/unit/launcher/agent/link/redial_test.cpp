@@ -1,4 +1,4 @@
-// When an agent dials again, and when its controller counts as gone.
+// When an agent dials again, and when it considers its controller gone.
 #include "launcher/agent/link/redial.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ const Time begin = Time{} + 1h;
 
 }  // namespace
 
-TEST_CASE("at once, and then with growing pauses") {
+TEST_CASE("the agent dials again at once, and then after growing pauses") {
   Redial redial;
   CHECK(redial.dial_at() == never);
   redial.lost(begin);
@@ -35,7 +35,7 @@ TEST_CASE("at once, and then with growing pauses") {
   CHECK(redial.dial_at() == begin + 1h + 20ms);
 }
 
-TEST_CASE("a port that stays closed means that nobody is there any more") {
+TEST_CASE("a port that stays closed means that the controller is gone") {
   Redial redial;
   redial.lost(begin);
   redial.failed(true, begin + 1ms);
@@ -46,7 +46,7 @@ TEST_CASE("a port that stays closed means that nobody is there any more") {
   CHECK(redial.dial_at() == never);
 }
 
-TEST_CASE("silence says nothing, and one refusal in between not much") {
+TEST_CASE("neither timeouts nor a single refusal prove that the controller is gone") {
   Redial redial;
   redial.lost(begin);
   for (int second = 1; second < 60; ++second) {
@@ -58,7 +58,7 @@ TEST_CASE("silence says nothing, and one refusal in between not much") {
   CHECK(redial.controller_gone());
 }
 
-TEST_CASE("an attempt is short at first: its first packet may be lost") {
+TEST_CASE("the first attempts have short timeouts, since a first packet may be lost") {
   Redial redial;
   redial.lost(begin);
   for (const Duration time : {200ms, 400ms, 800ms, 1600ms, 3200ms, 5000ms, 5000ms}) {

@@ -1,4 +1,4 @@
-// Private directories on a real disk: where they are made, which are removed and which are not.
+// Private directories on a real disk: where they are made, and which ones are removed.
 #include "launcher/agent/workers/private_directory.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The TMPDIR of these tests, with the one of before put back at the end.
+// A TMPDIR for the tests; restores the previous value at the end.
 struct Place {
   Place() {
     if (const char* set = std::getenv("TMPDIR")) before = set;
@@ -35,20 +35,20 @@ struct Place {
   fs::path path;
 };
 
-// As it is after some minutes.
+// Makes the file look as if it were years old.
 void age(const fs::path& path) {
   const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   REQUIRE(::utimensat(AT_FDCWD, path.c_str(), long_ago, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// A socket that nobody listens to any more.
+// Leaves a socket to which no process listens any more.
 void leave_socket(const fs::path& directory) {
   const auto fd = net::listen_unix_socket(directory / "agent.sock");
   REQUIRE(fd.has_value());
   const net::Fd closed(*fd);
 }
 
-TEST_CASE("it is made in TMPDIR, for us alone, and held") {
+TEST_CASE("the directory is made in TMPDIR, for this user only, and locked") {
   const Place place;
   ::setenv("XDG_RUNTIME_DIR", place.path.parent_path().c_str(), 1);
   const PrivateDirectory directory = make_private_directory();
@@ -59,7 +59,7 @@ TEST_CASE("it is made in TMPDIR, for us alone, and held") {
   CHECK(lock_directory(directory.path).get() < 0);
 }
 
-TEST_CASE("a TMPDIR that cannot be used gives way to /tmp") {
+TEST_CASE("/tmp is used when TMPDIR cannot be") {
   const Place place;
   for (const std::string& bad : {place.path.string() + std::string(70, 'x'), std::string("here"),
                                  std::string("/no/such/place")}) {
@@ -70,24 +70,24 @@ TEST_CASE("a TMPDIR that cannot be used gives way to /tmp") {
   }
 }
 
-TEST_CASE("what dead agents have left is removed, what lives is not") {
+TEST_CASE("directories of dead agents are removed, those of living agents are kept") {
   const Place place;
   const auto make = [&] { return make_private_directory(); };
   PrivateDirectory dead = make();
   dead.lock = net::Fd();
   leave_socket(dead.path);
-  const PrivateDirectory locked = make();  // its socket is being renewed
+  const PrivateDirectory locked = make();  // its socket is just being replaced
   leave_socket(locked.path);
-  PrivateDirectory unlocked = make();  // of a file system without locks
+  PrivateDirectory unlocked = make();  // on a file system without locks
   unlocked.lock = net::Fd();
   const auto listening = net::listen_unix_socket(unlocked.path + "/agent.sock");
   const net::Fd listener(*listening);
-  PrivateDirectory early = make();  // listens in a moment
+  PrivateDirectory early = make();  // about to listen
   early.lock = net::Fd();
   PrivateDirectory young = make();
   young.lock = net::Fd();
   leave_socket(young.path);
-  // Of another host that shares the place: nobody here can tell whether it lives.
+  // From another host that shares the file system: this host cannot tell whether its agent lives.
   const std::string letters = dead.path.substr(dead.path.rfind('-') + 1);
   const fs::path foreign = place.path / ("elasticrun-nowhere-" + letters);
   fs::create_directory(foreign);

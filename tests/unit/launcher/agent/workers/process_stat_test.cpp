@@ -1,4 +1,4 @@
-// Who is above whom, in tables and among real processes.
+// Which process is below which, in tables and among real processes.
 #include "launcher/agent/workers/process_stat.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-TEST_CASE("the file of a process, whatever its name is") {
+TEST_CASE("the stat file of a process is parsed, whatever the process is called") {
   const std::string rest = " 11 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 200";
   for (const std::string name : {"train", "a b", ") R 1 1", "()", ""}) {
     const auto stat = parse_process_stat("42 (" + name + ") S 7" + rest);
@@ -32,7 +32,7 @@ TEST_CASE("the file of a process, whatever its name is") {
   CHECK(!process_stat(-1));
 }
 
-TEST_CASE("the walk along parents") {
+TEST_CASE("is_below walks along the parents") {
   using Table = std::map<pid_t, ProcessStat>;
   struct Case {
     const char* name;
@@ -69,17 +69,18 @@ TEST_CASE("the walk along parents") {
   }
 }
 
-TEST_CASE("a parent that dies in the midst of the walk") {
+TEST_CASE("a parent may die during the walk") {
   int asked = 0;
   const auto stat_of = [&](pid_t pid) -> std::optional<ProcessStat> {
     if (pid == 10) return ProcessStat{1, 4};
-    if (pid == 30) return ProcessStat{asked++ == 0 ? 20 : 10, 6};  // its subreaper takes it
+    if (pid == 30) return ProcessStat{asked++ == 0 ? 20 : 10, 6};  // its subreaper adopts it
     return std::nullopt;
   };
   CHECK(is_below(30, 10, stat_of));
 }
 
-// A process that connects to `address` and stays until it is killed.
+// A process that connects to `address` and stays until it is killed; `number` is its id, if
+// possible.
 struct Guest {
   explicit Guest(const sockaddr_un& address, pid_t number = 0) {
     clone_args how{};
@@ -104,7 +105,7 @@ struct Guest {
   pid_t pid = -1;
 };
 
-TEST_CASE("a peer is the process that has connected, and no later one of its number") {
+TEST_CASE("a peer is the process that has connected, not a later one with the same process id") {
   const auto path =
       std::filesystem::temp_directory_path() / ("peers-" + std::to_string(::getpid()));
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
@@ -131,7 +132,7 @@ TEST_CASE("a peer is the process that has connected, and no later one of its num
     peers.came(second.get());
     CHECK(peers.is_below(number, ::getpid()));
     heir.end();
-    // It connects and is gone before anybody looks.
+    // The process connects and is gone before `peers` is told of it.
     Guest brief(address, number);
     const net::Fd third(::accept(listening.get(), nullptr, nullptr));
     brief.end();

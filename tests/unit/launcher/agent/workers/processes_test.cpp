@@ -1,4 +1,4 @@
-// Killing trees of real processes, and nobody else.
+// Killing trees of real processes, and no others.
 #include "launcher/agent/workers/processes.hpp"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Happens once, just before this process sends its first signal by either way.
+// Runs once, just before this process sends its first signal in either way.
 std::function<void()> before_signal;
 
 void tell() {
@@ -30,7 +30,7 @@ long call(long number, long a, long b, long c, long d) {
 
 }  // namespace
 
-// In place of the C library's, for all of this program.
+// Replace the functions of the C library in this whole program.
 extern "C" int kill(pid_t pid, int signal) noexcept {
   tell();
   return static_cast<int>(call(SYS_kill, pid, signal, 0, 0));
@@ -49,7 +49,7 @@ extern "C" long syscall(long number, ...) noexcept {
 namespace elasticrun::launcher::agent::workers {
 namespace {
 
-// A child that stays until it is killed; with that number, if it can be had.
+// A child that stays until it is killed; with that process id, if it is free and we may choose it.
 pid_t child(pid_t number = 0) {
   clone_args how{};
   how.exit_signal = SIGCHLD;
@@ -63,7 +63,7 @@ pid_t child(pid_t number = 0) {
   return pid;
 }
 
-// What it died of: SIGHUP, to which nobody here listens, or SIGKILL when that came before.
+// The signal that killed it: SIGKILL if that came before, otherwise the SIGHUP that is sent here.
 int end(pid_t pid) {
   int status = 0;
   call(SYS_kill, pid, SIGHUP, 0, 0);
@@ -71,7 +71,7 @@ int end(pid_t pid) {
   return WTERMSIG(status);
 }
 
-// A child of ours with one child of its own.
+// A child of this process, with one child of its own.
 struct Family {
   Family() {
     int pipe[2];
@@ -95,7 +95,7 @@ struct Subreaper {
   ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
 };
 
-TEST_CASE("a tree is killed, its root with it") {
+TEST_CASE("a tree is killed together with its root") {
   const Subreaper reaper;
   const Family family;
   const pid_t other = child();
@@ -105,7 +105,7 @@ TEST_CASE("a tree is killed, its root with it") {
   CHECK(end(other) == SIGHUP);
 }
 
-TEST_CASE("only children of this process are roots") {
+TEST_CASE("only children of this process are killed as roots") {
   const Subreaper reaper;
   const Family family;
   kill_tree(family.grandchild);
@@ -113,7 +113,7 @@ TEST_CASE("only children of this process are roots") {
   CHECK(end(family.grandchild) == SIGHUP);
 }
 
-TEST_CASE("a process that has got the number of a dead one is left alone") {
+TEST_CASE("a process that has reused the id of a dead one is left alone") {
   const Subreaper reaper;
   const Family family;
   pid_t stranger = -1;

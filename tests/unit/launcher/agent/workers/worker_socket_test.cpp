@@ -1,4 +1,4 @@
-// The socket of an agent is looked after while nothing happens.
+// The socket of an agent is maintained even while nothing happens.
 #include "launcher/agent/workers/worker_socket.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-TEST_CASE("its times stay young, and it comes back without anybody asking") {
+TEST_CASE("the socket's times stay recent, and it is made again when it was removed") {
   const PrivateDirectory directory = make_private_directory();
   boost::asio::io_context io;
   const auto until = [&](const std::function<bool()>& condition) {
