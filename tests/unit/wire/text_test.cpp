@@ -20,8 +20,8 @@ TEST_CASE("UTF-8 is validated as RFC 3629 demands") {
       {"\xe2\x82\xac\xf0\x9f\x98\x80"sv, true},
       // next to the surrogates and to the end
       {"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"sv, true},
-      {"\x80"sv, false},                                     // a continuation byte alone
-      {"\xc3"sv, false},                                     // truncated
+      {"\x80"sv, false},  // a continuation byte alone
+      {"\xc3"sv, false},  // truncated
       {"\xe2\x82"sv, false},
       {"\xf0\x9f\x98"sv, false},
       {"\xc0\xaf"sv, false},  // overlong
