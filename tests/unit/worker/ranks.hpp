@@ -1,5 +1,5 @@
 // Several ranks in one process, each a thread with its own data plane, and the exchange of
-// addresses that the control channel does in a job.
+// addresses that the control channel does in a real job.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 
 namespace elasticrun::worker::testing {
 
-// Of this rank, which is a thread; null: it has none.
+// The GPU of this rank, which is a thread; null: it has none.
 inline thread_local std::shared_ptr<gpu::Gpu> own_gpu;
 
-// Numbers of this rank, on its GPU where it has one. The fake's memory can be read and written,
-// when nothing is under way that does.
+// Numbers of this rank, on its GPU if it has one. The memory of the fake GPU can be accessed
+// directly while no operation on it is under way.
 template <class T>
 class Numbers : public std::span<T> {
  public:
@@ -44,7 +44,7 @@ class Numbers : public std::span<T> {
   std::unique_ptr<gpu::GpuBuffer> device_;
 };
 
-// Hands each rank what all ranks gave; again and again. A rank that fails ends it for all.
+// Hands each rank the values of all ranks, any number of times. A rank that fails ends it for all.
 class Exchange {
  public:
   explicit Exchange(int size) : size_(static_cast<std::size_t>(size)), values_(size_) {}
@@ -80,10 +80,11 @@ class Exchange {
 };
 
 using PlaneMaker = std::function<std::unique_ptr<collective::DataPlane>()>;
-// What is tested over Gloo can be tested over another plane.
+// The data plane of the tests; a test program can replace it to run them over another one.
 inline PlaneMaker usual_planes = [] { return collective::make_gloo_plane({}); };
 
-// Calls body(rank, plane, exchange) on one thread per rank; throws what the first of them threw.
+// Calls body(rank, plane, exchange) on one thread per rank; rethrows the exception of the lowest
+// rank.
 inline void run_planes(int size,
                        const std::function<void(int, collective::DataPlane&, Exchange&)>& body,
                        const PlaneMaker& make = usual_planes) {
@@ -121,12 +122,12 @@ inline void run_ranks(int size, const std::function<void(collective::Group&)>& b
       [&](int rank, collective::DataPlane& plane, Exchange& exchange) {
         const auto group = form(plane, exchange, rank, size);
         body(*group);
-        exchange(rank, "");  // nobody hangs up on a slower one
+        exchange(rank, "");  // no rank may close its connections before the slower ones are done
       },
       make);
 }
 
-// Moments at which an abort may hit: at once, or some thousand turns later.
+// Lets other threads run for a while, so that an abort hits at different moments.
 inline void let_pass(int turns) {
   for (int i = 0; i < turns; ++i) std::this_thread::yield();
 }

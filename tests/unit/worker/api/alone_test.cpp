@@ -1,4 +1,4 @@
-// The C interface in a world of one: what a program may get wrong, and what callbacks see.
+// The C interface in a world of one: mistakes of a program, and what callbacks see.
 #include <doctest/doctest.h>
 #include <elasticrun/elasticrun.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// A job with one weight and one gradient, and callbacks that can be replaced.
+// A job with one weight, one gradient, and replaceable callbacks.
 struct Alone {
   elasticrun_job* job = nullptr;
   std::vector<double> weights{0}, gradients{0};
@@ -45,7 +45,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("options that make no sense are refused before anything begins") {
+TEST_CASE("invalid options are refused before anything begins") {
   struct Case {
     const char* part;
     std::function<void(elasticrun_train_options&)> spoil;
@@ -65,20 +65,20 @@ TEST_CASE("options that make no sense are refused before anything begins") {
     c.spoil(alone.options);
     CHECK(alone.train() == ELASTICRUN_MISUSE);
     CHECK(contains(alone.error(), c.part));
-    // The mistake can be mended.
+    // The program can correct the mistake and try again.
     alone.options = {sizeof(elasticrun_train_options), 10, 1, 4, 0, 0, 5};
     CHECK(alone.train() == ELASTICRUN_OK);
   }
 }
 
-TEST_CASE("without a batch there is nothing to train with") {
+TEST_CASE("train without a batch is refused") {
   Alone alone;
   alone.options.batch = 0;
   CHECK(alone.train() == ELASTICRUN_MISUSE);
   CHECK(alone.error() == "train: no batch; give .batch or run under elasticrun --max-batch");
 }
 
-TEST_CASE("null is a mistake, not a crash") {
+TEST_CASE("null pointers are refused and do not crash") {
   Alone alone;
   CHECK(elasticrun_open(nullptr) == ELASTICRUN_MISUSE);
   CHECK(elasticrun_train(alone.job, nullptr, nullptr, nullptr, nullptr) == ELASTICRUN_MISUSE);
@@ -94,14 +94,14 @@ TEST_CASE("null is a mistake, not a crash") {
   CHECK(std::string(elasticrun_error(nullptr)) == "out of memory");
 }
 
-TEST_CASE("registration ends with the first call of train") {
+TEST_CASE("nothing can be registered after the first call of train") {
   Alone alone;
   REQUIRE(alone.train() == ELASTICRUN_OK);
   CHECK(elasticrun_state(alone.job, "late", alone.weights.data(), 8) == ELASTICRUN_MISUSE);
   CHECK(contains(alone.error(), "registered after the start"));
 }
 
-TEST_CASE("the library is not called inside its callbacks") {
+TEST_CASE("the library must not be called inside its callbacks") {
   Alone alone;
   std::vector<elasticrun_status> found;
   alone.compute = [&](elasticrun_step*) {
@@ -114,7 +114,7 @@ TEST_CASE("the library is not called inside its callbacks") {
   CHECK(contains(alone.error(), "called inside"));
 }
 
-TEST_CASE("train and a loop of one's own are not mixed") {
+TEST_CASE("train and a program's own loop cannot be mixed") {
   Alone trains, loops;
   REQUIRE(trains.train() == ELASTICRUN_OK);
   CHECK(elasticrun_start(trains.job) == ELASTICRUN_MISUSE);
@@ -165,14 +165,14 @@ TEST_CASE("a callback that fails ends training") {
   }
 }
 
-TEST_CASE("who has left does not train any more") {
+TEST_CASE("a worker that has left cannot train any more") {
   Alone alone;
   CHECK(elasticrun_leave(alone.job) == ELASTICRUN_OK);
   CHECK(alone.train() == ELASTICRUN_EVICTED);
   CHECK(alone.error() == "left by itself");
 }
 
-TEST_CASE("steps have numbers, epochs, batches and a factor") {
+TEST_CASE("steps have numbers, epochs, batches and a learning-rate factor") {
   Alone alone;
   alone.options.epochs = 2;
   alone.options.base_batch = 8;
@@ -210,14 +210,14 @@ TEST_CASE("steps have numbers, epochs, batches and a factor") {
   CHECK(ended == std::vector<std::int64_t>{1, 2});
   CHECK(elasticrun_size(alone.job) == 1);
   CHECK(elasticrun_generation(alone.job) == 1);
-  // Another batch in the next call.
+  // The next call may have another batch.
   seen.clear();
   alone.options = {sizeof(elasticrun_train_options), 10, 1, 5, 10, 0, 5};
   REQUIRE(alone.train() == ELASTICRUN_OK);
   CHECK(seen == std::vector<std::vector<std::int64_t>>{{6, 0, 5}, {7, 0, 5}});
 }
 
-TEST_CASE("upcoming names what the next calls of compute get") {
+TEST_CASE("upcoming returns the samples that the next calls of compute get") {
   Alone alone;
   alone.options.epochs = 2;
   alone.options.micro_batch = 3;
@@ -239,7 +239,7 @@ TEST_CASE("upcoming names what the next calls of compute get") {
   CHECK(elasticrun_upcoming(alone.job, found.data(), found.size()) == 0);
 }
 
-TEST_CASE("figures: sums over calls of compute, limits, and where they may be used") {
+TEST_CASE("figures: sums over calls of compute, their limits, and where they may be used") {
   Alone alone;
   alone.options.micro_batch = 2;
   alone.compute = [&](elasticrun_step* step) {
@@ -283,7 +283,7 @@ TEST_CASE("buffers: compute finds the committed values in every call") {
   CHECK(after == std::vector<double>{2, 4, 8});
 }
 
-TEST_CASE("without an agent at the given place open says so") {
+TEST_CASE("open fails with a message when no agent listens at the given socket") {
   ::setenv("ELASTICRUN_SOCKET", "/nonexistent/agent.sock", 1);
   for (const char* worker : {"", "x", "-1", "3"}) {
     ::setenv("ELASTICRUN_WORKER", worker, 1);
@@ -300,7 +300,7 @@ TEST_CASE("without an agent at the given place open says so") {
   ::unsetenv("ELASTICRUN_WORKER");
 }
 
-TEST_CASE("a forked child cannot use the job, and may close it") {
+TEST_CASE("a forked child cannot use the job, but may close it") {
   Alone alone;
   const pid_t child = ::fork();
   if (child == 0) {

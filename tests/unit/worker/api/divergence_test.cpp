@@ -1,5 +1,5 @@
-// Members whose state differs by one bit: it is seen in the next step, and the one that is alone
-// gets the others' state. The survivors must come to what an undisturbed run comes to.
+// Members whose state differs by one bit: the next step detects it, and a minority member gets the
+// others' state. The survivors must end with the same weights as an undisturbed run.
 #include <doctest/doctest.h>
 
 #include "job.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 const wire::BatchPlan twelve{.global_batch = 12};
 
-// Of so many workers one flips a bit while it applies step 6.
+// Of `size` workers, one flips a bit while it applies step 6.
 struct Flipped {
   Flipped(int size, int odd, const std::string& what, const Job::Arguments& more = {})
       : job(twelve) {
@@ -39,14 +39,15 @@ struct Flipped {
   wire::Diverged told;
 };
 
-TEST_CASE("one of three gets the state of the two others") {
+TEST_CASE("one member of three gets the state of the two others") {
   for (const char* what : {"weights:6", "buffer:6"}) {
     CAPTURE(std::string(what));
     Flipped run(3, 1, what);
     run.job.until_all_ended();
     CHECK(run.told_by.size() == 3);
     CHECK(run.told.odd == std::vector<WorkerId>{run.workers[1]});
-    CHECK(run.told.step == Step(7));  // committed with it, and seen in the next one
+    // committed by the step with the flip, and noticed in the next one
+    CHECK(run.told.step == Step(7));
     CHECK_FALSE(run.told.mixed);
     CHECK_FALSE(run.told.where.empty());
     REQUIRE(run.job.worlds.size() == 2);
@@ -65,7 +66,7 @@ TEST_CASE("rank 0 may be the odd one") {
   run.check_finals({"--batch", "12"});
 }
 
-TEST_CASE("of two that differ nobody is right") {
+TEST_CASE("when two members differ, neither is assumed to be right") {
   Flipped run(2, 1, "weights:6");
   run.job.until("both have told", [&] { return run.told_by.size() >= 2; });
   CHECK(run.told.odd.empty());
@@ -77,7 +78,7 @@ TEST_CASE("a loop of its own gets the others' state as well") {
   Flipped run(3, 2, "weights:6", {"--mode", "loop"});
   run.job.until_all_ended();
   CHECK(run.told.odd == std::vector<WorkerId>{run.workers[2]});
-  CHECK(run.told.step == Step(6));  // its commit is where they compare
+  CHECK(run.told.step == Step(6));  // the comparison is part of its commit
   run.check_finals({"--mode", "loop"});
 }
 

@@ -1,4 +1,4 @@
-// See job.hpp. One thread: everything happens inside until().
+// See job.hpp. There is one thread: everything happens inside until().
 #include "job.hpp"
 
 #include <doctest/doctest.h>
@@ -29,8 +29,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto patience = std::chrono::seconds(60);
-// The thread that sends samples hears the messages, too, and hears first what came first. The first
-// sample may have been under way before the message was.
+// A worker sends samples on the thread that receives messages, in order. The first sample may have
+// been sent before the message arrived, so several are needed.
 constexpr int samples_after_message = 3;
 
 Time now() { return std::chrono::steady_clock::now(); }
@@ -44,7 +44,7 @@ struct Process {
 Process spawn(const Job::Arguments& arguments, const std::vector<std::string>& environment) {
   std::array<int, 2> out{}, in{};
   REQUIRE(::pipe2(out.data(), O_CLOEXEC) == 0);
-  // No pipe: writing to a worker that has just died must not end the test.
+  // A socket and not a pipe: writing to a worker that has just died must not end the test.
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) == 0);
   std::vector<std::string> texts{TOY};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
@@ -75,7 +75,7 @@ Exit wait_for(pid_t pid) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
-// Moves whole lines from the text to the list.
+// Moves complete lines from the text to the list.
 void cut_lines(std::string& text, std::vector<std::string>& lines) {
   for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos;) {
     lines.push_back(text.substr(0, end));
@@ -96,9 +96,9 @@ struct Job::Impl {
     std::unique_ptr<net::Session> session;
     bool ended = false;
     Exit exit;
-    int samples_to_come = 0;  // until a Go or Abort has been heard for certain
+    int samples_to_come = 0;  // before it has certainly received a Go or Abort
     bool held = false;
-    std::vector<wire::FromWorker> messages;  // that have come and are not heard yet
+    std::vector<wire::FromWorker> messages;  // received, but not processed yet
   };
 
   explicit Impl(Job& j, wire::BatchPlan p)
@@ -188,7 +188,7 @@ void Job::Impl::ended(WorkerId id) {
 }
 
 void Job::Impl::step(const rendezvous::Event& event) {
-  // Whoever is ready may fill a world up that has broken.
+  // Ready workers may fill up a world that has broken.
   const rendezvous::Wanted all{.size = static_cast<int>(workers.size()),
                                .reserves = {ready.begin(), ready.end()}};
   membership.step(all, now());
@@ -222,7 +222,7 @@ void Job::Impl::act(rendezvous::Action action) {
   }
 }
 
-// For a person who looks for the reason of a failure.
+// For the user who looks for the cause of a failure.
 std::string Job::Impl::history() const {
   std::string text;
   for (const auto& world : job.worlds)
@@ -251,7 +251,7 @@ Job::~Job() {
     wait_for(worker.pid);
   }
   impl_->listener.reset();
-  CHECK(::rmdir(impl_->directory.c_str()) == 0);  // nothing of ours is in it
+  CHECK(::rmdir(impl_->directory.c_str()) == 0);  // no file of ours is left in it
 }
 
 WorkerId Job::start(const Arguments& arguments) {

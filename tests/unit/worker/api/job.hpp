@@ -1,5 +1,5 @@
-// A controller for the tests: the real Membership, a Unix socket as an agent has, and toy workers
-// as processes. No time is waited for: tests wait for lines and messages.
+// A controller for the tests: the real Membership, a Unix socket like an agent's, and toy workers
+// as processes. Tests never sleep; they wait for lines and messages.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct Exit {
 
 class Job {
  public:
-  // Every world has this global batch, so that any sequence of worlds makes the same updates.
+  // Every world has this global batch, so any sequence of worlds makes the same updates.
   explicit Job(wire::BatchPlan plan);
   ~Job();
   Job(const Job&) = delete;
@@ -31,39 +31,39 @@ class Job {
   std::vector<WorkerId> form(int n, const Arguments& arguments);
   void change(const std::vector<WorkerId>& add, const std::vector<WorkerId>& remove = {});
   void kill(WorkerId worker);
-  void let_go(WorkerId worker);                               // from a --hold
-  void hang_up(WorkerId worker);                              // as an agent that is gone
+  void let_go(WorkerId worker);                               // continue after a --hold
+  void hang_up(WorkerId worker);                              // as if the agent were gone
   void send(WorkerId worker, const wire::ToWorker& message);  // until_heard() waits for it
 
-  // What this worker says from now on is under way, until it is let through.
+  // Delays all further messages of this worker until they are let through.
   void hold_messages(WorkerId worker);
   void let_messages_through(WorkerId worker);
 
-  // Runs until it holds; fails the test after a minute.
+  // Runs until the condition holds; fails the test after a minute.
   void until(const std::string& what, const std::function<bool()>& holds);
   void until_line(WorkerId worker, const std::string& begin);
   void until_ready(const std::vector<WorkerId>& workers);
-  // Until all who take part in the prepared world have heard its Go: a step whose reduction begins
-  // from now on is the last one of the old world.
+  // Waits until all members of the prepared world have received its Go: a step whose reduction
+  // begins after this is the last one of the old world.
   void until_going(Generation generation);
-  // Until every Go and Abort, and what send() has sent, has been heard.
+  // Waits until every Go and Abort, and every message of send(), has been received.
   void until_heard();
   void until_all_ended();
 
   const std::vector<std::string>& lines(WorkerId worker) const;
   bool has_line(WorkerId worker, const std::string& begin) const;
   Exit exit_of(WorkerId worker) const;
-  // What the last line with this beginning says after it.
+  // The rest of the last line that begins with this text.
   std::string said(WorkerId worker, const std::string& begin) const;
   std::vector<std::vector<std::string>> all_lines() const;
 
-  // Facts of the membership, in order.
+  // What the membership has reported, in order.
   std::vector<rendezvous::WorldFormed> worlds;
   std::vector<rendezvous::Trained> trained;
   std::vector<rendezvous::ChangeEnded> changes;
   std::vector<wire::Sample> samples;
   bool state_lost = false;
-  // Sees every message before the membership does.
+  // Called with every message before the membership gets it.
   std::function<void(WorkerId, const wire::FromWorker&)> on_message;
 
  private:
@@ -71,7 +71,7 @@ class Job {
   std::unique_ptr<Impl> impl_;
 };
 
-// What a worker alone says, without elasticrun.
+// The lines that a worker prints when it runs alone, without elasticrun.
 std::vector<std::string> run_alone(const Job::Arguments& arguments);
 
 }  // namespace elasticrun::engine_test

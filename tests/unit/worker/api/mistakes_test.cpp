@@ -1,5 +1,5 @@
-// Mistakes of a program that would train on and end with wrong weights: each is refused at once, in
-// a line that says what and where.
+// Mistakes of a program that would otherwise train on and end with wrong weights: each is refused
+// at once, with a message that says what is wrong and where.
 #include <doctest/doctest.h>
 
 #include <elasticrun/elasticrun.hpp>
@@ -16,7 +16,7 @@ using elasticrun::Step;
 const elasticrun::TrainOptions ten{.samples = 10, .batch = 5};
 const std::function<void(Step&)> nothing = [](Step&) {};
 
-// The words of the Misuse that a call throws; empty: it throws none.
+// The text of the Misuse that a call throws; empty: it throws none.
 std::string refused(const std::function<void()>& call) {
   try {
     call();
@@ -31,7 +31,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("train without state or without gradients is refused, and empty ones are enough") {
+TEST_CASE("train without state or gradients is refused, but empty ones are accepted") {
   std::vector<double> weights{0}, none;
   Job job;
   CHECK(contains(refused([&] { job.train(ten, nothing, nothing); }), "no state is registered"));
@@ -42,14 +42,14 @@ TEST_CASE("train without state or without gradients is refused, and empty ones a
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
-TEST_CASE("so is a loop of one's own without state") {
+TEST_CASE("a program's own loop without state is refused") {
   Job job;
   CHECK(contains(refused([&] { job.start(); }), "start: no state is registered"));
   job.state("none", nullptr, 0);
   CHECK(refused([&] { job.start(); }) == "");
 }
 
-// Three vectors, and a place of the program where one of them is spoilt.
+// Three vectors, and a place in the program where one of them is changed.
 struct Spoilt {
   std::vector<double> weights{1, 2}, gradients{0, 0}, running{0};
   std::optional<std::string> words;
@@ -69,7 +69,7 @@ struct Spoilt {
   }
 };
 
-TEST_CASE("a vector that was registered keeps its memory and its size") {
+TEST_CASE("a registered vector must keep its memory and its size") {
   for (const std::string place : {"before train", "compute", "apply", "on_epoch"}) {
     CAPTURE(place);
     Spoilt grown;
@@ -87,7 +87,7 @@ TEST_CASE("a vector that was registered keeps its memory and its size") {
   }
 }
 
-TEST_CASE("so does one of a loop of one's own") {
+TEST_CASE("a registered vector must keep its size in a program's own loop, too") {
   std::vector<double> weights{1, 2};
   Job job;
   job.state("weights", weights);
@@ -98,7 +98,7 @@ TEST_CASE("so does one of a loop of one's own") {
   CHECK(contains(refused([&] { job.finish(); }), "'weights'"));
 }
 
-TEST_CASE("a span may be handed on") {
+TEST_CASE("the vector behind a registered span may be moved") {
   std::vector<double> weights{1, 2}, gradients{0};
   Job job;
   job.state("weights", std::span(weights)).gradients("gradients", std::span(gradients));
@@ -106,7 +106,7 @@ TEST_CASE("a span may be handed on") {
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
-TEST_CASE("compute leaves registered state as it is") {
+TEST_CASE("compute must not change registered state") {
   std::vector<double> weights{1, 2}, gradients{0};
   Job job;
   job.state("weights", weights).gradients("gradients", gradients);
@@ -117,7 +117,7 @@ TEST_CASE("compute leaves registered state as it is") {
                  "compute has changed the registered state 'weights' in step 0"));
 }
 
-TEST_CASE("a loop of one's own ends with what it has committed") {
+TEST_CASE("uncommitted changes at the end of a program's own loop are refused") {
   std::vector<double> weights{1, 2};
   Job job;
   job.state("weights", weights);
@@ -130,7 +130,7 @@ TEST_CASE("a loop of one's own ends with what it has committed") {
   CHECK(weights == std::vector<double>{5, 2});
 }
 
-TEST_CASE("samples are counted in a loop of one's own, and there are not fewer than none") {
+TEST_CASE("samples can be counted only in a program's own loop, and not be negative") {
   std::vector<double> weights{1};
   Job job;
   job.state("weights", weights);

@@ -15,7 +15,7 @@ namespace elasticrun::engine_test {
 
 void check_lineage(const std::vector<std::vector<std::string>>& lines, std::int64_t samples,
                    std::int64_t epochs) {
-  std::map<std::int64_t, std::uint64_t> counts;  // step to the generation that counts
+  std::map<std::int64_t, std::uint64_t> counts;  // step -> the generation that counts
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint64_t>> computed;
   for (const auto& worker : lines)
     for (const std::string& line : worker) {
@@ -56,7 +56,7 @@ std::vector<double> final_figures(const std::vector<std::string>& lines, int cal
     std::istringstream in(line.substr(begin.size()));
     std::vector<double> figures;
     std::string text;
-    in >> text;  // the rank
+    in >> text;  // skip the rank
     while (in >> text) figures.push_back(std::strtod(text.c_str(), nullptr));
     return figures;
   }

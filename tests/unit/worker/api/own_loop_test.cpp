@@ -1,4 +1,4 @@
-// The lower-level calls: a program's own loop in worlds that change.
+// The lower-level calls: a program's own loop, in worlds that change.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -28,14 +28,14 @@ void check_all(const Job& job, const std::vector<WorkerId>& finishers) {
   }
 }
 
-TEST_CASE("three workers in their own loop do what one alone does") {
+TEST_CASE("three workers in their own loop do what a single one does") {
   Job job(none);
   const auto workers = job.form(3, loop);
   job.until_all_ended();
   check_all(job, workers);
 }
 
-TEST_CASE("the world of an own loop grows and shrinks inside commit") {
+TEST_CASE("the world of a program's own loop grows and shrinks inside commit") {
   Job job(none);
   std::vector<WorkerId> workers = job.form(1, loop_with({"--hold", "compute:5"}));
   job.until_line(workers[0], "holding");
@@ -61,7 +61,7 @@ TEST_CASE("the world of an own loop grows and shrinks inside commit") {
   for (const WorkerId worker : workers) CHECK(!job.has_line(worker, "changed"));
 }
 
-TEST_CASE("a member of an own loop dies") {
+TEST_CASE("a member that dies in its own loop does not change the result") {
   for (const char* place : {"compute:7", "apply:7", "applied:7", "apply:19", "applied:19"}) {
     CAPTURE(std::string(place));
     Job job(none);
@@ -70,14 +70,15 @@ TEST_CASE("a member of an own loop dies") {
     job.until_ready(workers);
     job.change(workers);
     job.until_all_ended();
-    // A commit that fails here and succeeds elsewhere is none that has failed.
+    // A commit that fails on one member but succeeds on another counts as successful.
     CHECK((job.has_line(workers[1], "changed") || job.has_line(workers[2], "changed")));
     check_all(job, {workers[1], workers[2]});
   }
 }
 
-// The lease of one ends in its commit, so it may not count a step that the others have committed.
-TEST_CASE("a commit that fails on one member and succeeds on the others is in its state") {
+// The lease of one member ends in its commit, so it may not count a step that the others have
+// committed.
+TEST_CASE("a commit that fails on one member but succeeds on others becomes part of its state") {
   for (const char* undo : {"no", "yes"}) {
     CAPTURE(std::string(undo));
     Job job(none);
@@ -101,7 +102,7 @@ TEST_CASE("a commit that fails on one member and succeeds on the others is in it
     job.until("the victim is in its commit", [&] { return phase == "reduce"; });
     job.send(victim, wire::Lease{.ends_ns = 1});
     job.until_heard();
-    job.hold_messages(victim);  // what it has to say would cut the others short
+    job.hold_messages(victim);  // its messages would end the others' wait
     job.let_go(slow);
     job.until_line(slow, "applied 1 7 3");
     job.until_line(third, "applied 1 7 3");
@@ -116,7 +117,7 @@ TEST_CASE("a commit that fails on one member and succeeds on the others is in it
   }
 }
 
-TEST_CASE("after a commit that failed everywhere the program is in the next world") {
+TEST_CASE("after a commit that failed on all members the program is in the next world") {
   for (const char* undo : {"no", "yes"}) {
     Job job(none);
     const std::vector<WorkerId> workers{job.start(loop_with({"--die", "applied:7"})),
@@ -131,8 +132,9 @@ TEST_CASE("after a commit that failed everywhere the program is in the next worl
   }
 }
 
-// Else a survivor that waits for workers for longer than --hung is killed, and the state with it.
-TEST_CASE("a member that waits for the next world is in no step") {
+// Otherwise a survivor that waits for workers for longer than --hung would be killed, and the state
+// lost.
+TEST_CASE("a member that waits for the next world reports no step") {
   for (const char* place : {"compute:7", "applied:7"}) {
     CAPTURE(std::string(place));
     Job job(none);
@@ -149,7 +151,7 @@ TEST_CASE("a member that waits for the next world is in no step") {
       if (const auto* sample = std::get_if<wire::Sample>(&message)) phase = sample->phase;
       answered |= std::holds_alternative<wire::Answer>(message);
     };
-    job.hold_messages(late);  // its answer, without which no world is formed
+    job.hold_messages(late);  // delays its answer, without which no world can form
     job.kill(victim);
     job.until("the waiter has heard of it", [&] { return answered; });
     job.let_go(waiter);
@@ -161,7 +163,7 @@ TEST_CASE("a member that waits for the next world is in no step") {
   }
 }
 
-TEST_CASE("the steps of an own loop are measured, with the samples that it says") {
+TEST_CASE("the steps of a program's own loop are measured, with the samples that it reports") {
   Job job(none);
   job.form(2, loop_with({"--steps", "2000"}));
   job.until_all_ended();
@@ -177,7 +179,7 @@ TEST_CASE("the steps of an own loop are measured, with the samples that it says"
   CHECK(taken == 6 * steps);
 }
 
-TEST_CASE("a collective behind the last commit, and then finish") {
+TEST_CASE("a collective may follow the last commit, and then finish") {
   for (const char* kind : {"reduce", "broadcast", "barrier"})
     for (const int size : {1, 2, 3}) {
       CAPTURE(std::string(kind));
@@ -194,7 +196,7 @@ TEST_CASE("a collective behind the last commit, and then finish") {
     }
 }
 
-TEST_CASE("a member dies behind its last commit: what followed that begins again on all") {
+TEST_CASE("when a member dies after its last commit, the survivors repeat what followed it") {
   struct Case {
     const char* place;
     int size, rank;
@@ -220,10 +222,10 @@ TEST_CASE("a member dies behind its last commit: what followed that begins again
   }
 }
 
-// Gloo broadcasts along a tree: while one rank waits for the last, two others are through.
-TEST_CASE("who is through with the last collective makes it again for those who are not") {
+// Gloo broadcasts along a tree: while one rank still waits for the last one, two others are done.
+TEST_CASE("a rank that is done with the last collective repeats it for ranks that are not") {
   const char* const backend = std::getenv("TOY_BACKEND");
-  if (backend && backend == std::string("nccl")) return;  // there all wait for all
+  if (backend && backend == std::string("nccl")) return;  // over NCCL all ranks wait for each other
   Job job(none);
   std::vector<WorkerId> workers;
   for (int i = 0; i < 3; ++i) workers.push_back(job.start(loop_with({"--after", "broadcast"})));
@@ -243,7 +245,7 @@ TEST_CASE("who is through with the last collective makes it again for those who 
   CHECK(job.has_line(workers[2], "counted 1"));
 }
 
-TEST_CASE("a member leaves by itself") {
+TEST_CASE("a member may leave by itself") {
   Job job(none);
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};

@@ -1,5 +1,5 @@
-// A worker for the tests: learns a few doubles, writes down every step it computes and applies, and
-// can be told to die or to wait at a given place.
+// A worker for the tests: it learns a few doubles, logs every step that it computes and applies,
+// and can be told to die or wait at a given place.
 //
 // Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
 //   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   saved DONE
@@ -45,8 +45,8 @@ void say(const std::string& line) {
   if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(99);
 }
 
-// --change epoch|between: state where it must not be changed.
-// --die PLACE:STEP, --throw PLACE:STEP and --hold PLACE:STEP; a step that is repeated holds once.
+// --change epoch|between: changes state where that is not allowed.
+// --die PLACE:STEP, --throw PLACE:STEP and --hold PLACE:STEP. A step that is repeated holds once.
 void pass(const char* place, std::int64_t step) {
   const std::string here = std::string(place) + ":" + std::to_string(step);
   if (options.at("--die", here)) ::kill(::getpid(), SIGKILL);
@@ -59,7 +59,7 @@ void pass(const char* place, std::int64_t step) {
   }
 }
 
-// --flip WHAT:STEP: once, as memory does that fails.
+// --flip WHAT:STEP: flips a bit once, as failing memory does.
 void flip(const char* what, std::int64_t step, double& number) {
   if (!options.at("--flip", std::string(what) + ":" + std::to_string(step))) return;
   number = std::nextafter(number, 2 * number + 1);
@@ -75,7 +75,7 @@ struct Model {
   std::array<double, 1> running{1};
   std::array<double, 1> losses{};
 
-  // The sum of the gradients of a quadratic loss; returns the loss.
+  // Adds the gradient of a quadratic loss to `sum`; returns the loss.
   double add_gradients(std::uint64_t sample, Weights& sum) const {
     double loss = 0;
     for (std::size_t d = 0; d < weights.size(); ++d) {
@@ -100,8 +100,8 @@ struct Model {
   }
 };
 
-// Where the model lies when TOY_GPU is set: on the fake GPU, so the program can read and write
-// there itself once it has waited for its stream.
+// The memory of the model when TOY_GPU is set. It is on the fake GPU, so the program can access it
+// directly once it has waited for its stream.
 std::optional<GpuMemory> gpu;
 
 void wait_for_gpu() {
@@ -164,7 +164,7 @@ void train(elasticrun::Job& job, Model& model) {
   }
 }
 
-// --after reduce|broadcast|barrier: what stands between the last commit and finish.
+// --after reduce|broadcast|barrier: a collective between the last commit and finish.
 void evaluate(elasticrun::Job& job) {
   const bool none = !options.given.contains("--after");
   pass("after", job.committed());
@@ -182,8 +182,8 @@ std::string changed(const elasticrun::Job& job, std::int64_t step) {
          std::to_string(job.world().size());
 }
 
-// The same model in a loop of its own: sample s of step t is t * batch + s. --undo yes: what it has
-// applied is undone by itself, too, as libraries without an undo want it.
+// The same model in a loop of its own: sample s of step t is t * batch + s. --undo yes: the program
+// undoes what it has applied, as it would for a library that does not.
 void own_loop(elasticrun::Job& job, Model& model) {
   job.start();
   const std::int64_t steps = options.number("--steps", 20), batch = options.number("--batch", 12);
@@ -215,7 +215,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
       say("applied " + std::to_string(generation) + " " + std::to_string(step) + " " +
           std::to_string(size));
     } catch (const elasticrun::WorldChanged&) {
-      wait_for_gpu();  // the library's copy of the state reads it in the order of the stream
+      wait_for_gpu();  // the library reads the state in the order of the stream
       if (options.at("--undo", "yes")) model.weights = before;
       say(changed(job, step));
     }
@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
   if (std::getenv("TOY_GPU")) gpu.emplace();
   Model own;
   Model& model = gpu ? *new (gpu->allocate(sizeof(Model))) Model : own;
-  // Whose fresh weights count must show: rank 0's are sent to all.
+  // Different first weights show that rank 0's are sent to all.
   model.weights[0] = static_cast<double>(options.number("--first-weight", 0));
   try {
     elasticrun::Job job;

@@ -1,5 +1,5 @@
-// train() in worlds that grow, shrink, begin again and end. Each run must come to what one worker
-// alone comes to.
+// train() in worlds that grow, shrink, break and end. Each run must end with the same weights as a
+// single worker.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace elasticrun::engine_test {
 namespace {
 
-// 100 samples in steps of 12: nine steps an epoch, the last one of four samples.
+// 100 samples in steps of 12: nine steps per epoch, the last one with four samples.
 constexpr std::int64_t samples = 100, epochs = 2;
 const wire::BatchPlan twelve{.global_batch = 12};
 
@@ -37,7 +37,7 @@ std::int64_t times_said(const Job& job, const std::string& begin) {
   return times;
 }
 
-TEST_CASE("one worker under a controller does what one alone does") {
+TEST_CASE("one worker under a controller does what one without it does") {
   Job job(twelve);
   const auto workers = job.form(1, {"--first-weight", "3"});
   job.until_all_ended();
@@ -48,7 +48,7 @@ TEST_CASE("one worker under a controller does what one alone does") {
   CHECK(job.worlds[0].idle_ns == -1);
 }
 
-TEST_CASE("three workers begin with the weights of rank 0") {
+TEST_CASE("three workers start with the weights of rank 0") {
   Job job(twelve);
   std::vector<WorkerId> workers{job.start({"--first-weight", "3"})};
   workers.push_back(job.start({"--first-weight", "4"}));
@@ -57,11 +57,11 @@ TEST_CASE("three workers begin with the weights of rank 0") {
   job.change(workers);
   job.until_all_ended();
   check_all(job, workers, alone({"--first-weight", "3"}));
-  // weights, losses, running; and the progress
+  // weights, losses and running; and the progress
   CHECK(job.worlds.at(0).transfer_bytes > 80);
 }
 
-TEST_CASE("a world grows from one to three, while it trains") {
+TEST_CASE("a world grows from one to three while it trains") {
   Job job(twelve);
   std::vector<WorkerId> workers = job.form(1, {"--hold", "compute:5"});
   job.until_line(workers[0], "holding");
@@ -83,7 +83,7 @@ TEST_CASE("a world grows from one to three, while it trains") {
   CHECK(job.worlds[1].transfer_ns > 0);
 }
 
-TEST_CASE("a world shrinks from three to one; rank 0 leaves, too") {
+TEST_CASE("a world shrinks from three to one, and rank 0 leaves as well") {
   Job job(twelve);
   const auto workers = job.form(3, {"--hold", "compute:5"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
@@ -100,9 +100,9 @@ TEST_CASE("a world shrinks from three to one; rank 0 leaves, too") {
   CHECK(job.has_line(workers[2], "applied 2 6 1"));
 }
 
-TEST_CASE("members are replaced one by one until nobody of the first world is left") {
+TEST_CASE("all members of the first world are replaced, one by one") {
   Job job(twelve);
-  // The newest member holds all: the others wait for it in the reduction.
+  // The newest member holds up the others, which wait for it in the reduction.
   std::vector<WorkerId> all{job.start({}), job.start({"--hold", "compute:1"})};
   job.until_ready(all);
   job.change(all);
@@ -123,7 +123,7 @@ TEST_CASE("members are replaced one by one until nobody of the first world is le
   for (const auto& world : job.worlds) CHECK(world.world.members.size() == 2);
 }
 
-TEST_CASE("of members that are all to go one stays, and brings its state to the newcomers") {
+TEST_CASE("when all members are to leave, one stays and brings its state to the newcomers") {
   Job job(twelve);
   const auto old = job.form(2, {"--hold", "compute:5"});
   for (const WorkerId worker : old) job.until_line(worker, "holding");
@@ -143,7 +143,7 @@ TEST_CASE("of members that are all to go one stays, and brings its state to the 
   for (const WorkerId worker : old) CHECK(job.has_line(worker, "evicted "));
 }
 
-TEST_CASE("more workers than samples in a step: some have an empty share") {
+TEST_CASE("with more workers than samples in a step, some have an empty share") {
   Job job({.global_batch = 2});
   const Job::Arguments short_run{"--samples", "7", "--epochs", "4"};
   const auto workers = job.form(5, short_run);
@@ -160,7 +160,7 @@ TEST_CASE("more workers than samples in a step: some have an empty share") {
   CHECK(job.has_line(workers[4], "applied 1 15 5"));
 }
 
-TEST_CASE("unequal and empty shares, and a change that only gives the members another plan") {
+TEST_CASE("shares may be unequal or empty, and a change may give the same members another plan") {
   Job job({.global_batch = 12, .weights = {8, 4, 0}});
   const auto workers = job.form(3, {"--hold", "compute:5"});
   for (const std::size_t rank : {0, 1}) job.until_line(workers[rank], "holding");
@@ -176,7 +176,7 @@ TEST_CASE("unequal and empty shares, and a change that only gives the members an
   CHECK(job.worlds[1].transfer_bytes == 0);
 }
 
-TEST_CASE("shares are split by weight and computed in pieces") {
+TEST_CASE("shares are split by weight and computed in micro-batches") {
   Job job({.global_batch = 12, .micro_batch = 4, .weights = {3, 1}, .lr_factor = 0.5});
   const auto workers = job.form(2, {"--micro-batch", "5"});
   job.until_all_ended();
@@ -187,7 +187,7 @@ TEST_CASE("shares are split by weight and computed in pieces") {
     applied += line.starts_with("applied ");
   }
   CHECK(applied == 18);
-  CHECK(computed == 16 * 3 + 2);  // nine samples as 3, 3, 3, and three of the last four
+  CHECK(computed == 16 * 3 + 2);  // nine samples as 3, 3, 3; and three of the last four
 }
 
 TEST_CASE("epochs end on every member, once") {
@@ -202,7 +202,7 @@ TEST_CASE("epochs end on every member, once") {
   job.let_go(workers[1]);
   job.until_all_ended();
   check_all(job, {workers[1], workers[2]}, alone());
-  // No switch at the end of the first epoch: it ends in the world that has trained it.
+  // The world does not change at the end of the first epoch: the world that trained it ends it.
   CHECK(job.said(workers[0], "epoch 1 ") == "0 2 1");
   CHECK(job.said(workers[1], "epoch 1 ") == "1 2 1");
   CHECK(job.has_line(workers[0], "applied 1 9 2"));
@@ -212,7 +212,7 @@ TEST_CASE("epochs end on every member, once") {
   CHECK(times_said(job, "epoch 2 ") == 2);
 }
 
-TEST_CASE("a world changes where each step is an epoch, and ends it once more") {
+TEST_CASE("a world that changes where each step is an epoch ends that epoch twice") {
   Job job(twelve);
   const Job::Arguments short_epochs{"--samples", "12", "--epochs", "8"};
   Job::Arguments holding = short_epochs;
@@ -234,7 +234,7 @@ TEST_CASE("a world changes where each step is an epoch, and ends it once more") 
     CHECK(times_said(job, "saved " + std::to_string(epoch)) == (epoch == 4 ? 2 : 1));
 }
 
-TEST_CASE("state that changes where others do not see it is refused") {
+TEST_CASE("state that is changed where the other workers do not change it is refused") {
   struct Case {
     const char* where;
     const char* why;
@@ -253,7 +253,7 @@ TEST_CASE("state that changes where others do not see it is refused") {
   }
 }
 
-TEST_CASE("calls of train follow each other, and a newcomer skips what is over") {
+TEST_CASE("calls of train follow each other, and a newcomer skips those that are over") {
   Job job(twelve);
   std::vector<WorkerId> workers = job.form(2, {"--calls", "3", "--hold", "compute:20"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
@@ -277,7 +277,7 @@ TEST_CASE("calls of train follow each other, and a newcomer skips what is over")
   for (const WorkerId worker : workers) CHECK(job.exit_of(worker).code == 0);
 }
 
-TEST_CASE("a change that is not taken up before the end is cancelled") {
+TEST_CASE("a change that has not happened before the end is cancelled") {
   Job job(twelve);
   std::vector<WorkerId> workers = job.form(1, {"--hold", "applied:17"});
   job.until_line(workers[0], "holding");
@@ -309,16 +309,16 @@ TEST_CASE("AdaScale's factor is the same on all ranks, in worlds that grow and b
   job.until("it is dead", [&] { return job.exit_of(workers[0]).signal != 0; });
   job.let_go(workers[2]);
   job.until_all_ended();
-  // The last messages may be heard after the ends of those who wrote them.
+  // The last messages may arrive after their senders have ended.
   job.until("the world was formed anew", [&] { return job.worlds.size() == 3; });
   check_lineage(job.all_lines(), samples, epochs);
-  // To the last bit: what each has multiplied with came out of the same reductions.
+  // Equal to the last bit, because the factors came from the same reductions.
   CHECK(final_figures(job.lines(workers[1])).size() == 10);
   CHECK(final_figures(job.lines(workers[1])) == final_figures(job.lines(workers[2])));
   CHECK(final_figures(job.lines(workers[1])) != alone());
 }
 
-TEST_CASE("rank 0 tells the noise of the gradients where the plan asks for it") {
+TEST_CASE("rank 0 reports the gradient noise where the plan asks for it") {
   Job job({.global_batch = 12, .noise_base = 4});
   const auto workers = job.form(2, {"--hold", "applied:7"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
@@ -336,7 +336,7 @@ TEST_CASE("rank 0 tells the noise of the gradients where the plan asks for it") 
     CHECK(noise.steps == told);
     CHECK(noise.variance > 0);
     CHECK_FALSE(noise.biased);
-    // A step of three base batches is worth one to three of their steps.
+    // A step of three base batches is worth one to three steps of one.
     const auto steps = static_cast<double>(told);
     CHECK(noise.scale_invariant_steps >= steps);
     CHECK(noise.scale_invariant_steps <= 3 * steps);
@@ -344,11 +344,11 @@ TEST_CASE("rank 0 tells the noise of the gradients where the plan asks for it") 
   CHECK(told == 7);
   for (const WorkerId worker : workers) job.let_go(worker);
   job.until_all_ended();
-  // The linear factor is 1 here: measuring alone changes nothing.
+  // The linear factor is 1 here, and measuring alone changes nothing.
   check_all(job, workers, alone());
 }
 
-TEST_CASE("samples tell what a worker does, also while it is stuck") {
+TEST_CASE("samples report what a worker does, even while it is stuck") {
   Job job(twelve);
   const auto workers = job.form(1, {"--hold", "compute:4"});
   job.until_line(workers[0], "holding");
@@ -373,7 +373,7 @@ TEST_CASE("samples tell what a worker does, also while it is stuck") {
   job.until_all_ended();
 }
 
-TEST_CASE("figures in another order stop all before anybody uses their sums") {
+TEST_CASE("figures in another order stop all workers before one uses their sums") {
   for (const char* other : {"ba", "ac", "b"}) {
     CAPTURE(std::string(other));
     Job job(twelve);

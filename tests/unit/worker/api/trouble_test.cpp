@@ -1,5 +1,5 @@
-// Workers that die, fail or lose their agent, at every place of a step. The survivors must come to
-// what an undisturbed run comes to.
+// Workers that die, fail or lose their agent at any place in a step. The survivors must end with
+// the same weights as an undisturbed run.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const std::vector<double>& undisturbed() {
   return figures;
 }
 
-// Somebody was rank 0 when an epoch had ended, and came to the end of on_epoch.
+// Checks that some rank 0 completed on_epoch for every epoch.
 void check_saved(const Job& job) {
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     CAPTURE(epoch);
@@ -52,7 +52,7 @@ std::vector<WorkerId> form_with_victim(Job& job, int size, int rank, const std::
 }
 
 TEST_CASE("a member dies in a step") {
-  // computed: its share is done, and the others wait for it in the reduction.
+  // computed: the victim has computed its share, and the others wait for it in the reduction.
   for (const char* place : {"compute:0", "compute:7", "computed:8", "apply:7", "applied:8",
                             "apply:17", "epoch:1", "epoch:2"})
     for (const int rank : {0, 2}) {
@@ -65,7 +65,7 @@ TEST_CASE("a member dies in a step") {
       CHECK(job.exit_of(victim).signal == SIGKILL);
       std::erase(workers, victim);
       check_survivors(job, workers);
-      // In step 0 it may be gone before all are in the first world.
+      // In step 0 it may die before all members have entered the first world.
       REQUIRE(!job.worlds.empty());
       CHECK(job.worlds.size() <= 2);
       CHECK_FALSE(job.worlds.back().planned);
@@ -73,7 +73,7 @@ TEST_CASE("a member dies in a step") {
     }
 }
 
-TEST_CASE("rank 0 dies after an epoch's end: on_epoch runs once more, for all") {
+TEST_CASE("rank 0 dies after the end of an epoch: on_epoch runs once more on all survivors") {
   for (const char* place : {"compute:9", "epoch:2"}) {
     CAPTURE(std::string(place));
     Job job(twelve);
@@ -109,7 +109,7 @@ TEST_CASE("a member is killed inside the reduction") {
   };
   job.until("both reduce", [&] { return reducing.size() == 2; });
   job.kill(victim);
-  // While the slow one still computes, the controller has its answer already.
+  // The slow member still computes, but its answer must reach the controller already.
   bool answered = false;
   job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
     const auto* answer = std::get_if<wire::Answer>(&message);
@@ -121,7 +121,7 @@ TEST_CASE("a member is killed inside the reduction") {
   check_survivors(job, {slow, third});
 }
 
-TEST_CASE("an abort inside apply is answered when the step is whole") {
+TEST_CASE("an abort inside apply is answered when the step is complete") {
   Job job(twelve);
   const auto workers = job.form(3, {"--hold", "apply:6"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
@@ -142,7 +142,7 @@ TEST_CASE("an abort inside apply is answered when the step is whole") {
   check_survivors(job, {workers[1], workers[2]});
 }
 
-TEST_CASE("all but one die, one after the other, and the last one finishes") {
+TEST_CASE("all members but one die, one after the other, and the last one finishes") {
   Job job(twelve);
   const std::vector<WorkerId> workers{job.start({"--die", "compute:3"}),
                                       job.start({"--die", "apply:6"}),
@@ -192,7 +192,7 @@ TEST_CASE("a worker dies between Go and the switch") {
     job.until_going(Generation(2));
     const WorkerId victim = newcomer_dies ? workers[2] : workers[1];
     job.kill(victim);
-    job.until_going(Generation(3));  // prepared behind the backs of those who hold
+    job.until_going(Generation(3));  // prepared while the other workers hold
     for (const WorkerId worker : {workers[0], workers[1]})
       if (worker != victim) job.let_go(worker);
     job.until_all_ended();
@@ -201,7 +201,7 @@ TEST_CASE("a worker dies between Go and the switch") {
   }
 }
 
-TEST_CASE("rank 0 dies before the first step, and its weights count all the same") {
+TEST_CASE("rank 0 dies before the first step, and its weights are used nevertheless") {
   Job job(twelve);
   const std::vector<WorkerId> workers{job.start({"--hold", "compute:0", "--first-weight", "3"}),
                                       job.start({}), job.start({})};
@@ -216,7 +216,7 @@ TEST_CASE("rank 0 dies before the first step, and its weights count all the same
   check_close(final_figures(job.lines(workers[2])), expected);
 }
 
-TEST_CASE("a callback that throws ends its worker, and the others go on") {
+TEST_CASE("a callback that throws ends its worker, and the others continue") {
   for (const char* place : {"compute:4", "apply:4", "epoch:1"}) {
     CAPTURE(std::string(place));
     Job job(twelve);
@@ -241,7 +241,7 @@ TEST_CASE("a worker whose agent is gone ends with an error") {
   check_survivors(job, {workers[1]});
 }
 
-TEST_CASE("a newcomer that does not fit is turned away, and the world goes on") {
+TEST_CASE("a newcomer with other options is rejected, and the world continues") {
   for (const char* option : {"--samples", "--epochs"}) {
     CAPTURE(std::string(option));
     Job job(twelve);
@@ -259,7 +259,7 @@ TEST_CASE("a newcomer that does not fit is turned away, and the world goes on") 
   }
 }
 
-TEST_CASE("workers that mean other samples do not begin, however alike their hashes are") {
+TEST_CASE("workers with different samples do not start, even if their hashes are similar") {
   Job job(twelve);
   // The hashes of their options have the first 20 bits in common.
   const std::vector<WorkerId> workers = {job.start({"--samples", "100"}),

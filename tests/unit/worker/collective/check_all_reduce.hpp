@@ -1,4 +1,4 @@
-// What every test of groups asks of a sum: each element is the sum over all ranks.
+// Checks a sum over all ranks in every test of groups.
 #pragma once
 
 #include <doctest/doctest.h>

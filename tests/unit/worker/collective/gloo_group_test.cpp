@@ -1,4 +1,4 @@
-// Groups over Gloo: right answers, bounded waits, and aborts that wake whatever blocks.
+// Groups over Gloo: correct results, bounded waits, and aborts that end whatever blocks.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// The address sanitizer does, and looks for leaks itself.
+// The sanitizers do; the address sanitizer checks for leaks itself.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool keeps_freed_memory = true;
 #elif defined(__has_feature)
@@ -32,8 +32,8 @@ constexpr bool keeps_freed_memory =
 constexpr bool keeps_freed_memory = false;
 #endif
 
-// "Milliseconds" for a machine that may be busy with other tests; what must not happen is a wait
-// for a limit.
+// Means milliseconds, on a machine that may be busy with other tests. What must not happen is that
+// a call waits for its timeout.
 constexpr auto soon = std::chrono::seconds(5);
 
 std::size_t entries(const char* directory) {
@@ -53,8 +53,8 @@ struct Cut {
   Clock::time_point aborted;
 };
 
-// Runs `call` on a thread of its own and aborts the group after so many turns of others. How long
-// those take depends on who else runs; what is promised counts from the abort.
+// Runs `call` on another thread and aborts the group after `turns` yields. How long
+// these take depends on the load of the machine, so times are measured from the abort.
 Cut cut_short(Group& group, int turns, const std::function<void()>& call) {
   std::string outcome = "returned";
   Clock::time_point aborted;
@@ -77,7 +77,7 @@ Cut cut_short(Group& group, int turns, const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE("collectives give every rank the same right answer") {
+TEST_CASE("collectives give every rank the same correct result") {
   for (const int size : {1, 2, 3, 4, 5, 8}) {
     CAPTURE(size);
     run_ranks(size, [&](Group& group) {
@@ -151,7 +151,7 @@ TEST_CASE("a world of one needs no sockets and can be aborted") {
   group->close();
 }
 
-TEST_CASE("what others published is checked, and so is the own address") {
+TEST_CASE("published addresses are checked, and so is the rank's own address") {
   const auto plane = make_gloo_plane({});
   for (const char* published :
        {"", "-", "127.0.0.1", "127.0.0.1/", "127.0.0.1/12", "127.0.0.1/0000", "127.0.0.1/zzzz",
@@ -170,7 +170,7 @@ TEST_CASE("what others published is checked, and so is the own address") {
       GroupBroken);
 }
 
-TEST_CASE("IPv6") {
+TEST_CASE("groups work over IPv6") {
   const auto plane = make_gloo_plane({.address = "::1"});
   std::unique_ptr<Group> groups[2] = {plane->create({.rank = 0, .size = 2}),
                                       plane->create({.rank = 1, .size = 2})};
@@ -199,12 +199,12 @@ TEST_CASE("a rank that never connects ends the wait at the limit") {
   const auto start = Clock::now();
   const std::string own = group->publish();
   std::string theirs = absent->publish();
-  absent->close();  // its port answers no more
+  absent->close();  // its port does not answer any more
   CHECK_THROWS_AS(group->connect({own, theirs}), GroupBroken);
   CHECK(Clock::now() - start < soon);
 }
 
-TEST_CASE("abort before publish, and between publish and connect") {
+TEST_CASE("a group can be aborted before publish, and between publish and connect") {
   const auto plane = make_gloo_plane({});
   const auto early = plane->create({.rank = 0, .size = 2});
   early->abort();
@@ -218,7 +218,7 @@ TEST_CASE("abort before publish, and between publish and connect") {
   CHECK_THROWS_AS(other->connect(published), GroupBroken);
 }
 
-TEST_CASE("abort at any moment ends a connect to ranks that never come") {
+TEST_CASE("an abort at any moment ends a connect to ranks that never connect") {
   const auto plane = make_gloo_plane({});
   for (int turns = 0; turns < 4000; turns += 100) {
     CAPTURE(turns);
@@ -235,7 +235,7 @@ TEST_CASE("abort at any moment ends a connect to ranks that never come") {
   }
 }
 
-TEST_CASE("abort at any moment ends collectives and messages") {
+TEST_CASE("an abort at any moment ends collectives and messages") {
   struct Case {
     const char* name;
     std::function<void(Group&)> call;
@@ -254,7 +254,7 @@ TEST_CASE("abort at any moment ends collectives and messages") {
     for (const int turns : {0, 50, 500, 5000}) {
       run_planes(3, [&](int rank, DataPlane& plane, Exchange& exchange) {
         const auto group = form(plane, exchange, rank, 3);
-        exchange(rank, "");  // the abort of one formed too early would fail the others' forming
+        exchange(rank, "");  // an abort before all have formed the group would make forming fail
         if (rank == 0) {
           const Cut cut = cut_short(*group, turns, [&] { c.call(*group); });
           CHECK(cut.outcome == "broken");
@@ -266,7 +266,7 @@ TEST_CASE("abort at any moment ends collectives and messages") {
   }
 }
 
-TEST_CASE("one rank's abort reaches those in the middle of large messages") {
+TEST_CASE("one rank's abort reaches ranks in the middle of large messages") {
   for (const int turns : {0, 200, 2000, 20'000}) {
     CAPTURE(turns);
     Clock::time_point aborted;
@@ -291,7 +291,7 @@ TEST_CASE("one rank's abort reaches those in the middle of large messages") {
   }
 }
 
-TEST_CASE("a dropped message leaves memory alone") {
+TEST_CASE("a dropped receive leaves the memory alone") {
   run_planes(2, [](int rank, DataPlane& plane, Exchange& exchange) {
     const auto group = form(plane, exchange, rank, 2);
     std::vector<char> data(1000, rank == 0 ? 'x' : '-');
@@ -305,7 +305,7 @@ TEST_CASE("a dropped message leaves memory alone") {
   });
 }
 
-TEST_CASE("abort touches no socket but its own") {
+TEST_CASE("an abort touches no socket but its own") {
   int local[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, local) == 0);
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0),

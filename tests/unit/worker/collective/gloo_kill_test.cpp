@@ -1,4 +1,4 @@
-// A process that is killed breaks the group of the others, and does not end them.
+// A process that is killed breaks the group of the others, but does not end them.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -73,9 +73,10 @@ TEST_CASE("a killed process breaks the group, and SIGPIPE does not end the other
   }
 }
 
-TEST_CASE("a peer that goes in the middle of a single large message ends the wait for it") {
+TEST_CASE("a peer that leaves in the middle of a large message ends the wait for it") {
   int cut = 0;
-  for (int round = 0; round < 10; ++round) {  // the kernel may be quicker than the peer goes
+  // the kernel may transfer everything before the peer leaves
+  for (int round = 0; round < 10; ++round) {
     std::atomic<bool> begun{false};
     run_planes(2, [&](int rank, DataPlane& plane, Exchange& exchange) {
       const auto group = form(plane, exchange, rank, 2);

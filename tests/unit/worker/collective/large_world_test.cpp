@@ -1,4 +1,4 @@
-// A world in which no rank is connected to all others: real Gloo, forty ranks.
+// A world in which no rank is connected to all others, with real Gloo and forty ranks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<bool> holders_but(const std::vector<int>& newcomers) {
   return holds;
 }
 
-// Each rank has the addresses of its neighbours, and of nobody else.
+// Each rank gets only the addresses of its neighbours.
 std::unique_ptr<Group> form_large(DataPlane& plane, Exchange& exchange, int rank,
                                   const std::vector<bool>& holds) {
   const int ranks = static_cast<int>(holds.size());
@@ -44,13 +44,13 @@ void run_large(const std::vector<bool>& holds, const std::function<void(Group&)>
   run_planes(static_cast<int>(holds.size()), [&](int rank, DataPlane& plane, Exchange& exchange) {
     const auto group = form_large(plane, exchange, rank, holds);
     body(*group);
-    exchange(rank, "");  // nobody hangs up on a slower one
+    exchange(rank, "");  // no rank may close its connections before the slower ones are done
   });
 }
 
 std::size_t sockets() {
   std::size_t count = 0;
-  std::error_code gone;  // a descriptor may be closed while we look
+  std::error_code gone;  // a descriptor may be closed during the iteration
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
     count += std::filesystem::read_symlink(entry, gone).string().starts_with("socket:");
   return count;
@@ -91,7 +91,7 @@ TEST_CASE("inexact sums have the same bits on every rank of a large world") {
   for (const auto& result : results) CHECK(result == results.front());
 }
 
-TEST_CASE("a rank has sockets for its neighbours alone") {
+TEST_CASE("a rank has sockets only for its neighbours") {
   const std::vector<bool> holds = holders_but({39});
   std::size_t ends = 0;
   for (int rank = 0; rank < size; ++rank)
@@ -100,7 +100,7 @@ TEST_CASE("a rank has sockets for its neighbours alone") {
   std::atomic<std::size_t> before{0}, after{0};
   run_planes(size, [&](int rank, DataPlane& plane, Exchange& exchange) {
     exchange(rank, "");
-    // Devices listen, too, but from the first group on.
+    // Devices have listening sockets, too, but these exist from the first group on.
     const auto first = form_large(plane, exchange, rank, holds);
     first->barrier();
     exchange(rank, "");
@@ -115,7 +115,7 @@ TEST_CASE("a rank has sockets for its neighbours alone") {
   CHECK(after - before == ends);
 }
 
-TEST_CASE("the state reaches newcomers of a large world") {
+TEST_CASE("the state reaches the newcomers of a large world") {
   std::vector<int> all_but_one(size - 1);
   std::iota(all_but_one.begin(), all_but_one.end(), 1);
   for (const std::vector<int>& newcomers :
@@ -143,7 +143,7 @@ TEST_CASE("the state reaches newcomers of a large world") {
   }
 }
 
-TEST_CASE("one rank that gives up ends what the others wait for, neighbours or not") {
+TEST_CASE("one rank that aborts ends the waits of all others, neighbours or not") {
   for (const std::size_t count : {10u, 1'000'000u}) {
     CAPTURE(count);
     std::atomic<int> broken{0};

@@ -1,4 +1,5 @@
-// The connections of a world: members find each other, and nobody else takes a place.
+// The connections of a world: its members find each other, and no other peer takes a member's
+// place.
 #include "worker/collective/peer_connector.hpp"
 
 #include <doctest/doctest.h>
@@ -44,7 +45,7 @@ Ended connect(PeerConnector& connector, const std::vector<std::string>& publishe
   return ended;
 }
 
-// A connection to where a rank listens, as a stranger makes it.
+// A connection to the published address, made without being a member.
 net::Fd knock(const std::string& published) {
   const auto port = static_cast<std::uint16_t>(std::stoi(published.substr(10), nullptr, 16));
   net::Fd socket(*net::connect_tcp("127.0.0.1", port));
@@ -55,7 +56,7 @@ net::Fd knock(const std::string& published) {
 void say(const net::Fd& socket, std::string_view words) {
   CHECK(::send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL) == std::ssize(words));
 }
-// True when the other side hangs up within five seconds.
+// True when the other side closes within five seconds.
 bool hangs_up(const net::Fd& socket) {
   pollfd waiting{socket.get(), POLLIN, 0};
   char byte = 0;
@@ -64,7 +65,7 @@ bool hangs_up(const net::Fd& socket) {
 
 }  // namespace
 
-TEST_CASE("each rank gets one connection to each other") {
+TEST_CASE("each rank gets one connection to each other rank") {
   constexpr int size = 5;
   std::vector<std::unique_ptr<PeerConnector>> connectors;
   std::vector<std::string> published;
@@ -86,15 +87,15 @@ TEST_CASE("each rank gets one connection to each other") {
       const net::Fd& socket = ended[rank].sockets[peer];
       CHECK((socket.get() >= 0) == (peer != rank));
       if (peer == rank) continue;
-      // The one at the other end is who it should be.
+      // The connection must lead to the right peer.
       CHECK(net::peer_name(socket.get()) ==
             "127.0.0.1:" + std::to_string(net::local_port(ended[peer].sockets[rank].get())));
     }
   }
 }
 
-TEST_CASE("where a rank has neighbours, others are neither dialled nor let in") {
-  constexpr int size = 4;  // in a circle: 0 and 2 are no neighbours, nor 1 and 3
+TEST_CASE("ranks that are no neighbours are neither dialled nor accepted") {
+  constexpr int size = 4;  // in a circle: 0 and 2 are no neighbours, nor are 1 and 3
   std::vector<std::unique_ptr<PeerConnector>> connectors;
   std::vector<std::string> published;
   for (int rank = 0; rank < size; ++rank) {
@@ -105,7 +106,7 @@ TEST_CASE("where a rank has neighbours, others are neither dialled nor let in") 
     CHECK(connectors.back()->missing() == spec.neighbours);
     published.push_back(connectors.back()->published());
   }
-  // A member of this world, and no neighbour.
+  // A member of this world, but no neighbour.
   const net::Fd other = knock(published[0]);
   say(other, PeerGreeting(secret, Generation(7)).greeting(Rank(2), Rank(0)));
   std::vector<Ended> ended(size);
@@ -126,7 +127,7 @@ TEST_CASE("where a rank has neighbours, others are neither dialled nor let in") 
   CHECK(hangs_up(other));
 }
 
-TEST_CASE("strangers are turned away and counted, and take nobody's place") {
+TEST_CASE("peers that are no members are rejected and counted, and take no place") {
   const PeerGreeting other_secret(std::string(64, 'b'), Generation(7));
   const PeerGreeting other_world(secret, Generation(6));
   const PeerGreeting own(secret, Generation(7));
@@ -135,10 +136,10 @@ TEST_CASE("strangers are turned away and counted, and take nobody's place") {
       "GET / HTTP/1.1\r\nHost: somewhere\r\nUser-Agent: one that says a lot\r\n\r\n",
       std::string(PeerGreeting::greeting_bytes, '\0'),
       other_secret.greeting(Rank(1), Rank(0)),  // another job, or a guess
-      other_world.greeting(Rank(1), Rank(0)),   // a member of the world before
+      other_world.greeting(Rank(1), Rank(0)),   // a member of the previous world
       own.greeting(Rank(1), Rank(2)),           // for another rank
-      own.greeting(Rank(0), Rank(0)),           // a rank that does not dial
-      own.greeting(Rank(7), Rank(0)),           // no rank of this world
+      own.greeting(Rank(0), Rank(0)),           // a rank that does not dial this one
+      own.greeting(Rank(7), Rank(0)),           // not a rank of this world
       own.answer(Rank(1), Rank(0)) + std::string(24, '\0'),
       member.substr(0, member.size() - 1) + static_cast<char>(member.back() ^ 1),
   };
@@ -160,7 +161,7 @@ TEST_CASE("strangers are turned away and counted, and take nobody's place") {
   CHECK(zero.strangers() >= static_cast<int>(std::size(tries)));
 }
 
-TEST_CASE("hundreds of silent strangers keep no member out") {
+TEST_CASE("hundreds of silent connections keep no member out") {
   PeerConnector zero(spec_of(0, 2), "127.0.0.1"), one(spec_of(1, 2), "127.0.0.1");
   const std::vector<std::string> published{zero.published(), one.published()};
   std::vector<net::Fd> strangers;
@@ -172,7 +173,7 @@ TEST_CASE("hundreds of silent strangers keep no member out") {
   CHECK(ended.error.empty());
 }
 
-TEST_CASE("a peer that answers wrongly is none, and is named") {
+TEST_CASE("a peer that answers wrongly is rejected, and its rank is named") {
   const Result<int> listening = net::listen_tcp("127.0.0.1", 0);
   const net::Fd owner(*listening);
   const std::string theirs = fmt::format("127.0.0.1/{:04x}", net::local_port(*listening));
@@ -181,7 +182,7 @@ TEST_CASE("a peer that answers wrongly is none, and is named") {
   std::string wanted = "answers, but is no member of this world";
   bool hung_up = false;
   SUBCASE("with nonsense") {}
-  SUBCASE("with what was said to it") {
+  SUBCASE("with the greeting that it got") {
     answer = PeerGreeting(secret, Generation(7)).greeting(Rank(1), Rank(0)).substr(24);
   }
   SUBCASE("not at all") {
@@ -204,7 +205,7 @@ TEST_CASE("a peer that answers wrongly is none, and is named") {
   CHECK(ended.troubles[0].reason.find(wanted) != std::string::npos);
 }
 
-TEST_CASE("who is missing when the time is over is named, with the address") {
+TEST_CASE("ranks that are missing at the timeout are named, with their addresses") {
   PeerConnector middle(spec_of(1, 3, 100ms), "127.0.0.1");
   const Result<int> mute = net::listen_tcp("127.0.0.1", 0);
   const net::Fd owner(*mute);
@@ -219,7 +220,7 @@ TEST_CASE("who is missing when the time is over is named, with the address") {
   CHECK(middle.missing() == std::vector{0, 2});
 }
 
-TEST_CASE("nobody listens there: said at once, with the system's error") {
+TEST_CASE("a peer that does not listen is reported at once, with the system's error") {
   std::string gone;
   {
     const PeerConnector before(spec_of(0, 2), "127.0.0.1");
@@ -228,11 +229,11 @@ TEST_CASE("nobody listens there: said at once, with the system's error") {
   PeerConnector one(spec_of(1, 2), "127.0.0.1");
   const Ended ended = connect(one, {gone, one.published()});
   REQUIRE(ended.troubles.size() == 1);
-  CHECK(ended.troubles[0].hung_up);  // it listened there, and has closed that
+  CHECK(ended.troubles[0].hung_up);  // it has listened there, so it has closed the port
   CHECK(ended.troubles[0].reason.ends_with("Connection refused"));
 }
 
-TEST_CASE("one that can reach nobody names all of them, or itself") {
+TEST_CASE("a rank that can reach no other names all of them, or itself") {
   std::vector<std::string> gone;
   for (const int rank : {0, 1})
     gone.push_back(PeerConnector(spec_of(rank, 3), "127.0.0.1").published());
@@ -242,7 +243,7 @@ TEST_CASE("one that can reach nobody names all of them, or itself") {
   CHECK(refused.troubles[0].rank == 0);
   CHECK(refused.troubles[1].rank == 1);
 
-  // As without any network: the system says at once that there is no way to there.
+  // As without any network: connect fails at once, because there is no route.
   PeerConnector alone(spec_of(2, 3), "127.0.0.1");
   const Ended unreachable = connect(alone, {"224.0.0.1/0009", "224.0.0.1/0009", alone.published()});
   REQUIRE(unreachable.troubles.size() == 2);
@@ -250,7 +251,7 @@ TEST_CASE("one that can reach nobody names all of them, or itself") {
   CHECK(unreachable.error.starts_with("here: cannot connect to 224.0.0.1:9: "));
 }
 
-TEST_CASE("an address of another machine is the rank's own trouble") {
+TEST_CASE("an address of another machine is the rank's own problem") {
   try {
     const PeerConnector nowhere(spec_of(1, 2), "203.0.113.7");
     FAIL("it listens");
@@ -260,7 +261,7 @@ TEST_CASE("an address of another machine is the rank's own trouble") {
   }
 }
 
-TEST_CASE("a greeting is good for its world, its sender and its receiver") {
+TEST_CASE("a greeting is valid only for its world, its sender and its receiver") {
   const PeerGreeting world(secret, Generation(7));
   const std::string greeting = world.greeting(Rank(3), Rank(1));
   CHECK(greeting.size() == PeerGreeting::greeting_bytes);
@@ -276,7 +277,7 @@ TEST_CASE("a greeting is good for its world, its sender and its receiver") {
     CHECK_FALSE(world.sender(changed, Rank(1)));
   }
   CHECK(world.answer(Rank(3), Rank(1)) != world.answer(Rank(1), Rank(3)));
-  // What is no secret counts as one that all know: a world of one needs none.
+  // An invalid secret counts as a well-known one, since a world of one needs none.
   CHECK(PeerGreeting("", Generation(1))
             .sender(PeerGreeting("12", Generation(1)).greeting(Rank(1), Rank(0)), Rank(0)) ==
         Rank(1));

@@ -1,4 +1,4 @@
-// The background thread that forms groups: nothing that blocks there may hold up an abort.
+// The background thread that forms groups: no call that blocks there may delay an abort.
 #include "worker/control/group_builder.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 namespace elasticrun::worker::control {
 namespace {
 
-// What happens to groups, and a place to wait for it.
+// Records what happens to groups; tests can wait for an entry.
 class Diary {
  public:
   void note(const std::string& what) {
@@ -36,7 +36,7 @@ class Diary {
   std::multiset<std::string> entries_;
 };
 
-// Named by its rank. connect to "nobody" blocks until the group is aborted.
+// A group that is named by its rank. Connecting to "nobody" blocks until the group is aborted.
 class FakeGroup final : public collective::Group {
  public:
   FakeGroup(Diary& diary, int rank) : diary_(diary), rank_(rank) {}
@@ -99,7 +99,7 @@ struct Scene {
              diary.note("failed " + std::to_string(generation.value) + ": " + error.what());
            }}};
 
-  // The generation's number is the rank, too.
+  // The generation's number is used as the rank, too.
   void form(std::uint64_t number, const std::string& peer = "somebody") {
     builder.form({.rank = static_cast<int>(number), .generation = Generation(number)});
     diary.until("published " + std::to_string(number) + " address");
@@ -107,7 +107,7 @@ struct Scene {
   }
 };
 
-TEST_CASE("a group is formed, lent, and closed when it is not wanted and not lent") {
+TEST_CASE("a group is formed, acquired, and closed when it is neither wanted nor in use") {
   Scene scene;
   scene.form(1);
   scene.diary.until("formed 1 by hand");
@@ -117,7 +117,7 @@ TEST_CASE("a group is formed, lent, and closed when it is not wanted and not len
   scene.form(2);
   scene.diary.until("formed 2 by hand");
   scene.builder.close(Generation(2));
-  scene.form(3);  // goes through the same queue, behind the closing
+  scene.form(3);  // goes through the same queue, after the close
   scene.diary.until("formed 3 by hand");
   CHECK_FALSE(scene.diary.has("closed 1"));
   scene.builder.release(Generation(1));
@@ -141,7 +141,7 @@ TEST_CASE("an abort wakes a connect that blocks the thread") {
   CHECK(scene.builder.acquire(Generation(2)) == nullptr);
 }
 
-TEST_CASE("what is dropped before its turn is never made") {
+TEST_CASE("a group that is dropped before its turn is never made") {
   Scene scene;
   scene.form(1, "nobody");
   scene.diary.until("connecting 1");
@@ -153,7 +153,7 @@ TEST_CASE("what is dropped before its turn is never made") {
   CHECK_FALSE(scene.diary.has("published 2 address"));
 }
 
-TEST_CASE("an abort reaches a group that is lent") {
+TEST_CASE("an abort reaches a group that is in use") {
   Scene scene;
   scene.form(1);
   scene.diary.until("formed 1 by hand");
@@ -167,14 +167,14 @@ TEST_CASE("an abort reaches a group that is lent") {
   scene.diary.until("gone 1");
 }
 
-TEST_CASE("a machine that cannot offer a group says why") {
+TEST_CASE("a group that cannot be created fails with the reason") {
   Scene scene;
   scene.builder.form({.size = 0, .generation = Generation(1)});
   scene.diary.until("failed 1: no such group");
   CHECK(scene.builder.acquire(Generation(1)) == nullptr);
 }
 
-TEST_CASE("the end wakes a connect that blocks") {
+TEST_CASE("the destructor wakes a connect that blocks") {
   Diary diary;
   {
     GroupBuilder builder(

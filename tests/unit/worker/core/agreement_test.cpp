@@ -12,9 +12,9 @@
 namespace elasticrun::worker::core {
 namespace {
 
-constexpr std::size_t most = 131'072;  // members of a world
+constexpr std::size_t most = 131'072;  // the most members of a world
 
-// As one member after the other adds its row.
+// As the reduction computes it, adding one member's row after the other.
 Agreement::Row sum_of(const std::vector<std::uint64_t>& hashes) {
   Agreement::Row sums{};
   for (const std::uint64_t hash : hashes) {
@@ -32,14 +32,14 @@ bool agree(const std::vector<std::uint64_t>& hashes) {
   return first;
 }
 
-TEST_CASE("who means the same agrees, exactly, in the largest world too") {
+TEST_CASE("members with equal hashes agree, even in the largest world") {
   for (const std::size_t members :
        {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{1000}, most})
     for (const std::uint64_t hash : {std::uint64_t{0}, ~std::uint64_t{0}, mix(1), mix(2)})
       CHECK(agree(std::vector(members, hash)));
 }
 
-TEST_CASE("one bit of one member is noticed, wherever it is") {
+TEST_CASE("one different bit of one member is noticed, wherever it is") {
   for (const std::size_t members : {std::size_t{2}, std::size_t{1000}})
     for (int bit = 0; bit < 64; ++bit) {
       CAPTURE(bit);
@@ -52,15 +52,16 @@ TEST_CASE("one bit of one member is noticed, wherever it is") {
   CHECK_FALSE(agree(hashes));
 }
 
-TEST_CASE("differences that cancel each other are noticed") {
+TEST_CASE("differences that cancel each other out are noticed") {
   CHECK_FALSE(agree({5, 4, 6}));
   CHECK_FALSE(agree({4, 6, 5}));
   CHECK_FALSE(agree({0, 0x1'0000'0000, 0xffff, 0x1'0000'ffff}));
 }
 
-// The sums of floats, in the largest world as well: one member after the other, as exact as a tree.
-TEST_CASE("digits for a sum of floats") {
-  for (const std::size_t odd : {std::size_t{0}, most / 2, most - 1, most}) {  // most: nobody
+// Sums of floats must be exact even in the largest world, whether added one by one or as a tree.
+TEST_CASE("float sums are exact, and show a difference") {
+  // `most`: no member differs
+  for (const std::size_t odd : {std::size_t{0}, most / 2, most - 1, most}) {
     CAPTURE(odd);
     std::array<float, SmallAgreement::Row().size()> sums{};
     for (std::size_t member = 0; member < most; ++member) {
@@ -72,7 +73,7 @@ TEST_CASE("digits for a sum of floats") {
     std::copy(sums.begin(), sums.end(), row.begin());
     CHECK(SmallAgreement(mix(5)).holds(row, static_cast<int>(most)) == (odd == most));
   }
-  // All ones: the largest sums there are.
+  // All ones give the largest possible sums.
   std::array<float, SmallAgreement::Row().size()> sums{};
   const SmallAgreement ones(~0ULL);
   for (std::size_t member = 0; member < most; ++member)

@@ -1,5 +1,5 @@
 // The gate, in every order of events: an abort may come between any two calls of the training
-// thread. Conversations of a member are in tests/scenarios/worker.
+// thread. Whole conversations of a member are in tests/scenarios/worker.
 #include "worker/core/member.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using Call = std::function<void(Member&)>;
 
 const Time noon = Time{} + std::chrono::hours(12);
 
-// What a member has said, as far as it matters here.
+// The messages of a member, as far as they matter here.
 struct Said {
   std::vector<wire::Answer> answers;
   int committed = 0;  // messages
@@ -40,7 +40,8 @@ wire::World world(std::uint64_t generation, bool holder) {
   return world;
 }
 
-// A training thread as the driver's: each call looks first, so it is right at any moment.
+// The calls of a training thread. Each checks the member's state first, so it is valid at any
+// moment.
 std::vector<Call> two_steps_and_a_switch() {
   const Call compute = [](Member& m) { m.begin_compute(noon); };
   const Call commit = [](Member& m) { m.commit(); };
@@ -53,7 +54,7 @@ std::vector<Call> two_steps_and_a_switch() {
   return {compute, apply(0), commit, compute, apply(2), commit, enter, swap, entered};
 }
 
-// In generation 1 at step 0, generation 2 prepared and told to go.
+// A member in generation 1 at step 0, with generation 2 prepared and its Go received.
 Member in_world() {
   Member member{WorkerId(1)};
   member.ready({.call = 1});
@@ -69,7 +70,7 @@ Member in_world() {
   return member;
 }
 
-TEST_CASE("an abort at any moment is answered once, and nothing commits after the answer") {
+TEST_CASE("an abort at any moment is answered once, and nothing is committed after the answer") {
   const std::vector<Call> calls = two_steps_and_a_switch();
   for (std::size_t moment = 0; moment <= calls.size(); ++moment) {
     CAPTURE(moment);
@@ -103,7 +104,7 @@ TEST_CASE("an abort at any moment is answered once, and nothing commits after th
   }
 }
 
-TEST_CASE("the controller says how long a member may try to connect") {
+TEST_CASE("the controller determines how long a member tries to connect") {
   for (const std::int64_t connect_ms : {0, 16'000}) {
     Member member(WorkerId(1));
     member.ready({.call = 1});
@@ -117,7 +118,7 @@ TEST_CASE("the controller says how long a member may try to connect") {
   }
 }
 
-TEST_CASE("in a large world a member connects to its neighbours") {
+TEST_CASE("in a large world a member connects only to its neighbours") {
   for (const int size : {2, 32, 33, 100}) {
     CAPTURE(size);
     wire::World large{.generation = Generation(1)};
@@ -144,7 +145,8 @@ TEST_CASE("in a large world a member connects to its neighbours") {
       gathered.ranks.push_back(rank);
       gathered.values.push_back("at " + std::to_string(rank));
     }
-    gathered.ranks.insert(gathered.ranks.end(), {-1, size, 1 << 30});  // none of ours
+    // ranks that were not asked for
+    gathered.ranks.insert(gathered.ranks.end(), {-1, size, 1 << 30});
     gathered.values.insert(gathered.values.end(), {"x", "y", "z"});
     member.receive(gathered);
     const auto connects = member.take_outbox();
@@ -158,7 +160,7 @@ TEST_CASE("in a large world a member connects to its neighbours") {
   }
 }
 
-TEST_CASE("the switch needs the votes of all, and its own Go") {
+TEST_CASE("the switch needs the votes of all members, and this member's own Go") {
   struct Case {
     double votes;
     Task task;
@@ -173,7 +175,7 @@ TEST_CASE("the switch needs the votes of all, and its own Go") {
   }
 }
 
-TEST_CASE("one that is behind answers with its old step until the new state is in place") {
+TEST_CASE("a member that is behind answers with its old step until the new state is in place") {
   for (const bool swapped : {false, true}) {
     Member member = in_world();
     member.receive(wire::Abort{Generation(2), "test"});

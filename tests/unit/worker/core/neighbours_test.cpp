@@ -1,4 +1,4 @@
-// Whoever talks has a connection, both ends know it, and large worlds have few of them.
+// Ranks that exchange messages are neighbours, both of them know it, and connections stay few.
 #include "worker/core/neighbours.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::vector<std::vector<int>> all_neighbours(const std::vector<bool>& holds) {
   return all;
 }
 
-// Who holds the state in a world of `size`, in several ways.
+// Several patterns of which ranks hold the state, in a world of `size`.
 std::vector<std::vector<bool>> patterns(std::size_t size) {
   std::vector<std::vector<bool>> patterns;
   const auto add = [&](auto&& holds) {
@@ -40,7 +40,7 @@ std::vector<std::vector<bool>> patterns(std::size_t size) {
   return patterns;
 }
 
-TEST_CASE("neighbours are each other's, in order, and no rank is its own") {
+TEST_CASE("neighbours are mutual and sorted, and no rank is its own neighbour") {
   for (const std::size_t size : {1u, 2u, 3u, 32u, 33u, 40u, 63u, 64u, 65u, 100u, 257u, 1000u}) {
     CAPTURE(size);
     for (const std::vector<bool>& holds : patterns(size)) {
@@ -59,14 +59,14 @@ TEST_CASE("neighbours are each other's, in order, and no rank is its own") {
   }
 }
 
-TEST_CASE("in a small world everybody has everybody") {
+TEST_CASE("in a small world all ranks are neighbours") {
   CHECK(neighbours(0, 1, {}).empty());
   CHECK(neighbours(1, 3, {}) == std::vector<int>{0, 2});
   for (int size = 2; size <= full_mesh_max; ++size)
     CHECK(neighbours(size / 2, size, {}).size() == static_cast<std::size_t>(size - 1));
 }
 
-TEST_CASE("in a large one they lie at powers of two around the circle") {
+TEST_CASE("in a large world neighbours are at powers of two around the circle") {
   CHECK(neighbours(0, 33, {}) == std::vector<int>{1, 2, 4, 8, 16, 17, 25, 29, 31, 32});
   CHECK(neighbours(63, 64, {}) == std::vector<int>{0, 1, 3, 7, 15, 31, 47, 55, 59, 61, 62});
 }
@@ -93,7 +93,7 @@ TEST_CASE("the connections of a world grow little faster than its ranks") {
         most = std::max(most, own.size());
       }
       const auto powers = static_cast<std::size_t>(std::bit_width(size - 1));
-      // A receiver has two of its kind beside the sources, and their ends are elsewhere.
+      // Besides the sources, a receiver has two other receivers, whose ends are counted elsewhere.
       CHECK(most <= 2 * powers + transfer_parts_max + 2);
       CHECK(ends <= size * (2 * powers + 2) + 2 * transfer_parts_max);
     }

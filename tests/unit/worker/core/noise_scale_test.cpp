@@ -1,4 +1,4 @@
-// The estimator by hand, its averages, and a problem whose noise is known.
+// The estimator computed by hand, its averages, and a problem whose noise is known.
 #include "worker/core/noise_scale.hpp"
 
 #include <doctest/doctest.h>
@@ -31,13 +31,13 @@ double square_of(const Vector& v) {
   return sum;
 }
 
-// Gradients of samples: `truth` and normal noise of variance tr / dimensions in each of them.
+// Gradients of samples: `truth` plus normal noise of variance trace / dimensions in each dimension.
 struct Problem {
   Vector truth;
   double trace = 0;
 
   double noise_scale() const { return trace / square_of(truth); }
-  // The mean over n samples, drawn at once.
+  // The mean gradient of n samples, drawn directly.
   Vector mean(std::int64_t n, Rng& rng) const {
     const double sigma =
         std::sqrt(trace / static_cast<double>(truth.size()) / static_cast<double>(n));
@@ -62,7 +62,7 @@ struct Problem {
 
 }  // namespace
 
-TEST_CASE("one step by hand") {
+TEST_CASE("one step gives these squares and variances") {
   struct Case {
     const char* what;
     GradientSquares squares;
@@ -90,7 +90,7 @@ TEST_CASE("one step by hand") {
   }
 }
 
-TEST_CASE("younger steps count more, by the samples they used") {
+TEST_CASE("recent steps count more, weighted by their samples") {
   NoiseScale noise;
   noise.observe({5, 4, 2, 32}, 32);  // sqr 3, var 1
   noise.observe({9, 7, 2, 64}, 32);  // sqr 5, var 4
@@ -100,7 +100,7 @@ TEST_CASE("younger steps count more, by the samples they used") {
   CHECK(noise.variance() == doctest::Approx((1 * first + 4 * second) / (first + second)));
 }
 
-TEST_CASE("steps that say nothing change nothing") {
+TEST_CASE("steps without usable values change nothing") {
   NoiseScale noise;
   noise.observe({5, 4, 2, 32}, 32);
   const NoiseScale before = noise;
@@ -113,7 +113,7 @@ TEST_CASE("steps that say nothing change nothing") {
   }
 }
 
-TEST_CASE("biased figures and others are not mixed") {
+TEST_CASE("biased and unbiased figures are not mixed") {
   NoiseScale noise;
   noise.observe({.local = 50, .total = 30, .pieces = 2, .samples = 32, .biased = true}, 32);
   CHECK(noise.biased);
@@ -123,7 +123,7 @@ TEST_CASE("biased figures and others are not mixed") {
   CHECK(noise.square() == doctest::Approx(3));
 }
 
-TEST_CASE("AdaScale's gain") {
+TEST_CASE("AdaScale's gain follows from square and variance") {
   struct Case {
     const char* what;
     double local, total, scale, gain;
@@ -145,7 +145,7 @@ TEST_CASE("AdaScale's gain") {
   }
 }
 
-TEST_CASE("noise that is known is found within a tenth") {
+TEST_CASE("known noise is estimated within a tenth") {
   struct Case {
     const char* what;
     std::vector<std::int64_t> pieces;

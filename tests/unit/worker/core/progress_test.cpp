@@ -1,5 +1,5 @@
-// Where training stands: steps use each place of an epoch once, and the text of it is read back
-// whole.
+// The progress of training: steps use each position of an epoch once, and the encoded text is
+// decoded without loss.
 #include "worker/core/progress.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ TEST_CASE("the steps of an epoch follow each other and end with it") {
   }
 }
 
-TEST_CASE("changing batches use every place once") {
+TEST_CASE("changing batches use every position once") {
   Progress progress;
   std::int64_t used = 0;
   const std::int64_t batches[] = {32, 7, 256, 1};
@@ -51,7 +51,7 @@ TEST_CASE("changing batches use every place once") {
   CHECK(used == 3000);
 }
 
-TEST_CASE("progress is read back as it was written") {
+TEST_CASE("progress survives a round trip") {
   const Progress cases[] = {
       {},
       {1, 2, 3, 4, 5, 6, {}},
@@ -80,15 +80,15 @@ TEST_CASE("damaged progress is refused") {
   }
   const char* const cases[] = {
       "1 1 0 0 0 0 0 0 0 0 0 0 0 0 ",                        // another version
-      "2 1 -1 0 0 0 0 0 0 0 0 0 0 0 ",                       // an epoch before the first
-      "2 1 0 0 0 0 -1 0 0 0 0 0 0 0 ",                       // a seed that is none
+      "2 1 -1 0 0 0 0 0 0 0 0 0 0 0 ",                       // a negative epoch
+      "2 1 0 0 0 0 -1 0 0 0 0 0 0 0 ",                       // a negative seed
       "2 1 0 0 0 0 0 33 0 0 0 0 0 0 ",                       // too many names
-      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 9999999999999999999 x ",  // a name longer than all
-      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 3 ab ",                   // a length that does not fit
-      "2 1 0 0 0 0 0 0 0 0 0 0 0 0 more",                    // something after the end
+      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 9999999999999999999 x ",  // an impossible length of a name
+      "2 1 0 0 0 0 0 1 0 0 0 0 0 0 3 ab ",                   // a length that does not match
+      "2 1 0 0 0 0 0 0 0 0 0 0 0 0 more",                    // text after the end
       "2 1 99999999999999999999 0 0 0 0 0 0 0 0 0 0 0 ",     // beyond int64
-      "2 1 0 0 0 0 0 0 0 0 0 -1 0 0 ",                       // fewer than no steps
-      "2 1 0 0 0 0 0 0 x 0 0 0 0 0 ",                        // no number
+      "2 1 0 0 0 0 0 0 0 0 0 -1 0 0 ",                       // a negative number of steps
+      "2 1 0 0 0 0 0 0 x 0 0 0 0 0 ",                        // not a number
   };
   CHECK(decode_progress("2 1 0 0 0 0 0 0 0 0 0 0 0 0 ").has_value());
   for (const char* const text : cases) {

@@ -1,4 +1,4 @@
-// How samples are split: exact sums, sizes that differ by at most one, weights by largest
+// How samples are split: exact sums, shares that differ by at most one, and weights by largest
 // remainder.
 #include "worker/core/shares.hpp"
 
@@ -27,7 +27,7 @@ std::int64_t sum(const Shares& shares) {
 
 }  // namespace
 
-TEST_CASE("a split") {
+TEST_CASE("samples are split evenly, or by weight") {
   struct Case {
     const char* what;
     std::int64_t n;
@@ -69,7 +69,7 @@ TEST_CASE("any split is exact and within one sample of its quota") {
     const auto n = static_cast<std::int64_t>(rng.below(5000));
     std::vector<double> weights(1 + rng.below(40));
     for (double& weight : weights) weight = rng.chance(0.1) ? 0 : rng.uniform();
-    weights[0] = 1;  // the largest: the rounding of a weight is a millionth of it
+    weights[0] = 1;  // the largest; weights are rounded to a millionth of it
     const Shares shares = split(n, static_cast<int>(weights.size()), weights);
     CAPTURE(n);
     REQUIRE(sum(shares) == n);
@@ -82,13 +82,13 @@ TEST_CASE("any split is exact and within one sample of its quota") {
   }
 }
 
-TEST_CASE("where a share begins") {
+TEST_CASE("a share begins after those of lower ranks") {
   const Shares shares{22, 22, 0, 21};
   const std::int64_t expected[] = {0, 22, 44, 44, 65};
   for (int rank = 0; rank <= 4; ++rank) CHECK(offset(shares, rank) == expected[rank]);
 }
 
-TEST_CASE("the calls of compute for one share") {
+TEST_CASE("a share is split into calls of compute") {
   struct Case {
     std::int64_t share, micro_batch;
     Shares expected;

@@ -1,4 +1,4 @@
-// Every byte of every receiver comes from exactly one holder.
+// Every receiver gets every byte from exactly one holder.
 #include "worker/core/transfer_plan.hpp"
 
 #include <doctest/doctest.h>
@@ -62,14 +62,14 @@ TEST_CASE("every receiver is on the route of every byte exactly once") {
   }
 }
 
-TEST_CASE("neighbouring parts enter the chain of receivers at different places") {
+TEST_CASE("consecutive parts enter the chain of receivers at different places") {
   const auto plan = plan_transfer({true, true, false, false, false}, 2 * m);
   REQUIRE(plan.size() == 2);
   CHECK(plan[0].route == std::vector<int>{0, 2, 3, 4});
   CHECK(plan[1].route == std::vector<int>{1, 3, 4, 2});
 }
 
-TEST_CASE("of thousands of holders some send, from everywhere") {
+TEST_CASE("of thousands of holders only some send, evenly spread") {
   std::vector<bool> holds(3000, true);
   holds.push_back(false);
   const auto plan = plan_transfer(holds, 3000 * m + 17);

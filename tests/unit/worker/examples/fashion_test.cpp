@@ -1,4 +1,4 @@
-// The example's own arithmetic and its reader: gradients against differences, files against damage.
+// The example's arithmetic and file reader: gradients against differences, and damaged files.
 #include <doctest/doctest.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -26,7 +26,7 @@ Dataset small_dataset(std::size_t count) {
   return data;
 }
 
-// A directory of its own with a data set of `images` images and `labels` labels in it.
+// A temporary directory for a data set.
 class Folder {
  public:
   Folder() {
@@ -73,7 +73,7 @@ TEST_CASE("the gradient is the slope of the mean loss") {
   const fashion::Figures at = network.backward(data, samples, gradients);
   CHECK(at.loss > 0);
   const auto mean_loss = [&] { return network.backward(data, samples, unused).loss / 5; };
-  // Some of each layer: w1, b1, w2, b2 (the last 10).
+  // Some weights of each layer: w1, b1, w2, b2 (the last 10).
   const std::size_t b1 = fashion::pixels_per_image * 6, w2 = b1 + 6, b2 = w2 + 60;
   for (const std::size_t k :
        {std::size_t{0}, std::size_t{777}, b1 - 1, b1, b1 + 5, w2, w2 + 33, b2 - 1, b2, b2 + 9}) {
@@ -103,7 +103,7 @@ TEST_CASE("the gradient of a batch is the mean of its parts, weighted by their s
     REQUIRE(whole[k] == doctest::Approx((3 * a[k] + 2 * b[k]) / 5).epsilon(1e-9));
 }
 
-TEST_CASE("the first weights follow from the seed") {
+TEST_CASE("the first weights are determined by the seed") {
   Network<float> one(8, 1), same(8, 1), other(8, 2);
   CHECK(one.weights() == same.weights());
   CHECK(one.weights() != other.weights());
@@ -136,7 +136,7 @@ TEST_CASE("a data set is read") {
   CHECK(fashion::read_dataset(folder.path, "train", 99).size() == 2);
 }
 
-TEST_CASE("what is wrong with a data set is said, with the file") {
+TEST_CASE("an error in a data set is reported with the file") {
   struct Case {
     const char* words;
     std::initializer_list<std::uint32_t> images;

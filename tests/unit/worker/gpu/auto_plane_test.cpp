@@ -1,4 +1,4 @@
-// --backend auto: the plane that all ranks of a world have.
+// --backend auto: the data plane that all ranks of a world can use.
 #include "worker/api/auto_plane.hpp"
 
 #include "tests/unit/worker/gpu/gpu_ranks.hpp"
@@ -11,7 +11,8 @@ using namespace elasticrun::worker::testing;
 
 namespace {
 
-// Sums of a world of three, of which `without` has no GPU (-1: all have one), in both memories.
+// Checks sums in both memories in a world of three, where rank `without` has no GPU (-1: all have
+// one).
 void check_world(int without, bool over_nccl) {
   const CleanGpu clean;
   run_planes(3, [&](int rank, DataPlane&, Exchange& exchange) {
@@ -46,14 +47,14 @@ void check_world(int without, bool over_nccl) {
 
 }  // namespace
 
-TEST_CASE("a world whose ranks all have a GPU goes over NCCL") { check_world(-1, true); }
+TEST_CASE("a world whose ranks all have a GPU uses NCCL") { check_world(-1, true); }
 
-TEST_CASE("a rank without a GPU brings its world to Gloo") {
+TEST_CASE("a rank without a GPU makes its world use Gloo") {
   check_world(0, false);
   check_world(2, false);
 }
 
-TEST_CASE("a group of auto is of no use before it is connected") {
+TEST_CASE("a group of auto cannot be used before it is connected") {
   const std::shared_ptr<Gpu> none;
   const auto plane = make_auto_plane(make_gloo_plane({}), nullptr, &none);
   CHECK_THROWS_AS(plane->create({.rank = 0, .size = 2})->barrier(), GroupBroken);

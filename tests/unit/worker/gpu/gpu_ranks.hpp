@@ -1,4 +1,4 @@
-// Ranks on the fake GPU, each a thread, and what a test asks of their memory.
+// Ranks on the fake GPU, each one a thread, and checks of their memory.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ inline PlaneMaker nccl_planes(gpu::NcclLimits limits = test_limits) {
   };
 }
 
-// Starts with a clean book, and looks at the end whether everything was given back.
+// Starts with empty records, and checks at the end that everything was released.
 struct CleanGpu {
   CleanGpu() { fake_gpu::reset(); }
   ~CleanGpu() {
@@ -43,7 +43,7 @@ struct CleanGpu {
     fake_gpu::set_version(22809);
   }
   const std::size_t before = fake_gpu::device_bytes();
-  std::size_t abandoned = 0;  // on a GPU that was lost
+  std::size_t abandoned = 0;  // on a GPU that was lost, and so never freed
 };
 
 }  // namespace elasticrun::worker::testing

@@ -1,4 +1,4 @@
-// State that lies on GPUs reaches newcomers, from and to either kind of memory.
+// State on GPUs reaches newcomers, from and to either kind of memory.
 #include <cstring>
 
 #include "tests/unit/worker/gpu/gpu_ranks.hpp"
@@ -14,7 +14,7 @@ using namespace elasticrun::worker::testing;
 
 namespace {
 
-// Pieces of state, on the GPU where there is one.
+// Pieces of state, on the GPU if there is one.
 class Pieces {
  public:
   Pieces(std::shared_ptr<Gpu> gpu, const std::vector<std::size_t>& sizes, int seed)
@@ -49,7 +49,7 @@ class Pieces {
   std::vector<std::unique_ptr<GpuBuffer>> device_;
 };
 
-// `without` has no GPU, so that the world meets over Gloo; -1: all have one.
+// Rank `without` has no GPU, so the world uses Gloo; -1: all have one.
 void check_transfer(const std::vector<bool>& holds, const std::vector<std::size_t>& sizes,
                     int without, bool keep) {
   const CleanGpu clean;
@@ -76,7 +76,7 @@ constexpr std::size_t m = 1u << 20;
 
 }  // namespace
 
-TEST_CASE("state on GPUs arrives whole, kept beside or in place") {
+TEST_CASE("state on GPUs arrives complete, whether received beside or in place") {
   for (const bool keep : {false, true})
     for (const int without : {-1, 0, 2}) {
       CAPTURE(keep);
@@ -86,7 +86,7 @@ TEST_CASE("state on GPUs arrives whole, kept beside or in place") {
     }
 }
 
-TEST_CASE("numbers of two memories, or of another GPU, are refused") {
+TEST_CASE("numbers in mixed memories or on another GPU are refused") {
   const CleanGpu clean;
   const auto gpu = open_fake_gpu();
   const auto other = Gpu::open("n1", 3, {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
@@ -111,7 +111,7 @@ TEST_CASE("numbers of two memories, or of another GPU, are refused") {
         "it is allocated");
 }
 
-TEST_CASE("a GPU is found by the memory that lies on it") {
+TEST_CASE("a GPU is found by an address in its memory") {
   const CleanGpu clean;
   const GpuLibraryNames fakes{.cuda = FAKE_GPU, .nccl = FAKE_GPU};
   const auto third = Gpu::open("n1", 3, fakes);
@@ -124,7 +124,7 @@ TEST_CASE("a GPU is found by the memory that lies on it") {
   CHECK(found->ordinal() == 3);
 }
 
-TEST_CASE("buffers on the GPU have their committed copy there") {
+TEST_CASE("the committed copy of buffers on the GPU is on the GPU") {
   const CleanGpu clean;
   own_gpu = open_fake_gpu();
   {
@@ -151,7 +151,7 @@ TEST_CASE("buffers on the GPU have their committed copy there") {
   own_gpu.reset();
 }
 
-TEST_CASE("a GPU that fails under a kernel is lost, and says so") {
+TEST_CASE("a GPU that fails under a kernel is lost, and the error says so") {
   CleanGpu clean;
   own_gpu = open_fake_gpu();
   {
@@ -160,7 +160,8 @@ TEST_CASE("a GPU that fails under a kernel is lost, and says so") {
     fake_gpu::plan("cuLaunchKernel", 1, fake_gpu::Trouble::fail);
     CHECK_THROWS_AS(arithmetic->scale(numbers.data(), numbers.data(), 4, 0.5), GroupBroken);
     CHECK(own_gpu->broken() == "the GPU of n1 failed: cuLaunchKernel: fake trouble (200)");
-    clean.abandoned = fake_gpu::device_bytes() - clean.before;  // it might never come back
+    // memory on it is not freed, since the GPU might never answer
+    clean.abandoned = fake_gpu::device_bytes() - clean.before;
   }
   own_gpu.reset();
 }

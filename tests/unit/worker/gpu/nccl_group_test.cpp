@@ -1,4 +1,4 @@
-// Groups over NCCL: right answers in both kinds of memory, and each way to the next world.
+// Groups over NCCL: correct results in both kinds of memory, and each way to form the next world.
 #include "worker/gpu/nccl_group.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ int made_by(const char* call) { return fake_gpu::count_of(call); }
 
 }  // namespace
 
-TEST_CASE("collectives of GPUs give every rank the right answer in both kinds of memory") {
+TEST_CASE("collectives of GPUs give every rank the correct result in both kinds of memory") {
   const CleanGpu clean;
   for (const int size : {1, 2, 3, 5}) {
     CAPTURE(size);
@@ -67,13 +67,13 @@ TEST_CASE("host memory larger than the buffer on the GPU goes through it in piec
       nccl_planes());
 }
 
-TEST_CASE("messages that are posted together go together") {
+TEST_CASE("messages that are posted together are sent together") {
   const CleanGpu clean;
   const auto gpu = open_fake_gpu();
   run_ranks(
       3,
       [&](Group& group) {
-        // Everybody sends to everybody, large and small, from both kinds of memory.
+        // Every rank sends to every other, large and small messages, from both kinds of memory.
         GpuBuffer device(*gpu);
         std::byte* const sent = device.reserve(200'000);
         std::memset(sent, group.rank() + 1, 200'000);
@@ -99,23 +99,23 @@ TEST_CASE("messages that are posted together go together") {
       nccl_planes());
 }
 
-TEST_CASE("a message that nobody waits for is not sent") {
+TEST_CASE("a message is not sent unless it is waited for") {
   const CleanGpu clean;
   run_ranks(
       2, [](Group& group) { group.post_send(1 - group.rank(), "x", 1, 1).reset(); }, nccl_planes());
   CHECK(made_by("ncclGroupEnd") == 0);
 }
 
-// ---------------------------------------------------------------- from world to world
+// ---------------------------------------------------------------- from one world to the next
 
-// How a world of some ranks came out of one of four.
+// How a world forms from the ranks of a world of four.
 struct Change {
   const char* what;
-  std::vector<int> next;  // ranks of the old world, -1 a newcomer
+  std::vector<int> next;  // ranks of the old world; -1: a newcomer
   bool forced;
-  bool in_collective;  // the abort finds the survivors inside one, in which rank 3 does not come
+  bool in_collective;  // the survivors are in a collective when the abort comes; rank 3 is not
   int version;
-  // Calls over all ranks, beside those that formed the first world.
+  // Calls of all ranks, not counting those that formed the first world.
   int inits, shrinks, aborting_shrinks, revokes;
 };
 
@@ -137,7 +137,7 @@ class ChangeTest {
   }
 
  private:
-  // Ranks 0 to 3 are the first world, 4 the newcomer, who only comes to the second.
+  // Ranks 0 to 3 are the first world; 4 is a newcomer that only joins the second.
   void one(int rank) {
     const auto plane = nccl_planes()();
     std::unique_ptr<Group> old;
@@ -192,7 +192,7 @@ class ChangeTest {
   Exchange exchange_;
 };
 
-TEST_CASE("from world to world, by the way that fits") {
+TEST_CASE("the next world's communicator is formed in the way that fits") {
   const std::vector<Change> changes = {
       {"planned: one comes", {0, 1, 2, 3, -1}, false, false, 22809, 5, 0, 0, 0},
       {"planned: two go", {0, 2}, false, false, 22809, 2, 0, 0, 0},
@@ -223,7 +223,7 @@ TEST_CASE("a hundred re-forms leave nothing behind") {
   run_planes(
       3,
       [](int rank, DataPlane& plane, Exchange& exchange) {
-        // Worlds of three, two and three: a forced loss, which shrinks, and a forced return.
+        // Worlds of three, two, three and so on: a forced loss, which shrinks, and a forced return.
         for (int i = 0; i < 50; ++i) {
           const auto whole = form(plane, exchange, rank, 3);
           whole->barrier();
@@ -245,6 +245,6 @@ TEST_CASE("a hundred re-forms leave nothing behind") {
       nccl_planes());
   CHECK(made_by("ncclCommShrink") == 100);
   CHECK(made_by("ncclCommInitRankConfig") == 150);
-  // One for each init; the one that a shrink did not need is lent again.
+  // One for each init; an id that a shrink did not need is offered again.
   CHECK(made_by("ncclGetUniqueId") <= 51);
 }

@@ -1,4 +1,4 @@
-// Our declarations against the headers they stand for: a difference does not compile.
+// Our declarations against the real headers: a difference does not compile.
 #include <cuda.h>
 #include <doctest/doctest.h>
 #include <nccl.h>
@@ -11,8 +11,8 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-// A function of theirs can be called through a pointer of ours when each of its types is ours, or
-// of the same size and kind.
+// One of their functions can be called through a pointer of ours if each type is the same, or at
+// least of the same size and kind.
 template <class Theirs, class Ours>
 constexpr bool alike = std::is_same_v<Theirs, Ours> ||
                        (sizeof(Theirs) == sizeof(Ours) &&
@@ -67,7 +67,7 @@ static_assert(ncclFloat64 == static_cast<ncclDataType_t>(nccl::float64));
 static_assert(ncclSum == static_cast<ncclRedOp_t>(nccl::sum));
 static_assert(sizeof(ncclUniqueId) == sizeof(nccl::UniqueId));
 
-// A prefix of theirs.
+// Our config is a prefix of theirs.
 static_assert(offsetof(ncclConfig_t, size) == offsetof(nccl::Config, size));
 static_assert(offsetof(ncclConfig_t, magic) == offsetof(nccl::Config, magic));
 static_assert(offsetof(ncclConfig_t, version) == offsetof(nccl::Config, version));
@@ -108,11 +108,11 @@ static_assert(static_cast<unsigned>(CU_MEMORYTYPE_DEVICE) == cuda::memory_type_d
 static_assert(static_cast<unsigned>(CU_STREAM_NON_BLOCKING) == cuda::stream_non_blocking);
 static_assert(static_cast<unsigned>(CU_EVENT_DISABLE_TIMING) == cuda::event_no_timing);
 
-TEST_CASE("the handle of a thread's own stream is that of the header") {
+TEST_CASE("the handle of the per-thread stream is that of the header") {
   CHECK(reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD) == cuda::stream_of_thread);
 }
 
-TEST_CASE("a version is coded as the header codes it") {
+TEST_CASE("a version is encoded as the header encodes it") {
   CHECK(nccl_version_text(NCCL_VERSION_CODE) == std::to_string(NCCL_MAJOR) + "." +
                                                     std::to_string(NCCL_MINOR) + "." +
                                                     std::to_string(NCCL_PATCH));

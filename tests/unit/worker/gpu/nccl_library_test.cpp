@@ -1,4 +1,4 @@
-// Loading the libraries of a GPU: what is missing is said in one line.
+// Loading the libraries of a GPU: each missing part is reported in one line.
 #include "worker/gpu/nccl_library.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ std::string trouble(const GpuLibraryNames& names) {
   return loaded ? (*loaded)->nccl_trouble : loaded.error().text;
 }
 
-TEST_CASE("what a host lacks is named, with what to do") {
+TEST_CASE("what a host lacks is named, together with what to do") {
   CHECK(trouble({.cuda = "libno-such-cuda.so.1", .nccl = FAKE_GPU}) ==
         "--backend nccl: no CUDA driver on n3: libno-such-cuda.so.1 not found; install the driver "
         "or use --backend gloo");
@@ -40,7 +40,7 @@ TEST_CASE("what a host lacks is named, with what to do") {
   fake_gpu::set_devices(8);
 }
 
-TEST_CASE("what came late is optional") {
+TEST_CASE("functions of newer versions are optional") {
   const auto loaded = load_gpu_libraries("n3", {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
   REQUIRE(loaded.has_value());
   CHECK((*loaded)->nccl_version == 22809);
@@ -55,7 +55,7 @@ TEST_CASE("what came late is optional") {
   CHECK(bool((*old)->nccl.init));
 }
 
-TEST_CASE("a worker without a GPU of its own says so") {
+TEST_CASE("a worker without its own GPU is told so") {
   const GpuLibraryNames fakes{.cuda = FAKE_GPU, .nccl = FAKE_GPU};
   fake_gpu::set_devices(2);
   const auto none = Gpu::open("n3", 2, fakes);
@@ -65,11 +65,11 @@ TEST_CASE("a worker without a GPU of its own says so") {
         "GPUs");
   CHECK(Gpu::open("n3", 1, fakes).has_value());
   fake_gpu::set_devices(1);
-  CHECK(Gpu::open("n3", 5, fakes).has_value());  // narrowed to its own
+  CHECK(Gpu::open("n3", 5, fakes).has_value());  // only the worker's own GPU is visible
   fake_gpu::set_devices(8);
 }
 
-TEST_CASE("the stream of a thread is replaced by one that NCCL's threads know") {
+TEST_CASE("the per-thread stream is replaced by one that NCCL's threads can use") {
   const auto gpu = Gpu::open("n3", 0, {.cuda = FAKE_GPU, .nccl = FAKE_GPU});
   REQUIRE(gpu.has_value());
   for (const std::uintptr_t handle : {0u, 1u, 2u, 4096u}) {
@@ -79,7 +79,7 @@ TEST_CASE("the stream of a thread is replaced by one that NCCL's threads know") 
   }
 }
 
-TEST_CASE("versions are told as people write them") {
+TEST_CASE("versions are printed in their usual form") {
   CHECK(nccl_version_text(22809) == "2.28.9");
   CHECK(nccl_version_text(23102) == "2.31.2");
   CHECK(driver_version_text(13000) == "13.0");

@@ -1,4 +1,4 @@
-// The way to a communicator, by table.
+// The choice of the way to a communicator, as a table.
 #include "worker/gpu/nccl_path.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ namespace {
 constexpr NcclFeatures all{.scalable_init = true, .shrink = true, .revoke = true};
 constexpr NcclFeatures none{};
 
-// A rank that was `rank` of `size` in world `world`; 0: in none.
+// An offer of a rank that was `rank` of `size` in world `world`; 0: in no world.
 NcclOffer offer(ParentHealth health, std::uint64_t world = 0, int rank = -1, int size = 0) {
   return {.version = 22809,
           .driver = 13000,
@@ -30,7 +30,7 @@ struct Row {
   const char* reason;
 };
 
-TEST_CASE("the way to a communicator") {
+TEST_CASE("the way to a communicator follows from the offers") {
   const auto fresh = offer(ParentHealth::none);
   const auto quiet = [](int rank, int size) { return offer(ParentHealth::quiet, 7, rank, size); };
   const auto stopped = [](int rank, int size) {
@@ -161,7 +161,7 @@ TEST_CASE("versions are compared before anything is formed") {
   CHECK(path->doubt == "CUDA drivers differ: 13.0 on n1, n2, n3; 12.8 on n4");
 }
 
-TEST_CASE("who lends an id must have lent it") {
+TEST_CASE("a rank that has to provide a unique id must have done so") {
   std::vector<NcclOffer> offers(600, offer(ParentHealth::none));
   for (int rank = 0; rank < 600; ++rank)
     CHECK(lends_unique_id(rank, 600, all) == (rank == 0 || rank == 256 || rank == 512));
@@ -173,7 +173,7 @@ TEST_CASE("who lends an id must have lent it") {
   CHECK(choose_path(offers, none).has_value());
 }
 
-TEST_CASE("a function is used from its first version on, where it works, and where it is") {
+TEST_CASE("a function is used only in versions where it exists and works") {
   struct Version {
     int version;
     bool scalable, shrink, revoke;
@@ -194,7 +194,7 @@ TEST_CASE("a function is used from its first version on, where it works, and whe
   for (const NcclFunction& row : nccl_functions()) CHECK(std::string(row.source).size() > 0);
 }
 
-TEST_CASE("an offer travels as one word") {
+TEST_CASE("an offer is encoded as one word") {
   NcclOffer sent = offer(ParentHealth::stopped, 0xfeedbeefcafe, 3, 9);
   sent.host = "rack/7";
   const std::string text = to_text(sent);
@@ -211,7 +211,7 @@ TEST_CASE("an offer travels as one word") {
   CHECK(read->unique_id == "id");
 }
 
-TEST_CASE("what is no offer is refused") {
+TEST_CASE("a text that is no valid offer is refused") {
   for (const char* text :
        {"", "127.0.0.1/8f3a", "nccl/22809/13000/n1/none/0/-1/0", "nccl/x/13000/n1/none/0/-1/0/",
         "nccl/22809/13000/n1/well/0/-1/0/", "nccl/22809/13000/n1/quiet/7/3/3/",

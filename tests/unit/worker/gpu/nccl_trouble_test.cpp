@@ -1,4 +1,4 @@
-// Groups over NCCL when things fail or hang: every wait ends, and nothing is left.
+// Groups over NCCL when calls fail or hang: every wait ends, and nothing is left behind.
 #include <atomic>
 #include <functional>
 
@@ -15,10 +15,10 @@ namespace {
 
 constexpr NcclLimits short_limits{.form = std::chrono::milliseconds(300),
                                   .stop = std::chrono::milliseconds(300)};
-// Of a machine that is busy with other tests.
+// Generous, since the machine may be busy with other tests.
 constexpr auto bounded = std::chrono::seconds(15);
 
-// What two ranks say when they form a group and sum over it; "well" when nothing.
+// The errors of two ranks that form a group and sum over it; "well" where there is none.
 std::vector<std::string> outcomes(NcclLimits limits = short_limits) {
   std::vector<std::string> said(2);
   Exchange exchange(2);
@@ -86,8 +86,8 @@ TEST_CASE("each failure and each hang ends with a reason") {
 
 namespace {
 
-// A rank sums while the other does not come; `halt` is called when it is inside. Returns how it
-// ended and how long after the halt.
+// One rank sums while the other does not take part; `halt` is called during the sum. Returns how
+// the sum ended, and how long after the halt.
 struct Ended {
   std::string said;
   std::chrono::nanoseconds after{0};
@@ -152,7 +152,7 @@ TEST_CASE("a revoke that fails or hangs is followed by an abort") {
 }
 
 TEST_CASE(
-    "an NCCL that does not come back from an abort costs the process its place, not its end") {
+    "an NCCL that does not return from an abort makes its process unusable, but does not hang it") {
   CleanGpu clean;
   clean.abandoned = 10 * sizeof(float);
   fake_gpu::set_version(22707);
@@ -194,10 +194,10 @@ TEST_CASE("a peer's asynchronous error ends a sum, and the group with it") {
   fake_gpu::plan("ncclAllReduce", 3, Trouble::broken);
   const Ended ended = halted_sum(short_limits, [](Group&) {});
   CHECK(ended.said == "all-reduce with 2 members: a peer is gone");
-  CHECK(fake_gpu::count_of("ncclCommRevoke") == 0);  // which would be in vain
+  CHECK(fake_gpu::count_of("ncclCommRevoke") == 0);  // would have no effect
 }
 
-TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world is made anew") {
+TEST_CASE("a failed shrink uses up the parent, and the next world gets a new communicator") {
   for (const Trouble trouble : {Trouble::fail, Trouble::late, Trouble::broken}) {
     CAPTURE(static_cast<int>(trouble));
     const CleanGpu clean;
@@ -231,7 +231,7 @@ TEST_CASE("a shrink that fails or hangs uses the parent up, and the next world i
   }
 }
 
-TEST_CASE("hosts with another NCCL are named and nothing is formed") {
+TEST_CASE("hosts with different versions of NCCL are named, and nothing is formed") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
   const auto group = plane->create({.rank = 0, .size = 2});
@@ -242,7 +242,7 @@ TEST_CASE("hosts with another NCCL are named and nothing is formed") {
   CHECK(fake_gpu::count_of("ncclCommInitRankConfig") == 0);
 }
 
-TEST_CASE("what is no offer ends the forming") {
+TEST_CASE("an invalid offer ends the forming of a group") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
   const auto group = plane->create({.rank = 0, .size = 2});

@@ -1,5 +1,4 @@
-// The tests of the state transfer and of the reduction, which hold over every plane: over NCCL,
-// with gradients on the GPU.
+// Runs the tests of the state transfer and of the reduction over NCCL, with gradients on the GPU.
 #include "tests/unit/worker/gpu/gpu_ranks.hpp"
 
 namespace elasticrun::worker::testing {

@@ -1,5 +1,5 @@
-// Who is named when states differ, and that a flipped bit is seen within the steps that were asked
-// for, wherever it is.
+// Which ranks are named when states differ, and that a flipped bit is found within the given number
+// of steps, wherever it is.
 #include "worker/state/state_comparison.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 namespace elasticrun::worker::state {
 namespace {
 
-TEST_CASE("who is odd") {
+TEST_CASE("the ranks outside the majority are odd") {
   struct Case {
     std::vector<std::uint64_t> hashes;
     std::optional<std::vector<int>> odd;
@@ -42,7 +42,7 @@ struct Memory {
   }
 };
 
-// One pass over both of them, from any step on.
+// One pass over both of them, starting at any step.
 std::set<std::string> differing(Memory& a, Memory& b, std::int64_t steps, std::int64_t first) {
   StateComparison mine(a.table, steps), other(b.table, steps);
   std::set<std::string> places;
@@ -51,7 +51,7 @@ std::set<std::string> differing(Memory& a, Memory& b, std::int64_t steps, std::i
   return places;
 }
 
-TEST_CASE("one bit is seen within the steps, and where it is") {
+TEST_CASE("one changed bit is found within the steps, and located") {
   for (const std::int64_t steps : {1, 3, 7, 1000}) {
     CAPTURE(steps);
     for (const std::size_t at : {std::size_t{0}, std::size_t{2500}, std::size_t{4999}}) {
@@ -68,7 +68,8 @@ TEST_CASE("one bit is seen within the steps, and where it is") {
     CHECK(differing(well, ill, steps, 0).size() == 1);
     Memory other;
     other.running[299] = 2;
-    CHECK(differing(well, other, steps, 0).empty());  // compute may overwrite them
+    // not committed: compute may overwrite buffers
+    CHECK(differing(well, other, steps, 0).empty());
     other.table.commit_buffers();
     const auto places = differing(well, other, steps, 0);
     REQUIRE(places.size() == 1);
@@ -76,7 +77,7 @@ TEST_CASE("one bit is seen within the steps, and where it is") {
   }
 }
 
-TEST_CASE("nothing is compared where nothing is to compare") {
+TEST_CASE("nothing is compared without a state, or when the comparison is off") {
   Memory memory;
   CHECK_FALSE(StateComparison(memory.table, 0).on());
   CHECK(StateComparison(memory.table, 1).on());
@@ -85,7 +86,7 @@ TEST_CASE("nothing is compared where nothing is to compare") {
   CHECK_FALSE(StateComparison(empty, 100).on());
 }
 
-TEST_CASE("this machine is of the same kind each time") {
+TEST_CASE("this machine has the same kind each time") {
   CHECK(kind_of_machine(nullptr) == kind_of_machine(nullptr));
 }
 

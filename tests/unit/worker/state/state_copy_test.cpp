@@ -1,4 +1,4 @@
-// The state as it was committed, beside the program's memory.
+// The copy of the committed state beside the program's memory.
 #include "worker/state/state_copy.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 namespace elasticrun::worker::state {
 namespace {
 
-TEST_CASE("what a step has changed is put back, and what has changed is seen") {
+TEST_CASE("changes of a step are detected, and can be undone") {
   std::vector<double> weights{1, 2, 3}, running{4};
   std::vector<char> empty;
   StateTable table;
@@ -30,7 +30,7 @@ TEST_CASE("what a step has changed is put back, and what has changed is seen") {
   CHECK(weights == std::vector<double>{10, 2, 3});
 }
 
-TEST_CASE("without a state there is nothing to put back") {
+TEST_CASE("without a state there is nothing to restore") {
   StateTable table;
   table.seal();
   StateCopy copy(table);

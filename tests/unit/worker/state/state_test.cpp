@@ -1,4 +1,4 @@
-// What may be registered, and what is refused.
+// What can be registered, and what is refused.
 #include "worker/state/state.hpp"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ TEST_CASE("mistakes in registering are named") {
   CHECK(why(table.add_state("late", x, 4)).find("after the start") != std::string::npos);
 }
 
-TEST_CASE("the state and the committed buffers travel, gradients do not") {
+TEST_CASE("the state and the committed buffers are transferred, gradients are not") {
   StateTable table;
   char state[10] = {};
   double gradients[7] = {}, buffer[3] = {1, 2, 3};
@@ -64,7 +64,7 @@ TEST_CASE("the state and the committed buffers travel, gradients do not") {
   CHECK(buffer[1] == 21);
 }
 
-TEST_CASE("the layout hash knows names, kinds, types, sizes and order") {
+TEST_CASE("the layout hash covers names, kinds, types, sizes and order") {
   static float x[8];
   const auto base = hash_after([](StateTable& t) {
     (void)t.add_state("a", x, 8);

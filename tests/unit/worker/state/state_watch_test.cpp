@@ -1,4 +1,4 @@
-// Which steps are looked at, and what is found there.
+// Which steps are checked, and which changes are found.
 #include "worker/state/state_watch.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ namespace {
 const Time noon = Time{} + std::chrono::hours(12);
 constexpr Duration ms = std::chrono::milliseconds(1);
 
-// Three states and a gradient, in parts of 100 bytes.
+// Three pieces of state and a gradient, checked in parts of 100 bytes.
 struct Fixture {
   std::vector<std::byte> small{50}, empty, large{250};
   std::vector<double> gradients{0, 0};
@@ -25,7 +25,7 @@ struct Fixture {
     table.seal();
     watch.emplace(table, 100);
   }
-  // What is found when compute changes this byte.
+  // The name that is reported when compute changes this byte.
   std::string changing(std::byte& byte, std::uint64_t world, Time now) {
     watch->begin(Generation(world), now);
     byte ^= std::byte{1};
@@ -33,11 +33,11 @@ struct Fixture {
   }
 };
 
-TEST_CASE("the first step of each world is looked at, and then only now and then") {
+TEST_CASE("the first step of each world is checked, and later ones only from time to time") {
   Fixture f;
   CHECK(f.changing(f.small[49], 1, noon) == "small");
   CHECK(f.changing(f.small[0], 1, noon) == "");
-  // The large one lies in three parts, and one look takes one of them.
+  // The large state has three parts, and each check covers one of them.
   CHECK(f.changing(f.large[0], 1, noon + 10 * ms) == "large");
   CHECK(f.changing(f.large[99], 1, noon + 10 * ms) == "");
   CHECK(f.changing(f.large[199], 2, noon + 10 * ms) == "large");
@@ -45,14 +45,14 @@ TEST_CASE("the first step of each world is looked at, and then only now and then
   CHECK(f.changing(f.small[7], 1, noon + 40 * ms) == "small");
 }
 
-TEST_CASE("what compute may change is not looked at") {
+TEST_CASE("gradients, which compute may change, are not checked") {
   Fixture f;
   f.watch->begin(Generation(1), noon);
   f.gradients[0] = 7;
   CHECK_FALSE(f.watch->changed());
 }
 
-TEST_CASE("looks take a thousandth of the time") {
+TEST_CASE("checks take a thousandth of the time") {
   std::vector<std::byte> state(2 * StateWatch::part_bytes);
   StateTable table;
   REQUIRE(table.add_state("state", state.data(), state.size()).has_value());
@@ -65,7 +65,7 @@ TEST_CASE("looks take a thousandth of the time") {
     state[StateWatch::part_bytes] ^= std::byte{1};
     looks += watch.changed() ? 1 : 0;
   }
-  // Each hashes 4 MiB twice, some 2 ms at 4 GB/s.
+  // Each check hashes 4 MiB twice, which takes about 2 ms at 4 GB/s.
   CHECK(looks >= 120);
   CHECK(looks <= 152);
 }

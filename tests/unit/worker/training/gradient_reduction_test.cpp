@@ -1,4 +1,4 @@
-// The mean over the global batch, whatever the shares, pieces and types.
+// The mean over the global batch, whatever the shares, pieces and types are.
 #include "worker/training/gradient_reduction.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace elasticrun::worker::testing;
 
 namespace {
 
-// A worker with a small and a large gradient and a buffer.
+// A worker with a small and a large gradient, and a buffer.
 template <class T>
 struct Worker {
   static constexpr std::size_t large = (1u << 20) / sizeof(T) + 5;
@@ -29,7 +29,7 @@ struct Worker {
     table.seal();
     reduction = std::make_unique<Reduction>(table, extras);
   }
-  // What compute would leave for the samples [first, first + n): the mean of their numbers.
+  // Writes the result of compute for the samples [first, first + n): the mean of their numbers.
   void compute(int first, int n) {
     if (own_gpu) own_gpu->wait();
     const T value = static_cast<T>(first) + static_cast<T>(n - 1) / 2;
@@ -52,7 +52,7 @@ struct Worker {
 
 struct Case {
   const char* name;
-  // By rank: the sizes of its compute calls.
+  // The sizes of each rank's calls of compute.
   std::vector<std::vector<int>> calls;
 };
 
@@ -75,8 +75,8 @@ void check_cases() {
           total += n;
         }
       Worker<T> worker(4);
-      for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next
-        worker.compute(1000, 7);              // garbage that an empty share must not contribute
+      for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next one
+        worker.compute(1000, 7);              // must not count in an empty share
         worker.reduction->begin_step(c.calls[rank].size(), total);
         int at = first;
         for (const int n : c.calls[rank]) {
@@ -100,7 +100,7 @@ void check_cases() {
 TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(); }
 TEST_CASE("the mean over the global batch, whatever the shares: float64") { check_cases<double>(); }
 
-TEST_CASE("alone and in one call not a bit changes") {
+TEST_CASE("a single worker with one call gets its gradients back bit by bit") {
   run_ranks(1, [](Group& group) {
     Worker<float> worker(0);
     for (std::size_t i = 0; i < worker.bias.size(); ++i) worker.bias[i] = 1.0f / (3 + float(i));
@@ -122,7 +122,7 @@ struct Piece {
   int samples;
 };
 
-// One worker's part of a step whose gradients are all alike in each piece.
+// One worker's part of a step; the gradients of each piece are all equal.
 template <class T>
 void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples) {
   worker.reduction->begin_step(pieces.size(), samples, true);
@@ -130,7 +130,7 @@ void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int
     if (own_gpu) own_gpu->wait();
     std::fill(worker.bias.begin(), worker.bias.end(), static_cast<T>(piece.bias));
     std::fill(worker.matrix.begin(), worker.matrix.end(), static_cast<T>(piece.matrix));
-    std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // no gradient: does not count
+    std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // a buffer, so it does not count
     worker.reduction->accumulate(piece.samples);
   }
   worker.reduction->reduce(group, {});
@@ -143,7 +143,8 @@ double square(double bias, double matrix) {
 
 template <class T>
 void check_squares() {
-  // Of rank 0: two pieces; of rank 1: one; rank 2 has none. The mean of all: 2.25 and -0.28125.
+  // Rank 0 has two pieces, rank 1 one, and rank 2 none. The mean over all samples is 2.25 and
+  // -0.28125.
   run_ranks(3, [](Group& group) {
     const std::vector<std::vector<Piece>> shares{{{1, 0.5, 3}, {-1, 0.25, 1}}, {{4, -1, 4}}, {}};
     Worker<T> worker(0);
@@ -163,12 +164,12 @@ void check_squares() {
 
 }  // namespace
 
-TEST_CASE("squares of the pieces and of the mean") {
+TEST_CASE("squares of the pieces and of the mean are measured") {
   check_squares<float>();
   check_squares<double>();
 }
 
-TEST_CASE("alone in one call a step is taken together with the one before") {
+TEST_CASE("a single worker with one call measures each step together with the one before") {
   run_ranks(1, [](Group& group) {
     Worker<double> worker(0);
     const auto measured = [&](double bias, double matrix, int samples) {
@@ -183,7 +184,7 @@ TEST_CASE("alone in one call a step is taken together with the one before") {
     CHECK(pair.local ==
           doctest::Approx((6 * square<double>(1, 0) + 2 * square<double>(-2, 0.5)) / 8));
     CHECK(pair.total == doctest::Approx(square<double>(0.25, 0.125)));
-    // A step that is discarded is no step before, nor is one that was not measured.
+    // A step that was discarded or not measured does not count as the step before.
     worker.reduction->discard();
     CHECK(measured(1, 0, 6).pieces == 1);
     worker.reduction->begin_step(1, 6);
@@ -198,7 +199,7 @@ TEST_CASE("alone in one call a step is taken together with the one before") {
   });
 }
 
-TEST_CASE("measuring changes no bit of what is reduced") {
+TEST_CASE("measuring changes no bit of the result") {
   run_ranks(2, [](Group& group) {
     std::vector<std::vector<float>> results;
     for (const bool measured : {false, true}) {
@@ -223,7 +224,7 @@ TEST_CASE("measuring changes no bit of what is reduced") {
   });
 }
 
-TEST_CASE("numbers travel without gradients, in float64") {
+TEST_CASE("numbers are reduced without gradients, in float64") {
   run_ranks(3, [](Group& group) {
     StateTable table;
     table.seal();
