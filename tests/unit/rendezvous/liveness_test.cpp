@@ -92,7 +92,7 @@ TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
     CHECK(watch.at(10s) == "host 1");
     CHECK(watch.at(10400ms) == "host 2");
   }
-  SUBCASE("one is heard again, and the other is not") {
+  SUBCASE("one host is heard from again, the other is not") {
     watch.liveness.host_heard(HostId(2), Time{} + 7s);
     CHECK(watch.at(7s) == "");
     CHECK(watch.wake() == 9500ms);
@@ -100,7 +100,7 @@ TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
     CHECK(watch.at(9500ms) == "host 1");
     CHECK(watch.wake() == 14s);
   }
-  SUBCASE("both are heard again") {
+  SUBCASE("both hosts are heard from again") {
     watch.liveness.host_heard(HostId(1), Time{} + 7s);
     watch.liveness.host_heard(HostId(2), Time{} + 7s);
     CHECK(watch.at(7s) == "");

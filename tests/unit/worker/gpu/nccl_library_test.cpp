@@ -55,7 +55,7 @@ TEST_CASE("functions of newer versions are optional") {
   CHECK(bool((*old)->nccl.init));
 }
 
-TEST_CASE("a worker without its own GPU is told so") {
+TEST_CASE("a worker without its own GPU gets an error") {
   const GpuLibraryNames fakes{.cuda = FAKE_GPU, .nccl = FAKE_GPU};
   fake_gpu::set_devices(2);
   const auto none = Gpu::open("n3", 2, fakes);

@@ -1,4 +1,4 @@
-// State reaches newcomers whole or not at all.
+// State reaches newcomers completely or not at all.
 #include "worker/state/state_transfer.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ struct Worker {
     REQUIRE(
         table.add_buffers("buffer", buffer.data(), DataType::float64, buffer.size()).has_value());
     table.seal();
-    std::fill(buffer.begin(), buffer.end(), -1.0);  // compute was here: not committed
+    std::fill(buffer.begin(), buffer.end(), -1.0);  // compute has changed the buffer; not committed
   }
   static void fill(std::vector<unsigned char>& bytes, int seed) {
     std::uint64_t x = static_cast<std::uint64_t>(seed) * 2654435761u + 1;
@@ -50,7 +50,7 @@ constexpr std::size_t m = 1u << 20;
 
 }  // namespace
 
-TEST_CASE("receivers end with the holders' state, whether kept beside or received in place") {
+TEST_CASE("receivers end with the holders' state, whether received beside or in place") {
   const Case cases[] = {
       {"one to one", {true, false}, {1000}},
       {"nothing but a buffer", {true, false}, {}},
@@ -87,7 +87,7 @@ TEST_CASE("receivers end with the holders' state, whether kept beside or receive
     }
 }
 
-TEST_CASE("nothing happens when all hold the state") {
+TEST_CASE("nothing happens when all members hold the state") {
   run_ranks(2, [](Group& group) {
     Worker worker({100}, group.rank());
     const auto before = worker.pieces;
@@ -100,7 +100,7 @@ TEST_CASE("nothing happens when all hold the state") {
   });
 }
 
-TEST_CASE("progress travels without any state") {
+TEST_CASE("progress is transferred even without any state") {
   run_ranks(3, [](Group& group) {
     StateTable table;
     table.seal();
@@ -112,7 +112,7 @@ TEST_CASE("progress travels without any state") {
   });
 }
 
-TEST_CASE("another layout is an error on all ranks that names the array, and the group lives on") {
+TEST_CASE("a different layout fails on all ranks and names the array; the group stays usable") {
   static float numbers[300];
   using Register = std::function<void(StateTable&)>;
   const auto state = [](const char* name, std::size_t bytes) {
@@ -175,7 +175,7 @@ TEST_CASE("another layout is an error on all ranks that names the array, and the
   }
 }
 
-TEST_CASE("of several other layouts the first is named, and a holder may have it") {
+TEST_CASE("of several different layouts the first is named, even if a holder has it") {
   std::vector<std::string> said(4);
   run_ranks(4, [&](Group& group) {
     const auto rank = static_cast<std::size_t>(group.rank());
@@ -213,7 +213,7 @@ TEST_CASE("holders at different steps are an error on all ranks") {
   CHECK(mismatches == 3);
 }
 
-// What the transfer does with a group that fails at the n-th message: a wrapper counts and aborts.
+// A group that fails at the n-th message: a wrapper counts the messages and aborts.
 namespace {
 
 class FailingGroup final : public Group {
@@ -266,14 +266,14 @@ TEST_CASE("a transfer that breaks at any message leaves a kept state as it was")
   }
 }
 
-// The race is the test, so there is nothing in it for the thread sanitizer.
+// The data race is intended, so the test is skipped under the thread sanitizer.
 #ifdef __SANITIZE_THREAD__
 constexpr bool races_are_reported = true;
 #else
 constexpr bool races_are_reported = false;
 #endif
 
-TEST_CASE("a holder whose memory changes during the transfer is found" *
+TEST_CASE("a holder whose memory changes during the transfer is detected" *
           doctest::skip(races_are_reported)) {
   std::atomic<int> found{0};
   run_planes(2, [&](int rank, DataPlane& plane, Exchange& exchange) {

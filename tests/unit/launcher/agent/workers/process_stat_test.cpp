@@ -132,7 +132,7 @@ TEST_CASE("a peer is the process that has connected, not a later one with the sa
     peers.came(second.get());
     CHECK(peers.is_below(number, ::getpid()));
     heir.end();
-    // The process connects and is gone before `peers` is told of it.
+    // The process connects and ends before `peers` learns of it.
     Guest brief(address, number);
     const net::Fd third(::accept(listening.get(), nullptr, nullptr));
     brief.end();
