@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Training across hosts with sshd and nothing of ours: grown, shrunk, crashed, cut off, healed.
+"""Training across hosts that have sshd and none of our programs: grown, shrunk, crashed, cut off,
+healed.
 
 The hosts are network namespaces of this machine with their own processes, files and sshd (bed.py).
-Root is needed for that; without it ctest says that the test was skipped.
+They need root; without root ctest reports the test as skipped.
 """
 import sys
 import unittest
@@ -16,7 +17,7 @@ PATIENCE = 60
 
 
 def programs(bed: Bed) -> list[str]:
-    """What runs on all hosts besides their own sshd."""
+    """All processes on the hosts except their own sshd."""
     return [f"{host.name}: {process.command}" for host in bed.hosts if host.pid
             for process in host.programs()]
 
@@ -65,7 +66,7 @@ class AcrossHosts(unittest.TestCase):
             self.assertEqual(job.wait(PATIENCE), 143, job.err())
 
     def test_a_host_boots_anew(self) -> None:
-        """So quickly that nobody has missed it, and what was said to the old one leads nowhere."""
+        """The host is back before any timeout, and messages to its old processes lead nowhere."""
         with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
@@ -76,7 +77,7 @@ class AcrossHosts(unittest.TestCase):
             self.assertEqual(len(job.survivors(first)), 2)
 
     def test_our_own_cable_is_out_for_a_moment(self) -> None:
-        """Longer than a host may be silent: that all are is no fault of theirs."""
+        """It lasts longer than a host may be silent, but no host is blamed when all are silent."""
         with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()

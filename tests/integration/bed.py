@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A test bed of hosts, each with its own sshd, network, processes, name, home; on this machine.
+"""A test bed of hosts on this machine, each with its own sshd, network, processes, name and home.
 
     with Bed(4) as bed:                                       # node1 .. node4
         bed["node2"].crash()
@@ -9,11 +9,11 @@
                      and ends with an empty line
     bed.py clean     removes what killed beds have left
 
-Why not containers or virtual machines: a host is two processes and some mounts, so 64 of them are
-there in two seconds, and every trouble a real network or machine makes can be made at will. All of
-a bed belongs to the process (and the thread) that made it: when that dies, however it dies, the
-kernel ends the hosts and their networks. A folder and empty control groups remain then, named after
-the dead process; the next bed removes them. Needs root.
+A host is two processes and some mounts, not a container or a virtual machine: so 64 of them start
+in two seconds, and every trouble of a real network or machine can be made at will. All of a bed
+belongs to the process (and the thread) that made it: when that dies, however it dies, the kernel
+ends the hosts and their networks. Only a folder and empty control groups remain, named after the
+dead process; the next bed removes them. Needs root.
 """
 import contextlib
 import fcntl
@@ -37,7 +37,7 @@ from job import lives, read, until
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 PREFIX = "er-bed-"
-# Not sys.executable: that may be in a home, which a host does not see.
+# Not sys.executable: it may be in a home, which a host does not see.
 PYTHON = "/usr/bin/python3"
 PATIENCE = 20.0  # seconds, for what takes a moment on an idle machine
 
@@ -49,19 +49,19 @@ class Spec:
     slots: int = 2
     private_root: bool = False  # sees Debian's programs, and nothing else of this machine
     family: str = "4"  # or "6", "46": the addresses it has
-    sshd: str = "answers"  # or "silent": takes calls and says nothing; "refuses": nobody listens
+    sshd: str = "answers"  # or "silent": accepts and sends nothing; "refuses": no listener
     options: dict[str, str] = field(default_factory=dict)  # of sshd; an empty value: left out
-    key: str = "known"  # or "changed", "unknown": what known_hosts says of it
+    key: str = "known"  # or "changed", "unknown": its key in known_hosts
     home: str = "own"  # or "full", "noexec", "readonly"
-    tmp: str = ""  # the same; empty: the machine's, or its own when the root is
+    tmp: str = ""  # the same; empty: the machine's, or its own with a private root
     bashrc: str = ""  # what the login shell does for every command
-    behind: str = ""  # the host through which it is reached, and only so
+    behind: str = ""  # the only host through which it can be reached
     power: bool = True  # False: off until boot()
 
 
 @dataclass
 class Process:
-    """One that runs on a host."""
+    """A process on a host."""
     pid: int    # on this machine
     inner: int  # on the host
     name: str
@@ -72,7 +72,7 @@ class Process:
 
 
 class Host:
-    """One host of a bed. Operations return when they have taken effect."""
+    """One host of a bed. Its operations return when they have taken effect."""
 
     def __init__(self, bed: "Bed", number: int, spec: Spec) -> None:
         self.bed = bed
@@ -88,7 +88,7 @@ class Host:
     # ------------------------------------------------------------ power
 
     def power_on(self) -> None:
-        """Starts it without waiting: is_up() tells."""
+        """Starts the host without waiting; is_up() tells when it is up."""
         if self.socket.namespace < 0:
             self.bed.network.plug([self.socket])
         with open(os.path.join(self.folder, "log"), "ab") as log:
@@ -109,7 +109,7 @@ class Host:
         until(f"host {self.name} is up", self.is_up, PATIENCE)
 
     def power_off(self) -> None:
-        """Ends it without waiting: await_end() does."""
+        """Ends the host without waiting; await_end() waits."""
         if self.outer and self.pid:
             os.kill(self.pid, signal.SIGKILL)
         elif self.outer:
@@ -122,18 +122,18 @@ class Host:
         self.groups.empty(PATIENCE)
 
     def kill(self) -> None:
-        """Every process of it dies at once; its kernel goes on and says so to who asks."""
+        """All its processes die at once; its kernel goes on and tells its peers."""
         self.power_off()
         self.await_end()
 
     def crash(self) -> None:
-        """A loss of power: nothing tells others, no FIN, no RST. The disk keeps what it had."""
+        """A loss of power: its peers get neither FIN nor RST. The disk keeps its content."""
         self.cut()
         self.kill()
         self.bed.network.unplug(self.socket)
 
     def freeze(self) -> None:
-        """It hangs: its kernel still takes calls, and no process does anything."""
+        """The host hangs: its kernel still accepts connections, but no process does anything."""
         self.groups.freeze(True, PATIENCE)
 
     def thaw(self) -> None:
@@ -146,33 +146,33 @@ class Host:
             self.bed.network.connect(self.socket, False)
 
     def heal(self) -> None:
-        """A host that was cut off and killed stays cut off when it boots; one that crashed not."""
+        """Ends cut(). A host that was cut off and killed is still cut off when it boots."""
         self.bed.network.connect(self.socket, True)
 
     def slow(self, rate: str) -> None:
-        """Of its network, both ways, such as 50mbit."""
+        """Limits its network in both directions to a rate such as 50mbit."""
         self.bed.network.limit(self.socket, rate)
 
     def fast(self) -> None:
         self.bed.network.limit(self.socket, None)
 
     def cpu(self, percent: int | None) -> None:
-        """All of it gets so much of one core; None: no limit."""
+        """Limits the whole host to this percentage of one core; None: no limit."""
         self.groups.limit(int(percent) if percent is not None else None)
 
     def small_packets(self) -> None:
-        """Only such are carried between it and other hosts, until it is fast() again."""
+        """Between it and other hosts only small packets get through, until fast() is called."""
         self.bed.network.small_only(self.socket)
 
     def blackhole(self, silent: bool = True) -> None:
-        """It cannot call here, until it is crashed and booted; not silent: it is told so."""
+        """It cannot connect to this machine until the next boot; not silent: it gets an error."""
         self.bed.network.firewall(self.socket, bool(silent))
 
     # ------------------------------------------------------------ what is in it
 
     @property
     def pid(self) -> int:
-        """Of its process 1, on this machine; 0: there is none."""
+        """The pid of its process 1, on this machine; 0 if there is none."""
         if not self.outer:
             return 0
         outer = self.outer.pid
@@ -180,12 +180,12 @@ class Host:
         return int(children[0]) if children else 0
 
     def processes(self) -> list[Process]:
-        """All that live, process 1 and sshd's own among them."""
+        """All its living processes, including process 1 and sshd's."""
         found = []
         for pid in self.groups.pids():
             status = read(f"/proc/{pid}/status")
             numbers = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid")]
-            # One number only: it is our end of a prefix(), which waits out here.
+            # A single number means our end of a prefix(), which waits outside of the host.
             if lives(pid) and numbers and len(numbers[0]) > 1:
                 name = read(f"/proc/{pid}/comm").rstrip("\n")
                 command = read(f"/proc/{pid}/cmdline").split("\0")[:-1]
@@ -193,23 +193,23 @@ class Host:
         return found
 
     def programs(self) -> list[Process]:
-        """All but process 1 and sshd: on a host that nobody uses there is none."""
+        """All processes but process 1 and sshd; on an unused host there is none."""
         return [one for one in self.processes() if one.inner != 1 and one.name != "sshd"]
 
     def sessions(self) -> list[Process]:
-        """Sshd's own, for the connections it has."""
+        """The processes of sshd, one for each of its connections."""
         return [one for one in self.processes() if one.inner != 1 and one.name == "sshd"]
 
     def path(self, inside: str) -> str:
-        """Where a path of the host, which is up, is found here."""
+        """The path here for a path on the host, which must be up."""
         return f"/proc/{self.pid}/root{inside}"
 
     def log(self) -> str:
-        """What its sshd has said."""
+        """The log of its sshd."""
         return read(os.path.join(self.folder, "log"))
 
     def prefix(self) -> list[str]:
-        """A command after these words runs on the host: not by ssh, but as if at its desk."""
+        """The words that run the command after them on the host, without ssh."""
         join = [f"echo $$ > {shlex.quote(path)}/cgroup.procs" for path in self.groups.paths]
         return ["sh", "-c", " && ".join(
             [*join, f'exec nsenter -t {self.pid} -m -u -i -n -p -r -w -- "$@"']), "sh"]
@@ -220,10 +220,10 @@ class Host:
 
 
 class Bed:
-    """Hosts, and the files that one needs to use them; as a context it leaves nothing behind."""
+    """Hosts, and the files needed to use them; as a context manager it leaves nothing behind."""
 
     def __init__(self, hosts: int | Sequence[Spec] = 4, names: bool = False) -> None:
-        """With names hosts know each other's; else, as often, only their own, as 127.0.1.1."""
+        """With `names` hosts know each other's names; otherwise only their own, as 127.0.1.1."""
         if reason := missing():
             raise OSError(reason)
         self.specs = [Spec() for _ in range(hosts)] if isinstance(hosts, int) else list(hosts)
@@ -277,7 +277,7 @@ class Bed:
         return subprocess.run(["ssh", "-F", self.ssh_config, host, *command], **options)
 
     def cut(self) -> None:
-        """Our own cable: hosts still reach each other."""
+        """Cuts the cable of this machine: hosts still reach each other."""
         self.network.connect(None, False)
 
     def heal(self) -> None:
@@ -296,7 +296,7 @@ class Bed:
 
 
 def missing() -> str:
-    """Why there can be no bed here; empty when there can."""
+    """The reason why there can be no bed here; empty when there can."""
     if os.geteuid() != 0:
         return "a test bed of hosts needs root"
     for program in ("ip", "tc", "nsenter", "ssh", "ssh-keygen", PYTHON, SSHD):
@@ -307,7 +307,7 @@ def missing() -> str:
 
 @contextlib.contextmanager
 def locked(folder: str, wait: bool = True) -> Iterator[None]:
-    """BlockingIOError when another process has it, unless we wait."""
+    """Locks a folder; BlockingIOError when another process has locked it, unless we wait."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -317,10 +317,10 @@ def locked(folder: str, wait: bool = True) -> Iterator[None]:
 
 
 def clean() -> list[str]:
-    """Removes what beds of dead processes have left; tells what."""
+    """Removes what beds of dead processes have left, and returns those folders."""
     removed = []
     top = tempfile.gettempdir()
-    with locked(top):  # a folder that is there is a living bed's, locked by it, or nobody's
+    with locked(top):  # each folder is locked by its living bed, or abandoned
         for folder in glob.glob(os.path.join(glob.escape(top), PREFIX + "*")):
             with contextlib.suppress(BlockingIOError, FileNotFoundError), locked(folder, False):
                 bed_groups.remove_all(os.path.basename(folder))
@@ -329,14 +329,14 @@ def clean() -> list[str]:
     return removed
 
 
-# ------------------------------------------------------------ for a person
+# ------------------------------------------------------------ on the command line
 
 WORDS = ("boot", "kill", "crash", "freeze", "thaw", "cut", "heal", "slow", "fast", "cpu",
          "blackhole")
 
 
 def obey(bed: Bed, line: str) -> None:
-    """A line such as "slow node2 50mbit"."""
+    """Executes a line such as "slow node2 50mbit"."""
     words = line.split()
     if words[0] not in WORDS or words[1:2] not in [[host.name] for host in bed.hosts]:
         raise ValueError(f"say one of {', '.join(WORDS)}, then a host")

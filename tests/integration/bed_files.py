@@ -1,7 +1,7 @@
-"""The files of a test bed: keys, what each host has on its disk, and what a person needs to use it.
+"""The files of a test bed: keys, the disk of each host, and what a user of the bed needs.
 
-Every host has a key of its own, and the configuration names addresses, so that nothing here needs a
-name service, an entry in the machine's files, or the user's own keys.
+Every host has a key of its own, and the configuration contains addresses, so that no name service,
+no entry in the machine's files and no key of the user is needed.
 """
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any
 
 from bed_host import UP
 
-OPTIONS = {  # of sshd: a default Debian, but for what needs accounts or answers from outside
+OPTIONS = {  # of sshd: Debian's defaults, but no accounts and no outside answers
     "HostKey": "/etc/ssh/host_key",
     "AuthorizedKeysFile": "/etc/ssh/authorized_keys",
     "PidFile": UP,
@@ -51,7 +51,7 @@ def write(path: str, text: str, mode: int = 0o644) -> str:
 
 
 def make_keys(paths: list[str]) -> None:
-    """At once: each takes some milliseconds."""
+    """Makes all keys at the same time, because each takes some milliseconds."""
     running = [subprocess.Popen(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bed",
                                  "-f", path], stdin=subprocess.DEVNULL) for path in paths]
     if any([one.wait() for one in running]):
@@ -84,7 +84,7 @@ def ssh_entry(host: Record) -> str:
 
 
 def make(folder: str, hosts: list[Record], names: bool) -> Files:
-    """Everything of the bed, below its folder."""
+    """Makes all files of the bed, below its folder."""
     folders = {host["name"]: os.path.join(folder, "hosts", host["name"]) for host in hosts}
     for path in folders.values():
         for below in ("ssh", "home", "tmp", "root", "groups"):

@@ -1,8 +1,8 @@
-"""GPUs for a host of a test bed: the files of the kernel and of NVIDIA's driver, and no GPUs.
+"""Fake GPUs for a host of a test bed: the files of the kernel and of NVIDIA's driver, without GPUs.
 
 Device nodes, the driver's folder in /proc, the PCI bus in /sys and the kernel's log are folders and
-files of our own, mounted over the host's. So the programs under test know nothing of being tested:
-they look where they always look. What is no GPU and has no driver cannot run CUDA.
+files made here, mounted over the host's. So the programs under test look where they always look.
+CUDA cannot run on such a host.
 """
 import shlex
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Device Minor: \t {minor}
 GPU Firmware: \t 535.129.03
 GPU Excluded:\t No
 """
-# What a worker, ssh and python need of the real /dev.
+# What a worker, ssh and python need from the real /dev.
 DEVICES = ["full", "null", "random", "tty", "urandom", "zero"]
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 SYSTEM = """
@@ -39,7 +39,7 @@ mkdir -p /proc/driver/nvidia/gpus
 
 
 class Gpus:
-    """As many as there are UUIDs, on the buses 0x10, 0x11, ... of a host that is up."""
+    """A GPU for each UUID, on the buses 0x10, 0x11, ... of a host that is up."""
 
     def __init__(self, host: Host, uuids: Sequence[str]) -> None:
         self.host = host
@@ -67,18 +67,18 @@ echo 0x030200 > /sys/bus/pci/devices/{location}/class
             raise OSError(f"{self.host.name}: {done.stderr}")
 
     def fall_off_the_bus(self, number: int) -> None:
-        """The bus answers for it with ones, as it does for whoever is not there."""
+        """The bus answers for the GPU with ones, as for every absent device."""
         self.shell(f"printf '\\377\\377' > /sys/bus/pci/devices/{self.location(number)}/config")
 
     def answer(self, number: int) -> None:
-        """Its host has been switched off and on."""
+        """The GPU answers again, as after its host was switched off and on."""
         self.shell(f"printf '\\336\\020' > /sys/bus/pci/devices/{self.location(number)}/config")
 
     def vanish(self, number: int) -> None:
-        """The driver has let it go."""
+        """The driver no longer lists the GPU."""
         self.shell(f"rm -r /proc/driver/nvidia/gpus/{self.location(number)}")
 
     def xid(self, number: int, code: int, text: str) -> None:
-        """The driver tells of an error in the kernel's log."""
+        """The driver reports an error in the kernel's log."""
         line = f"4,1234,987654321,-;NVRM: Xid (PCI:{self.location(number)[:-2]}): {code}, {text}"
         self.shell(f"echo {shlex.quote(line)} >> /dev/kmsg")

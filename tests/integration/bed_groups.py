@@ -1,9 +1,9 @@
-"""The control groups of a test bed: one for each host, in which all of its processes are.
+"""The control groups of a test bed: one for each host, which holds all of its processes.
 
-From version 2 of the kernel's interface come the list of processes and the freezer (one that does
-not keep a frozen process from being killed, as that of version 1 does); the share of a processor
-comes from whichever version has that controller on this machine. Process 1 of a host enters the
-group before it does anything else, so nothing that it starts can get away from the list.
+The list of processes and the freezer are those of version 2 of the kernel's interface (a process
+that is frozen by version 1 cannot be killed); processor time is limited by whichever version has
+that controller on this machine. Process 1 of a host enters the group before it does anything else,
+so the list misses no process that it starts.
 """
 import os
 
@@ -13,7 +13,7 @@ PERIOD = 100000  # microseconds
 
 
 def mounted(kind: str, option: str = "") -> str:
-    """Where this kind of control groups is; empty: nowhere."""
+    """Where this kind of control groups is mounted; empty if nowhere."""
     for line in read("/proc/self/mounts").splitlines():
         _, path, found, options = line.split()[:4]
         if found == kind and (not option or option in options.split(",")):
@@ -22,7 +22,7 @@ def mounted(kind: str, option: str = "") -> str:
 
 
 def bases() -> list[str]:
-    """Version 2, and the processor of version 1 where it has that."""
+    """Version 2, and version 1 where that has the processor controller."""
     return [base for base in (mounted("cgroup2"), mounted("cgroup", "cpu")) if base]
 
 
@@ -46,22 +46,22 @@ def remove(path: str, seconds: float) -> None:
             for folder in branches(path):
                 os.rmdir(folder)
         except OSError:
-            return False  # its last process is on its way out
+            return False  # its last process is about to end
         return True
     until(f"{path} is empty", gone, seconds)
 
 
 def remove_all(mark: str) -> None:
-    """All groups of a bed, and with them what may still run in them."""
+    """Removes all groups of a bed, and kills what still runs in them."""
     for base in bases():
         path = os.path.join(base, mark)
         if os.path.exists(os.path.join(path, "cgroup.kill")):
-            write(os.path.join(path, "cgroup.kill"), "1")  # those below, too
+            write(os.path.join(path, "cgroup.kill"), "1")  # the groups below, too
         remove(path, 20)
 
 
 class Groups:
-    """Those of one host."""
+    """The control groups of one host."""
 
     def __init__(self, mark: str, host: str) -> None:
         self.paths = [os.path.join(base, mark, host) for base in bases()]
@@ -81,7 +81,7 @@ class Groups:
         until("frozen or thawed", lambda: self._says(f"frozen {int(frozen)}"), seconds)
 
     def limit(self, percent: int | None) -> None:
-        """Of one core."""
+        """Limits processor time to this percentage of one core; None: no limit."""
         quota = percent * PERIOD // 100 if percent is not None else 0
         if len(self.paths) > 1:
             write(os.path.join(self.paths[1], "cpu.cfs_period_us"), str(PERIOD))
@@ -93,7 +93,7 @@ class Groups:
         write(os.path.join(self.main, "cpu.max"), f"{quota or 'max'} {PERIOD}")
 
     def empty(self, seconds: float) -> None:
-        """Ends what is still in it, and undoes what was done to it."""
+        """Kills what still runs in the group, and ends a freeze."""
         if self._says("populated 1"):
             write(os.path.join(self.main, "cgroup.kill"), "1")
             until("an empty group", lambda: self._says("populated 0"), seconds)

@@ -1,13 +1,14 @@
-"""The first process of a host in the test bed: makes the host round itself, then becomes its sshd.
+"""The first process of a host in the test bed: it builds the host around itself, then becomes its
+sshd.
 
-    bed_host.py FOLDER NETWORK     what the host is like is in FOLDER/host.json (bed.Spec)
+    bed_host.py FOLDER NETWORK     FOLDER/host.json describes the host (bed.Spec)
 
-It lives from power on to power off. Two processes: the outer one belongs to the machine and dies
-with the test (and the inner one with it); the inner one is process 1 of the host, so that the
-kernel kills all of the host when it goes. Everything that the host has of its own (its mounts,
-name, /run) goes the same way; what a disk keeps over a loss of power is in FOLDER.
+It lives from power on to power off. There are two processes: the outer one belongs to the machine
+and dies with the test (and the inner one with it); the inner one is process 1 of the host, so that
+the kernel kills all of the host when it ends. Everything that the host has of its own (its mounts,
+name, /run) ends the same way; FOLDER holds what a disk keeps over a loss of power.
 
-A host without sshd is one on which nobody listens (`refuses`), or one who never greets (`silent`).
+A host without sshd has no listener (`refuses`), or one that never greets (`silent`).
 """
 import errno
 import json
@@ -19,9 +20,9 @@ import sys
 import kernel
 
 SSHD = "/usr/sbin/sshd"
-UP = "/run/bed.pid"  # when it is there, the host is up; sshd writes it as its PidFile
-# What a private root shows: Debian's programs and settings, nothing of /home, /opt, /tmp,
-# /usr/local and what else a machine where somebody works has.
+UP = "/run/bed.pid"  # exists while the host is up; sshd writes it as its PidFile
+# What a private root shows: Debian's programs and settings, but not /home, /opt, /tmp, /usr/local
+# and other folders of a machine in use.
 SYSTEM = ["bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr", "var"]
 
 Spec = dict[str, object]  # as bed.Spec has it
@@ -29,7 +30,7 @@ Spec = dict[str, object]  # as bed.Spec has it
 
 def bind(source: str, target: str, flags: int = 0) -> None:
     kernel.mount(source, target, flags=kernel.MS_BIND | kernel.MS_REC)
-    if flags:  # the kernel takes them only from the second call on
+    if flags:  # the kernel takes flags only in a second call
         kernel.mount("none", target, flags=kernel.MS_BIND | kernel.MS_REMOUNT | flags)
 
 
@@ -39,7 +40,7 @@ def lay(disk: str, condition: str, target: str) -> None:
         flags = {"own": 0, "noexec": kernel.MS_NOEXEC, "readonly": kernel.MS_RDONLY}
         bind(disk, target, flags[condition])
         return
-    kept = {}  # before the mount: the target may be above the disk
+    kept = {}  # read before the mount: the target may be above the disk
     for name in os.listdir(disk):
         with open(os.path.join(disk, name), "rb") as old:
             kept[name] = old.read()
@@ -58,7 +59,7 @@ def lay(disk: str, condition: str, target: str) -> None:
 
 
 def make_root(folder: str) -> str:
-    """A root of its own; the result is where it is to be found until it is entered."""
+    """Makes a root of its own; returns where it is until it is entered."""
     root = os.path.join(folder, "root")
     kernel.mount("tmpfs", root, "tmpfs", 0, "size=16m,mode=755")
     for name in SYSTEM:
@@ -77,7 +78,7 @@ def make_root(folder: str) -> str:
 
 
 def bring_suppressions(root: str) -> None:
-    """The file that scripts/test tells the thread sanitizer of: nothing runs where it lacks."""
+    """Copies the suppressions that programs with the thread sanitizer read."""
     if os.environ.get("ELASTICRUN_SANITIZE") != "thread":
         return
     for option in os.environ.get("TSAN_OPTIONS", "").split(":"):
@@ -88,10 +89,10 @@ def bring_suppressions(root: str) -> None:
 
 
 def furnish(folder: str, root: str, spec: Spec) -> None:
-    """What is the host's own, whether it shares the machine's root (then empty) or not."""
+    """Mounts what is the host's own; `root` is empty when it shares the machine's root."""
     kernel.mount("proc", root + "/proc", "proc")
     kernel.mount("tmpfs", root + "/dev/shm", "tmpfs", 0, "mode=1777")
-    # A /sys shows the network of who mounts it, and no control groups.
+    # A new /sys shows the network of the process that mounts it, and no control groups.
     groups = os.path.join(folder, "groups")
     bind("/sys/fs/cgroup", groups)
     kernel.mount("sysfs", root + "/sys", "sysfs")
@@ -105,7 +106,7 @@ def furnish(folder: str, root: str, spec: Spec) -> None:
             bind(os.path.join(folder, name), f"{root}/etc/{name}")
     home, temporary = os.path.join(folder, "home"), os.path.join(folder, "tmp")
     lay(home, spec["home"], root + "/root")
-    if spec["tmp"]:  # last: the folder may be in it
+    if spec["tmp"]:  # last: the bed's folder may be in /tmp
         lay(temporary, spec["tmp"], root + "/tmp")
 
 
@@ -118,10 +119,10 @@ def enter(root: str) -> None:
 
 
 def serve(spec: Spec) -> None:
-    """What process 1 does for the rest of its life; UP is there as soon as it does."""
+    """What process 1 does for the rest of its life; UP exists as soon as the host is ready."""
     if spec["sshd"] == "answers":
         os.execv(SSHD, [SSHD, "-D", "-e", "-f", "/etc/ssh/sshd_config"])
-    if spec["sshd"] == "silent":  # the kernel takes calls and nobody answers them
+    if spec["sshd"] == "silent":  # the kernel accepts connections, and no process answers
         import socket  # takes longer to load than a host to boot
         _server = socket.create_server(("", 22), family=socket.AF_INET6, dualstack_ipv6=True,
                                        backlog=1000)
@@ -135,7 +136,7 @@ def inner(folder: str, spec: Spec) -> None:
     os.setsid()
     for group in spec["groups"]:
         with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
-            file.write("0")  # the writer
+            file.write("0")  # the writer itself
     kernel.sethostname(spec["name"])
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     root = make_root(folder) if spec["private_root"] else ""

@@ -1,7 +1,7 @@
 """A job across the hosts of a test bed, by ssh: the example, or any other program.
 
-What runs on a host is found in the host's own list of processes (bed.Host.programs), not by the
-job's mark alone: what a job must not leave behind there might have lost the mark.
+The processes on a host come from the host's own list (bed.Host.programs), not only from the job's
+mark: a process that is wrongly left behind might have lost the mark.
 """
 import os
 import tempfile
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from bed import Bed
 from job import FASHION, Job
 
-# Deadlines short enough to wait for, and in the order that the manual's table wants.
+# Deadlines short enough to wait for, and in the order that the manual's table requires.
 QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--grace", "1s"]
 BATCH = 128
 
@@ -21,7 +21,7 @@ def example(epochs: int = 10_000, device_ms: float = 0.5) -> list[str]:
 
 
 def slots(count: int, *hosts: str) -> list[str]:
-    """Lines of a host file: so many slots on each of these."""
+    """Lines of a host file: `count` slots on each of these hosts."""
     return [f"{host} slots={count}" for host in hosts]
 
 
@@ -39,16 +39,16 @@ class Away(Job):
                           *deadlines, *training, *options], program or example())
 
     def set_lines(self, lines: Iterable[str]) -> None:
-        """As an editor does it: beside, then renamed over."""
+        """Replaces the host file as an editor does: it writes another file and renames it."""
         with open(self.hosts_file + ".new", "w", encoding="ascii") as file:
             file.write("".join(line + "\n" for line in lines))
         os.rename(self.hosts_file + ".new", self.hosts_file)
 
     def survivors(self, before: dict[int, int]) -> dict[int, int]:
-        """Those of `before` that still run, by the same process."""
+        """The workers of `before` that still run as the same processes."""
         now = self.workers()
         return {worker: pid for worker, pid in before.items() if now.get(worker) == pid}
 
     def progress(self) -> int:
-        """The newest step of which a worker has told; -1: none."""
+        """The newest step that a worker has reported; -1: none."""
         return max((event["step"] for event in self.find("sample")), default=-1)

@@ -1,12 +1,13 @@
 """The cables of a test bed: network namespaces, and a switch between them.
 
 The switch is a bridge in a namespace of its own, with one veth to each host's namespace and one to
-here. No namespace has a name: each lives as long as a process is in it or this process holds its
-descriptor, so the kernel takes everything away even when a test is killed, and beds do not see each
-other. What is visible here is one interface, er<pid>n<bed>.
+this machine. No namespace has a name: each lives as long as a process is in it or this process
+holds its descriptor, so the kernel removes everything even when a test is killed, and beds do not
+see each other. Only one interface is visible on this machine, er<pid>n<bed>.
 
-Addresses are those set aside for testing networks (RFC 2544): 198.18.BED.HOST, here is 254; and
-unique local ones, fd18:BED::HOST. Hosts behind another one are on a second switch, 198.19.BED.HOST.
+Addresses are those set aside for testing networks (RFC 2544): 198.18.BED.HOST, where this machine
+is 254; and unique local ones, fd18:BED::HOST. Hosts behind another one are on a second switch,
+198.19.BED.HOST.
 """
 import contextlib
 import glob
@@ -18,15 +19,15 @@ from dataclasses import dataclass, field
 
 import kernel
 
-HERE = 254   # our own end
-NOBODY = 253  # an address that leads into the void
+HERE = 254   # this machine's end
+NOBODY = 253  # an address that no host has
 MOST_HOSTS = 250
-SMALL = 600  # bytes of a packet that is still carried where only small ones are
+SMALL = 600  # bytes: the largest packet on a path for small ones
 NO_HARDWARE = "02:00:00:00:02:00"
 
 
 def new_namespace() -> int:
-    """A descriptor of a network namespace in which there is nothing yet, not even an address."""
+    """A descriptor of a new network namespace, which is empty and has no address yet."""
     back = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         kernel.unshare(kernel.CLONE_NEWNET)
@@ -41,7 +42,7 @@ def path_of(namespace: int) -> str:
 
 
 def call(namespace: int | None, program: str, lines: list[str], *options: str) -> None:
-    """Runs commands of ip or tc in a namespace, or here."""
+    """Runs commands of ip or tc in a namespace, or in this one."""
     enter = [] if namespace is None else ["nsenter", f"--net={path_of(namespace)}"]
     done = subprocess.run([*enter, program, *options, "-batch", "-"], input="\n".join(lines) + "\n",
                           capture_output=True, text=True)
@@ -80,7 +81,7 @@ class Network:
                 f"addr add {self.address4(HERE)}/24 dev {self.name}",
                 f"addr add {self.address6(HERE)}/64 dev {self.name} nodad",
                 f"link set {self.name} up",
-                # Nobody is there to answer: else they could be asked for at this machine's gateway.
+                # Inner hosts cannot be reached; without this route our gateway would be asked.
                 f"route add {self.address4(0, inner=True)}/24 dev {self.name}"])
             call(self.switch, "ip", [
                 "link add outer type bridge", "link set outer up",
@@ -92,11 +93,11 @@ class Network:
 
     @staticmethod
     def _claim() -> tuple[socket.socket, int]:
-        """A number that no other bed has, nor has the kernel still to take one's network away."""
+        """A number that no other bed has, and whose old network the kernel has removed."""
         for number in range(1, 255):
             claim = socket.socket(socket.AF_UNIX)
             with contextlib.suppress(OSError):
-                claim.bind(f"\0elasticrun-bed-{number}")  # goes with the process that holds it
+                claim.bind(f"\0elasticrun-bed-{number}")  # the claim ends with this process
                 if not glob.glob(f"/sys/class/net/er*n{number}"):
                     return claim, number
             claim.close()
@@ -109,7 +110,7 @@ class Network:
         return f"fd18:{self.number:x}::{host:x}"
 
     def address(self, at: Socket) -> str:
-        """The one to reach the host by."""
+        """The address by which the host is reached."""
         return (self.address4(at.number, at.inner) if "4" in at.family or at.inner
                 else self.address6(at.number))
 
@@ -148,7 +149,7 @@ class Network:
         return lines
 
     def unplug(self, at: Socket) -> None:
-        """For good: what the host's kernel still wants to send (FIN, RST) never gets out."""
+        """Unplugs a host for good: its kernel can send nothing more (no FIN, no RST)."""
         if at.namespace < 0:
             return
         call(self.switch, "ip", [f"link del {at.port}"] +
@@ -159,14 +160,14 @@ class Network:
     # ------------------------------------------------------------ troubles
 
     def connect(self, at: Socket | None, connected: bool) -> None:
-        """The cable of a host, or ours. The cut is inside the switch: no link goes down."""
+        """Connects or cuts the cable of a host, or ours. The cut takes no link down."""
         port = at.port if at else "here"
         switch = at.switch if at else "outer"
         call(self.switch, "ip", [f"link set {port} " +
                                  (f"master {switch}" if connected else "nomaster")])
 
     def limit(self, at: Socket, rate: str | None) -> None:
-        """Both ways; the rate as tc has it, such as 50mbit."""
+        """Limits both directions; the rate is in tc's notation, such as 50mbit."""
         if not rate and not at.slow:
             return
         for namespace, device in ((at.namespace, "eth0"), (self.switch, at.port)):
@@ -176,24 +177,25 @@ class Network:
         at.slow = bool(rate)
 
     def small_only(self, at: Socket) -> None:
-        """Large packets of it and to it are lost, as on a path of which nobody has told how much it
-        carries. With us it is agreed on small ones: here it is reachable as before."""
+        """Loses large packets from and to the host, as on a path whose MTU is not known. The
+        path to this machine is set to small packets, so this machine
+        reaches the host as before."""
         for namespace, device in ((at.namespace, "eth0"), (self.switch, at.port)):
-            # What is larger than the burst never gets through.
+            # Packets that are larger than the burst never get through.
             call(namespace, "tc", [
                 f"qdisc replace dev {device} root tbf rate 1gbit burst {SMALL} latency 200ms"])
         agreed = f"mtu {SMALL - 100} advmss {SMALL - 140}"
         call(at.namespace, "ip", [
             f"route add {self.address4(HERE)}/32 dev eth0 {agreed}",
-            f"route replace default via {self.address4(HERE)} {agreed}"])  # all addresses of ours
+            f"route replace default via {self.address4(HERE)} {agreed}"])  # our other addresses
         at.slow = True
 
     def narrow(self, one: Socket, other: Socket) -> None:
-        """Between these two hosts, of IPv4, packets of 512 bytes and more are lost without a word,
-        as where a tunnel on the way has a smaller MTU and its messages are filtered out.
+        """Loses IPv4 packets of 512 bytes and more between these two hosts silently, as where a
+        tunnel on the way has a smaller MTU and its messages are filtered out.
 
-        They are sent to an end of a cable where nobody takes them: not every kernel has the action
-        of tc that drops. Twice the same changes nothing; widen() ends it.
+        They are redirected to a cable whose other end discards them, because not every kernel has
+        tc's action that drops. A second call changes nothing; widen() ends it.
         """
         if "one_end" not in self._devices():
             call(self.switch, "ip", ["link add one_end type veth peer name other_end",
@@ -203,7 +205,7 @@ class Network:
                 continue
             if not any(port == at.port for port, _ in self.narrowed):
                 call(self.switch, "tc", [f"qdisc add dev {at.port} ingress"])
-            # A length of 512 or more has one of the seven high bits of its sixteen.
+            # A length of 512 or more has at least one of the seven high bits of its sixteen.
             call(self.switch, "tc", [
                 f"filter add dev {at.port} parent ffff: protocol ip u32 "
                 f"match ip dst {self.address4(to.number, to.inner)}/32 "
@@ -212,23 +214,24 @@ class Network:
             self.narrowed.add((at.port, to.port))
 
     def widen(self) -> None:
-        """No packet is too large any more, between any hosts."""
+        """Ends narrow() for all hosts."""
         ports = {port for port, _ in self.narrowed} & self._devices()
         if ports:
             call(self.switch, "tc", [f"qdisc del dev {port} ingress" for port in sorted(ports)])
         self.narrowed.clear()
 
     def _devices(self) -> set[str]:
-        """Of the switch."""
+        """The devices of the switch."""
         shown = subprocess.run(["nsenter", f"--net={path_of(self.switch)}", "ip", "-brief", "link"],
                                capture_output=True, text=True, check=True).stdout
         return {line.partition(" ")[0].partition("@")[0] for line in shown.splitlines()}
 
     def firewall(self, at: Socket, silent: bool) -> None:
-        """The host can call no address of ours any more, and can still be called by ssh.
+        """Keeps the host from connecting to any address of ours; ssh to the host still works.
 
-        Silent: a call gets no answer, as it is sent to hardware that does not exist. (A blackhole
-        route would not do: it refuses the local caller at once, and the answers of sshd with it.)
+        Silent: connection attempts get no answer, because they are sent to hardware that does not
+        exist. (A blackhole route would refuse the local caller at once, and the answers of sshd
+        with it.)
         """
         for option, width, address in (("-4", 32, self.address4), ("-6", 128, self.address6)):
             if option[1] not in at.family:
@@ -245,7 +248,7 @@ class Network:
                 f"rule add pref 20 to {here} {verdict}"], option)
 
     def close(self, sockets: Sequence[Socket] = ()) -> None:
-        """The kernel takes the rest away in its own time: nothing refers to it any more."""
+        """Closes the network; the kernel removes the rest later, as nothing refers to it."""
         if os.path.exists(f"/sys/class/net/{self.name}"):
             call(None, "ip", [f"link del {self.name}"])
         for at in sockets:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The test bed of hosts: what each trouble looks like from outside, and that nothing is left of it.
+"""Tests of the test bed: each trouble looks right from outside, and nothing is left of a bed.
 
 A job's test can only be trusted when the trouble is the real one: a crash during which a FIN gets
-out is no loss of power. So each operation is looked at here with plain sockets and ssh.
+out is no loss of power. So each operation is checked here with plain sockets and ssh.
 """
 import os
 import select
@@ -36,12 +36,12 @@ def greeting(host: Host, seconds: float = 10) -> bytes:
 
 
 def hears(guest: socket.socket, seconds: float) -> bool:
-    """Something comes, be it only the end."""
+    """Whether anything arrives, even if it is only the end."""
     return bool(select.select([guest], [], [], seconds)[0])
 
 
 def reaches(host: Host, address: str, port: int, seconds: int = 10) -> int:
-    """The exit code of a call from a host: 0, 1 when it was refused, 124 when nobody answered."""
+    """The exit code of a call from a host: 0, 1 when refused, 124 without an answer."""
     return host.run("timeout", str(seconds), "bash", "-c",
                     f"exec 3<>/dev/tcp/{address}/{port}").returncode
 
@@ -74,7 +74,7 @@ class WithBed(unittest.TestCase):
         assert pids and not (left := traces(cls.bed.mark, cls.bed.network.name, pids)), left
 
     def says(self, host: str, command: str, *options: str) -> str:
-        """What a command prints by ssh, and what ssh itself has to say."""
+        """What a command prints by ssh, with the messages of ssh itself."""
         done = subprocess.run(["ssh", "-F", self.bed.ssh_config, *CHEAP, *options, host, command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=20)
@@ -82,7 +82,7 @@ class WithBed(unittest.TestCase):
 
 
 class Troubles(WithBed):
-    """Each leaves both hosts as they were."""
+    """Each test leaves both hosts as they were."""
 
     def test_a_host_has_what_is_its_own(self) -> None:
         self.assertEqual(self.says("node1", "hostname"), "node1\n")
@@ -199,7 +199,7 @@ class Troubles(WithBed):
         with socket.create_server((self.bed.address, 0)) as server:
             port = server.getsockname()[1]
             self.assertEqual(reaches(self.one, self.bed.address, port), 0)
-            out = ["ip", "route", "get", "192.0.2.1"]  # to our other addresses, say
+            out = ["ip", "route", "get", "192.0.2.1"]  # this stands for our other addresses
             self.assertIn(f"via {self.bed.address} ", self.one.run(*out).stdout)
             for silent, code, seconds in ((True, 124, 1), (False, 1, 10)):
                 self.one.blackhole(silent)
@@ -251,7 +251,7 @@ class OddHosts(WithBed):
             ("private", "touch /etc/x /usr/x", "Read-only file system"),
             ("private", program.format("/tmp"), "^0\n$"),
         ]
-        if os.environ.get("ELASTICRUN_SANITIZE") != "thread":  # its file of suppressions is there
+        if os.environ.get("ELASTICRUN_SANITIZE") != "thread":  # its suppressions file is there
             cases.append(("private", "ls -A /tmp /root /home /opt /usr/local", "^[/:a-z\n]*$"))
         for host, command, words in cases:
             with self.subTest(host=host, command=command):
@@ -310,7 +310,7 @@ class Whole(unittest.TestCase):
             self.assertNotEqual(one["node1"].address, two["node1"].address)
 
     def person(self, hosts: int) -> tuple[subprocess.Popen[str], str, str]:
-        """Somebody's bed.py up: the process, its ssh configuration, its interface."""
+        """Starts bed.py up; returns the process, its ssh configuration and its interface."""
         person = subprocess.Popen([sys.executable, os.path.join(HERE, "bed.py"), "up", str(hosts)],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         lines = [person.stdout.readline() for _ in range(4)]
@@ -321,7 +321,7 @@ class Whole(unittest.TestCase):
         return person, config, network[0]
 
     def say(self, person: subprocess.Popen[str], line: str) -> None:
-        """Returns when it is done: by then the nonsense after it has been answered."""
+        """Returns when the command is done: then the nonsense after it has been answered."""
         person.stdin.write(f"{line}\nnonsense\n")
         person.stdin.flush()
         self.assertIn("say one of", person.stdout.readline())

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The end of an epoch when whoever is to save it dies in the middle of that.
+"""The end of an epoch when the worker that saves the weights dies in the middle of it.
 
-The example evaluates, says so, writes its weights beside their file and renames them. A FIFO in that
-place holds it there: it is killed between its word and the end of its save, 20 times.
+The example evaluates, prints the accuracy, writes its weights beside their file and renames them. A
+FIFO in place of the new file stops the save there, and the worker is killed before the save is
+complete, 20 times.
 """
 import os
 import sys
@@ -11,7 +12,7 @@ import unittest
 from job import SANITIZED, kill, until
 from training import Training
 
-# A save that is held too late takes an epoch of its own.
+# A save that is not stopped in time costs another epoch.
 KILLS, EPOCHS = (6, 12) if SANITIZED else (20, 30)
 FOUR = "localhost slots=4\\n"
 QUIET = ["--max-restarts", "100", "--settle", "0s"]
@@ -24,14 +25,14 @@ def trained(hosts: str, device_ms: float) -> Training:
 
 class EpochEnds(unittest.TestCase):
     def hold(self, saved: str) -> None:
-        """Whoever saves from now on waits for a reader."""
+        """From now on a worker that saves waits for a reader."""
         try:
             os.mkfifo(saved + ".new")
         except FileExistsError:
-            pass  # it saves right now; the next one is held
+            pass  # a save is under way; the next one is stopped
 
     def kill_in_save(self, job: Training, epoch: int, saved: str) -> bool:
-        """False: it was held too late, and has saved."""
+        """False: the FIFO came too late, and the save is complete."""
         until(f"epoch {epoch} is said", lambda: epoch in job.accuracies(), 60)
         inside = not os.path.exists(saved)
         if inside:

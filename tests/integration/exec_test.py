@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A program of the user's as the policy: the sample one drives a job, and whatever such a program
-does, training goes on with the same workers and nothing of it is left.
-"""
+"""A user's program as the policy: the sample program drives a job; and whatever such a program
+does, training goes on with the same workers, and nothing of the program is left."""
 import os
 import signal
 import unittest
@@ -10,14 +9,14 @@ from job import kill, lives, read, until
 from training import Training
 
 SAMPLE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../configs/policy-example.sh"))
-# Does what the file `rule` says. Each run leaves a line, and what it was asked.
+# Executes the file `rule`. Each run adds a line to `runs` and leaves its question in `question`.
 PROGRAM = "echo run >> runs; cat > question; . ./rule"
 QUICK = ["--np", "1:3", "--settle", "100ms", "--sample-interval", "50ms", "--policy-timeout", "1s"]
 STAYS = "; the size stays as it is"
 
 
 class Advised(Training):
-    """One worker of three slots to begin with."""
+    """A job that begins with one worker on three slots."""
 
     def __init__(self, program: str, epochs: int = 10000) -> None:
         super().__init__("localhost slots=3\\n", epochs=epochs, device_ms=0.4,
@@ -32,7 +31,7 @@ class Advised(Training):
         return read(self.path("runs")).count("\n")
 
     def of_program(self) -> list[int]:
-        """Processes of a run of the program, and what it has called."""
+        """The processes of a run of the program, with those that it has started."""
         return [pid for pid in self.pids() if read(f"/proc/{pid}/comm").strip() in
                 ("sh", "cat", "head", "sleep", "yes")]
 

@@ -1,8 +1,8 @@
-"""Ways to break a running job on a test bed, and pairs of them drawn by chance.
+"""Ways to break a running job on a test bed, and random pairs of them.
 
-A fault is data: its kind, its victims, when it comes and how long it lasts. So a pair is known by
-a seed and a number alone, and can be repeated. A Stage is the bed and the job that it is done to;
-what has been broken there and comes back by itself is on its list of things to do.
+A fault is data: its kind, its victims, when it comes and how long it lasts. So a pair follows from
+a seed and a number alone, and can be repeated. A Stage is the bed and the job that are broken;
+repairs that are due later are on its list of things to do.
 """
 import random
 import signal
@@ -17,8 +17,8 @@ from job import kill
 
 HOSTS = [f"node{number}" for number in range(1, 7)]
 NEWCOMER = HOSTS[-1]
-FOREVER = 0.0  # what lasts so long is undone behind the end of the job only
-SHORT, LONG = 0.7, 3.5  # seconds: within what is tolerated of a host, and beyond its lease
+FOREVER = 0.0  # such a fault is undone only after the end of the job
+SHORT, LONG = 0.7, 3.5  # seconds: tolerated from a host; longer than its lease
 RATE = "30mbit"  # of a slow host: a reduction takes a quarter of a second there
 
 
@@ -27,7 +27,7 @@ class Fault:
     kind: str
     host: str
     other: str = ""  # the far end of a bad link
-    delay: float = 0.0  # seconds behind the moment of the pair
+    delay: float = 0.0  # seconds after the moment of the pair
     lasts: float = FOREVER
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Stage:
         self.to_do.append((time.monotonic() + seconds, act))
 
     def act(self) -> None:
-        """What is due."""
+        """Does what is due."""
         now = time.monotonic()
         due = [one for one in self.to_do if one[0] <= now]
         self.to_do = [one for one in self.to_do if one[0] > now]
@@ -66,7 +66,7 @@ class Stage:
             self.later(fault.lasts, undo)
 
     def edit(self, host: str, there: bool) -> None:
-        """The host file, in which the order of the hosts stays."""
+        """Edits the host file; the order of the hosts stays."""
         hosts = set(self.present) | {host} if there else set(self.present) - {host}
         self.present = [name for name in HOSTS if name in hosts]
         self.job.set_lines(slots(1, *self.present))
@@ -128,7 +128,7 @@ def narrow(stage: Stage, fault: Fault) -> Undo:
 
 
 def reset(stage: Stage, fault: Fault) -> Undo:
-    """All control connections, in one moment, as when a firewall forgets them."""
+    """Resets all control connections at once, as a firewall does that forgets them."""
     subprocess.run(["ss", "-K", "state", "established", "sport", "=", f":{stage.port}"],
                    capture_output=True, check=True)
     return None
@@ -151,7 +151,7 @@ class Kind:
     lasts: tuple[float, ...] = (FOREVER,)
     link: bool = False  # between two hosts
     newcomer: bool = False
-    loses: bool = False  # for good, when it lasts for ever, the state that the host holds
+    loses: bool = False  # if it lasts for ever, the host's state is lost for good
 
 
 KINDS = {
@@ -180,8 +180,8 @@ class Pair:
     faults: tuple[Fault, ...]
     hosts: tuple[str, ...] = tuple(HOSTS)
     code: int = 0
-    words: str = ""  # a pattern in what is said, where the code is another one
-    step: int = 5  # when they come
+    words: str = ""  # a pattern of the output, if the code is not 0
+    step: int = 5  # the faults come at this step
 
     def __str__(self) -> str:
         return f"{' & '.join(map(str, self.faults))} at step {self.step} of {len(self.hosts)} hosts"
@@ -196,8 +196,8 @@ def draw_fault(chance: random.Random, kind: str, victims: list[str]) -> Fault:
 
 
 def draw_pair(seed: int, number: int) -> Pair:
-    """Four hosts of six at least keep their state and hear the controller: or, one time in twelve,
-    none of two."""
+    """At least four hosts of six keep their state and their connection to the controller; or,
+    one time in twelve, none of two hosts does."""
     chance = random.Random(f"{seed} {number}")
     step = chance.randrange(3, 15)
     if number % 12 == 0:
@@ -209,7 +209,7 @@ def draw_pair(seed: int, number: int) -> Pair:
     new = any(KINDS[kind].newcomer for kind in kinds)
     hosts = HOSTS[:-1] if new else HOSTS
     first = draw_fault(chance, kinds[0], hosts)
-    # The same host is hit twice more often than it would be by chance.
+    # In a quarter of the pairs the second fault hits the host of the first one.
     near = [first.host] if chance.random() < 0.25 and first.host in hosts else hosts
     if KINDS[kinds[1]].link:
         near = hosts

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""A running job is broken in two ways at the same moment, by chance: it ends as without them.
+"""A running job is broken in two random ways at the same moment, and ends as it would without.
 
     faults_test.py Quick     four pairs that are always the same
     faults_test.py Chance    60 pairs of FAULTS_SEED; FAULTS_PAIRS=17 or 1-20,33: only these
     FAULTS_KEEP=DIR          keeps the files of jobs that failed
 
-Each way to lose something has tests of its own; here it is what comes while another trouble is
-being dealt with. Whatever comes, four hosts of six keep their state and can be reached: so the job
-ends with 0, has used each image of each epoch once, has learnt what it would have learnt, and
-leaves nothing on any host. Some pairs take the state away: these end with the code and the words
-that are for it, and do not hang.
+Each single fault has tests of its own; here a fault comes while another one is being dealt with.
+Whatever comes, four hosts of six keep their state and can be reached: so the job ends with 0, has
+used each image of each epoch once, has learnt as much as without faults, and leaves nothing on any
+host. Some pairs destroy the state: these jobs end with the code and the message for that, and do
+not hang.
 """
 import glob
 import os
@@ -32,15 +32,15 @@ from job import BIN, FASHION, Late, kill, read, until
 from training import BATCH, LINEAGE, accuracies
 
 EPOCHS, SAMPLES = 3, 2560
-DEVICE_MS = 2.0  # for an image: a step of six workers takes 43 ms
+DEVICE_MS = 2.0  # per image: a step of six workers takes 43 ms
 DEADLINES = [*QUICK, "--abort-timeout", "1s", "--prepare-timeout", "2s", "--transfer-timeout", "2s",
              "--hung", "3s", "--start-timeout", "20s", "--settle", "0s",
              "--sample-interval", "100ms"]
 RECORD = "/tmp/record"  # on each host
-# Programs in a /tmp are not seen on hosts that have one of their own.
+# Hosts that have a /tmp of their own do not see programs in this machine's /tmp.
 SHIP = ["--ship"] if BIN.startswith("/tmp/") else []
 PATIENCE = 60.0  # seconds for a job that takes five
-CLEARED = 12.0  # for what is left on a host: lease, grace time, a kill, and a busy machine
+CLEARED = 12.0  # until a host is clean: lease, grace time, a kill, and a busy machine
 TOLERANCE = 0.5  # per cent of accuracy
 
 
@@ -60,7 +60,7 @@ class Faulty(Away):
              "32", "--lr-rule", "none", "--explain", *SHIP], DEADLINES)
 
     def lineage(self) -> str:
-        """The summary of the checker, or what it found."""
+        """The summary of the lineage checker, or what it found."""
         for host in self.bed.hosts:
             for path in glob.glob(host.path(RECORD) + ".*"):
                 shutil.move(path, self.path(os.path.basename(path)))
@@ -72,7 +72,7 @@ class Faulty(Away):
 
 
 def make_bed() -> Bed:
-    """Each host has a /tmp of its own, so that it is seen what is left there."""
+    """Each host has a /tmp of its own, in which leftovers can be seen."""
     return Bed([Spec(slots=1, tmp="own") for _ in HOSTS])
 
 
@@ -80,13 +80,13 @@ def make_bed() -> Bed:
 class Outcome:
     pair: Pair
     code: int
-    still: float  # the longest time without a step, from the faults on
+    still: float  # the longest time without a step since the faults
     worlds: int
-    seconds: float  # of all of it
+    seconds: float  # for the whole job
 
 
 def left_on(bed: Bed) -> list[str]:
-    """What is left on hosts when no job runs there: must be nothing."""
+    """What is left on hosts when no job runs there; it must be empty."""
     left = []
     for host in bed.hosts:
         left += [f"{host.name}: {one.pid} {one.command}" for one in host.programs()]
@@ -98,14 +98,14 @@ def left_on(bed: Bed) -> list[str]:
 
 
 def temporary_files(host: Host) -> list[str]:
-    """Without what the thread sanitizer writes as a program starts, and a kill then leaves."""
+    """Files in /tmp, except those that the thread sanitizer writes at a start and a kill leaves."""
     return [f"/tmp/{name}" for name in os.listdir(host.path("/tmp"))
             if not name.startswith("tsan.rodata.")]
 
 
 def remove_abandoned(bed: Bed, pair: Pair) -> None:
-    """Agent and watchdog that are killed at once can remove nothing. Their folder is removed by the
-    next agent that starts on the host a minute later, which is more than there is time for here."""
+    """Removes the folder of an agent that was killed together with its watchdog. The next agent
+    that starts on the host a minute later would remove it, which takes too long here."""
     for fault in pair.faults:
         host = bed[fault.host]
         for path in temporary_files(host) if fault.kind == "kill_both" else []:
@@ -138,7 +138,7 @@ class Faults(unittest.TestCase):
             print(table(cls.outcomes))
 
     def run_pair(self, pair: Pair) -> None:
-        """What it leaves is not found by the next one, whatever becomes of it."""
+        """Runs one pair. After a failure the next pair gets a new bed."""
         try:
             with Faulty(self.bed, pair.hosts) as job:
                 try:
@@ -186,7 +186,7 @@ class Faults(unittest.TestCase):
         steps = EPOCHS * SAMPLES // BATCH
         self.assertRegex(job.lineage(),
                          rf"^{steps} steps in {EPOCHS} epochs of {SAMPLES} samples, each used once")
-        # A line that was on its way when its host was lost is not said.
+        # A line that was on its way when its host was lost does not appear.
         said = accuracies(job.out())
         self.assertIn(EPOCHS, said, job.out())
         for epoch, here in said.items():
@@ -194,7 +194,7 @@ class Faults(unittest.TestCase):
 
 
 class Still:
-    """The longest time in which no step is heard of."""
+    """Measures the longest time in which no step is reported."""
 
     def __init__(self, job: Faulty) -> None:
         self.job, self.step, self.since, self.longest = job, job.progress(), time.monotonic(), 0.0
@@ -207,12 +207,12 @@ class Still:
 
 
 def listening_of(job: Away) -> set[int]:
-    """The controller's port."""
+    """The ports on which the controller listens."""
     return until("the controller listens", job.listening, PATIENCE)
 
 
 def mend(bed: Bed) -> None:
-    """Everything that is broken and does not come back by itself."""
+    """Repairs everything that does not recover by itself."""
     bed.network.widen()
     for host in bed.hosts:
         host.thaw()
@@ -239,7 +239,7 @@ def remove_records(bed: Bed) -> None:
 
 
 def keep(job: Faulty) -> None:
-    """The files of a job that failed."""
+    """Keeps the files of a job that failed, if FAULTS_KEEP is set."""
     if folder := os.environ.get("FAULTS_KEEP"):
         shutil.copytree(job.folder, os.path.join(folder, os.path.basename(job.folder)),
                         ignore=shutil.ignore_patterns("tmp"))
@@ -247,7 +247,7 @@ def keep(job: Faulty) -> None:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A row for each kind of fault: a pair is in the rows of both of its kinds."""
+    """A row for each kind of fault: a pair counts in the rows of both of its kinds."""
     rows: dict[str, list[Outcome]] = defaultdict(list)
     for one in outcomes:
         for kind in {fault.kind for fault in one.pair.faults}:
@@ -274,7 +274,7 @@ class Quick(Faults):
         self.run_pair(Pair((Fault("cut", "node3", lasts=LONG), Fault("kill_agent", "node1"))))
 
     def test_a_newcomer_beside_a_bad_link_and_a_crash(self) -> None:
-        """The state comes from another host, but it does not reach its neighbour in the ring."""
+        """The newcomer gets the state, but cannot reach its neighbour in the ring."""
         self.run_pair(Pair((Fault("newcomer", NEWCOMER, "node5"), Fault("crash", "node2")),
                            tuple(HOSTS[:-1])))
 

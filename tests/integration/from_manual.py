@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program as it stands in a manual page: its text between .Bd -literal and .Ed, word for word.
+"""Extracts a program from a manual page: the text between .Bd -literal and .Ed, word for word.
 
     from_manual.py PAGE NUMBER FILE
 
@@ -12,7 +12,7 @@ page, number, file = sys.argv[1:]
 with open(page, encoding="utf-8") as source:
     blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", source.read(), re.M | re.S)
 programs = [block for block in blocks if "int main(" in block]
-# What roff reads otherwise than it stands there.
+# Undo the escapes of roff.
 text = programs[int(number) - 1].replace("\\&", "").replace("\\en", "\\n")
 if "\\e" in text or re.search(r"^[.']", text, re.M):
     sys.exit(f"{page}: program {number} has roff in it that this script does not read")

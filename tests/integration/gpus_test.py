@@ -15,7 +15,7 @@ SHOW = ["sh", "-c", 'echo "see $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE'
 
 
 def seen(job: Away) -> list[str]:
-    """What the workers say, by rank."""
+    """What the workers print, by rank."""
     lines = [line.partition("see ")[2] for line in job.out().splitlines() if "see " in line]
     return sorted(lines, key=lambda line: int(line.split()[0]))
 
@@ -43,7 +43,7 @@ class Visible(unittest.TestCase):
                          ["0 0 2 GPU-a,GPU-b", "1 1 2 GPU-a,GPU-b", "2 0 2 0,1", "3 1 2 0,1"])
         self.assertEqual(self.see(["node1 slots=2", "node2"], ["--one-gpu-visible"]),
                          ["0 0 2 GPU-a", "1 1 2 GPU-b", "2 0 2 0", "3 1 2 1"])
-        # Fewer workers than slots: the others' GPUs come last.
+        # With fewer workers than slots the GPUs of the free slots come last.
         self.assertEqual(self.see(["node1"], ["-np", "2"]),
                          ["0 0 2 GPU-a,GPU-b,GPU-c", "1 1 2 GPU-a,GPU-b,GPU-c"])
         self.assertEqual(self.see(["node1", "node2"], ["--include", "node1:2"]),
@@ -81,7 +81,7 @@ class Visible(unittest.TestCase):
 
 
 class Lost(unittest.TestCase):
-    """One of three GPUs of node1; node2 has none, and one slot."""
+    """One of the three GPUs of node1 is lost; node2 has none, and one slot."""
 
     def setUp(self) -> None:
         self.bed = Bed(2)
@@ -89,7 +89,7 @@ class Lost(unittest.TestCase):
         self.gpus = Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"])
 
     def lost(self, job: Away, xid: int) -> None:
-        """Slot 1 of node1 goes, and nothing else; the others train on."""
+        """Only slot 1 of node1 is lost; the others train on."""
         started = job.find("worker_started")
         others = {event["worker"]: event["pid"] for event in started}
         victim = next(event["worker"] for event in started
@@ -121,7 +121,7 @@ class Lost(unittest.TestCase):
     def test_xids(self) -> None:
         with Away(self.bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)
-            # A fault of the program, one of a GPU on no bus that we know, then the real one.
+            # First a fault of the program, then a GPU on an unknown bus, then the real one.
             self.gpus.xid(0, 31, "pid=77, name=train, Ch 00000008, MMU Fault")
             self.gpus.xid(9, 79, "GPU has fallen off the bus.")
             self.gpus.xid(1, 79, "pid=77, name=train, GPU has fallen off the bus.")
@@ -134,7 +134,7 @@ class Lost(unittest.TestCase):
             job.wait_for("world_formed", size=3, hosts=["node1"])
             self.gpus.fall_off_the_bus(0)
             world = job.wait_for("world_formed", size=3, hosts=lambda names: "node2" in names)
-            # One that is ready before the lost one has died is in the forced world already.
+            # A replacement that is ready before the lost worker dies is in the forced world.
             self.assertIn((world["planned"], world["reason"]),
                           [(True, "a GPU was lost"), (False, "worker 1 lost its GPU")])
 

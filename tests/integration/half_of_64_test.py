@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A job on 64 hosts of which half cannot be used, each in one of the ways that hosts have.
+"""A job on 64 hosts, half of which cannot be used, for all the reasons that real hosts have.
 
-Off, no sshd, an sshd that hangs, a changed key, full disks, a login shell that hangs; and among the
-good ones some whose login shell prints a lot. The job begins on the good ones, says of each trouble
-what it is and on which hosts, and waits for nothing longer than that has a deadline for.
+They are off, have no sshd, an sshd that hangs, a changed key, full disks, or a login shell that
+hangs; and some of the good hosts have a login shell that prints a lot. The job begins on the good
+hosts, reports each trouble with its hosts, and waits for nothing longer than its deadline.
 """
 import re
 import signal
@@ -19,7 +19,7 @@ from bed import Bed, Spec
 from bed_job import Away, example
 from job import Event, kill, until
 
-NOISE = 20.0  # seconds: 64 hosts and their ciphers share few cores, with others besides
+NOISE = 20.0  # seconds: 64 hosts and their ciphers share few cores with other programs
 SHELL = 20.0  # the longest of the deadlines below
 CHATTY = {"bashrc": "yes hello | head -c 1000000"}
 
@@ -28,7 +28,7 @@ CHATTY = {"bashrc": "yes hello | head -c 1000000"}
 class Trouble:
     hosts: int
     spec: dict[str, Any]
-    words: str  # of the line that tells it
+    words: str  # a pattern of the line that reports it
     deadline: float  # seconds
 
 
@@ -43,7 +43,7 @@ TROUBLES = [
 
 
 def specs() -> list[Spec]:
-    """32 good ones, 4 of them chatty, then the others in the order of the table."""
+    """32 good hosts, 4 of them chatty, then the others in the order of the table."""
     bad = [Spec(**trouble.spec) for trouble in TROUBLES for _ in range(trouble.hosts)]
     return [*[Spec() for _ in range(28)], *[Spec(**CHATTY) for _ in range(4)], *bad]
 
@@ -73,11 +73,11 @@ class Half(unittest.TestCase):
 
     def job(self, program: list[str], options: Iterable[str]) -> Away:
         lines = [f"{host.name} slots=1" for host in self.bed.hosts]
-        # The default deadlines: what is short enough for three hosts is not for 64 on two cores.
+        # The default deadlines: those that suit three hosts are too short for 64 on two cores.
         return Away(self.bed, lines, program, options, deadlines=())
 
     def check_troubles(self, job: Away) -> None:
-        """Each is told in time, by an event of each host and by fewer lines than those."""
+        """Each trouble is reported in time, by an event per host and by fewer lines than hosts."""
         begin = job.find("job_started")[0]
         for trouble, names in self.bad:
             for name in names:
@@ -92,7 +92,7 @@ class Half(unittest.TestCase):
 
     def check_nothing_left(self) -> None:
         for host in self.bed.hosts:
-            # A shell that hangs is the host's own affair.
+            # A login shell that hangs is not ours to end.
             ours = [one.command for one in (host.programs() if host.pid else [])
                     if host.name in self.good or one.name.startswith(("agent-", "er-"))]
             self.assertEqual(ours, [], host.name)
@@ -106,7 +106,7 @@ class Half(unittest.TestCase):
             self.check_nothing_left()
 
     def test_training_begins_on_the_good_half(self) -> None:
-        # The kernel keeps 1024 neighbours in all namespaces together: 16 workers are few enough.
+        # The kernel keeps 1024 neighbours (ARP) in all namespaces together, enough for 16 workers.
         options = ["--np", "8:16", "--policy", "fixed", "--max-batch", "128"]
         with self.job(example(), options) as job:
             world = job.wait_for("world_formed", size=16, seconds=SHELL + NOISE)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The host file is edited while the job runs: it grows and shrinks, and nobody is restarted.
+"""The host file is edited while the job runs: the job grows and shrinks, and no worker is
+restarted.
 
     host_file_test.py Edits          what an edit does
     host_file_test.py IdleOfSmall    planned changes with 1 MB of state, and how long they idle
     host_file_test.py IdleOfTen      more of them, with 1 MB and with 400 MB
 
-Idle: from the end of the last step of the old world to the begin of the first of the new, on the
-survivor where it is longest. Promised: the state transfer, two steps and 20 ms.
+Idle time: from the end of the last step of the old world to the start of the first step of the new
+one, on the survivor where it is longest. The promise: the state transfer, two steps and 20 ms.
 """
 import os
 import signal
@@ -20,7 +21,7 @@ from job import kill, steps_of, until
 from training import Training
 
 ALLOWANCE_MS = 20.0
-DEVICE_MS = 1.2  # for a sample: steps are 77 ms on two workers and 51 ms on three
+DEVICE_MS = 1.2  # per sample: steps are 77 ms on two workers and 51 ms on three
 
 
 class Edits(unittest.TestCase):
@@ -34,7 +35,7 @@ class Edits(unittest.TestCase):
                 job.set_hosts(text)
                 world = job.world(size, after)
                 self.assertTrue(world["planned"])
-                # Who leaves says goodbye after the first step of the new world.
+                # A worker that leaves ends after the first step of the new world.
                 until("who left has gone", lambda: len(job.workers()) == size, 20)
                 self.assertLessEqual(stay.items(), job.workers().items(), "nobody is restarted")
                 return world
@@ -48,7 +49,7 @@ class Edits(unittest.TestCase):
             edit("localhost slots=2\n127.0.0.1 slots=2\n", 4)
             edit("localhost slots=2\n", 2)
             self.check_mistakes(job)
-            # All that was there goes; somebody must hand the state over first.
+            # All present workers leave, but one must hand over the state first.
             after = job.now()
             job.set_hosts("127.0.0.1 slots=2\n")
             job.world(2, after)
@@ -60,14 +61,14 @@ class Edits(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_too_few_hosts_and_no_file_are_said(self) -> None:
-        """In one line each, with an event; training goes on, and what is better again is said."""
+        """Each is reported by a line and an event, and so is its end; training goes on."""
         def noted(words: str, well: bool) -> None:
             job.wait_for("hosts_noted", after, well=well, reason=lambda text: words in text)
             until("it is shown", lambda: "elasticrun: " + words in job.err(), 10)
             step = job.newest_step()
             until("training goes on", lambda: job.newest_step() > step + 1, 20)
 
-        # Root that must respect permissions.
+        # Makes root respect permissions.
         obeys = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
         with Training("localhost:3\\n", epochs=10000, device_ms=0.2, start=obeys,
                       options=["--np", "2:4"]) as job:
@@ -105,7 +106,7 @@ class Edits(unittest.TestCase):
             step = job.newest_step()
             until("training goes on", lambda s=step: job.newest_step() > s + 1, 20)
             self.assertEqual(len(job.find("world_formed")), worlds)
-        job.set_hosts("localhost sl")  # half written: nothing is said, nothing happens
+        job.set_hosts("localhost sl")  # half written: no message, no change
         lines = len(job.err().splitlines())
         step = job.newest_step()
         until("training goes on", lambda: job.newest_step() > step + 3, 20)
@@ -114,8 +115,8 @@ class Edits(unittest.TestCase):
 
 
 def longest_gap(job: Training, pid: int, size: int, after: int) -> float:
-    """Between two commits of that worker, in ms, until the next world of that size has stepped:
-    what somebody sees who does not believe the job's own figures."""
+    """The longest time between two commits of that worker, in ms, until the next world of that
+    size has stepped: measured from outside, to check the job's own figures."""
     longest, step, last = 0.0, steps_of(job.record, pid), time.monotonic()
 
     def passed() -> bool:
@@ -157,7 +158,7 @@ def idle_of_changes(state_mb: int, count: int) -> list[dict[str, Any]]:
 
 
 def report(name: str, changes: list[dict[str, Any]]) -> None:
-    """Prints each phase's median."""
+    """Prints the median of each phase."""
     for which, size in (("grow", 3), ("shrink", 2)):
         some = [change for change in changes if change["size"] == size]
         idle, state, prepare, step, gap = (
@@ -181,7 +182,7 @@ class Idle(unittest.TestCase):
             self.assertGreaterEqual(statistics.median(c["step_ms"] for c in some), 40)
             beyond = [c["idle_ms"] - c["state_ms"] - 2 * c["step_ms"] for c in some]
             self.assertLessEqual(statistics.median(beyond), ALLOWANCE_MS)
-            # From commit to commit there is one step more.
+            # From commit to commit it is one step more.
             seen = [c["gap_ms"] - c["state_ms"] - 3 * c["step_ms"] for c in some]
             self.assertLessEqual(statistics.median(seen), ALLOWANCE_MS)
             self.assertGreaterEqual(min(c["idle_ms"] for c in some), 0)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Across hosts, too, nothing is left behind: whoever dies, and whichever cable is cut.
+"""Nothing is left behind on any host, whichever process dies and whichever cable is cut.
 
 Each way to lose a part of a job (controller, agent, watchdog, sshd's session, a host's link, the
-controller's link, the power of the controller's machine) meets a program with the library and one
-whose processes have moved away (setsid, double fork, deaf to signals). Then the lists of processes
-of all hosts are looked at, also of those that nobody can reach, and what the agents had on disk.
+controller's link, the power of the controller's machine) is tried on a program with the library and
+on one whose processes have moved away (setsid, double fork, deaf to signals). Then the test looks
+at the processes of all hosts, also of those that cannot be reached, and at what the agents had on
+disk.
 
-What was lost has to be gone when its deadline is over: the lease, then the grace time, then a kill.
-What was not lost goes on training.
+The lost processes must be gone when their deadline is over: the lease, then the grace time, then a
+kill. The others go on training.
 """
 import os
 import signal
@@ -21,15 +22,15 @@ from bed import Bed, Host, Process
 from bed_job import Away
 from job import SCATTERED, Late, kill, lives, read, until
 
-# bed_job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host has another one.
+# bed_job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host gets another 1 s.
 DEADLINE = 2.0 + 1.0 + 1.0
-NOISE = 6.0  # of the tests: they share few cores with others
+NOISE = 6.0  # the tests share few cores with other programs
 HOSTS = ["node1", "node2", "node3"]
-OF_SCATTERED = 5  # its processes, of each worker
+OF_SCATTERED = 5  # processes of each worker
 
 
 def socket_folders(host: Host) -> set[str]:
-    """Where the agents on it have their sockets, told by the workers' environment."""
+    """The folders of the agents' sockets, from the environment of the workers."""
     found = set()
     for one in host.programs():
         for entry in one.environment():
@@ -51,13 +52,13 @@ class Traces:
                    {host.name: socket_folders(host) for host in bed.hosts})
 
     def alive(self, names: list[str]) -> list[str]:
-        """Those of the processes that still live: the very same ones."""
+        """The recorded processes that still live."""
         return [f"{name}: {one.pid} {one.command}" for name in names
                 for one in self.processes[name] if lives(one.pid)]
 
 
 def rests(bed: Bed, before: Traces) -> list[str]:
-    """What is left on hosts when no job runs there: must be nothing."""
+    """What is left on hosts when no job runs there; it must be empty."""
     left = []
     for host in bed.hosts:
         left += [f"{host.name}: {one.pid} {one.command}" for one in host.programs()]
@@ -67,7 +68,7 @@ def rests(bed: Bed, before: Traces) -> list[str]:
                  for line in read(f"/proc/{host.pid}/net/unix").splitlines()
                  if "elasticrun" in line]
         cache = host.path("/root/.cache/elasticrun")
-        # The agent stays, for the next job; a copy that did not come to its end does not.
+        # The agent's file stays, for the next job; an incomplete copy does not.
         left += [f"{host.name}: {cache}/{name}" for name in os.listdir(cache) if "." in name]
     return left
 
@@ -97,7 +98,7 @@ def kill_sshd_sessions(host: Host) -> None:
 
 
 def lose_power(bed: Bed, job: Away) -> None:
-    """Of the controller's machine: not a word gets out, then or ever."""
+    """The controller's machine loses power: nothing gets out, then or later."""
     bed.cut()
     job.process.kill()
 
@@ -105,9 +106,9 @@ def lose_power(bed: Bed, job: Away) -> None:
 @dataclass
 class Way:
     act: Callable[[Bed, Away], None]
-    lost: list[str]  # hosts whose processes have to go
+    lost: list[str]  # hosts whose processes must go
     training: int | None  # exit code of a job with the library; None: it goes on
-    plain: int | None  # and without
+    plain: int | None  # the same, without the library
 
 
 WAYS = {
@@ -122,7 +123,7 @@ WAYS = {
 
 
 def see_end(test: unittest.TestCase, bed: Bed, job: Away, before: Traces, code: int | None) -> None:
-    """By itself with this exit code, or when it is told to; then nothing is left."""
+    """The job ends with this code, or (None) when it is told to; then nothing is left."""
     if code is None:
         kill(job.process.pid, signal.SIGTERM)
     test.assertEqual(job.wait(DEADLINE + NOISE), code or 143, job.err())
@@ -151,7 +152,7 @@ class Training(unittest.TestCase):
         until("steps go on", lambda: job.progress() > step + 1, 20)
 
     def test_without_ssh_the_controller_is_missed_all_the_same(self) -> None:
-        """Sshd's sessions gone, then the controller: no end of a channel tells the agents."""
+        """Sshd's sessions end, then the controller: no channel tells the agents about it."""
         with Bed(2) as bed, Away(bed, ["node1 slots=2", "node2 slots=2"]) as job:
             job.wait_for("world_formed", size=4)
             before = Traces.of(bed)
@@ -178,7 +179,7 @@ class Scattered(unittest.TestCase):
 
 
 def add_cases(of: type[Training] | type[Scattered]) -> None:
-    """A test each, so that one can be run alone."""
+    """Makes one test per case, so that each can be run alone."""
     def make(way: Way) -> Callable[[unittest.TestCase], None]:
         return lambda self: self.run_case(way)
     for name, way in WAYS.items():

@@ -1,11 +1,11 @@
 """One job of elasticrun under test: start it, follow its events, find its processes, see it end.
 
 Every process of a job, however far it has moved away (setsid, a double fork, a killed parent),
-carries a mark in its environment that only this job has; /proc shows it. Why not process groups,
-sessions or parents: getting away from those is exactly what the tests do. Temporary files are found
+carries a mark in its environment that only this job has; /proc shows it. Process groups, sessions
+or parents would not do: the tests let processes get away from those. Temporary files are found
 because the job has a TMPDIR of its own.
 
-Nothing here sleeps to be in step with a job: every wait looks for a condition until a deadline.
+Nothing here sleeps for a fixed time: every wait looks for a condition until a deadline.
 """
 import json
 import os
@@ -21,11 +21,11 @@ from typing import Any, Self, TypeVar
 BIN = os.environ.get("ELASTICRUN_BIN", "")
 ELASTICRUN = os.path.join(BIN, "elasticrun")
 FASHION = os.path.join(BIN, "fashion")
-# A sanitizer's programs are large and slow, and so is their memory.
+# Programs with a sanitizer are large and slow, and need much memory.
 SANITIZED = bool(os.environ.get("ELASTICRUN_SANITIZE"))
-# The job ends when the test is killed, as ctest does with one that takes too long.
+# Ends the job when the test is killed, as ctest does with a test that takes too long.
 TETHER = ["setpriv", "--pdeathsig", "TERM"]
-# One in its own session, one whose parent is gone, one both and deaf; then the worker waits.
+# One process in its own session, one without a parent, one both and deaf; then the worker waits.
 SCATTERED = ["sh", "-c", """
     setsid sleep 1000 &
     (sleep 1001 &)
@@ -38,11 +38,11 @@ T = TypeVar("T")
 
 
 class Late(AssertionError):
-    """What was waited for did not come."""
+    """What a test waited for did not come in time."""
 
 
 def until(what: str, condition: Callable[[], T], seconds: float) -> T:
-    """The first true value of the condition; Late when there is none in time."""
+    """Waits for the condition and returns its first true value; raises Late after that time."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -61,7 +61,7 @@ def read(path: str) -> str:
 
 
 def fields_of(pid: int) -> list[str]:
-    """Of /proc/PID/stat, from the state on; the name before it may contain blanks."""
+    """The fields of /proc/PID/stat from the state on; the name before it may contain blanks."""
     return read(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
@@ -81,7 +81,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 class Job:
-    """A running elasticrun. As a context it ends with no process left, whatever the test did."""
+    """A running elasticrun. As a context manager it leaves no process, whatever the test did."""
 
     def __init__(self, options: list[str], program: list[str], folder: str | None = None,
                  start: list[str] | None = None, **popen: Any) -> None:
@@ -121,7 +121,7 @@ class Job:
         self.err_file.close()
         shutil.rmtree(self.folder)
 
-    # ------------------------------------------------------------ words and events
+    # ------------------------------------------------------------ output and events
 
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)
@@ -136,7 +136,7 @@ class Job:
         return (self.err().splitlines() or [""])[-1]
 
     def all_events(self) -> list[Event]:
-        """All that have been written so far, in order."""
+        """All events that have been written so far, in order."""
         if os.path.exists(self.events_file):
             with open(self.events_file, encoding="utf-8") as file:
                 file.seek(self.offset)
@@ -154,7 +154,7 @@ class Job:
         return [event for event in self.all_events()[after:] if fits(event)]
 
     def wait_for(self, name: str, after: int = 0, seconds: float = 60, **wanted: Any) -> Event:
-        """The first such event; Late when the job ends without it."""
+        """Waits for the first such event; Late when the job ends without it."""
         def look() -> list[Event] | None:
             ended = self.process.poll() is not None
             found = self.find(name, after, **wanted)
@@ -189,7 +189,7 @@ class Job:
         return self.named("er-watchdog")
 
     def agents(self) -> list[int]:
-        return self.named("elasticrun-agen")  # as much of it as the kernel keeps
+        return self.named("elasticrun-agen")  # the kernel keeps only this much of the name
 
     def sockets(self) -> set[str]:
         """Inodes of the sockets that processes of the job hold."""
@@ -218,15 +218,15 @@ class Job:
     # ------------------------------------------------------------ the end
 
     def wait(self, seconds: float = 60) -> int:
-        """The exit code, as a shell would say it."""
+        """Waits for the end, and returns the exit code as a shell would show it."""
         until("the end of the job", lambda: self.process.poll() is not None, seconds)
         code = self.process.returncode
         return code if code >= 0 else 128 - code
 
     def leftovers(self, ports: set[int] = frozenset()) -> list[str]:
-        """What is left of the job: must be nothing."""
+        """What is left of the job; it must be empty."""
         left = [f"process {pid}: {read(f'/proc/{pid}/cmdline')!r}" for pid in self.pids()]
-        # A program that is killed while it begins leaves a file of the thread sanitizer's own.
+        # A program that is killed while it starts leaves a file of the thread sanitizer.
         left += [f"file {name} in TMPDIR" for name in os.listdir(self.temporary)
                  if not name.startswith("tsan.rodata.")]
         for line in read("/proc/net/tcp").splitlines()[1:]:
@@ -246,7 +246,7 @@ class Job:
 
 
 def rank_of(prefix: str, pid: int) -> int | None:
-    """The rank in which the process called last computed, from its record (lineage.py)."""
+    """The rank in which this process computed last, from its record (lineage.py)."""
     lines = read(f"{prefix}.{os.uname().nodename}.{pid}").splitlines()
     for line in reversed(lines):
         part = line.split()

@@ -13,7 +13,7 @@ QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--gr
 
 
 class Joinable(Job):
-    """The example on this machine, with a key by which others may come."""
+    """The example on this machine, with a key that lets other hosts join."""
 
     def __init__(self) -> None:
         super().__init__(["-H", "localhost:1", "--policy", "fixed", "--max-batch", "128", *QUICK,
@@ -22,7 +22,7 @@ class Joinable(Job):
                           "--device-ms", "0.5"])
 
     def place(self) -> str:
-        """Where to join, as the job says it."""
+        """The address to join, from the job's message."""
         def told() -> list[str]:
             return [line for line in self.err().splitlines() if " --join " in line]
         return until("it says how to join", told, PATIENCE)[0].split(" --join ")[1].split()[0]

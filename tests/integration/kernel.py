@@ -1,7 +1,7 @@
-"""The few calls to the kernel that namespaces need and that Python 3.11 does not have.
+"""The few system calls for namespaces that Python 3.11 does not have.
 
-Each is the system call with the same name and raises OSError. Why not unshare(1), mount(8) and
-their like: a host would need a dozen processes before its own first one, and there are 64 hosts.
+Each function is the system call with the same name and raises OSError. With unshare(1), mount(8)
+and their like a host would need a dozen processes before its own first one, and there are 64 hosts.
 """
 import ctypes
 import os
@@ -42,7 +42,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def unmount(target: str) -> None:
-    """Whoever is still inside may stay there."""
+    """Processes that are still inside may stay there."""
     check(LIBC.umount2(target.encode(), MNT_DETACH), f"umount {target}")
 
 

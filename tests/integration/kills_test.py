@@ -2,8 +2,8 @@
 """kill -9 of workers: the survivors go on, in place, from the newest committed step.
 
 Victims are chosen by rank with a fixed seed and killed while their step is under way (most of a
-step is compute here). Then the same while a planned change is under way: a member, a candidate, a
-leaver. Last, whole hosts.
+step is compute here). Other tests kill a member, a candidate or a leaver while a planned change is
+under way, and whole hosts.
 """
 import random
 import re
@@ -19,7 +19,7 @@ FOUR = "localhost slots=4\\n"
 
 class Kills(unittest.TestCase):
     def kill_in_step(self, job: Training, pid: int) -> None:
-        """Soon after it has committed a step, so inside the next one."""
+        """Kills a worker soon after it has committed a step, so inside the next one."""
         before = steps_of(job.record, pid)
         until("a step", lambda: steps_of(job.record, pid) > before, 30)
         kill(pid, signal.SIGKILL)
@@ -48,7 +48,7 @@ class Kills(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_accuracy_is_as_without(self) -> None:
-        """Four kills, rank 0 among them; accuracies of each epoch as in a run without."""
+        """Four kills, also of rank 0; the accuracy of each epoch is as in a run without kills."""
         with Training("localhost slots=1\\n", epochs=4, device_ms=0) as calm:
             self.assertEqual(calm.wait(90), 0, calm.err())
             expected = calm.accuracies()
@@ -74,13 +74,13 @@ class Kills(unittest.TestCase):
 
 
 class WhileChanging(unittest.TestCase):
-    """The victim dies while a planned change is prepared, switched to, or just done. Some of them
-    die inside the change for certain: there are more rounds until enough have."""
+    """The victim dies while a planned change is prepared, switched to, or just done. More rounds
+    follow until enough victims have died inside the change."""
 
     ROUNDS, INSIDE = 5, 2
 
     def inside(self, job: Training, after: int, worker: int) -> bool:
-        """Between the start of the planned change and the next world, whichever that was."""
+        """Whether the worker died between the start of the planned change and the next world."""
         changing = False
         for event in job.all_events()[after:]:
             if event["event"] == "change_started" and event["planned"]:
@@ -116,7 +116,7 @@ class WhileChanging(unittest.TestCase):
                 else:
                     victim = leaver or chance.choice(sorted(known))
                     job.wait_for("change_started", after)
-                # Anywhere between the start of the change and some steps after it.
+                # The kill comes anywhere between the start of the change and some steps after it.
                 steps = job.newest_step() + chance.randrange(2)
                 until("a step", lambda n=steps: job.newest_step() >= n, 30)
                 name = {pid: worker for worker, pid in job.workers().items()}.get(victim, 0)
@@ -136,7 +136,7 @@ class WhileChanging(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def settle(self, job: Training, size: int, victim: int) -> None:
-        """Until a world of that size, without the victim, has stepped once more."""
+        """Waits until a world of that size, without the victim, has stepped once more."""
         def settled() -> bool:
             worlds = job.find("world_formed")
             workers = job.workers().values()
@@ -156,8 +156,7 @@ class WhileChanging(unittest.TestCase):
 
 
 class Hosts(unittest.TestCase):
-    """A host that is lost with all its workers, beside one that is well: training goes on, and the
-    host comes back."""
+    """One of two hosts is lost with all its workers: training goes on, and the host comes back."""
 
     HURRY = ["--heartbeat", "200ms", "--agent-timeout", "1500ms", "--lease", "3s"]
 
@@ -180,7 +179,7 @@ class Hosts(unittest.TestCase):
             job.gone(5)
 
     def agent_of(self, job: Training, worker: int) -> int:
-        """worker < shim < agent < watchdog."""
+        """The agent above a worker: worker < shim < agent < watchdog."""
         return parent_of(parent_of(worker))
 
     def test_its_agent_is_killed(self) -> None:

@@ -4,11 +4,11 @@
     lineage.py PREFIX [--samples N] [--epochs E] [--same-as OTHER [--tolerance X]]
 
 Reads PREFIX.<host>.<pid> as worker/examples/fashion/record.hpp describes them. The final lineage of
-a step is the highest generation in which anybody applied it; what all ranks of that generation
-computed for the step is what the weights are made of. Why not simply collect what was applied: a
+a step is the highest generation in which any worker applied it; the weights are made of what all
+ranks of that generation computed for the step. Collecting only what was applied would not do: a
 worker may die after the reduction that carried its gradient to the others, before its own commit.
 
-Prints a summary, or the first violation with exit code 1; 2: the records cannot be read.
+Prints a summary, or the first violation with exit code 1; exit code 2: the records cannot be read.
 """
 import argparse
 import array
@@ -27,7 +27,7 @@ def require(condition, text):
 
 
 class Share:
-    """What one process says of one step of one generation."""
+    """What one process recorded of one step of one generation."""
 
     def __init__(self, epoch, size, batch):
         self.epoch, self.size, self.batch = epoch, size, batch
@@ -53,7 +53,7 @@ class Run:
         with open(name, encoding="ascii") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith("\n"):
-                    break  # the process was killed while it wrote; an unfinished line says nothing
+                    break  # the process was killed while it wrote; ignore the unfinished line
                 try:
                     self.take(name, line.split())
                 except (ValueError, IndexError) as error:
@@ -92,7 +92,7 @@ class Run:
 
 
 def final_lineage(run):
-    """step -> generation: the highest in which anybody applied it."""
+    """step -> generation: the highest one in which any worker applied it."""
     final = {}
     for (step, generation), ranks in run.shares.items():
         if any(share.applied is not None for _, share in ranks.values()):
@@ -104,7 +104,7 @@ def final_lineage(run):
 
 
 def check_step(run, step, generation):
-    """Returns the epoch, the samples and the number of ranks that left no word of this step."""
+    """Returns the epoch, the samples and the number of ranks that left no record of this step."""
     ranks = run.shares[step, generation]
     kinds = {(share.epoch, share.size, share.batch) for _, share in ranks.values()}
     where = f"step {step}, generation {generation}"
@@ -145,7 +145,7 @@ def check(run, samples, epochs):
 
 
 def check_generations(run, final):
-    """Generations follow each other, and who committed what was then discarded is gone."""
+    """Generations follow each other, and a worker whose committed step was discarded is gone."""
     for (step, generation), ranks in run.shares.items():
         for rank, (name, share) in ranks.items():
             lost = share.applied is not None and generation != final[step]
@@ -160,7 +160,7 @@ def check_generations(run, final):
 
 
 def check_end(run, steps):
-    """All who finished in the final world have the same weights."""
+    """All workers that finished in the final world have the same weights."""
     if not run.finished:
         return
     last = max(generation for _, generation, _ in run.finished.values())

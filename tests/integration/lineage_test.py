@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checker of lineages finds what it is for: a good record passes, each damage is named."""
+"""Tests of the lineage checker: a good record passes, and each damage is named."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A job of 64 workers on as many hosts: begins with 8, grows to 64, loses 8 hosts at once.
+"""A job of 64 workers on 64 hosts: it begins with 8, grows to 64, and loses 8 hosts at once.
 
 In a full mesh their 4,032 pairs would be more neighbours (ARP) than the 1,024 that a kernel keeps;
 each worker has connections only to those that collectives and transfers need.

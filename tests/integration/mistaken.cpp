@@ -2,9 +2,9 @@
 //
 //     mistaken stateless|gradientless|resized|compute|sums|right
 //
-// stateless, gradientless: nothing of the kind is registered. resized: a vector grows behind its
-// registration. compute: it changes the weights. sums: rank 1 names its figures in another order.
-// right: none of them.
+// stateless, gradientless: it registers no state, or no gradients. resized: a vector grows after
+// its registration. compute: compute changes the weights. sums: rank 1 names its figures in another
+// order. right: no mistake.
 #include <cstdio>
 #include <exception>
 #include <string_view>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Training over NCCL, on a GPU that is a fake: kills, growing and shrinking, and what is missing.
+"""Training over NCCL on a fake GPU: kills, growing and shrinking, and what happens without NCCL.
 
-The fake is one shared object under the names of the driver and of NCCL, where workers find them
-first. It moves real bytes between the workers and logs the calls that manage communicators.
+The fake is one shared object under the names of the driver and of NCCL, which workers find before
+the real ones. It moves real bytes between the workers and logs the calls that manage communicators.
 """
 import array
 import glob
@@ -15,13 +15,13 @@ from typing import Any
 from job import BIN, FASHION, Job, kill, read
 from training import Training
 
-DOUBLE = ["--precision", "double"]  # in float32 the order of a sum shows
+DOUBLE = ["--precision", "double"]  # in float32 the order of a sum matters
 ON_FAKE = os.path.join(BIN, "fashion_on_fake")
 FAKE = os.path.realpath(os.path.join(BIN, "..", "lib", "fake_gpu"))
 
 
 class OverNccl(Training):
-    """A training whose workers find the fake; `backend` none: by default."""
+    """A training whose workers find the fake; `backend` None: the default."""
 
     def __init__(self, hosts: str, backend: str | None = "nccl", **more: Any) -> None:
         options = [*more.pop("options", []), *(["--backend", backend] if backend else [])]
@@ -45,7 +45,7 @@ def weights(job: Training) -> array.array:
 
 class Nccl(unittest.TestCase):
     def test_kills_and_replacements(self) -> None:
-        """Survivors shrink their communicator, newcomers come by a new one; nothing is lost."""
+        """Survivors shrink their communicator, newcomers join by a new one; nothing is lost."""
         with OverNccl("localhost slots=4\\n", epochs=4, device_ms=4) as job:
             job.world(4)
             first = set(job.workers().values())
@@ -109,7 +109,7 @@ class Nccl(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_auto_takes_nccl_where_all_can(self) -> None:
-        """The fake is a GPU without the files of its driver: its slots are told to be one."""
+        """The fake has no driver files, so ELASTICRUN_GPU tells each slot that it has a GPU."""
         for told, group in (["-x", "ELASTICRUN_GPU=0"], "nccl init: "), ([], "gloo"):
             with OverNccl("localhost slots=2\\n", backend=None, epochs=1, options=told) as job:
                 self.assertTrue(job.world(2)["group"].startswith(group))

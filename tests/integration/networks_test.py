@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The first try on networks as they are: a crowded sshd, a jump host, IPv6, two jobs at once.
+"""A job succeeds at the first try on real networks: a crowded sshd, a jump host, IPv6, two jobs.
 
 Each test starts a job where a launcher that is only right on an idle rack of one subnet gives up,
-and sees that it trains (or, without the library, that every worker ran) and leaves nothing behind.
+and checks that it trains (or, without the library, that every worker ran) and leaves nothing
+behind.
 """
 import contextlib
 import os
@@ -18,7 +19,7 @@ from bed_job import Away
 from job import kill, until
 
 PATIENCE = 30
-CROWDED = {"MaxStartups": "3:50:5"}  # from 3 logins under way it refuses half, at 5 all
+CROWDED = {"MaxStartups": "3:50:5"}  # with 3 logins under way it refuses half, with 5 all
 
 
 def aliases(bed: Bed, host: str, names: Iterable[str]) -> str:
@@ -32,13 +33,13 @@ def aliases(bed: Bed, host: str, names: Iterable[str]) -> str:
 
 
 def refusals(bed: Bed) -> int:
-    """Logins that sshds have turned away for being too many."""
+    """How many logins sshds have refused because there were too many."""
     return sum(host.log().count("past MaxStartups") for host in bed.hosts)
 
 
 class Networks(unittest.TestCase):
     def lives_and_ends(self, bed: Bed, job: Away) -> None:
-        """Steps go on; then it is stopped, and nothing is left."""
+        """Steps go on; then the job is stopped, and nothing is left."""
         step = job.progress()
         until("steps go on", lambda: job.progress() > step + 1, PATIENCE)
         kill(job.process.pid, signal.SIGTERM)
@@ -86,7 +87,7 @@ class Networks(unittest.TestCase):
                     self.assertRegex(job.out(), rf"{name}:\d: {name}\n")
 
     def test_two_jobs_at_once(self) -> None:
-        """Both copy the agent at the same time; the end of one is no business of the other."""
+        """Both copy the agent at the same time; the end of one does not affect the other."""
         with Bed(2) as bed, contextlib.ExitStack() as stack:
             lines = ["node1 slots=2", "node2 slots=2"]
             jobs = [stack.enter_context(Away(bed, lines)) for _ in range(2)]
@@ -105,7 +106,7 @@ class Networks(unittest.TestCase):
             self.lives_and_ends(bed, jobs[1])
 
     def test_a_newcomer_whose_link_carries_small_packets_only(self) -> None:
-        """It greets, it prepares, and the state never arrives. The others go on without it."""
+        """The newcomer prepares, but never gets the state. The others go on without it."""
         options = ["--transfer-timeout", "3s"]
         lines = [f"node{number} slots=1" for number in (1, 2, 3, 4)]
         with Bed(4) as bed, Away(bed, lines[:2], options=options) as job:

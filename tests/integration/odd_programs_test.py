@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Odd programs, odd command lines, odd surroundings: each ends with the exit code and the words
-that a user was promised, and leaves nothing behind.
+"""Odd programs, odd command lines, odd surroundings: each job ends with the exit code and the
+message that the manual promises, and leaves nothing behind.
 
-One table: a case is a command line, what must come out, and what must be said. Cases that need
-surroundings (a taken port, a full disk, a worker that exits in mid-training) follow it.
+Most cases are in one table: a command line, what it must print, and the last line of its errors.
+Cases that need surroundings (a taken port, a full disk, a worker that exits in mid-training) follow
+it.
 """
 import os
 import select
@@ -83,7 +84,7 @@ CASES = {
 
 class Table(unittest.TestCase):
     def run_case(self, case: Case) -> None:
-        # The files must be there before the program starts: a shell makes them.
+        # A shell makes the files before the program starts.
         script = "".join(f"cat > {name} <<'END'\n{text}END\n" for name, text in case.files.items())
         start = ["sh", "-c", script + 'exec "$@"', "sh"] if script else []
         with Job(case.options, case.program, start=start) as job:
@@ -152,7 +153,7 @@ class Plain(unittest.TestCase):
 
 
 class Readers(unittest.TestCase):
-    """Whoever reads the output may be slow, late, gone or full."""
+    """The reader of the output may be slow, late, gone or full."""
 
     def setUp(self) -> None:
         self.reader, self.writer = os.pipe()
@@ -166,7 +167,7 @@ class Readers(unittest.TestCase):
 
     def test_one_that_comes_late_gets_all(self) -> None:
         count = 400_000
-        os.set_blocking(self.writer, False)  # as others that share a terminal may have done
+        os.set_blocking(self.writer, False)  # as another user of the same terminal may have done
         with self.started(["seq", str(count)]) as job:
             job.wait_for("job_finished")
             with self.assertRaises(Late):
@@ -279,7 +280,7 @@ class Quitters(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_all_fail_alike(self) -> None:
-        """A mistake that all make is that mistake, and not the loss of the state."""
+        """When all make the same mistake, the job reports it, not the loss of the state."""
         for how, code in (("fail", 3), ("differ", 1)):
             with self.subTest(how), Job(["-H", "localhost:4", "--max-batch", "12"],
                                         [QUITTER, how]) as job:
@@ -290,7 +291,7 @@ class Quitters(unittest.TestCase):
                 self.assertEqual(job.leftovers(), [])
 
     def test_a_step_that_kills_whoever_computes_it(self) -> None:
-        """It is tried three times, with one member that keeps the state; then it is named."""
+        """The step is tried three times, with a keeper of the state from the second time on."""
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "poison"]) as job:
             self.assertEqual(job.wait(), 123, job.err())
             end = job.find("job_finished")[0]
@@ -301,13 +302,13 @@ class Quitters(unittest.TestCase):
             self.assertEqual(int(step), end["steps"] + 1)
             self.assertRegex(dead, r"^(worker \d+ \(rank \d, localhost slot \d\) was killed by "
                                    r"signal 6 \(SIGABRT\)(; |$)){3}$")
-            # One of them is it; the keeper of the state had none. Its last world may have ended
-            # before all members were in it.
+            # One of these ranks had the sample; the keeper of the state had none. The last world
+            # may have ended before all members were in it.
             self.assertRegex(samples, r"rank \d had samples (\d+ )*100( |,|$)")
             world = 1 + job.find("change_started", planned=True)[-1]["add"]
             self.assertLess(len(re.findall(r"rank \d had samples \d", samples)), world)
             self.assertIn(end["reason"], job.last_line())
-            # Another that computed that step the third time may die of it while the job ends.
+            # Another worker that computed that step the third time may also die while the job ends.
             killed = job.find("worker_exited", signal=signal.SIGABRT, expected=False)
             self.assertEqual(len(killed), 3)
             self.assertEqual(job.leftovers(), [])
@@ -354,7 +355,7 @@ class Quitters(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_a_loop_of_a_fixed_number_ends(self) -> None:
-        """Nobody is left behind in the last step, and nobody is replaced for having ended."""
+        """No worker is left behind in the last step, and none is replaced because it has ended."""
         with Job(["-H", "localhost:3", "--np", "3", "--max-batch", "12"],
                  [QUITTER, "finish"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
@@ -363,7 +364,7 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("world_formed")), 1)
 
     def test_the_last_words_count_all_steps(self) -> None:
-        """Also those since the last report, of a loop that is over before the next one."""
+        """Steps since the last report count too, when the loop is over before the next one."""
         with Job(["-H", "localhost:1"], [QUITTER, "close"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
             self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")

@@ -2,9 +2,9 @@
 """Nothing is left behind, however a job ends.
 
 Each way to end it (a signal to the controller, a kill of the controller, of the agent, of its
-watchdog, of all workers at once) meets each kind of program: one with the library, one that ignores
-what it can, one whose processes moved away (setsid, double fork). Afterwards no process, socket, or
-temporary file may be left, and exit code and last line are as promised.
+watchdog, of all workers at once) is tried on each kind of program: one with the library, one that
+ignores the signals that it can, one whose processes moved away (setsid, double fork). Afterwards no
+process, socket, or temporary file may be left, and exit code and last line are as promised.
 """
 import signal
 import subprocess
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from job import FASHION, SCATTERED, Job, fields_of, kill, lives, read, until
 
 GRACE = 1.0
-PATIENCE = 10.0  # of the tests, beyond the grace time: they share two cores with others
+PATIENCE = 10.0  # seconds beyond the grace time: tests share two cores with others
 OPTIONS = ["-H", "localhost:2", "--grace", "1s"]
 
 STUBBORN = ["sh", "-c", "trap '' INT TERM HUP; while :; do sleep 100; done"]
@@ -88,7 +88,7 @@ class Ends(unittest.TestCase):
 
 
 def add_cases() -> None:
-    """A test each, so that one can be run alone."""
+    """Makes one test per case, so that each can be run alone."""
     def make(program: str, way: Way) -> Callable[[Ends], None]:
         return lambda self: self.run_case(program, way)
     for program in PROGRAMS:
@@ -157,7 +157,7 @@ class Signals(unittest.TestCase):
             job.gone(PATIENCE)
 
     def test_a_terminal_that_goes_away(self) -> None:
-        """Whoever reads the output has gone: the job must end when it is told to, all the same."""
+        """The reader of the output is gone: the job must still end when it is told to."""
         program = ["sh", "-c", "while :; do echo line || exit 9; sleep 0.05; done"]
         with Job(["--grace", "1s"], program, stdout=subprocess.PIPE) as job:
             job.process.stdout.readline()
@@ -167,7 +167,7 @@ class Signals(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_an_early_interrupt(self) -> None:
-        """At whatever moment of the start it comes: it is obeyed, and nothing is left."""
+        """A signal at any moment of the start ends the job, and nothing is left."""
         for percent in range(0, 200, 10):
             with Job(["-H", "localhost:2", "--grace", "1s"], ["sleep", "100"]) as job:
                 end = time.monotonic() + percent / 100 * 0.03

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Loops of one's own: the programs of the manual page as they stand there, one that counts its
-updates while its workers are killed, and what policies make of such a loop.
-"""
+"""Programs with their own loops: those of the manual page, word for word; one that counts its
+updates while its workers are killed; and what policies make of such a loop."""
 import os
 import random
 import re
@@ -17,7 +16,7 @@ UPDATES = os.path.join(BIN, "updates")
 
 
 class Manual(unittest.TestCase):
-    """What the page promises of its own programs."""
+    """What the manual page promises of its programs."""
 
     def test_a_line(self) -> None:
         with Job(["-H", "localhost:3", "--label", "none"], [MANUAL_LINE]) as job:
@@ -52,10 +51,11 @@ class Manual(unittest.TestCase):
 
 
 class Kills(unittest.TestCase):
-    """kill -9 at any moment: as many updates in every state as there are committed steps."""
+    """kill -9 at any moment: every state has as many updates as there are committed steps."""
 
     def members(self, job: Job) -> list[int]:
-        """Those who live of a world whose members are known: all who had been started by then."""
+        """The living members of the newest world, if they are all workers started by then and there are
+        at least three."""
         def look() -> list[int]:
             self.assertIsNone(job.process.poll(), "the job has ended")
             events = job.all_events()
@@ -79,10 +79,10 @@ class Kills(unittest.TestCase):
             killed = 0
             while killed < kills:
                 members = self.members(job)
-                # Not in step with anything: at a moment of chance in a step or a change.
+                # A random time, so that the kill comes at any moment of a step or a change.
                 time.sleep(chance.uniform(0, 0.05))
                 count = len(job.find("world_formed"))
-                # One who holds the state stays, whoever else goes: newcomers as well.
+                # One member that holds the state stays; any others may go, also newcomers.
                 stays, *others = chance.sample(members, len(members))
                 victims = others[:1]
                 if chance.random() < 0.3:
@@ -114,7 +114,7 @@ class Kills(unittest.TestCase):
 
 
 class Measured(unittest.TestCase):
-    """Policies work for a loop that says how many samples its steps have."""
+    """Policies work for a loop that reports how many samples its steps have."""
 
     OPTIONS = ["-H", "localhost:3", "--np", "1:3", "--start", "1", "--settle", "1s", "--explain",
                "--label", "none"]

@@ -3,15 +3,15 @@
 //     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|
 //             evaluate|save|flip
 //
-// once: rank 1 exits 0 inside a step; a file in the working directory says that it has happened.
-// always: every rank 1 does. leave: rank 1 of three says goodbye properly, in a loop of its own.
-// finish: nobody goes before that loop has ended. close: it ends without that. fail: every rank
-// exits with 3 inside a step. differ: rank 1 registers something else. poison: whoever computes one
-// sample dies of a signal. crash: only the first who does. hang: rank 1 stays in its own code in
-// mid-training, for ever. linger: before it calls finish. evaluate: rank 1 stays in
-// on_epoch. save: rank 0 dies of a signal there, whoever it is. flip: the state of rank 1 changes
-// by itself. The rest train. Training itself is nothing: a world's reduction is all that is needed
-// here.
+// once: rank 1 exits with 0 inside a step; a file in the working directory makes sure that it
+// happens only once. always: every rank 1 does so. leave: rank 1 of three calls leave in a loop of
+// its own. finish: the loop ends with finish. close: the loop ends without finish. fail: every rank
+// exits with 3 inside a step. differ: rank 1 registers another state. poison: each worker that
+// computes one certain sample aborts. crash: only the first one does. hang: rank 1 hangs for ever
+// in the middle of its loop. linger: rank 1 hangs before it calls finish. evaluate: rank 1 hangs in
+// on_epoch. save: every rank 0 aborts there. flip: the state of rank 1 changes once by itself. The
+// other ranks train. The training itself does nothing useful: these tests need only a
+// world's reduction.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ bool flips(std::string_view how, const elasticrun::Job& job, const elasticrun::S
   return how == "flip" && step.number() == quits_in_step && job.world().rank() == 1 && is_first();
 }
 
-// All make the same mistake in the same step: nobody is told of it before it has made its own.
+// Each rank waits until all have made the mistake, so that none hears of another's before its own.
 void fail_with_all(const elasticrun::World& world) {
   static constexpr auto mark = [](int rank) { return "fails-" + std::to_string(rank); };
   ::close(::open(mark(world.rank()).c_str(), O_CREAT | O_WRONLY, 0600));
@@ -54,7 +54,7 @@ bool is_killed(std::string_view how, const elasticrun::Step& step) {
   return how == "poison" || (how == "crash" && is_first());
 }
 
-// The others wait for it.
+// Rank 1 hangs once, and the others wait for it.
 void hang_once(const elasticrun::World& world) {
   if (world.rank() != 1 || !is_first()) return;
   std::puts("hangs");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A job as its users run it, on four hosts with nothing of ours: it finds its size by itself, hosts
-come, go, crash and are cut off, and it learns what it would have learnt undisturbed. Takes a minute
-or two, so it is one of the long tests."""
+"""A job as its users run it, on four hosts without any of our programs: it finds its size by
+itself, hosts come, go, crash and are cut off, and it learns as much as an undisturbed job. It
+takes a minute or two, so it is one of the long tests."""
 import re
 import sys
 import unittest
@@ -18,7 +18,7 @@ QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--gr
 
 
 class Rack(Away):
-    """Quickstart's job on one slot of each of these hosts."""
+    """The job of the quickstart on one slot of each of these hosts."""
 
     def __init__(self, bed: Bed, *hosts: str) -> None:
         super().__init__(bed, slots(1, *hosts), [FASHION, "--epochs", "4", "--device-ms", "1"],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Hosts that cannot call the controller: their control stream goes through ssh.
+"""Hosts that cannot connect to the controller: their control stream goes through ssh.
 
-What is asked of it: that the job is the same, that it needs nothing of sshd but a command, that a
-flood of output neither makes heartbeats late nor memory grow, and that its end is the end of the host.
+The job must work the same, need nothing of sshd but a command, and end the host when the stream
+ends; a flood of output must neither delay heartbeats nor make memory grow.
 """
 import os
 import sys
@@ -16,7 +16,7 @@ from job import SANITIZED, kill, read, until
 
 PATIENCE = 60
 FLOOD = 20_000_000 if SANITIZED else 200_000_000  # bytes
-MOST_MEMORY = 60_000  # KiB, of a controller that has passed on a flood
+MOST_MEMORY = 60_000  # KiB, for a controller that has passed on a flood
 TOLD = "node2: cannot dial back ("
 
 
@@ -30,7 +30,7 @@ def left(bed: Bed) -> list[str]:
 
 
 def peak_memory(pid: int) -> int:
-    """In KiB; 0 when it has gone."""
+    """In KiB; 0 when the process has ended."""
     for line in read(f"/proc/{pid}/status").splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1])
@@ -65,7 +65,7 @@ class Stream(unittest.TestCase):
                 self.assertNotIn("cannot dial back", job.err())
 
     def test_a_flood(self) -> None:
-        """A host that is silent for a second would be lost here."""
+        """Here a host would be lost if it were silent for a second."""
         with Bed([Spec(), no_forwarding()]) as bed:
             bed["node2"].blackhole(silent=False)
             script = f"yes 123456789012345678901234567890123456789 | head -c {FLOOD}"
@@ -143,7 +143,7 @@ class Wrap(unittest.TestCase):
                 self.assertTrue(agent.read_bytes() == whole)
 
     def test_one_that_stays(self) -> None:
-        """The agent is below it then, and no signal to it may go astray."""
+        """Then the wrapper is the agent's parent, and signals must still reach the agent."""
         with Bed(1) as bed, self.run_wrapped(bed, "env W=1 setsid --wait", "exec sleep 1000") as job:
             job.wait_for("worker_started", worker=1)
             job.wait_for("worker_started", worker=2)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Troubles that are over before the lease is: connections that are reset, programs that are stopped
-for a while. They cost a healthy job nothing; and what has overstayed its lease does no step more.
+for a while. They cost a healthy job nothing; and a worker whose lease is over makes no more steps.
 
-The records of the example tell that every sample was used once (lineage.py).
+The records of the example prove that every sample was used once (lineage.py).
 """
 import ctypes
 import os
@@ -33,13 +33,13 @@ TWO_HOSTS = "localhost slots=2\\n127.0.0.1 slots=2\\n"
 
 
 def pass_by(seconds: float) -> None:
-    """Time that has to pass because it is what is tested."""
+    """Lets time pass, where time is what is tested."""
     end = time.monotonic() + seconds
     until("time has passed", lambda: time.monotonic() > end, seconds + 10)
 
 
 def changes(job: Job) -> list[dict]:
-    """All but the first world."""
+    """All changes after the first world."""
     return (job.find("change_started", planned=False) + job.find("host_down", reason=lambda why:
             why != "the job is over") + job.find("world_formed")[1:])
 
@@ -64,7 +64,7 @@ def trainers(host: beds.Host) -> list[beds.Process]:
 
 
 def agents_above(workers: list[beds.Process]) -> list[int]:
-    """Watchdog and agent: worker < shim < agent < watchdog."""
+    """Watchdog and agent above these workers: worker < shim < agent < watchdog."""
     agent = parent_of(parent_of(workers[0].pid))
     return [parent_of(agent), agent]
 
@@ -78,7 +78,7 @@ class Silence(unittest.TestCase):
     SYS_PIDFD_GETFD = 438
 
     def user_timeouts(self, pid: int) -> list[int]:
-        """TCP_USER_TIMEOUT of its TCP connections, in ms: no table of the kernel's shows it."""
+        """TCP_USER_TIMEOUT of its TCP connections, in ms; no table of the kernel shows it."""
         libc = ctypes.CDLL(None, use_errno=True)
         found = []
         process = os.pidfd_open(pid)
@@ -97,7 +97,7 @@ class Silence(unittest.TestCase):
         return found
 
     def test_a_connection_that_swallows_everything_ends_within_the_lease(self) -> None:
-        """On the agent's side early enough to dial again."""
+        """On the agent's side it ends early enough to dial again."""
         with Training("localhost:1\\n", epochs=10000, options=["--lease", "8s"]) as job:
             job.world(1)
             self.assertEqual(self.user_timeouts(job.process.pid), [8000])
@@ -110,7 +110,7 @@ class Silence(unittest.TestCase):
 @unittest.skipIf(NO_BED, NO_BED)
 class Connections(unittest.TestCase):
     def reset_all(self, port: int) -> int:
-        """As a firewall does that forgets its connections; how many there were."""
+        """Resets all connections, as a firewall that forgets them; returns their number."""
         done = subprocess.run(["ss", "-K", "-H", "-t", "state", "established", f"sport = :{port}"],
                               capture_output=True, text=True, check=True)
         return len(done.stdout.splitlines())
@@ -137,7 +137,7 @@ class Connections(unittest.TestCase):
                 self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
 
     def check_output(self, job: Job, wanted: int, resets: int) -> None:
-        """No line came twice; one that was on its way in a reset may be missing, and only then."""
+        """No line came twice; only lines that were on their way during a reset may be missing."""
         epochs = [int(text) for text in re.findall(r"epoch (\d+).*test accuracy", job.out())]
         self.assertEqual(epochs, sorted(set(epochs)))
         gaps = [b for a, b in zip(epochs, epochs[1:]) if b != a + 1]
@@ -146,13 +146,13 @@ class Connections(unittest.TestCase):
 
 
 def sshds(host: Host) -> list[int]:
-    """Who would wake an agent that is given up."""
+    """The processes of sshd, which would otherwise wake an agent that is given up."""
     return [one.pid for one in host.processes() if one.name.startswith("sshd")]
 
 
 @unittest.skipIf(NO_BED, NO_BED)
 class StoppedAway(unittest.TestCase):
-    """Where nobody can kill from outside what does not run."""
+    """Programs are stopped on hosts, where nothing from outside can kill them."""
 
     def test_an_agent_and_its_watchdog_for_longer_than_the_lease(self) -> None:
         epochs = 150
@@ -189,12 +189,11 @@ class StoppedAway(unittest.TestCase):
             self.assertEqual([one for host in bed.hosts for one in host.programs()], [])
 
     def test_all_agents_and_their_watchdogs(self) -> None:
-        """The groups of the workers are well, and nothing stops them but their own look at the
-        lease."""
+        """The workers' groups are healthy, so only their own check of the lease stops them."""
         self.stop_all_agents(DEADLINES)
 
     def test_all_agents_before_their_first_heartbeat(self) -> None:
-        """The lease that runs then is the one with which an agent begins."""
+        """Then the lease counts with which an agent begins."""
         self.stop_all_agents([*DEADLINES, "--heartbeat", f"{LEASE // 2}s",
                               "--agent-timeout", f"{LEASE - 1}s"])
 
@@ -227,7 +226,7 @@ class StoppedAway(unittest.TestCase):
 
 
 class Stopped(unittest.TestCase):
-    """A program that does not run for a while."""
+    """A program is stopped for a while."""
 
     def test_the_controller_for_less_than_the_lease(self) -> None:
         with Training(TWO_HOSTS, epochs=15, options=DEADLINES) as job:
@@ -249,7 +248,7 @@ class Stopped(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def test_a_person_presses_control_z(self) -> None:
-        # In a group of its own, of our session: else the kernel would not stop it in any case.
+        # In a process group of its own in our session: otherwise the kernel would never stop it.
         with Training(TWO_HOSTS, epochs=5, options=DEADLINES, process_group=0) as job:
             job.world(4)
             lines = len(job.err().splitlines())

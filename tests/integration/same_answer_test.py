@@ -6,9 +6,9 @@
 
 Three runs use the same global batches: one worker throughout, four throughout, and one that grows,
 shrinks and loses workers at random (from a seed). The records prove that each run used each sample
-of each epoch once and the same samples in each step. What is left is the order in which gradients
-are summed: one worker against four shows how much that alone explains. In double precision it is
-tiny, so that a sample used twice or a step applied twice could not hide behind it.
+of each epoch once and the same samples in each step. The only difference left is the order in which
+gradients are summed: one worker against four shows how much that alone explains. In double
+precision it is tiny, so that a sample used twice or a step applied twice could not hide behind it.
 """
 import array
 import os
@@ -28,7 +28,7 @@ PRECISE = ["--precision", "double"]
 
 
 def relative_difference(one: array.array, other: array.array) -> float:
-    """The largest, over all weights; a weight that is smaller than a millionth counts as that."""
+    """The largest difference over all weights; weights below a millionth count as a millionth."""
     return max(abs(a - b) / max(abs(a), abs(b), 1e-6) for a, b in zip(one, other, strict=True))
 
 
@@ -40,7 +40,7 @@ class Answers(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def keep(self, job: Training, name: str) -> array.array:
-        """Moves the records out of the job's folder; its weights."""
+        """Moves the records out of the job's folder; returns its weights."""
         print(f"{name}: {job.lineage().strip()}", file=sys.stderr)
         for file in os.listdir(job.folder):
             if file.startswith("record."):
@@ -88,7 +88,7 @@ class Answers(unittest.TestCase):
               f"{changed:.2g}", file=sys.stderr)
         self.assertLessEqual(order, TOLERANCE / 10)
         self.assertLessEqual(changed, TOLERANCE)
-        # Step by step the same samples.
+        # Each step used the same samples.
         steps = [lineage.check(lineage.Run(os.path.join(self.folder, name)), self.samples,
                                self.epochs)[1] for name in ("calm1", "calm4", "stormy")]
         self.assertEqual(steps[0], steps[1])

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""The job's key is nowhere to be read, and who comes without it gets nothing and disturbs nobody.
+"""The job's key cannot be read anywhere, and connections without it get nothing and do no harm.
 
-The test has to know the key to look for it: what the login shell of one host hands to the agent's
-standard input is written down on that host. That file is also the proof that the search finds a key
-where there is one.
+The test has to know the key to look for it: on one host the login shell records the standard input
+of the agent in a file. That file also proves that the search finds a key where there is one.
 """
 import base64
 import contextlib
@@ -26,15 +25,15 @@ from bed_job import Away, example
 from job import BIN, FASHION, Job, kill, until
 
 PATIENCE = 30
-RECORD = "/run/record"  # of a host: what came on standard input of its commands
+RECORD = "/run/record"  # on a host: the standard input of its commands
 RECORDING = f"exec 0< <(tee >(grep -a --line-buffered key_hex >> {RECORD}))"
-# Of a host with a root of its own: what is not Debian's.
+# Folders of a host with a root of its own that do not come from Debian.
 OWN = ["dev/shm", "home", "mnt", "opt", "root", "run", "tmp", "usr/local", "var/tmp", "etc/ssh"]
 TRAIN = "/root/train"
 
 
 def bring_example(bed: Bed) -> list[str]:
-    """The program and its library onto hosts that do not see this machine's."""
+    """Copies the program and its library to hosts that do not see this machine's."""
     for host in bed.hosts:
         os.mkdir(host.path(TRAIN))
         library = os.path.join(BIN, os.pardir, "lib", "libelasticrun.so.0")
@@ -44,7 +43,7 @@ def bring_example(bed: Bed) -> list[str]:
 
 
 class Told(NamedTuple):
-    """What the agent of a host was told about its key, as the host's record has it."""
+    """What the agent of a host was told about its key, from the host's record."""
     job: str
     identity: str
     key: str
@@ -52,7 +51,7 @@ class Told(NamedTuple):
 
 def told(bed: Bed, host: str) -> Told:
     def look() -> list[tuple[bytes, ...]]:
-        # The agent, which came before, knows the words, too.
+        # The agent itself, which was recorded before, contains these words too.
         text = content(bed[host].path(RECORD))
         return re.findall(rb'"job":"([0-9a-f]+)","identity":"([^"]+)","key_hex":"([0-9a-f]{64})"',
                           text)
@@ -66,7 +65,7 @@ def spellings(key: str) -> list[bytes]:
 
 
 def content(path: str) -> bytes:
-    """Nothing when it is gone by now, or no file."""
+    """The content of a file; empty when there is none any more."""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         return file.read()
     return b""
@@ -79,7 +78,7 @@ def files_below(folder: str) -> Iterator[str]:
 
 
 def process_files() -> Iterator[str]:
-    """Of all processes of this machine, those of its hosts among them."""
+    """Files of all processes of this machine, including those of its hosts."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             yield from (f"/proc/{name}/cmdline", f"/proc/{name}/environ")
@@ -110,7 +109,7 @@ class Key(unittest.TestCase):
         control = subprocess.Popen(["sleep", "1000"], env={"SECRET": key})
         shown = f"/proc/{control.pid}/environ"
         try:
-            # A program has started before the kernel knows where its environment lies.
+            # A program may have started before the kernel shows its environment.
             until("the control's environment can be read", lambda: content(shown), PATIENCE)
             self.assertEqual(with_key(process_files(), key), [shown])
         finally:
@@ -127,7 +126,7 @@ class Key(unittest.TestCase):
 
 
 class Stranger:
-    """A connection of somebody who has no business here."""
+    """A connection from a stranger to the job."""
 
     def __init__(self, port: int, words: bytes = b"") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
@@ -135,7 +134,7 @@ class Stranger:
             self.socket.sendall(words)
 
     def answer(self) -> bytes:
-        """All that comes until the other side closes; TimeoutError: it does not."""
+        """All that comes until the other side closes; TimeoutError: it does not close."""
         found = b""
         with contextlib.suppress(ConnectionResetError):
             while more := self.socket.recv(65536):
@@ -150,8 +149,8 @@ def frame(message: object) -> bytes:
 
 
 def by_tls(port: int, key: str, identity: str, words: bytes) -> bytes:
-    """What a client with this key is told; nothing when there is no handshake."""
-    # Its input stays open: it is the other side that has to end it.
+    """The answer to a client with this key; empty when there is no handshake."""
+    # Its input stays open, because the other side has to end the connection.
     with subprocess.Popen(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-quiet", "-psk",
              key, "-psk_identity", identity, "-ciphersuites", "TLS_AES_128_GCM_SHA256"],
@@ -166,11 +165,11 @@ def by_tls(port: int, key: str, identity: str, words: bytes) -> bytes:
 
 
 class Strangers(unittest.TestCase):
-    """A job on two hosts, and what comes to its port."""
+    """A job on two hosts, and strangers that connect to its port."""
 
     @contextlib.contextmanager
     def training(self) -> Iterator[tuple[Bed, Away]]:
-        """All that happens inside must be no business of the workers."""
+        """A job whose workers must not be disturbed by what happens inside the `with` block."""
         with Bed([Spec(), Spec(bashrc=RECORDING), Spec()]) as bed:
             with Away(bed, ["node1 slots=1", "node2 slots=1"], options=["--explain"]) as job:
                 job.wait_for("world_formed", size=2)
@@ -186,12 +185,12 @@ class Strangers(unittest.TestCase):
                 self.assertEqual(job.wait(PATIENCE), 143, job.err())
 
     def port(self, job: Job) -> int:
-        ports = job.listening()  # of this machine: workers have theirs on their hosts
+        ports = job.listening()  # on this machine only: workers listen on their hosts
         self.assertEqual(len(ports), 1)
         return ports.pop()
 
     def counted(self, job: Job) -> int:
-        """How many have been refused so far; said and counted are the same."""
+        """How many strangers were refused so far; each message must carry the next number."""
         found = re.findall(r"a stranger was refused \((\d+) so far\)", job.err())
         self.assertEqual(found, [str(number + 1) for number in range(len(found))])
         return len(found)
@@ -225,7 +224,7 @@ class Strangers(unittest.TestCase):
                     until(f"{what} is counted", lambda n=number: self.counted(job) == n, PATIENCE)
 
     def test_hundreds_at_once(self) -> None:
-        """Silent ones and loud ones; a host that comes meanwhile is let in all the same."""
+        """Silent strangers and loud ones; a host that joins meanwhile is let in all the same."""
         with self.training() as (_, job), contextlib.ExitStack() as stack:
             port, after = self.port(job), job.now()
             for number in range(400):

@@ -17,7 +17,7 @@ class Mixed(Training):
                          more=["--slow", "1:2:0"], options=QUICK, shares=shares)
 
     def rounds(self, generation: int, count: int) -> list[dict[str, Any]]:
-        """The first so many rounds of the world."""
+        """The first `count` rounds of the world."""
         return until(f"{count} rounds of world {generation}",
                      lambda: (found := self.find("sample", generation=generation))[count - 1:]
                      and found[:count], 120)

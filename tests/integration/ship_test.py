@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """--ship: the program gets to hosts that lack it, once, and to no others.
 
-The hosts are those of a test bed (bed.py); one with a private root sees nothing of the folder where
-the programs under test were built. Root is needed for that; without it ctest says that the test was
+The hosts are those of a test bed (bed.py); one with a private root does not see the folder where
+the programs under test were built. The bed needs root; without root ctest reports the test as
 skipped.
 """
 import contextlib
@@ -35,7 +35,7 @@ class Shipping(Job):
 
 
 def script(bed: Bed, text: str, megabytes: int = 0) -> str:
-    """Writes ./script, with so much behind it that no host needs; the result is its folder."""
+    """Writes ./script with so many megabytes of padding behind it; returns its folder."""
     folder = os.path.join(bed.folder, "work")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "script"), "wb") as file:
@@ -110,7 +110,7 @@ class Ship(unittest.TestCase):
                     self.assertEqual(job.out().count("right\n"), 2, job.out())
                 [bundle] = bundles(bed["node1"])
                 with open(os.path.join(bundle, "script"), "r+b") as file:
-                    file.write(b"#!/bin/sh\necho wrong")  # as many bytes
+                    file.write(b"#!/bin/sh\necho wrong")  # the size stays
 
     def test_two_jobs_at_once(self) -> None:
         with Bed([lacking(), lacking()]) as bed:
@@ -133,7 +133,7 @@ class Ship(unittest.TestCase):
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
                 self.assertIn("/tmp/elasticrun-0/bundle-", job.out())
             self.assertFalse(bundles(bed["node1"]))
-            # Nowhere on that host is so much room.
+            # No place on that host has enough room.
             folder = script(bed, "", megabytes=16)
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                 self.assertEqual(job.wait(PATIENCE), 126)
@@ -141,7 +141,7 @@ class Ship(unittest.TestCase):
                 self.assertIn("/tmp/elasticrun-0: not enough room", job.err())
 
     def test_a_slow_line_does_not_cost_the_host(self) -> None:
-        """Heartbeats are not held up: a megabyte under way would take longer than the timeout."""
+        """Heartbeats are not held up: a megabyte alone takes longer than the timeout."""
         with Bed([lacking()]) as bed:
             folder = script(bed, "echo done", megabytes=3)
             with Shipping(bed, ["./script"], "--ship", "--agent-timeout", "2s", "--lease", "4s",
@@ -157,7 +157,7 @@ class Ship(unittest.TestCase):
             folder = script(bed, "", megabytes=30)
             with Shipping(bed, ["./script"], "--ship", folder=folder) as job:
                 job.wait_for("host_up")
-                host.slow("8mbit")  # half a minute
+                host.slow("8mbit")  # the copy would take half a minute
                 until("a part of it is there", lambda: bundles(host), PATIENCE)
                 self.assertRegex(bundles(host)[0], r"/bundle-[0-9a-f]{32}\.\w+$")
                 job.process.terminate()

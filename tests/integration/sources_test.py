@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Where hosts come from while a job runs: a program that prints them, and a choice among those of
-a file. Whatever the program does, training goes on and nothing of it is left.
-"""
+"""Sources of hosts while a job runs: a program that prints them, and a choice among those of a
+file. Whatever the program does, training goes on and nothing of it is left."""
 import os
 import signal
 import subprocess
@@ -11,14 +10,14 @@ from typing import Any
 from job import ELASTICRUN, Job, kill, lives, read, until
 from training import Training
 
-# Prints the file, unless a file `trouble` says what to do instead. Each run leaves a line.
+# Prints `hosts`, or executes the file `trouble` if there is one. Each run adds a line to `runs`.
 PROGRAM = "echo run >> runs; if [ -e trouble ]; then . ./trouble; else cat hosts; fi"
 QUICK = ["--discovery-interval", "50ms", "--discovery-timeout", "1s"]
 STAYS = "; the hosts stay as they are"
 
 
 class Discovering(Training):
-    """Trains where PROGRAM says."""
+    """Trains on the hosts that PROGRAM prints."""
 
     def __init__(self, hosts: str, options: list[str] | None = None) -> None:
         super().__init__(hosts, epochs=10000, device_ms=0.2,
@@ -36,7 +35,7 @@ class Discovering(Training):
         os.unlink(self.path("trouble"))
 
     def of_program(self) -> list[int]:
-        """Processes of a run of the program, and what it has called."""
+        """The processes of a run of the program, with those that it has started."""
         return [pid for pid in self.pids() if read(f"/proc/{pid}/comm").strip() in
                 ("sh", "cat", "sleep", "yes", "setsid")]
 
@@ -70,7 +69,7 @@ class Discovery(unittest.TestCase):
             stop(self, job)
 
     def check_trouble(self, job: Discovering, script: str, words: str) -> None:
-        """It is said once, training goes on with the same workers, and the next hosts count."""
+        """It is reported once, training goes on with the same workers, and new hosts count."""
         stay, worlds = dict(job.workers()), len(job.find("world_formed"))
         said = job.err().count(words)
         job.make_trouble(script)
@@ -124,7 +123,7 @@ class Discovery(unittest.TestCase):
             stop(self, job)
 
     def test_one_at_a_time_and_none_left_behind(self) -> None:
-        """What a run has started ends with it, is killed with it when it is late, and with us."""
+        """What a run has started ends with it, is killed with it, and ends with the job."""
         slow = "sleep 2000 & cat hosts; sleep 2001 & exit 0"
         with Discovering("localhost:1\\n") as job:
             job.world(1)
@@ -149,7 +148,7 @@ class Discovery(unittest.TestCase):
 
 
 class First(unittest.TestCase):
-    """The run before the start."""
+    """The first run, before the start of the job."""
 
     def test_its_failure_is_a_line_and_code_2(self) -> None:
         for program, words in (
@@ -195,7 +194,7 @@ class Choice(unittest.TestCase):
         with Training(names.replace("\n", "\\n"), epochs=10000, device_ms=0.2,
                       options=options) as job:
             self.assertEqual(job.world(2)["hosts"], ["localhost", "127.0.0.1"])
-            # A host that is not there any more, nor among the hosts that were, is no error.
+            # A host in a filter that is not in the file, now or ever, is no error.
             world = set_and_wait(job, "localhost:4\n127.0.0.3:1\n127.0.0.4:1\n", 1)
             self.assertEqual(world["hosts"], ["localhost"])
             world = set_and_wait(job, "localhost:2\n127.0.0.1:3\n127.0.0.4:1\n", 4)

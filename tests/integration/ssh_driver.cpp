@@ -1,13 +1,13 @@
-// The ssh executor alone, driven by lines: what a job would do with it, without a job.
+// Drives the ssh executor by lines on standard input, as a job would, but without a job.
 //
 //     ssh_driver AGENT SSH_CONFIG [key=milliseconds or number ...]
 //     in:   start ID HOST-LIST-ITEM | kill ID | end ID | turns | quit
 //     out:  up ID | down ID | exit ID REASON | line ID TEXT | turns BYTES
 //
-// The first "turns" begins to watch how often the event loop comes to others: the next one is
-// answered with the most bytes that were written between two turns.
+// The first "turns" begins to watch how often the event loop serves other work; the answer to the
+// next one is the most bytes that were written between two turns.
 //
-// Agents get a rendezvous to dial, so that they live until they are told to end.
+// Agents get a rendezvous server to dial, so that they live until they are told to end.
 #include <fmt/format.h>
 
 #include <algorithm>

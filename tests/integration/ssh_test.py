@@ -1,4 +1,4 @@
-"""Agents by ssh, against a real sshd: how they get there, what goes wrong, how they end."""
+"""Starts agents by ssh on a real sshd: how they get there, what goes wrong, how they end."""
 import os
 import signal
 import socket
@@ -32,7 +32,7 @@ class FirstRun(unittest.TestCase):
             job.end(1, 2)
 
     def test_a_copy_leaves_turns_to_others(self) -> None:
-        """Whoever runs on the same event loop, as the job does, waits for one piece at most."""
+        """Other work on the same event loop, such as the job's, waits for one piece at most."""
         with Sshd() as sshd, Executor(sshd.config()) as job:
             job.tell("turns")
             job.start("a")
@@ -61,7 +61,7 @@ class FirstRun(unittest.TestCase):
             job.end(1)
             path = os.path.join(sshd.home, ".cache/elasticrun", sshd.agents()[0])
             size = os.path.getsize(path)
-            os.truncate(path, size // 50)  # a sanitizer's runs without its second half
+            os.truncate(path, size // 50)  # a sanitized agent runs without its second half
             job.tell("start 2 a")
             job.wait("up 2")
             self.assertEqual(os.path.getsize(path), size)
@@ -74,7 +74,7 @@ class FirstRun(unittest.TestCase):
             job.end(1)
             path = os.path.join(sshd.home, ".cache/elasticrun", sshd.agents()[0])
             whole = read_bytes(path)
-            with open(path, "r+b") as file:  # where nothing is that the agent needs
+            with open(path, "r+b") as file:  # the agent does not need its last byte
                 file.seek(-1, os.SEEK_END)
                 file.write(bytes([whole[-1] ^ 1]))
             job.tell("start 2 a")
@@ -100,7 +100,7 @@ class FirstRun(unittest.TestCase):
             job.end(1)
 
     def test_other_login_shells(self) -> None:
-        """Those of csh's and fish's kind where they are installed; dash always is."""
+        """Shells like csh and fish where they are installed; dash always is."""
         for shell in ("/bin/dash", "/bin/csh", "/bin/tcsh", "/usr/bin/fish", "/bin/zsh"):
             if not os.path.exists(shell):
                 continue
@@ -112,7 +112,7 @@ class FirstRun(unittest.TestCase):
 
 
 class Places(unittest.TestCase):
-    """Where the agent is kept when the cache will not do."""
+    """Where the agent is kept when the cache cannot be used."""
 
     def second_place(self, mounts: str, **env: str) -> None:
         runtime = {"XDG_RUNTIME_DIR": "FOLDER/runtime"}
@@ -151,7 +151,7 @@ class Places(unittest.TestCase):
 
 
 class Troubles(unittest.TestCase):
-    """Each gets its own line: stage, what, what to try."""
+    """Each trouble gets a line of its own: the stage, what happened, what to try."""
 
     def reason(self, config: str, host: str = "a", **numbers: int) -> str:
         with Executor(config, **numbers) as job:
@@ -175,7 +175,7 @@ class Troubles(unittest.TestCase):
 
             def close() -> None:
                 for _ in range(3):
-                    server.accept()[0].close()  # the first is the one that was left waiting
+                    server.accept()[0].close()  # the first one was left waiting above
             closer = threading.Thread(target=close)
             closer.start()
             reason = self.reason(config, crowded_attempts=2)
@@ -217,7 +217,7 @@ class Troubles(unittest.TestCase):
             self.assertIn("authorized_keys", denied)
             locked = self.reason(sshd.config(IdentityFile=sshd.path("locked")))
             self.assertIn(f"the key {sshd.path('locked')} has a passphrase: ssh-add it", locked)
-            # What the host file says of a host beats the configuration.
+            # The host file takes precedence over the configuration.
             with Executor(sshd.config(IdentityFile=sshd.path("other"))) as job:
                 job.start(f"a identity={sshd.path('id')}")
                 job.wait("up 1")
@@ -255,7 +255,7 @@ class Troubles(unittest.TestCase):
 
     @unittest.skipUnless(ROOT, "mounting needs root")
     def test_another_machine(self) -> None:
-        """The kernel's word for it, or that of uname where the kernel is older."""
+        """The kernel names the architecture, or uname where the kernel is older."""
         by_uname = "ForceCommand PATH=FOLDER/odd:$PATH; eval \"$SSH_ORIGINAL_COMMAND\""
         by_kernel = "echo riscv64 >FOLDER/arch; mount --bind FOLDER/arch /proc/sys/kernel/arch"
         for force, mounts in ((by_uname, "mount -t tmpfs none /proc/sys/kernel"),
@@ -272,7 +272,7 @@ class Troubles(unittest.TestCase):
     def test_an_agent_that_cannot_run(self) -> None:
         with Sshd() as sshd:
             with open(os.path.join(sshd.folder, "broken"), "wb") as file:
-                # The head of a program, and nothing behind it.
+                # The header of a program, and nothing but zeros behind it.
                 file.write(read_bytes("/bin/true")[:64] + bytes(64))
             with Executor(sshd.config(), agent=sshd.path("broken")) as job:
                 job.start("a")
@@ -287,7 +287,7 @@ def read_bytes(path: str) -> bytes:
 
 
 class Ways(unittest.TestCase):
-    """Other ways to a host, and crowds."""
+    """Other routes to a host, and many hosts at once."""
 
     def test_jump_host(self) -> None:
         with Sshd() as bastion, Sshd() as inner:
@@ -326,7 +326,7 @@ class Ways(unittest.TestCase):
             job.end(1)
 
     def test_a_crowd(self) -> None:
-        """Many hosts at one server that lets few in at a time: all get there."""
+        """Many hosts at one server that accepts few logins at a time: all get in."""
         count = 16
         with Sshd("MaxStartups 3:50:5") as sshd, Executor(sshd.config(), seed=7) as job:
             job.start(*(f"n{number}" for number in range(count)))
@@ -386,7 +386,7 @@ class Ends(unittest.TestCase):
             job.wait("exit 1")
 
     def test_quit(self) -> None:
-        """When the launcher goes, so do the agents."""
+        """When the launcher ends, the agents end too."""
         with Sshd() as sshd:
             with Executor(sshd.config()) as job:
                 job.start("a")

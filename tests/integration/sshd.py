@@ -1,9 +1,8 @@
-"""An sshd of the test's own on this machine, and the ssh executor that talks to it.
+"""An sshd that the test runs on this machine, and the ssh executor that talks to it.
 
 The server has its keys, its configuration and the home of its users in one folder; a mark in the
-environment of its sessions finds every process that came of them, whatever became of it. Troubles
-of a real site are made with sshd's own options: a forced command is a login shell as odd as one
-likes.
+environment of its sessions finds every process that came of them. Troubles of real sites are made
+with sshd's own options: a forced command can be as odd as any login shell.
 """
 import os
 import queue
@@ -38,9 +37,9 @@ def listens(port: int, address: str = "127.0.0.1") -> bool:
 
 
 class Sshd:
-    """A server at a free port. `options`: lines of sshd_config that come before its own;
-    `env`: of its sessions; `mounts`: shell commands in a mount namespace of its own. FOLDER in them
-    is the server's; it is outside of /tmp, so that something else can be mounted there."""
+    """A server at a free port. `options`: lines of sshd_config that come before its own; `env`: the
+    environment of its sessions; `mounts`: shell commands in a mount namespace of its own. FOLDER in
+    them is the server's folder; it is not in /tmp, so that something can be mounted over /tmp."""
 
     def __init__(self, options: str = "", env: dict[str, str] | None = None,
                  mounts: str = "", address: str = "127.0.0.1") -> None:
@@ -88,7 +87,7 @@ SetEnv {" ".join(f'"{key}={value}"' for key, value in pairs.items())}
         return self.path(name)
 
     def config(self, more: str = "", **settings: str) -> str:
-        """An ssh configuration file: any name is this server. Settings beat the usual ones."""
+        """An ssh configuration file: any name is this server. `settings` replace the usual ones."""
         usual = {"HostName": self.address, "Port": str(self.port), "IdentityFile": self.path("id"),
                  "IdentitiesOnly": "yes", "UserKnownHostsFile": self.path("known_hosts"),
                  "GlobalKnownHostsFile": "/dev/null", "IdentityAgent": "none"} | settings
@@ -96,14 +95,14 @@ SetEnv {" ".join(f'"{key}={value}"' for key, value in pairs.items())}
         return self.write(f"config-{uuid.uuid4().hex}", f"{more}\nHost *\n{lines}")
 
     def sessions(self) -> list[int]:
-        """What runs because somebody has logged in."""
+        """All processes that were started by logins."""
         wanted = f"{MARK}={self.mark}"
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return [pid for pid in pids
                 if wanted in read(f"/proc/{pid}/environ").split("\0") and lives(pid)]
 
     def agents(self) -> list[str]:
-        """The files in the cache."""
+        """The agents' files in the cache."""
         folder = os.path.join(self.home, ".cache/elasticrun")
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
@@ -127,7 +126,7 @@ SetEnv {" ".join(f'"{key}={value}"' for key, value in pairs.items())}
 
 
 class Executor:
-    """ssh_driver, with its words as they come."""
+    """A running ssh_driver, and the lines that it has printed."""
 
     def __init__(self, config: str, env: dict[str, str] | None = None, agent: str = AGENT,
                  **numbers: int) -> None:
@@ -156,7 +155,7 @@ class Executor:
             self.tell(f"start {number} {host}")
 
     def wait(self, begin: str, seconds: float = 20) -> str:
-        """The rest of the first line that begins so, come already or to come."""
+        """Waits for the first line that begins so, old lines included; returns the rest of it."""
         deadline = time.monotonic() + seconds
         while True:
             for word in self.words:
@@ -170,7 +169,7 @@ class Executor:
                 raise Late(f"'{begin}': not within {seconds} s, but {self.words}") from None
 
     def end(self, *numbers: int) -> None:
-        """Agents that run end as at the end of a job."""
+        """Ends running agents as at the end of a job."""
         for number in numbers:
             self.tell(f"end {number}")
         for number in numbers:

@@ -1,10 +1,11 @@
-"""A folder on a file system that stands still on command, as one does whose server has gone.
+"""A folder on a file system that stalls on command, like one whose server is gone.
 
 It is a FUSE file system of this process, in the kernel's own protocol (linux/fuse.h), because that
-needs no package. While it stalls, requests are not taken from the kernel, so whoever touches a file
-hangs in the kernel and can be killed, as on NFS. Nothing is cached: each look at a file asks here.
+needs no package. While it stalls, requests are not taken from the kernel, so a process that touches
+a file hangs in the kernel and can be killed, as on NFS. Nothing is cached: each access to a file
+asks here.
 
-Who serves must not touch the folder itself: its files are looked at in `files`.
+The serving process must not touch the folder itself; it finds the files in `files`.
 """
 import ctypes
 import errno
@@ -37,26 +38,26 @@ def call(result: int, what: str) -> None:
 
 @functools.cache
 def keep_mounts() -> None:
-    """For this process and what it starts, with which they go, whatever becomes of it."""
+    """Private mounts for this process and its children; they end with them in any case."""
     call(libc.unshare(NEW_MOUNTS), "unshare")
     call(libc.mount(b"none", b"/", None, PRIVATE | RECURSIVE, None), "mount")
 
 
 class StallingFolder:
-    """`path` is where it is mounted, `files` what is in it."""
+    """`path` is where it is mounted, `files` are its files."""
 
     def __init__(self) -> None:
         keep_mounts()
         self.path = tempfile.mkdtemp(prefix="er-stall-")
         self.files: dict[str, bytearray] = {}
-        self.changed: dict[str, int] = {}  # when, in nanoseconds
-        self.numbers: dict[int, str] = {}  # of the files
+        self.changed: dict[str, int] = {}  # when a file was changed, in nanoseconds
+        self.numbers: dict[int, str] = {}  # inode number -> name
         self.wake_end, self.wake = os.pipe()
         self.may_serve, self.stands_still = threading.Event(), threading.Event()
         self.is_mounted = threading.Event()
         self.may_serve.set()
         self.over = False
-        self.asked = time.monotonic()  # last
+        self.asked = time.monotonic()  # time of the last request
         self.device = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0"
         call(libc.mount(b"stalling", self.path.encode(), b"fuse", 0, options.encode()), "mount")
@@ -99,11 +100,11 @@ class StallingFolder:
         self.may_serve.set()
 
     def is_idle(self, seconds: float) -> bool:
-        """Nobody has asked for so long."""
+        """Whether no request came in that time."""
         return time.monotonic() > self.asked + seconds
 
     def waiting(self) -> bool:
-        """Somebody hangs in it."""
+        """Whether a process hangs in a request."""
         return bool(select.select([self.device], [], [], 0)[0])
 
     # ------------------------------------------------------------ the protocol
@@ -120,7 +121,7 @@ class StallingFolder:
             try:
                 request = os.read(self.device, 1 << 20)
             except OSError as error:
-                if error.errno in (errno.ENOENT, errno.EINTR):  # it was taken back
+                if error.errno in (errno.ENOENT, errno.EINTR):  # the request was withdrawn
                     continue
                 return  # unmounted
             self.answer(request)
@@ -138,7 +139,7 @@ class StallingFolder:
         try:
             os.write(self.device, struct.pack("<IiQ", 16 + len(body), code, unique) + body)
         except FileNotFoundError:
-            pass  # who asked was killed
+            pass  # the process that asked was killed
 
     def body(self, operation: int, node: int, given: bytes) -> bytes:
         if operation == INIT:

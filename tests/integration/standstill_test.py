@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whatever the job writes to or reads from may stand still: training goes on past several leases, a
-signal ends the job in time, and what was lost is said.
+"""Any file or pipe that the job uses may stand still: training goes on past several leases, a
+signal ends the job in time, and losses are reported.
 
 A pipe stands still when its reader sleeps, a folder when its file server does not answer; the
-latter is a file system of this test's own (stalling.py).
+latter is a file system of this test (stalling.py).
 """
 import fcntl
 import json
@@ -21,17 +21,17 @@ from sshd import Sshd
 from stalling import StallingFolder
 from training import Training
 
-# A heartbeat that is late is noticed soon. A sample is an event, so there are hundreds a second.
+# Late heartbeats are noticed soon, and each sample is an event: there are hundreds a second.
 LEASE = 9 if SANITIZED else 3  # seconds
 QUICK = ["--heartbeat", "200ms", "--agent-timeout", f"{LEASE - 1}s", "--lease", f"{LEASE}s",
          "--grace", "2s", "--sample-interval", "1ms"]
-IN_TIME = 2 + (12 if SANITIZED else 4)  # seconds: the grace time, and what writers are given at the end
+IN_TIME = 2 + (12 if SANITIZED else 4)  # seconds: grace time, and the time for writers at the end
 NO_FUSE = "a file system of one's own needs root and /dev/fuse"
 HAS_FUSE = os.geteuid() == 0 and os.path.exists("/dev/fuse")
 
 
 class Watched(Training):
-    """Two workers with short steps and epochs, watched without the help of events."""
+    """Two workers with short steps and epochs, watched without events."""
 
     def __init__(self, options: list[str], where: tuple[str, str] = ("--hosts", "hosts")) -> None:
         super().__init__("localhost slots=2\\n", epochs=1_000_000, samples=256, device_ms=0.01,
@@ -44,7 +44,7 @@ class Watched(Training):
         return max((jobs.steps_of(self.record, pid) for pid in self.trainers()), default=-1)
 
     def trains_past_leases(self, case: unittest.TestCase) -> None:
-        """The same workers, and their lines are shown."""
+        """The same workers go on training, and their output is shown."""
         trainers = until("two workers that train", lambda: self.step() > 0 and self.trainers(), 60)
         lines = len(self.out())
         end = time.monotonic() + 2 * LEASE
@@ -68,9 +68,9 @@ class Pipe(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = os.path.join(folder.name, "events")
         os.mkfifo(self.path)
-        self.pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # so that nobody sees an end
+        self.pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # so that the pipe has no end
         self.addCleanup(os.close, self.pipe)
-        # As much as it holds by itself takes minutes under a sanitizer.
+        # Filling the pipe's default size takes minutes under a sanitizer.
         fcntl.fcntl(self.pipe, fcntl.F_SETPIPE_SZ, 16 << 10)
         self.events = b""
 
@@ -78,7 +78,7 @@ class Pipe(unittest.TestCase):
         return not select.select([], [self.pipe], [], 0)[1]
 
     def take(self) -> int:
-        """How much there was."""
+        """Takes what is in the pipe; returns how much that was."""
         try:
             some = os.read(self.pipe, 1 << 20)
         except BlockingIOError:
@@ -87,7 +87,7 @@ class Pipe(unittest.TestCase):
         return len(some)
 
     def check_order(self) -> list[dict]:
-        """Each line is one whole event, and none has overtaken another."""
+        """Each line is one whole event, and the events are in order."""
         events = [json.loads(line) for line in self.events.splitlines()]
         self.assertEqual(events, sorted(events, key=lambda event: event["time"]))
         steps = [event["step"] for event in events if event["event"] == "sample"]
@@ -106,14 +106,14 @@ class Pipe(unittest.TestCase):
             self.assertRegex(job.err(), f"the event file {self.path}: [0-9]+ events could not be")
         while self.take():
             pass
-        self.events = self.events[:self.events.rfind(b"\n")]  # what came behind is lost
+        self.events = self.events[:self.events.rfind(b"\n")]  # drop the incomplete last line
         self.check_order()
 
     def test_one_that_wakes_gets_all(self) -> None:
         with Watched(["--events", self.path]) as job:
             until("a full pipe", self.is_full, 60)
             job.trains_past_leases(self)
-            for _ in range(20):  # a write that is interrupted is gone on with
+            for _ in range(20):  # interrupted writes must be continued
                 kill(job.process.pid, signal.SIGUSR1)
             kill(job.process.pid, signal.SIGTERM)
             until("the end", lambda: self.take() == 0 and b'"job_finished"' in self.events, 30)
@@ -127,7 +127,7 @@ class Pipe(unittest.TestCase):
 
 @unittest.skipUnless(HAS_FUSE, NO_FUSE)
 class FileServer(unittest.TestCase):
-    """One that does not answer for a while."""
+    """A file server that does not answer for a while."""
 
     def test_hosts_and_logs(self) -> None:
         with StallingFolder() as folder:
@@ -182,7 +182,7 @@ class FileServer(unittest.TestCase):
                     job.ends_in_time(self, signal.SIGTERM)
 
     def test_what_a_log_loses_is_counted(self) -> None:
-        count = 6_000_000  # more than is kept for it
+        count = 6_000_000  # more than is kept for a log
         program = ["sh", "-c", f"seq {count}; until [ -e go ]; do sleep 0.1; done; seq 1000"]
         with StallingFolder() as folder:
             options = ["--log-dir", folder.path, "--label", "none"]
@@ -207,7 +207,7 @@ class FileServer(unittest.TestCase):
 
 
 def target_of(link: str) -> str:
-    """Of one in /proc, which may be gone."""
+    """The target of a link in /proc, which may be gone."""
     try:
         return os.readlink(link)
     except OSError:
@@ -233,7 +233,7 @@ class LogFiles(unittest.TestCase):
             until("their files are closed", lambda: not are_open(), 5)
             self.assertIsNone(job.process.poll())
             logs = os.listdir(job.path("logs"))
-            for worker in gone:  # they had been open
+            for worker in gone:  # their logs had been open
                 self.assertEqual([read(job.path(f"logs/{log}"))[:7] for log in logs
                                   if worker in log and log.endswith("out")], ["begins\n"])
             kill(job.process.pid, signal.SIGTERM)

@@ -11,7 +11,7 @@ SLOW_FROM = 50  # step
 
 
 class Slow(Training):
-    """Four workers of five slots; one computes four times as long from some step on."""
+    """Four workers on five slots; from some step on one of them computes four times as long."""
 
     def __init__(self, rank: int, *options: str, slots: int = 5) -> None:
         super().__init__(f"localhost slots={slots}\\n", epochs=1000, device_ms=1,
@@ -40,7 +40,7 @@ class Stragglers(unittest.TestCase):
                 self.assertIn("of the others' speed", world["reason"])
                 until("it has gone", lambda: found["worker"] not in job.workers(), 20)
                 self.assertEqual(len(set(job.workers()) & set(before)), 3)
-                # Long enough for a second verdict, were there one.
+                # Long enough for a second straggler event, if there were one.
                 step = job.newest_step()
                 until("more steps", lambda: job.newest_step() > step + 100, 60)
                 self.assertEqual(len(job.find("straggler")), 1)

@@ -1,8 +1,8 @@
 """Training jobs under test: the example with records, its hosts in a file, its steps observed.
 
 All runs use one global batch at every size (the program's own batch is as large as the job's), so
-that runs of different sizes make the same updates. Shares are equal: workers that share processors
-differ in speed all the time, and each test counts its own changes.
+that runs of different sizes make the same updates. Shares are equal, because the speeds of workers
+that share processors vary all the time, and each test counts its own changes.
 """
 import os
 import re
@@ -18,7 +18,7 @@ BATCH = 128
 
 
 def accuracies(out: str) -> dict[int, float]:
-    """By epoch; the last word on it, for a world that finds itself at its end says it again."""
+    """The last accuracy of each epoch: a new world may print the same epoch again."""
     said = re.findall(r"epoch (\d+): .* test accuracy ([0-9.]+) %", out)
     return {int(epoch): float(text) for epoch, text in said}
 
@@ -44,7 +44,7 @@ class Training(Job):
         self.record = self.path("record")
 
     def set_hosts(self, text: str) -> None:
-        """As an editor does it: beside, then renamed over."""
+        """Replaces the host file as an editor does: it writes another file and renames it."""
         with open(self.path("hosts.new"), "w", encoding="ascii") as file:
             file.write(text)
         os.rename(self.path("hosts.new"), self.path("hosts"))
@@ -72,7 +72,7 @@ class Training(Job):
         return accuracies(self.out())
 
     def unexpected_ends(self) -> list[int]:
-        """pids of workers whose end was no part of a plan."""
+        """pids of workers that have ended unexpectedly."""
         pids = {event["worker"]: event["pid"] for event in self.find("worker_started")}
         return sorted(pids.get(event["worker"], 0)
                       for event in self.find("worker_exited", expected=False))

@@ -1,13 +1,13 @@
-// A loop of one's own that counts its updates in its state: there are as many as committed steps,
-// at every moment and whatever happens. It is careless where the manual lets it be: it changes the
-// state before, between and behind its collectives, and undoes nothing.
+// A loop of its own that counts its updates in its state: there must be as many as committed steps,
+// at every moment and whatever happens. It is careless where the manual allows it: it changes the
+// state before, between and after its collectives, and undoes nothing.
 //
 //     updates ENOUGH [SAMPLE_US [uncounted]]
 //
-// ENOUGH is a file: when it is there, the step after is the last one. SAMPLE_US: what one of the 24
-// samples of a step costs. uncounted: nobody hears of samples. Each worker ends with a line
-// "committed C updates U samples S"; one whose updates are others than its committed steps exits
-// with 9.
+// ENOUGH is a file: when it exists, the next step is the last one. SAMPLE_US: the time for each of
+// the 24 samples of a step. uncounted: the program does not report samples. Each worker ends with a
+// line "committed C updates U samples S"; a worker whose updates are not its committed
+// steps exits with 9.
 #include <unistd.h>
 
 #include <array>
@@ -26,7 +26,7 @@ struct State {
   std::int64_t updates = 0;
   double samples = 0;
   double enough = 0;
-  std::array<double, 4096> ballast{};  // a copy of it takes some time, in which one may be killed
+  std::array<double, 4096> ballast{};  // copying it takes time, in which a worker may be killed
 };
 
 void check(const elasticrun::Job& job, const State& state, const char* where) {
@@ -73,7 +73,7 @@ void run(const char* enough, int sample_us, bool counted) {
         finished = true;
       }
     } catch (const elasticrun::WorldChanged&) {
-      // The step that committed() names begins anew.
+      // The step that committed() names is done again.
     }
   }
   check(job, state, "at the end");

@@ -6,13 +6,13 @@
 
 ROW in the environment, a regular expression, chooses rows.
 
-One table, the one of elasticrun(1), WAITING: a row brings a real job into a state and holds it
-there. Then its deadline must end the state in time, with the exit code and the line that the manual
-promises; each signal must end the job within the grace time; and while it waits, the controller
-must use less than 1 % of a processor.
+There is one table, that of elasticrun(1), WAITING: a row brings a real job into a state and holds
+it there. Then its deadline must end the state in time, with the exit code and the line that the
+manual promises; each signal must end the job within the grace time; and while it waits, the
+controller must use hardly any processor time (IDLE_SHARE).
 
-Times are printed. They are promised with 100 ms more on a machine that is idle; WAITING_FACTOR
-multiplies these (default: 20, for machines that do something else as well).
+Times are printed. They may be 100 ms late on an idle machine; WAITING_FACTOR multiplies this
+allowance (default: 20, for machines that do something else as well).
 """
 import os
 import re
@@ -43,7 +43,7 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
 TRAIN = [FASHION, "--samples", "2560", "--epochs", "10000", "--batch", "32", "--device-ms", "0.5"]
 TRAIN_ONCE = [FASHION, "--samples", "256", "--epochs", "1", "--batch", "32"]
 DEAF = ["sh", "-c", "trap '' TERM INT HUP; echo deaf; while :; do sleep 0.1; done"]
-# Others than those that a row is about are long, so that they end nothing.
+# All deadlines that a row is not about keep their long defaults, so that they end nothing.
 COMMON = ["--grace", "1s", "--policy", "fixed"]
 DEADLINE_TEXT = "2s"
 QUICK_LEASE = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", DEADLINE_TEXT]
@@ -57,15 +57,15 @@ class Row:
     options: list[str]
     program: list[str]
     reach: Callable[[Job], object]
-    # What ends it: an exit code and the last line, or a line after which the job goes on (None).
+    # How it ends: an exit code and the last line, or a line after which the job goes on (None).
     code: int | None = None
     words: str = ""
-    deadline: float | None = DEADLINE  # None: there is none, the state may last
-    more: float = 0.0                  # that the end itself may take, seconds
+    deadline: float | None = DEADLINE  # None: the state may last
+    more: float = 0.0                  # seconds that the end itself may take
     more_on_signal: float = 0.0
     quick: bool = False
     idle: bool = False  # workers wait as well, and must not spin either
-    pipe: bool = False  # its standard output goes into one that nobody reads
+    pipe: bool = False  # its standard output goes into a pipe that is not read
     files: dict[str, str] = field(default_factory=dict)
     signals: dict[int, int] = field(default_factory=lambda: dict(SIGNALS))
 
@@ -79,7 +79,7 @@ def printed(words: str) -> Callable[[Job], object]:
 
 
 def runs(name: str) -> Callable[[Job], object]:
-    """A process of that name."""
+    """Waits for a process of that name."""
     return lambda job: until(f"{name} runs", lambda: job.named(name), PATIENCE)
 
 
@@ -109,7 +109,7 @@ def stop_agent(job: Job) -> None:
 
 
 def fall_below_minimum(job: Job) -> None:
-    """Its slot is not in the file any more when the worker dies."""
+    """A worker dies when its slot is not in the file any more."""
     trains(2)(job)
     write_hosts(job, "localhost:1\n")
     said("1 of at least 2 workers; the job goes on")(job)
@@ -127,7 +127,7 @@ def break_with_one_silent(job: Job) -> None:
 
 
 def stop_before_a_change(job: Job) -> None:
-    """The only member does not hear that the next group is to be formed."""
+    """The only member is stopped, so it does not hear that the next group is to be formed."""
     trains(1)(job)
     kill(job.workers()[1], signal.SIGSTOP)
     after = job.now()
@@ -136,7 +136,7 @@ def stop_before_a_change(job: Job) -> None:
 
 
 def stop_agent_of_second(job: Job) -> None:
-    """Its worker goes on, hears nothing, and nobody can kill it."""
+    """Its worker goes on and hears nothing, and no process is left that could kill it."""
     trains(2)(job)
     worker = max(job.workers().values())
     while parent_of(worker) != job.process.pid:
@@ -155,7 +155,7 @@ def one_ready(job: Job) -> None:
 
 
 class Mute:
-    """A server that accepts and says nothing."""
+    """A server that accepts connections and sends nothing."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -163,7 +163,7 @@ class Mute:
         self.clients: list[socket.socket] = []
 
     def accepted(self) -> bool:
-        """Somebody new has come."""
+        """Whether a new connection has come."""
         if select.select([self.server], [], [], 0)[0]:
             self.clients.append(self.server.accept()[0])
             return True
@@ -173,7 +173,7 @@ class Mute:
 MUTE = Mute()
 SH_ONE_TRAINS = ["sh", "-c", 'if [ "$RANK" = 1 ]; then echo begins; exec sleep 1000; fi; '
                  'exec "$0" "$@"', *TRAIN]
-# In the manual, and not held here: a transfer of which nothing moves is brought about by
+# In the manual, and not held here: a transfer that does not move is tested by
 # tests/scenarios/membership/transfer_fails.txt.
 NOT_HELD = ["a state transfer"]
 ROWS = {
@@ -192,7 +192,7 @@ ROWS = {
         runs("sleep"), 122, "fewer than 2 workers for 2.0 s"),
     "a host to greet by ssh": Row(
         ["--hosts", "hosts"], ["true"], said("waiting for 1 host"), 121,
-        "nothing could be started: 127.0.0.1: ", deadline=10 - 3,  # it is said after 3 seconds
+        "nothing could be started: 127.0.0.1: ", deadline=10 - 3,  # said after 3 seconds
         files={"hosts": f"127.0.0.1 slots=1 port={MUTE.port}\n"}),
     "a plain program": Row([], ["sleep", "1000"], runs("sleep"), deadline=None, quick=True),
     "a worker to be ready": Row(
@@ -247,7 +247,7 @@ ROWS = {
 
 
 def processor_time(pids: list[int]) -> float:
-    """Seconds that all their threads have used."""
+    """Processor time in seconds that all their threads have used."""
     parts = [fields_of(pid) for pid in pids]
     return sum(int(part[11]) + int(part[12]) for part in parts if part) * TICK
 
@@ -307,7 +307,7 @@ class Waiting(unittest.TestCase):
             self.check_end(job)
 
     def check_processor(self, name: str, row: Row, job: Job) -> None:
-        """Over a second of the state, or what of it there is."""
+        """Looks at one second of the state, or less if it ends before."""
         pids = {"elasticrun": [job.process.pid]}
         if row.idle:
             pids["all processes"] = job.pids()
@@ -324,7 +324,7 @@ class Waiting(unittest.TestCase):
 
 
 class Manual(unittest.TestCase):
-    """The table is that of the manual."""
+    """The table here has the rows of the manual."""
 
     def test_table(self) -> None:
         with open(MANUAL, encoding="ascii") as file:
@@ -334,7 +334,7 @@ class Manual(unittest.TestCase):
 
 
 class Agents(Waiting):
-    """Agents that were started by hand, and those whose controller stands still."""
+    """Agents that were started by hand, and agents whose controller is stopped."""
 
     def agent(self, job: Job, place: str, key: str) -> subprocess.Popen[bytes]:
         env = {**os.environ, "TMPDIR": job.temporary, MARK: job.mark}
@@ -365,7 +365,7 @@ class Agents(Waiting):
             self.assertRegex(read(job.path("agent")), "cannot reach the controller: ")
 
     def test_the_controller_is_silent(self) -> None:
-        """Workers end with the lease; an agent may hand over what they said for another one."""
+        """Workers end with the lease; an agent may take one more to hand over their last output."""
         for number, code in ((None, 1), (signal.SIGTERM, 143)):
             with self.joinable() as job:
                 place = job.err().split(" --join ")[1].split()[0]

@@ -1,5 +1,5 @@
-// How much this process has sent, for ssh_driver: apart from it because <linux/tcp.h>, which knows
-// what the library's header does not, cannot stand beside that one.
+// How much this process has sent, for ssh_driver. A file of its own, because <linux/tcp.h>, which
+// knows fields that the library's header lacks, cannot be included together with that one.
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 
 std::uint64_t written_to_connections();
 
-// The bytes that were written so far to the TCP connections that are open, sent or not: tcp(7).
+// The bytes that were written so far to the open TCP connections, sent or not: tcp(7).
 std::uint64_t written_to_connections() {
   std::uint64_t bytes = 0;
   for (int fd = 3; fd < 64; ++fd) {
