@@ -92,8 +92,7 @@ class Training:
         return members
 
     def recovery_ms(self, size: int, victim: int) -> float:
-        """The time from kill -9 of a rank in a world of this size to the first step of another
-        world."""
+        """Time from kill -9 of a rank in a world of this size to the first step of another."""
         members = until(f"a world of {size}", lambda: self.world(size, 20), 120)
         generation = self.last_steps()[members[victim]].generation
         killed_ns = time.monotonic_ns()
@@ -109,8 +108,7 @@ class Training:
                    for step in self.steps(int(file.name)) if step.generation > generation)
 
     def gaps_ms(self) -> dict[int, float]:
-        """By generation: the longest time of a survivor from the end of a step to the start of
-        the next."""
+        """By generation: the longest pause of a survivor between two steps."""
         gaps: dict[int, float] = {}
         for file in self.log.iterdir():
             own = self.steps(int(file.name))

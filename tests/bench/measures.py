@@ -141,8 +141,7 @@ def has_torch() -> bool:
 
 
 def recovery(programs: Path, kills: int) -> list[Row]:
-    """The time from kill -9 of one of four workers, each rank in turn, to the next committed
-    step."""
+    """Time from kill -9 of one of four workers, each rank in turn, to the next commit."""
     before = bare_gloo(programs, kills - kills // 2)
     own = elasticrun_recoveries(programs, kills)
     bare = before + bare_gloo(programs, kills // 2)
@@ -192,8 +191,7 @@ def planned_changes(programs: Path, state_mb: int, changes: int) -> list[dict[st
 
 
 def idle(programs: Path, changes: int, states_mb: Sequence[int]) -> list[Row]:
-    """How long members are idle in a planned change, and how much of it is the transfer of the
-    state."""
+    """How long members idle in a planned change, and how long the state takes."""
     rows = []
     for state_mb in states_mb:
         events = planned_changes(programs, state_mb, 2 * changes)

@@ -2,8 +2,8 @@
 //
 // Rules are functions of a file's path and text, so that each can be tested on a bad example before
 // it is trusted on the tree; a rule that matches nothing would otherwise look like a clean tree. A
-// script with regular expressions over raw lines would do half of it, and trip over strings and
-// comments.
+// script with regular expressions over raw lines would do half of it, and stumble over strings
+// and comments.
 #pragma once
 
 #include <string>

@@ -54,8 +54,8 @@ const std::vector<Banned>& banned() {
     row(R"((std::|::)?(strcpy|strcat|sprintf|vsprintf|gets)\s*\()", "it can overflow", true);
     row(R"((std::|::)?(setenv|putenv)\s*\()", "not safe beside other threads", true);
     // A process may be detached, because its watchdog ends it. So may the thread of a lookup, an
-    // abort or a file access: nothing can end a thread that waits for a name server, NCCL or a file
-    // server.
+    // abort or a file access: nothing can end a thread that waits for a name server, for NCCL
+    // or for a file server.
     rows.push_back(
         {std::regex(
              R"((\)|\b(?!\w*process\b|(lookup|abort|file)_thread\b)\w+)(\.|->)detach\s*\(\s*\))"),
