@@ -71,7 +71,7 @@ class Nccl(unittest.TestCase):
         self.assertEqual(glob.glob("/dev/shm/fake-nccl-*"), [])
 
     def test_on_gpus_the_answer_is_the_same(self) -> None:
-        """Weights and gradients on the GPU, two kills: the weights are those of a calm run on a CPU."""
+        """Weights and gradients on the GPU, two kills: the weights are those of a calm CPU run."""
         with Training("localhost slots=1\\n", epochs=2, device_ms=0, more=DOUBLE) as calm:
             self.assertEqual(calm.wait(60), 0, calm.err())
             expected = weights(calm)

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Plants one mistake at a time in a copy of the cores; the simulator or the cases of the policies
-must catch it.
+"""Plants one mistake at a time in a copy of the cores; the simulator or the policies must catch it.
 
 Every invariant has a mutation that breaks it. A rule that no mutation can break checks nothing, and
-a mutation that nothing catches shows a hole. Each is one file compiled anew and linked before the
-archives of a finished build, so that it takes seconds.
+a mutation that nothing catches shows a hole. For each mutation one file is compiled again and
+linked before the archives of a finished build, which takes seconds.
 
     tests/sim/mutations.py [--seeds 1000] [--only WORD] [--few] [--places] [--build FOLDER]
 """
@@ -20,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Mutation(NamedTuple):
-    """What is planted: `new` in place of `old`, which stands once in `file`; who is to see it."""
+    """A mistake: `new` in place of `old`, which stands once in `file`; `program` must catch it."""
 
     rule: str
     file: str
@@ -28,11 +27,11 @@ class Mutation(NamedTuple):
     new: str
     program: str = "simulate"
     few: bool = False  # runs before each commit
-    seeds: int = 0  # more than the others need; it takes several faults at once
+    seeds: int = 0  # more than the others need, if it takes several faults at once
 
 
 def of_policies(rule: str, file: str, old: str, new: str) -> Mutation:
-    """One that policies.cpp must catch."""
+    """A mutation that policies.cpp must catch."""
     return Mutation(rule, file, old, new, "policies")
 
 
@@ -59,7 +58,7 @@ MUTATIONS = [
              '"replacements and new slots"', '""'),
     Mutation("never two worlds", "rendezvous/forced.cpp",
              "std::max(safe_at(), aborting_->form_at)", "aborting_->form_at"),
-    # The gate of its workers keeps the lease, too: they step no more, and are there.
+    # The gate of its workers respects the lease, too: they make no more steps, but still exist.
     Mutation("nothing is left behind", "launcher/agent/agent_core.cpp",
              "    kill_all(now);\n    lease_ends_ = never;\n", "    lease_ends_ = never;\n"),
     Mutation("never two worlds", "worker/core/member.cpp",
@@ -102,7 +101,7 @@ MUTATIONS = [
              "  if (rank_table_.empty() || done_.empty()) return;\n"
              "  if (const auto any = done_.begin()->second; any > released_call_)\n"
              "    for (const WorkerId w : rank_table_.order()) done_.try_emplace(w, any);\n"),
-    # ---- who pays for whose trouble
+    # ---- who pays for which trouble
     Mutation("healthy workers come together", "rendezvous/overdue.cpp",
              "  const std::vector<WorkerId> stuck = transfer_.stuck();\n",
              "  const std::vector<WorkerId> stuck;\n", few=True),
@@ -159,7 +158,7 @@ MUTATIONS = [
 
 
 def strays(tree: Path) -> list[str]:
-    """The mutations whose place is not, or not only once, in the code."""
+    """The mutations whose `old` does not stand exactly once in the code."""
     return [f"{mutation.file}: '{mutation.old.strip()}' does not stand there once; "
             f"the mutation for '{mutation.rule}' must follow the code"
             for mutation in MUTATIONS
@@ -167,7 +166,7 @@ def strays(tree: Path) -> list[str]:
 
 
 class Workshop:
-    """Makes programs with a mistake: one file compiled anew, the rest as the build left it."""
+    """Makes programs with a mistake: one file is compiled again, the rest is the build's."""
 
     def __init__(self, build: Path) -> None:
         self.build = build
@@ -179,7 +178,7 @@ class Workshop:
         return done.stdout.splitlines()
 
     def plant(self, mutation: Mutation, number: int) -> Path:
-        """The program with the mistake; its object stands before the archives, so it is taken."""
+        """The program with the mistake; its object precedes the archives, so it is linked."""
         folder = self.build / "mutations" / str(number)
         folder.mkdir(parents=True, exist_ok=True)
         source, made = folder / Path(mutation.file).name, folder / "mutated.o"
@@ -199,8 +198,7 @@ class Workshop:
 
 
 def broken_rules(program: Path, mutation: Mutation, seeds: int) -> dict[str, int]:
-    """The rules that broke, with how often; of the simulator up to the first seed that breaks the
-    mutation's."""
+    """How often each rule broke; the simulator stops when the mutation's rule breaks."""
     how = ["--until", mutation.rule] if mutation.program == "simulate" else ["--rules"]
     done = subprocess.run([program, *how, "1", str(seeds)],
                           capture_output=True, text=True, check=False, timeout=1200)

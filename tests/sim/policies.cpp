@@ -1,7 +1,7 @@
 // Plays random cases to every policy; the first line of a failure is the command that replays it.
 //
 //   policies 1 1000            seeds 1 to 1000: one line at the end, and two for each failing seed
-//   policies --story SEED      one seed, told: what befalls the hosts, what is decided, and why
+//   policies --story SEED      one seed: what happens to the hosts, what is decided, and why
 //   policies --rules 1 1000    which rules broke, a line each (for planted mistakes)
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@
 
 namespace elasticrun {
 
-// In place of the one of base, which ends the process: here a failed check is a rule that is
-// broken, told with its seed as any other, and the next seed is tried.
+// Replaces the function of base, which ends the process: here a failed check breaks a rule, which
+// is reported with its seed like any other, and the next seed is tried.
 void check_failed(const char* expression, const char* file, int line, std::string_view detail) {
   throw sim::Broken{"no internal error",
                     fmt::format("{} ({}:{}) {}", expression, file, line, detail)};
@@ -34,7 +34,7 @@ namespace {
 
 using namespace elasticrun::sim;
 
-// What cannot be caught, and what never ends, is told by a signal handler, which may only write.
+// Reports crashes and cases that never end from a signal handler, which may only call write.
 constexpr unsigned longest_s = 60;
 std::array<char, 64> obituary{};
 
@@ -51,7 +51,7 @@ void watch(std::uint64_t seed) {
   ::alarm(longest_s);
 }
 
-// Three of four are a controller's.
+// Three of four cases are a controller's.
 Broken play(std::uint64_t seed, const Tell& tell) {
   watch(seed);
   try {

@@ -1,10 +1,10 @@
-// Random cases for everything that chooses a size: what is played, and what must hold whatever the
-// cluster does (policies.cpp).
+// Random cases for everything that chooses a size, and rules that must hold whatever the cluster
+// does (policies.cpp).
 //
-// Two kinds, for two ways in. A controller's case tells the autoscaler what a real controller would
-// be told, garbled reports and failed changes among it, and looks at each answer. A simulation is
-// `elasticctl simulate` of a described cluster with mishaps, looked at by what came out. The first
-// one sees more of the policies; the second one is what people run.
+// There are two kinds. A controller's case tells the autoscaler what a real controller would tell
+// it, including garbled reports and failed changes, and checks each answer. A simulation is
+// `elasticctl simulate` of a described cluster with mishaps, and checks the result. The first kind
+// tests more of the policies; the second is what people run.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace elasticrun::sim {
 
-// Thrown: what should have held, and what was the case.
+// Thrown when a rule is broken: the rule, and what was the case instead.
 struct Broken {
   std::string rule;
   std::string text;
@@ -27,12 +27,12 @@ inline void require(bool holds, std::string_view rule, const std::string& text) 
   if (!holds) throw Broken{std::string(rule), text};
 }
 
-// From low to high, each order of magnitude as likely as another.
+// A random number from low to high; each order of magnitude is as likely as another.
 inline double between(Rng& rng, double low, double high) {
   return low * std::pow(high / low, rng.uniform());
 }
 
-// Hears a line of the story; empty when nobody listens.
+// Takes a line of the story; empty when the story is not wanted.
 using Tell = std::function<void(const std::string&)>;
 
 // Each throws when a rule breaks; everything follows from the seed.

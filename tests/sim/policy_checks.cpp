@@ -1,4 +1,4 @@
-// What must hold in a controller's case, whatever befell it.
+// The rules that must hold in a controller's case, whatever happens in it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using autoscaler::Action;
 
-// "nan" and "inf" as words of their own.
+// Whether the text contains "nan" or "inf" as a word.
 bool tells_no_number(std::string_view text) {
   constexpr std::string_view ends = " ,;:()%+-";
   for (const std::string_view word : {"nan", "inf"})
@@ -60,7 +60,7 @@ void Stage::check(const autoscaler::Decision& made) const {
           fmt::format("{} after the last: {}", to_text(now_ - quiet_since_), made.reason));
 }
 
-// Counted here once more, in the plainest way.
+// Counts the possible sizes once more, in the plainest way.
 void Stage::check_target(int target) const {
   int slots = 0;
   std::set<int> ends;

@@ -1,4 +1,4 @@
-// What a case is made of: settings, reports that make no sense, answers of a program.
+// Draws the parts of a case: settings, reports that make no sense, answers of a program.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// What befalls the hosts, the workers and the host file of a case.
+// The mishaps of a case: of its hosts, its workers and its host file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -120,7 +120,7 @@ void Stage::lose(const std::vector<WorkerId>& lost) {
   form(std::move(rest));
 }
 
-// What it says of its batch comes with each worker that is ready.
+// The program reports its batch again with each worker that is ready.
 void Stage::program_speaks() {
   autoscaler::WorkerSample odd;  // for numbers that make no sense
   garble(odd, rng_);

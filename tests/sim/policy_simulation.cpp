@@ -29,7 +29,7 @@ std::set<int> draw_sizes(Rng& rng) {
   return sizes;
 }
 
-// The rows' throughputs rise, fall, or jump.
+// The throughputs of the rows rise, fall, or jump.
 std::string draw_rows(const std::set<int>& sizes, Rng& rng) {
   std::string text = "columns: size samples/s compute\n";
   const double one = between(rng, 10, 1e5);

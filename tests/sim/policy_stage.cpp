@@ -1,4 +1,4 @@
-// What a controller hears in a case, and what it makes of it.
+// What the controller of a case is told, and what it does then.
 #include "policy_stage.hpp"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ void Stage::run() {
   }
 }
 
-// ---------------------------------------------------------------- what is heard
+// ---------------------------------------------------------------- what the controller is told
 
 void Stage::slots_changed() {
   std::vector<job::SlotId> slots;
@@ -135,7 +135,7 @@ void Stage::hear(const autoscaler::WorkerSample& sample) {
                       round->step_time.count(), round->steps));
 }
 
-// It comes when it comes, and now and then without a question.
+// The answer comes after some time, and now and then without a question.
 void Stage::answer() {
   if (rng_.chance(0.02)) (void)scaler_.advised(autoscaler::Advice{3, "nobody has asked"});
   if (!asked_ || !rng_.chance(0.4)) return;
@@ -261,7 +261,7 @@ void Stage::form(std::vector<WorkerId> members) {
   quiet_since_ = now_;
 }
 
-// While workers start and groups form, steps are not what they would be.
+// While workers start and groups form, the durations of steps mean nothing.
 void Stage::settle(bool settled) {
   if (settled && unsettled_) scaler_.change_ended(now_);
   if (!settled && !unsettled_) scaler_.change_started(now_);

@@ -1,6 +1,6 @@
-// A controller's side of one case: hosts that come and go, workers that report, and what is made of
-// it, with the job's own pool of slots and all of src/autoscaler. Membership, agents and messages
-// are left out: here a change succeeds, fails or is dropped by chance.
+// One controller's case: hosts that come and go, workers that report, and the decisions, with the
+// job's own table of workers and all of src/autoscaler. Membership, agents and messages are left
+// out: here a change succeeds, fails or is dropped by chance.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,11 +29,11 @@ struct Setting {
   launcher::hosts::Unit unit = launcher::hosts::Unit::slot;
   int start = 0;  // 0: as many as there are slots
   int turns = 0;
-  Duration report{};  // between two of a worker
-  double step_s = 0;  // of one worker with an equal share, and of what more workers add
+  Duration report{};  // between two reports of a worker
+  double step_s = 0;  // of one worker with an equal share, and for each further worker
   double sync_s = 0;
   double noise = 0;
-  // Chances, of each turn or of each report.
+  // Probabilities, for each turn or each report.
   double mishap = 0;
   double garbled = 0;
   double silent = 0;
@@ -77,7 +77,7 @@ class Stage {
     tell_(fmt::format("{:9.1f} s  {}", s, fmt::format(fmt::runtime(text), values...)));
   }
 
-  // ---- what befalls it
+  // ---- mishaps
   void mishap();
   void new_host();
   void edit(Host& host);
@@ -124,7 +124,7 @@ class Stage {
   job::workers::Slots slots_;
   job::workers::Workers workers_;
   std::vector<Host> hosts_;
-  std::vector<int> sizes_;  // that can be had by the hosts that are listed
+  std::vector<int> sizes_;  // possible with the hosts that are listed
 
   Time now_{};
   std::vector<WorkerId> members_;  // in rank order
@@ -136,7 +136,7 @@ class Stage {
   std::int64_t left_ = 0;
   bool unsettled_ = false;
   Time quiet_since_{};
-  bool lost_ = false;  // the last member, and the state with it
+  bool lost_ = false;  // the last member is gone, and the state with it
   double spent_ = 0;
   std::string last_reason_;
   std::optional<autoscaler::Question> asked_;

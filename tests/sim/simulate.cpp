@@ -3,7 +3,7 @@
 //   simulate 1 1000             seeds 1 to 1000: figures at the end, before them the failing seeds
 //   simulate --rules 1 1000     which rules broke, a line each
 //   simulate --until RULE 1 N   up to the first seed that breaks this rule (for planted mistakes)
-//   simulate --story SEED       told: every fault, every message, everything the controller says
+//   simulate --story SEED       one seed: every fault, every message, all output of the controller
 //   simulate --shrink SEED      the smallest scene that breaks the rule which this seed breaks
 //   simulate --replay FILE...   scenes that were kept; --story takes a file as well
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number(const std::string& text) {
   return *end == '\0' && value > 0 ? std::optional(value) : std::nullopt;
 }
 
-// Of a seed, or in a file.
+// The scene of a seed, or of a file.
 std::optional<Scene> scene_of(const std::string& name) {
   if (const auto seed = number(name)) return draw(*seed);
   const std::ifstream file(name);
