@@ -1,5 +1,5 @@
-// The core of a whole job on a stage: hosts, workers and people in; orders, messages, words out.
-// Heartbeats are left out of the answers, they come twice a second.
+// The core of a whole job on a stage: hosts, workers and signals go in; orders, messages and output
+// come out. Heartbeats are left out of the answers, because they come twice a second.
 #include <algorithm>
 #include <iterator>
 
@@ -29,7 +29,7 @@ class JobStage final : public Stage {
     Lines lines;
     for (const auto& event : events(words))
       for (std::string& line : tell(event, now)) lines.push_back(std::move(line));
-    // What is due is due at once; what is due again and again would keep a processor busy.
+    // Handles at once what is due now; what is due again and again would keep a processor busy.
     for (int again = 0; job_->wake_at(now) <= now; ++again) {
       if (again == 3) {
         lines.push_back("BUG: it wakes again and again");
@@ -76,7 +76,7 @@ class JobStage final : public Stage {
     for (const WorkerId speaker : speakers) events.push_back(job::FromWorker{speaker, message});
     return events;
   }
-  // "advised: {...}" is what was printed; "advised not: was killed by signal 9" why nothing was.
+  // "advised: {...}" is what the program printed; "advised not: ..." says why it printed nothing.
   static job::Advised advised(Words& words) {
     if (words.accept("not")) return {Error{words.reason()}};
     return {{boost::system::in_place_value, words.reason()}};
@@ -87,7 +87,7 @@ class JobStage final : public Stage {
     if (!well) words.expect("trouble");
     return {well, words.reason()};
   }
-  // "slots 4 2": so many on host 0, on host 1, ... "slots guessed 1 1": they will tell
+  // "slots 4 2": 4 on host 0, 2 on host 1, ...; "slots guessed 1 1": the hosts will report theirs
   static job::SlotsChanged slots(Words& words) {
     job::SlotsChanged changed;
     changed.source = "hosts";
@@ -149,7 +149,7 @@ std::string policy(Words& setting) {
 
 }  // namespace
 
-// Deadlines are the defaults, less where a scenario would be long.
+// Deadlines that the setting does not name are the defaults.
 std::unique_ptr<Stage> job_stage(Words& setting) {
   job::JobSpec spec;
   spec.argv = {"./train"};

@@ -31,7 +31,7 @@ class MembershipStage final : public Stage {
   }
 
  private:
-  // "1 2 say prepared g1" is one message of each, one after the other.
+  // "1 2 say prepared g1" is one message of each worker, one after the other.
   Lines says(Words& words, Time now) {
     Lines lines;
     const auto speakers = words.workers();

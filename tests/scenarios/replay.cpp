@@ -1,12 +1,12 @@
-// Replays the scenarios of this folder: each event of a text file is told to the core of that name,
-// and what the core says is compared with the lines that stand below the event.
+// Replays the scenarios of this folder: each event of a text file goes to the core that the file's
+// folder names, and the core's answers are compared with the lines below the event.
 //
-// So a change of behaviour shows as a diff of texts a person can judge. When it is wanted:
+// So a change of behaviour shows as a diff of texts that a person can judge. When it is intended:
 //   scenario_replay --record FOLDER      (build target record_scenarios)
 // writes the answers of today into the files; events and comments stay as they are.
 //
-// A file: an opening comment, a line with the setting, then events with their time, answers after
-// an arrow.
+// A file is an opening comment, a line with the setting, then events with their times, each
+// followed by its answers after an arrow.
 //   # Why this scenario is worth having.
 //   setting minimum 1
 //   0s up 1
@@ -42,7 +42,7 @@ Lines read(const fs::path& file) {
   return lines;
 }
 
-// The script as it would be written today. An answer that marks itself as a bug is never right.
+// Returns the script with the answers of today. An answer that begins with BUG throws.
 Lines replay(const Lines& script, Build build) {
   Lines out;
   std::unique_ptr<Stage> stage;
@@ -68,7 +68,7 @@ Lines replay(const Lines& script, Build build) {
   return out;
 }
 
-// Where they part, with the event before it; empty when they are the same.
+// Where the two first differ, with the event before it; empty when they are the same.
 std::string difference(const Lines& expected, const Lines& found) {
   const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
   if (e == expected.end() && f == found.end()) return {};
@@ -79,7 +79,7 @@ std::string difference(const Lines& expected, const Lines& found) {
                      e == expected.end() ? "the end" : *e, f == found.end() ? "the end" : *f);
 }
 
-// True when the scenario went as written, or was written anew.
+// True when the scenario went as written, or was recorded.
 bool run(const fs::path& file, Build build, bool record) {
   const Lines script = read(file);
   Lines found;

@@ -19,7 +19,8 @@ class Scene {
     words.end();
   }
 
-  // "3s 1 says ready call 1"; without a time: at the last one. The answers, separated by newlines.
+  // "3s 1 says ready call 1"; without a time the event comes at the time of the last one. Returns
+  // the answers, separated by newlines.
   std::string tell(std::string_view event) {
     Words words(event);
     if (words.peek().ends_with('s') && words.at_number() && words.peek().size() < 8) {
@@ -35,7 +36,7 @@ class Scene {
     words.end();
     return text;
   }
-  // Several events, one a line; all answers.
+  // Several events, one per line; returns all answers.
   std::string play(std::string_view script) {
     std::string text;
     while (!script.empty()) {

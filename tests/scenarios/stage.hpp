@@ -1,4 +1,4 @@
-// A core on a stage: it is told one line of a scenario and answers with lines.
+// A core on a stage: it gets one line of a scenario and answers with lines.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@ namespace elasticrun::scenarios {
 using fakes::Words;
 using Lines = std::vector<std::string>;
 
-// Second 0 of a scenario. Far from the beginning of time, so that a time nobody has set shows.
+// Second 0 of a scenario. Far from the beginning of time, so that a time that was never set shows.
 inline constexpr Time scene_begin = Time{} + std::chrono::hours(1);
 
 class Stage {
  public:
   virtual ~Stage() = default;
-  // One event; what comes out.
+  // Plays one event and returns the answers.
   virtual Lines play(Words& words, Time now) = 0;
 };
 
-// `setting`: the scenario's first line after its opening comment, "minimum 2" say.
+// `setting`: the scenario's first line after its opening comment, such as "minimum 2".
 std::unique_ptr<Stage> membership_stage(Words& setting);
 std::unique_ptr<Stage> worker_stage(Words& setting);
 std::unique_ptr<Stage> job_stage(Words& setting);

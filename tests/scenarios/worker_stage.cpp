@@ -1,4 +1,4 @@
-// One worker's Member on a stage: the controller's messages and the training thread's calls in.
+// One worker's Member on a stage: the controller's messages and the training thread's calls go in.
 #include "tests/fakes/notation.hpp"
 #include "tests/scenarios/stage.hpp"
 
@@ -27,7 +27,7 @@ class WorkerStage final : public Stage {
   }
   static Lines answer(bool yes) { return {yes ? "yes" : "no"}; }
 
-  // "by rank 2 hung-up: connection reset"; without a rank nobody is named.
+  // "by rank 2 hung-up: connection reset"; without "by" the error names no rank.
   static worker::collective::GroupBroken broken(Words& words) {
     std::vector<worker::collective::PeerTrouble> troubles;
     while (words.accept("by")) {
@@ -58,7 +58,7 @@ class WorkerStage final : public Stage {
       const int rank = static_cast<int>(words.number());
       return held_up_.push_back({generation, {rank}, {}}), Lines{};
     }
-    if (words.accept("loses")) {  // "loses in g2 to rank 1": what it sends
+    if (words.accept("loses")) {  // "loses in g2 to rank 1": what the worker sends there is lost
       words.expect("in");
       const auto generation = words.generation();
       words.expect("to");
@@ -102,7 +102,7 @@ class WorkerStage final : public Stage {
   }
 
   worker::core::Member member_;
-  std::vector<worker::collective::HeldUp> held_up_;  // what its groups say at the next Abort
+  std::vector<worker::collective::HeldUp> held_up_;  // what its groups answer at the next Abort
   std::string task_ = "wait";
   Time now_{};
 };
