@@ -1,6 +1,6 @@
 """Runs /bin/true on many hosts, with elasticrun and with the tools that others use for it.
 
-The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py).
+The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed).
 All use the same key exchange, because OpenSSH's default takes five times as long as libssh's.
 Clients and hosts share this machine's processors, so the figures show processor time and not a
 network. A round runs every way once; the figures are medians over rounds. The program is named by

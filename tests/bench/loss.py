@@ -1,6 +1,6 @@
 """One host of three is lost: how long the others take until they have formed a world again.
 
-The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed.py).
+The hosts are namespaces of this machine, each with an sshd of its own (tests/integration/bed).
 Two losses take turns: the agent on one host is killed; that host loses power and boots at once, so
 that its peers and the controller find their connections reset. The deadlines are the defaults. With
 a second build to compare, each loss happens under the one and then under the other.
@@ -18,7 +18,7 @@ from figures import Row, median, ratio, spread
 sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 import job as jobs  # noqa: E402
 from bed import Bed, Host, missing  # noqa: E402
-from bed_job import Away, slots  # noqa: E402
+from bed.job import BedJob, slots  # noqa: E402
 
 HOSTS = ("node1", "node2", "node3")
 VICTIM = HOSTS[-1]
@@ -47,7 +47,7 @@ def lose(programs: Path, bed: Bed, act: Callable[[Host], None]) -> float:
     jobs.ELASTICRUN = os.path.join(programs, "elasticrun")
     training = [os.path.join(programs, "fashion"), "--samples", "2560", "--epochs", "100000",
                 "--batch", "32", "--device-ms", "2"]
-    with Away(bed, slots(1, *HOSTS), training, ["--max-batch", "96"], deadlines=()) as job:
+    with BedJob(bed, slots(1, *HOSTS), training, ["--max-batch", "96"], deadlines=()) as job:
         job.wait_for("world_formed", size=len(HOSTS))
         jobs.until("it trains", lambda: job.progress() > 5, 60)
         after, begin = job.now(), time.time() * 1e3

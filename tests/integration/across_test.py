@@ -2,7 +2,7 @@
 """Training across hosts that have sshd and none of our programs: grown, shrunk, crashed, cut off,
 healed.
 
-The hosts are network namespaces of this machine with their own processes, files and sshd (bed.py).
+The hosts are network namespaces of this machine with their own processes, files and sshd (bed).
 They need root; without root ctest reports the test as skipped.
 """
 import sys
@@ -10,7 +10,7 @@ import unittest
 
 import bed as beds
 from bed import Bed
-from bed_job import Away, slots
+from bed.job import BedJob, slots
 from job import until
 
 PATIENCE = 60
@@ -24,7 +24,7 @@ def programs(bed: Bed) -> list[str]:
 
 class AcrossHosts(unittest.TestCase):
     def test_grows_shrinks_and_ends(self) -> None:
-        with Bed(3) as bed, Away(bed, slots(2, "node1", "node2")) as job:
+        with Bed(3) as bed, BedJob(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first = job.workers()
             after = job.now()
@@ -41,7 +41,7 @@ class AcrossHosts(unittest.TestCase):
             until("nothing is left on any host", lambda: not programs(bed), 10)
 
     def test_a_host_crashes_and_another_is_cut_off(self) -> None:
-        with Bed(3) as bed, Away(bed, slots(2, "node1", "node2", "node3")) as job:
+        with Bed(3) as bed, BedJob(bed, slots(2, "node1", "node2", "node3")) as job:
             job.wait_for("world_formed", size=6)
             first = job.workers()
             after = job.now()
@@ -67,7 +67,7 @@ class AcrossHosts(unittest.TestCase):
 
     def test_a_host_boots_anew(self) -> None:
         """The host is back before any timeout, and messages to its old processes lead nowhere."""
-        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
+        with Bed(2) as bed, BedJob(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
             bed["node2"].crash()
@@ -78,7 +78,7 @@ class AcrossHosts(unittest.TestCase):
 
     def test_our_own_cable_is_out_for_a_moment(self) -> None:
         """It lasts longer than a host may be silent, but no host is blamed when all are silent."""
-        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
+        with Bed(2) as bed, BedJob(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
             bed.cut()
@@ -89,7 +89,7 @@ class AcrossHosts(unittest.TestCase):
             self.assertEqual(job.find("host_down"), [])
 
     def test_no_worker_outlives_the_controller(self) -> None:
-        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2")) as job:
+        with Bed(2) as bed, BedJob(bed, slots(2, "node1", "node2")) as job:
             job.wait_for("world_formed", size=4)
             job.process.kill()
             until("nothing is left on any host", lambda: not programs(bed), PATIENCE)

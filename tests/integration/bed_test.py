@@ -16,7 +16,7 @@ import unittest
 from collections.abc import Callable
 
 import bed as beds
-import bed_groups
+from bed import groups
 from bed import Bed, Host, Spec
 from job import lives, until
 
@@ -48,7 +48,7 @@ def reaches(host: Host, address: str, port: int, seconds: int = 10) -> int:
 
 def traces(mark: str, network: str, pids: list[int]) -> list[str]:
     """What is left of a bed."""
-    left = [path for base in bed_groups.bases() if os.path.exists(path := os.path.join(base, mark))]
+    left = [path for base in groups.bases() if os.path.exists(path := os.path.join(base, mark))]
     left += [path for path in [os.path.join(tempfile.gettempdir(), mark)] if os.path.exists(path)]
     left += [network] if os.path.exists(f"/sys/class/net/{network}") else []
     return left + [f"process {pid}" for pid in pids if lives(pid)]
@@ -201,8 +201,8 @@ class Troubles(WithBed):
             self.assertEqual(reaches(self.one, self.bed.address, port), 0)
             out = ["ip", "route", "get", "192.0.2.1"]  # this stands for our other addresses
             self.assertIn(f"via {self.bed.address} ", self.one.run(*out).stdout)
-            for silent, code, seconds in ((True, 124, 1), (False, 1, 10)):
-                self.one.blackhole(silent)
+            for block, code, seconds in ((self.one.blackhole, 124, 1), (self.one.refuse, 1, 10)):
+                block()
                 self.assertEqual(reaches(self.one, self.bed.address, port, seconds), code)
                 self.assertNotIn(f"via {self.bed.address} ", self.one.run(*out).stdout)
                 self.assertEqual(self.says("node1", "echo yes"), "yes\n")
@@ -310,8 +310,8 @@ class Whole(unittest.TestCase):
             self.assertNotEqual(one["node1"].address, two["node1"].address)
 
     def person(self, hosts: int) -> tuple[subprocess.Popen[str], str, str]:
-        """Starts bed.py up; returns the process, its ssh configuration and its interface."""
-        person = subprocess.Popen([sys.executable, os.path.join(HERE, "bed.py"), "up", str(hosts)],
+        """Starts a bed by hand; returns the process, its ssh configuration and its interface."""
+        person = subprocess.Popen([sys.executable, os.path.join(HERE, "bed"), "up", str(hosts)],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         lines = [person.stdout.readline() for _ in range(4)]
         self.addCleanup(person.__exit__, None, None, None)
@@ -341,7 +341,7 @@ class Whole(unittest.TestCase):
         person, config, network = self.person(2)
         mark = os.path.basename(os.path.dirname(config))
         self.say(person, "freeze node1")
-        pids = bed_groups.Groups(mark, "node1").pids() + bed_groups.Groups(mark, "node2").pids()
+        pids = groups.Groups(mark, "node1").pids() + groups.Groups(mark, "node2").pids()
         self.assertGreaterEqual(len(pids), 2)
         person.kill()
         person.communicate()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bed import Bed, Host, Process
-from bed_job import Away, slots
+from bed.job import BedJob, slots
 from job import kill
 
 HOSTS = [f"node{number}" for number in range(1, 7)]
@@ -39,7 +39,7 @@ class Fault:
 @dataclass
 class Stage:
     bed: Bed
-    job: Away
+    job: BedJob
     present: list[str]  # hosts in the host file
     port: int  # on which the controller listens
     to_do: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # when, what

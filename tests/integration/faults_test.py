@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import bed as beds
 from bed import Bed, Host, Spec
-from bed_job import QUICK, Away, slots
+from bed.job import QUICK, BedJob, slots
 from faults import HOSTS, LONG, NEWCOMER, Fault, Pair, Stage, draw_pair
 from job import BIN, FASHION, Late, kill, read, until
 from training import BATCH, LINEAGE, accuracies
@@ -49,7 +49,7 @@ def example(device_ms: float) -> list[str]:
             "--device-ms", str(device_ms)]
 
 
-class Faulty(Away):
+class Faulty(BedJob):
     """The example on one slot of each of these hosts, with a record."""
 
     def __init__(self, bed: Bed, hosts: tuple[str, ...]) -> None:
@@ -122,7 +122,7 @@ class Faults(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.outcomes: list[Outcome] = []
         cls.bed = make_bed()
-        with Away(cls.bed, slots(1, HOSTS[0]), example(0),
+        with BedJob(cls.bed, slots(1, HOSTS[0]), example(0),
                   ["--policy", "fixed", "--max-batch", str(BATCH), "--base-batch", "32",
                    "--lr-rule", "none", *SHIP]) as job:
             code = job.wait(PATIENCE)
@@ -206,7 +206,7 @@ class Still:
             self.step, self.since = step, now
 
 
-def listening_of(job: Away) -> set[int]:
+def listening_of(job: BedJob) -> set[int]:
     """The ports on which the controller listens."""
     return until("the controller listens", job.listening, PATIENCE)
 

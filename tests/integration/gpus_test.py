@@ -5,8 +5,8 @@ import unittest
 
 import bed as beds
 from bed import Bed
-from bed_gpus import Gpus
-from bed_job import Away
+from bed.gpus import Gpus
+from bed.job import BedJob
 from job import until
 
 PATIENCE = 60
@@ -14,7 +14,7 @@ SHOW = ["sh", "-c", 'echo "see $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE'
         ' ${CUDA_VISIBLE_DEVICES-unset}"']
 
 
-def seen(job: Away) -> list[str]:
+def seen(job: BedJob) -> list[str]:
     """What the workers print, by rank."""
     lines = [line.partition("see ")[2] for line in job.out().splitlines() if "see " in line]
     return sorted(lines, key=lambda line: int(line.split()[0]))
@@ -26,7 +26,7 @@ class Visible(unittest.TestCase):
         self.addCleanup(self.bed.close)
 
     def see(self, lines: list[str], options: list[str] | None = None) -> list[str]:
-        with Away(self.bed, lines, SHOW, options or []) as job:
+        with BedJob(self.bed, lines, SHOW, options or []) as job:
             self.assertEqual(job.wait(PATIENCE), 0, job.err())
             return seen(job)
 
@@ -54,7 +54,7 @@ class Visible(unittest.TestCase):
     def test_one_that_is_lost_before_the_job_begins(self) -> None:
         Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"]).fall_off_the_bus(1)
         for line in ("node1", "node1 slots=3"):
-            with Away(self.bed, [line], SHOW) as job:
+            with BedJob(self.bed, [line], SHOW) as job:
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
                 self.assertEqual(seen(job), ["0 0 2 GPU-a,GPU-c", "1 1 2 GPU-a,GPU-c"])
                 self.assertEqual([event["slot"] for event in job.find("gpu_lost")], [1])
@@ -63,7 +63,7 @@ class Visible(unittest.TestCase):
         gpus = Gpus(self.bed["node1"], ["GPU-a", "GPU-b"])
         gpus.fall_off_the_bus(0)
         gpus.fall_off_the_bus(1)
-        with Away(self.bed, ["node1"], SHOW, ["--minimum-timeout", "1s"]) as job:
+        with BedJob(self.bed, ["node1"], SHOW, ["--minimum-timeout", "1s"]) as job:
             self.assertEqual(job.wait(PATIENCE), 122, job.err())
             self.assertEqual(len(job.find("gpu_lost")), 2)
             self.assertEqual(seen(job), [])
@@ -88,7 +88,7 @@ class Lost(unittest.TestCase):
         self.addCleanup(self.bed.close)
         self.gpus = Gpus(self.bed["node1"], ["GPU-a", "GPU-b", "GPU-c"])
 
-    def lost(self, job: Away, xid: int) -> None:
+    def lost(self, job: BedJob, xid: int) -> None:
         """Only slot 1 of node1 is lost; the others train on."""
         started = job.find("worker_started")
         others = {event["worker"]: event["pid"] for event in started}
@@ -105,13 +105,13 @@ class Lost(unittest.TestCase):
         self.assertEqual(job.find("host_down"), [])
 
     def test_one_that_falls_off_the_bus_takes_its_slot_along(self) -> None:
-        with Away(self.bed, ["node1", "node2"]) as job:
+        with BedJob(self.bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)
             self.gpus.fall_off_the_bus(1)
             self.lost(job, xid=0)
 
     def test_the_driver_has_let_it_go_and_its_worker_is_dead(self) -> None:
-        with Away(self.bed, ["node1", "node2"]) as job:
+        with BedJob(self.bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)
             pid = job.find("worker_started", host="node1", slot=1)[0]["pid"]
             self.gpus.vanish(1)
@@ -119,7 +119,7 @@ class Lost(unittest.TestCase):
             self.lost(job, xid=0)
 
     def test_xids(self) -> None:
-        with Away(self.bed, ["node1", "node2"]) as job:
+        with BedJob(self.bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)
             # First a fault of the program, then a GPU on an unknown bus, then the real one.
             self.gpus.xid(0, 31, "pid=77, name=train, Ch 00000008, MMU Fault")
@@ -130,7 +130,7 @@ class Lost(unittest.TestCase):
             self.assertEqual(len(job.find("gpu_lost")), 1)
 
     def test_a_free_slot_takes_over(self) -> None:
-        with Away(self.bed, ["node1", "node2"], options=["--np", "1:3"]) as job:
+        with BedJob(self.bed, ["node1", "node2"], options=["--np", "1:3"]) as job:
             job.wait_for("world_formed", size=3, hosts=["node1"])
             self.gpus.fall_off_the_bus(0)
             world = job.wait_for("world_formed", size=3, hosts=lambda names: "node2" in names)
@@ -139,7 +139,7 @@ class Lost(unittest.TestCase):
                           [(True, "a GPU was lost"), (False, "worker 1 lost its GPU")])
 
     def test_a_host_that_has_lost_all_is_back_when_it_comes_up_again(self) -> None:
-        with Away(self.bed, ["node1", "node2"]) as job:
+        with BedJob(self.bed, ["node1", "node2"]) as job:
             job.wait_for("world_formed", size=4)
             for number in range(3):
                 self.gpus.fall_off_the_bus(number)
@@ -152,7 +152,7 @@ class Lost(unittest.TestCase):
             job.wait_for("world_formed", size=4, planned=True)
 
     def test_a_plain_program_that_hangs_ends(self) -> None:
-        with Away(self.bed, ["node1"], ["sleep", "1000"]) as job:
+        with BedJob(self.bed, ["node1"], ["sleep", "1000"]) as job:
             until("three workers", lambda: len(job.workers()) == 3, PATIENCE)
             self.gpus.fall_off_the_bus(2)
             self.assertEqual(job.wait(PATIENCE), 137)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away, example
+from bed.job import BedJob, example
 from job import Event, kill, until
 
 NOISE = 20.0  # seconds: 64 hosts and their ciphers share few cores with other programs
@@ -71,12 +71,12 @@ class Half(unittest.TestCase):
     def tearDownClass(cls) -> None:
         cls.bed.close()
 
-    def job(self, program: list[str], options: Iterable[str]) -> Away:
+    def job(self, program: list[str], options: Iterable[str]) -> BedJob:
         lines = [f"{host.name} slots=1" for host in self.bed.hosts]
         # The default deadlines: those that suit three hosts are too short for 64 on two cores.
-        return Away(self.bed, lines, program, options, deadlines=())
+        return BedJob(self.bed, lines, program, options, deadlines=())
 
-    def check_troubles(self, job: Away) -> None:
+    def check_troubles(self, job: BedJob) -> None:
         """Each trouble is reported in time, by an event per host and by fewer lines than hosts."""
         begin = job.find("job_started")[0]
         for trouble, names in self.bad:

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import bed as beds
 from bed import Bed, Host, Process
-from bed_job import Away
+from bed.job import BedJob
 from job import SCATTERED, Late, kill, lives, read, until
 
-# bed_job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host gets another 1 s.
+# bed.job.QUICK: a lease of 2 s, a grace time of 1 s, and a kill, for which a host gets another 1 s.
 DEADLINE = 2.0 + 1.0 + 1.0
 NOISE = 6.0  # the tests share few cores with other programs
 HOSTS = ["node1", "node2", "node3"]
@@ -97,7 +97,7 @@ def kill_sshd_sessions(host: Host) -> None:
         kill(one.pid)
 
 
-def lose_power(bed: Bed, job: Away) -> None:
+def lose_power(bed: Bed, job: BedJob) -> None:
     """The controller's machine loses power: nothing gets out, then or later."""
     bed.cut()
     job.process.kill()
@@ -105,7 +105,7 @@ def lose_power(bed: Bed, job: Away) -> None:
 
 @dataclass
 class Way:
-    act: Callable[[Bed, Away], None]
+    act: Callable[[Bed, BedJob], None]
     lost: list[str]  # hosts whose processes must go
     training: int | None  # exit code of a job with the library; None: it goes on
     plain: int | None  # the same, without the library
@@ -122,7 +122,7 @@ WAYS = {
 }
 
 
-def see_end(test: unittest.TestCase, bed: Bed, job: Away, before: Traces, code: int | None) -> None:
+def see_end(test: unittest.TestCase, bed: Bed, job: BedJob, before: Traces, code: int | None) -> None:
     """The job ends with this code, or (None) when it is told to; then nothing is left."""
     if code is None:
         kill(job.process.pid, signal.SIGTERM)
@@ -132,7 +132,7 @@ def see_end(test: unittest.TestCase, bed: Bed, job: Away, before: Traces, code: 
 
 class Training(unittest.TestCase):
     def run_case(self, way: Way) -> None:
-        with Bed(3) as bed, Away(bed, [f"{name} slots=2" for name in HOSTS]) as job:
+        with Bed(3) as bed, BedJob(bed, [f"{name} slots=2" for name in HOSTS]) as job:
             job.wait_for("world_formed", size=6)
             before, members, after = Traces.of(bed), job.workers(), job.now()
             self.assertEqual([len(one) for one in before.folders.values()], [1, 1, 1])
@@ -142,7 +142,7 @@ class Training(unittest.TestCase):
                 self.check_it_goes_on(job, members, after, bool(way.lost))
             see_end(self, bed, job, before, way.training)
 
-    def check_it_goes_on(self, job: Away, members: dict[int, int], after: int,
+    def check_it_goes_on(self, job: BedJob, members: dict[int, int], after: int,
                          lost: bool) -> None:
         if lost:
             job.wait_for("host_down", after, host="node2")
@@ -153,7 +153,7 @@ class Training(unittest.TestCase):
 
     def test_without_ssh_the_controller_is_missed_all_the_same(self) -> None:
         """Sshd's sessions end, then the controller: no channel tells the agents about it."""
-        with Bed(2) as bed, Away(bed, ["node1 slots=2", "node2 slots=2"]) as job:
+        with Bed(2) as bed, BedJob(bed, ["node1 slots=2", "node2 slots=2"]) as job:
             job.wait_for("world_formed", size=4)
             before = Traces.of(bed)
             for host in bed.hosts:
@@ -165,7 +165,7 @@ class Training(unittest.TestCase):
 
 class Scattered(unittest.TestCase):
     def run_case(self, way: Way) -> None:
-        with Bed(3) as bed, Away(bed, [f"{name} slots=2" for name in HOSTS], SCATTERED) as job:
+        with Bed(3) as bed, BedJob(bed, [f"{name} slots=2" for name in HOSTS], SCATTERED) as job:
             # Watchdog and agent of each host, and a shim for each worker.
             whole = 2 + 2 * (1 + OF_SCATTERED)
             until("all processes", lambda: all(

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 BIN = os.environ.get("ELASTICRUN_BIN", "")
@@ -78,6 +78,15 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         pass
+
+
+def listeners() -> Iterator[tuple[int, str]]:
+    """The port and the inode of each TCP socket of this network that listens."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in read(table).splitlines()[1:]:
+            part = line.split()
+            if part[3] == "0A":
+                yield int(part[1].rpartition(":")[2], 16), part[9]
 
 
 class Job:
@@ -207,13 +216,8 @@ class Job:
 
     def listening(self) -> set[int]:
         """Ports on which the job listens."""
-        own, ports = self.sockets(), set()
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            for line in read(table).splitlines()[1:]:
-                part = line.split()
-                if part[3] == "0A" and part[9] in own:
-                    ports.add(int(part[1].rpartition(":")[2], 16))
-        return ports
+        own = self.sockets()
+        return {port for port, socket in listeners() if socket in own}
 
     # ------------------------------------------------------------ the end
 
@@ -229,10 +233,7 @@ class Job:
         # A program that is killed while it starts leaves a file of the thread sanitizer.
         left += [f"file {name} in TMPDIR" for name in os.listdir(self.temporary)
                  if not name.startswith("tsan.rodata.")]
-        for line in read("/proc/net/tcp").splitlines()[1:]:
-            port = int(line.split()[1].rpartition(":")[2], 16)
-            if port in ports and line.split()[3] == "0A":
-                left.append(f"port {port}")
+        left += [f"port {port}" for port, _ in listeners() if port in ports]
         left += [f"socket {line}" for line in read("/proc/net/unix").splitlines()
                  if self.temporary in line]
         return left

@@ -10,7 +10,7 @@ import unittest
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away, example, slots
+from bed.job import BedJob, example, slots
 from job import kill, until
 
 PATIENCE = 180.0  # 64 sshd, agents and workers share few cores
@@ -20,7 +20,7 @@ class Many(unittest.TestCase):
     def test_grows_from_8_to_64_and_loses_8_at_once(self) -> None:
         with Bed([Spec() for _ in range(64)]) as bed:
             names = [host.name for host in bed.hosts]
-            with Away(bed, slots(1, *names[:8]), example(), deadlines=()) as job:
+            with BedJob(bed, slots(1, *names[:8]), example(), deadlines=()) as job:
                 job.wait_for("world_formed", size=8, seconds=PATIENCE)
                 first = job.workers()
                 job.set_lines(slots(1, *names))

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away
+from bed.job import BedJob
 from job import kill, until
 
 PATIENCE = 30
@@ -38,7 +38,7 @@ def refusals(bed: Bed) -> int:
 
 
 class Networks(unittest.TestCase):
-    def lives_and_ends(self, bed: Bed, job: Away) -> None:
+    def lives_and_ends(self, bed: Bed, job: BedJob) -> None:
         """Steps go on; then the job is stopped, and nothing is left."""
         step = job.progress()
         until("steps go on", lambda: job.progress() > step + 1, PATIENCE)
@@ -50,7 +50,7 @@ class Networks(unittest.TestCase):
         names = [f"alias{number}" for number in range(12)]
         with Bed([Spec(options=CROWDED)]) as bed:
             options = ["--ssh-config", aliases(bed, "node1", names)]
-            with Away(bed, [f"{name} slots=1" for name in names], options=options) as job:
+            with BedJob(bed, [f"{name} slots=1" for name in names], options=options) as job:
                 job.wait_for("world_formed", size=12)
                 self.assertEqual(len(job.find("host_down")), 0, job.err())
                 self.assertGreater(refusals(bed), 0, "it was crowded")
@@ -60,7 +60,7 @@ class Networks(unittest.TestCase):
         specs = [Spec("bastion", options=CROWDED), *[Spec(behind="bastion") for _ in range(6)]]
         with Bed(specs) as bed:
             inner = [host.name for host in bed.hosts[1:]]
-            with Away(bed, [f"{name} slots=1" for name in inner]) as job:
+            with BedJob(bed, [f"{name} slots=1" for name in inner]) as job:
                 job.wait_for("world_formed", size=6)
                 self.assertEqual(len(job.find("host_down")), 0, job.err())
                 self.assertGreater(refusals(bed), 0, "it was crowded")
@@ -68,20 +68,20 @@ class Networks(unittest.TestCase):
 
     def test_ipv6_only_hosts(self) -> None:
         with Bed([Spec(family="6"), Spec(family="6")]) as bed:
-            with Away(bed, ["node1 slots=1", "node2 slots=1"]) as job:
+            with BedJob(bed, ["node1 slots=1", "node2 slots=1"]) as job:
                 job.wait_for("world_formed", size=2)
                 self.lives_and_ends(bed, job)
 
     def test_hosts_of_one_and_of_both_families(self) -> None:
         with Bed([Spec(family="6"), Spec(family="46")]) as bed:
             options = ["--network", f"{bed.network.address6(0)}/64"]
-            with Away(bed, ["node1 slots=1", "node2 slots=1"], options=options) as job:
+            with BedJob(bed, ["node1 slots=1", "node2 slots=1"], options=options) as job:
                 job.wait_for("world_formed", size=2)
                 self.lives_and_ends(bed, job)
 
     def test_hosts_that_cannot_reach_each_other_are_all_reached(self) -> None:
         with Bed([Spec(family="4"), Spec(family="6"), Spec(family="46")]) as bed:
-            with Away(bed, [f"node{n} slots=1" for n in (1, 2, 3)], ["uname", "-n"]) as job:
+            with BedJob(bed, [f"node{n} slots=1" for n in (1, 2, 3)], ["uname", "-n"]) as job:
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
                 for name in ("node1", "node2", "node3"):
                     self.assertRegex(job.out(), rf"{name}:\d: {name}\n")
@@ -90,7 +90,7 @@ class Networks(unittest.TestCase):
         """Both copy the agent at the same time; the end of one does not affect the other."""
         with Bed(2) as bed, contextlib.ExitStack() as stack:
             lines = ["node1 slots=2", "node2 slots=2"]
-            jobs = [stack.enter_context(Away(bed, lines)) for _ in range(2)]
+            jobs = [stack.enter_context(BedJob(bed, lines)) for _ in range(2)]
             for job in jobs:
                 job.wait_for("world_formed", size=4)
             members = jobs[1].workers()
@@ -109,7 +109,7 @@ class Networks(unittest.TestCase):
         """The newcomer prepares, but never gets the state. The others go on without it."""
         options = ["--transfer-timeout", "3s"]
         lines = [f"node{number} slots=1" for number in (1, 2, 3, 4)]
-        with Bed(4) as bed, Away(bed, lines[:2], options=options) as job:
+        with Bed(4) as bed, BedJob(bed, lines[:2], options=options) as job:
             job.wait_for("world_formed", size=2)
             members = job.workers()
             bed["node3"].small_packets()

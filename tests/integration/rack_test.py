@@ -8,7 +8,7 @@ import unittest
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away, slots
+from bed.job import BedJob, slots
 from job import FASHION, until
 
 PATIENCE = 120
@@ -17,7 +17,7 @@ QUICK = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", "2s", "--gr
          "--settle", "2s"]
 
 
-class Rack(Away):
+class Rack(BedJob):
     """The job of the quickstart on one slot of each of these hosts."""
 
     def __init__(self, bed: Bed, *hosts: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away
+from bed.job import BedJob
 from job import SANITIZED, kill, read, until
 
 PATIENCE = 60
@@ -41,8 +41,9 @@ class Stream(unittest.TestCase):
     def test_training(self) -> None:
         for silent in (False, True):
             with self.subTest(silent=silent), Bed([Spec(), no_forwarding()]) as bed:
-                bed["node2"].blackhole(silent)
-                with Away(bed, ["node1 slots=2", "node2 slots=2"], options=["--explain"]) as job:
+                node2 = bed["node2"]
+                (node2.blackhole if silent else node2.refuse)()
+                with BedJob(bed, ["node1 slots=2", "node2 slots=2"], options=["--explain"]) as job:
                     job.wait_for("world_formed", size=4)
                     step = job.progress()
                     until("it trains on", lambda: job.progress() > step + 20, PATIENCE)
@@ -60,16 +61,16 @@ class Stream(unittest.TestCase):
 
     def test_it_is_told_only_when_it_is_so(self) -> None:
         with Bed([no_forwarding()]) as bed:
-            with Away(bed, ["node1 slots=1"], ["true"], ["--explain"]) as job:
+            with BedJob(bed, ["node1 slots=1"], ["true"], ["--explain"]) as job:
                 self.assertEqual(job.wait(PATIENCE), 0, job.err())
                 self.assertNotIn("cannot dial back", job.err())
 
     def test_a_flood(self) -> None:
         """Here a host would be lost if it were silent for a second."""
         with Bed([Spec(), no_forwarding()]) as bed:
-            bed["node2"].blackhole(silent=False)
+            bed["node2"].refuse()
             script = f"yes 123456789012345678901234567890123456789 | head -c {FLOOD}"
-            with Away(bed, ["node2 slots=1"], ["sh", "-c", script],
+            with BedJob(bed, ["node2 slots=1"], ["sh", "-c", script],
                       ["--label", "none", "--explain"]) as job:
                 peak = 0
 
@@ -89,8 +90,8 @@ class Stream(unittest.TestCase):
 
     def test_its_end_is_the_end_of_the_host(self) -> None:
         with Bed([Spec(), no_forwarding()]) as bed:
-            bed["node2"].blackhole(silent=False)
-            with Away(bed, ["node1 slots=1", "node2 slots=1"]) as job:
+            bed["node2"].refuse()
+            with BedJob(bed, ["node1 slots=1", "node2 slots=1"]) as job:
                 job.wait_for("world_formed", size=2)
                 first, after = job.workers(), job.now()
                 for process in bed["node2"].sessions():
@@ -104,8 +105,8 @@ class Stream(unittest.TestCase):
 
     def test_cut_off_and_healed(self) -> None:
         with Bed([Spec(), no_forwarding()]) as bed:
-            bed["node2"].blackhole(silent=False)
-            with Away(bed, ["node1 slots=1", "node2 slots=1"]) as job:
+            bed["node2"].refuse()
+            with BedJob(bed, ["node1 slots=1", "node2 slots=1"]) as job:
                 job.wait_for("world_formed", size=2)
                 after = job.now()
                 bed["node2"].cut()
@@ -118,8 +119,8 @@ class Stream(unittest.TestCase):
 
 
 class Wrap(unittest.TestCase):
-    def run_wrapped(self, bed: Bed, wrap: str, script: str = "nice") -> Away:
-        return Away(bed, ["localhost slots=1", "node1 slots=1"], ["sh", "-c", script],
+    def run_wrapped(self, bed: Bed, wrap: str, script: str = "nice") -> BedJob:
+        return BedJob(bed, ["localhost slots=1", "node1 slots=1"], ["sh", "-c", script],
                     ["--wrap", wrap])
 
     def test_here_and_there(self) -> None:
@@ -154,7 +155,7 @@ class Wrap(unittest.TestCase):
     def test_one_that_is_not_there(self) -> None:
         with Bed(1) as bed:
             for host in ("localhost", "node1"):
-                with self.subTest(host), Away(bed, [host + " slots=1"], ["true"],
+                with self.subTest(host), BedJob(bed, [host + " slots=1"], ["true"],
                                               ["--wrap", "no-such-program -x",
                                                "--minimum-timeout", "3s"]) as job:
                     self.assertNotEqual(job.wait(PATIENCE), 0)

@@ -18,7 +18,7 @@ import unittest
 
 import bed as beds
 from bed import Bed, Host
-from bed_job import BATCH, Away, slots
+from bed.job import BATCH, BedJob, slots
 from job import FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, steps_of, until
 from training import LINEAGE, Training
 
@@ -118,7 +118,7 @@ class Connections(unittest.TestCase):
     def test_all_are_reset_at_once_and_again(self) -> None:
         epochs = 100
         with Bed(3) as bed:
-            with Away(bed, slots(2, "node1", "node2", "node3"), *example(epochs),
+            with BedJob(bed, slots(2, "node1", "node2", "node3"), *example(epochs),
                       DEADLINES) as job:
                 job.wait_for("world_formed", size=6)
                 members = job.workers()
@@ -156,7 +156,7 @@ class StoppedAway(unittest.TestCase):
 
     def test_an_agent_and_its_watchdog_for_longer_than_the_lease(self) -> None:
         epochs = 150
-        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(epochs),
+        with Bed(2) as bed, BedJob(bed, slots(2, "node1", "node2"), *example(epochs),
                                  DEADLINES) as job:
             job.wait_for("world_formed", size=4)
             until("a step", lambda: job.progress() > 0, PATIENCE)
@@ -198,7 +198,7 @@ class StoppedAway(unittest.TestCase):
                               "--agent-timeout", f"{LEASE - 1}s"])
 
     def stop_all_agents(self, deadlines: list[str]) -> None:
-        with Bed(2) as bed, Away(bed, slots(2, "node1", "node2"), *example(10_000),
+        with Bed(2) as bed, BedJob(bed, slots(2, "node1", "node2"), *example(10_000),
                                  deadlines) as job:
             job.wait_for("world_formed", size=4)
             workers = {host.name: trainers(host) for host in bed.hosts}

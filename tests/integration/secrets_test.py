@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import bed as beds
 from bed import Bed, Spec
-from bed_job import Away, example
+from bed.job import BedJob, example
 from job import BIN, FASHION, Job, kill, until
 
 PATIENCE = 30
@@ -95,7 +95,7 @@ class Key(unittest.TestCase):
         with Bed([Spec(private_root=True), Spec(private_root=True, bashrc=RECORDING)]) as bed:
             options = ["--explain", "-x", f"LD_LIBRARY_PATH={TRAIN}"]
             lines = ["node1 slots=2", "node2 slots=2"]
-            with Away(bed, lines, bring_example(bed),
+            with BedJob(bed, lines, bring_example(bed),
                       [*options, "--policy", "fixed", "--max-batch", "128"]) as job:
                 job.wait_for("world_formed", size=4)
                 key = told(bed, "node2").key
@@ -168,10 +168,10 @@ class Strangers(unittest.TestCase):
     """A job on two hosts, and strangers that connect to its port."""
 
     @contextlib.contextmanager
-    def training(self) -> Iterator[tuple[Bed, Away]]:
+    def training(self) -> Iterator[tuple[Bed, BedJob]]:
         """A job whose workers must not be disturbed by what happens inside the `with` block."""
         with Bed([Spec(), Spec(bashrc=RECORDING), Spec()]) as bed:
-            with Away(bed, ["node1 slots=1", "node2 slots=1"], options=["--explain"]) as job:
+            with BedJob(bed, ["node1 slots=1", "node2 slots=1"], options=["--explain"]) as job:
                 job.wait_for("world_formed", size=2)
                 members, worlds = job.workers(), len(job.find("world_formed"))
                 yield bed, job

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """--ship: the program gets to hosts that lack it, once, and to no others.
 
-The hosts are those of a test bed (bed.py); one with a private root does not see the folder where
+The hosts are those of a test bed (bed); one with a private root does not see the folder where
 the programs under test were built. The bed needs root; without root ctest reports the test as
 skipped.
 """

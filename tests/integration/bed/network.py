@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import kernel
+from bed import kernel
 
 HERE = 254   # this machine's end
 NOBODY = 253  # an address that no host has
@@ -51,7 +51,7 @@ def call(namespace: int | None, program: str, lines: list[str], *options: str) -
 
 
 @dataclass
-class Socket:
+class Plug:
     """Where a host is plugged in."""
     number: int
     family: str = "4"  # "4", "6" or "46"
@@ -101,7 +101,7 @@ class Network:
                 if not glob.glob(f"/sys/class/net/er*n{number}"):
                     return claim, number
             claim.close()
-        raise OSError("254 test beds are up already; try bed.py clean")
+        raise OSError("254 test beds are up already; try python3 tests/integration/bed clean")
 
     def address4(self, host: int, inner: bool = False) -> str:
         return f"198.{19 if inner else 18}.{self.number}.{host}"
@@ -109,14 +109,14 @@ class Network:
     def address6(self, host: int) -> str:
         return f"fd18:{self.number:x}::{host:x}"
 
-    def address(self, at: Socket) -> str:
+    def address(self, at: Plug) -> str:
         """The address by which the host is reached."""
         return (self.address4(at.number, at.inner) if "4" in at.family or at.inner
                 else self.address6(at.number))
 
     # ------------------------------------------------------------ plugging
 
-    def plug(self, sockets: list[Socket]) -> None:
+    def plug(self, sockets: list[Plug]) -> None:
         """Connects hosts; each gets a namespace, and always the same hardware address."""
         cables = []
         for at in sockets:
@@ -131,11 +131,11 @@ class Network:
             call(at.namespace, "ip", self._configuration(at))
 
     @staticmethod
-    def _cable(port: str, device: str, mac: str, at: Socket, switch: str) -> list[str]:
+    def _cable(port: str, device: str, mac: str, at: Plug, switch: str) -> list[str]:
         return [f"link add {port} type veth peer name {device} address {mac} "
                 f"netns {path_of(at.namespace)}", f"link set {port} up master {switch}"]
 
-    def _configuration(self, at: Socket) -> list[str]:
+    def _configuration(self, at: Plug) -> list[str]:
         lines = ["link set lo up", "link set eth0 up"]
         if at.bastion:
             lines += ["link set eth1 up",
@@ -148,7 +148,7 @@ class Network:
                       f"route add default via {self.address6(HERE)}"]
         return lines
 
-    def unplug(self, at: Socket) -> None:
+    def unplug(self, at: Plug) -> None:
         """Unplugs a host for good: its kernel can send nothing more (no FIN, no RST)."""
         if at.namespace < 0:
             return
@@ -159,14 +159,14 @@ class Network:
 
     # ------------------------------------------------------------ troubles
 
-    def connect(self, at: Socket | None, connected: bool) -> None:
+    def connect(self, at: Plug | None, connected: bool) -> None:
         """Connects or cuts the cable of a host, or ours. The cut takes no link down."""
         port = at.port if at else "here"
         switch = at.switch if at else "outer"
         call(self.switch, "ip", [f"link set {port} " +
                                  (f"master {switch}" if connected else "nomaster")])
 
-    def limit(self, at: Socket, rate: str | None) -> None:
+    def limit(self, at: Plug, rate: str | None) -> None:
         """Limits both directions; the rate is in tc's notation, such as 50mbit."""
         if not rate and not at.slow:
             return
@@ -176,10 +176,11 @@ class Network:
                 if rate else f"qdisc del dev {device} root"])
         at.slow = bool(rate)
 
-    def small_only(self, at: Socket) -> None:
-        """Loses large packets from and to the host, as on a path whose MTU is not known. The
-        path to this machine is set to small packets, so this machine
-        reaches the host as before."""
+    def small_only(self, at: Plug) -> None:
+        """Loses large packets from and to the host, as on a path whose MTU is not known.
+
+        The path to this machine is set to small packets, so it reaches the host as before.
+        """
         for namespace, device in ((at.namespace, "eth0"), (self.switch, at.port)):
             # Packets that are larger than the burst never get through.
             call(namespace, "tc", [
@@ -190,7 +191,7 @@ class Network:
             f"route replace default via {self.address4(HERE)} {agreed}"])  # our other addresses
         at.slow = True
 
-    def narrow(self, one: Socket, other: Socket) -> None:
+    def narrow(self, one: Plug, other: Plug) -> None:
         """Loses IPv4 packets of 512 bytes and more between these two hosts silently, as where a
         tunnel on the way has a smaller MTU and its messages are filtered out.
 
@@ -226,7 +227,7 @@ class Network:
                                capture_output=True, text=True, check=True).stdout
         return {line.partition(" ")[0].partition("@")[0] for line in shown.splitlines()}
 
-    def firewall(self, at: Socket, silent: bool) -> None:
+    def firewall(self, at: Plug, silent: bool) -> None:
         """Keeps the host from connecting to any address of ours; ssh to the host still works.
 
         Silent: connection attempts get no answer, because they are sent to hardware that does not
@@ -247,7 +248,7 @@ class Network:
                 f"rule add pref 10 to {here} ipproto tcp sport 22 lookup main",
                 f"rule add pref 20 to {here} {verdict}"], option)
 
-    def close(self, sockets: Sequence[Socket] = ()) -> None:
+    def close(self, sockets: Sequence[Plug] = ()) -> None:
         """Closes the network; the kernel removes the rest later, as nothing refers to it."""
         if os.path.exists(f"/sys/class/net/{self.name}"):
             call(None, "ip", [f"link del {self.name}"])

@@ -25,7 +25,7 @@ def slots(count: int, *hosts: str) -> list[str]:
     return [f"{host} slots={count}" for host in hosts]
 
 
-class Away(Job):
+class BedJob(Job):
     """A program on hosts of a bed; `lines` are those of the host file."""
 
     def __init__(self, bed: Bed, lines: Iterable[str], program: list[str] | None = None,

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from bed_host import UP
+from bed.kernel import UP
 
 OPTIONS = {  # of sshd: Debian's defaults, but no accounts and no outside answers
     "HostKey": "/etc/ssh/host_key",

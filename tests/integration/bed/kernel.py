@@ -1,6 +1,6 @@
 """The few system calls for namespaces that Python 3.11 does not have.
 
-Each function is the system call with the same name and raises OSError. With unshare(1), mount(8)
+Most functions are system calls by their own names; all raise OSError. With unshare(1), mount(8)
 and their like a host would need a dozen processes before its own first one, and there are 64 hosts.
 """
 import ctypes
@@ -12,6 +12,9 @@ MS_RDONLY, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 8, 32, 4096, 
 MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}[os.uname().machine]
+
+SSHD = "/usr/sbin/sshd"
+UP = "/run/bed.pid"  # exists while the host is up; sshd writes it as its PidFile
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 

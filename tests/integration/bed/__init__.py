@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """A test bed of hosts on this machine, each with its own sshd, network, processes, name and home.
 
     with Bed(4) as bed:                                       # node1 .. node4
         bed["node2"].crash()
     with Bed([Spec(), Spec(private_root=True), Spec(family="6"), Spec(sshd="silent")]) as bed: ...
 
-    bed.py up 4      prints a host file and an ssh configuration, takes words such as "cut node2",
+    bed up 4         prints a host file and an ssh configuration, takes words such as "cut node2",
                      and ends with an empty line
-    bed.py clean     removes what killed beds have left
+    bed clean        removes what killed beds have left
 
 A host is two processes and some mounts, not a container or a virtual machine: so 64 of them start
 in two seconds, and every trouble of a real network or machine can be made at will. All of a bed
@@ -29,10 +28,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-import bed_files
-import bed_groups
-from bed_host import SSHD, UP
-from bed_network import HERE, MOST_HOSTS, Network, Socket
+from bed import groups
+from bed.files import make as make_files
+from bed.kernel import SSHD, UP
+from bed.network import HERE, MOST_HOSTS, Network, Plug
 from job import lives, read, until
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -79,10 +78,10 @@ class Host:
         self.spec = spec
         self.name = spec.name
         bastions = {other.behind for other in bed.specs}
-        self.socket = Socket(number, spec.family, bool(spec.behind), spec.name in bastions)
+        self.socket = Plug(number, spec.family, bool(spec.behind), spec.name in bastions)
         self.address = bed.network.address(self.socket)
         self.folder = os.path.join(bed.folder, "hosts", spec.name)
-        self.groups = bed_groups.Groups(bed.mark, spec.name)
+        self.groups = groups.Groups(bed.mark, spec.name)
         self.outer: subprocess.Popen[bytes] | None = None
 
     # ------------------------------------------------------------ power
@@ -93,7 +92,7 @@ class Host:
             self.bed.network.plug([self.socket])
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.outer = subprocess.Popen(
-                [PYTHON, "-sSEB", os.path.join(FOLDER, "bed_host.py"), self.folder,
+                [PYTHON, "-sSEB", os.path.join(FOLDER, "host.py"), self.folder,
                  f"/proc/{os.getpid()}/fd/{self.socket.namespace}"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
 
@@ -164,9 +163,13 @@ class Host:
         """Between it and other hosts only small packets get through, until fast() is called."""
         self.bed.network.small_only(self.socket)
 
-    def blackhole(self, silent: bool = True) -> None:
-        """It cannot connect to this machine until the next boot; not silent: it gets an error."""
-        self.bed.network.firewall(self.socket, bool(silent))
+    def blackhole(self) -> None:
+        """It cannot connect to this machine until the next boot, and hears nothing."""
+        self.bed.network.firewall(self.socket, silent=True)
+
+    def refuse(self) -> None:
+        """It cannot connect to this machine until the next boot, and gets an error."""
+        self.bed.network.firewall(self.socket, silent=False)
 
     # ------------------------------------------------------------ what is in it
 
@@ -250,7 +253,7 @@ class Bed:
         self.address = self.network.address4(HERE)
         self.address6 = self.network.address6(HERE)
         self.hosts = [Host(self, number, spec) for number, spec in enumerate(self.specs, 1)]
-        files = bed_files.make(
+        files = make_files(
             self.folder, [asdict(host.spec) | {"address": host.address, "groups": host.groups.paths}
                           for host in self.hosts], names)
         self.hosts_file, self.ssh_config = files.hosts, files.ssh_config
@@ -290,7 +293,7 @@ class Bed:
             host.await_end()
         if self.network:
             self.network.close([host.socket for host in self.hosts])
-        bed_groups.remove_all(self.mark)
+        groups.remove_all(self.mark)
         shutil.rmtree(self.folder)
         os.close(self.lock)
 
@@ -302,7 +305,7 @@ def missing() -> str:
     for program in ("ip", "tc", "nsenter", "ssh", "ssh-keygen", PYTHON, SSHD):
         if not shutil.which(program):
             return f"a test bed of hosts needs {program}"
-    return bed_groups.missing()
+    return groups.missing()
 
 
 @contextlib.contextmanager
@@ -323,7 +326,7 @@ def clean() -> list[str]:
     with locked(top):  # each folder is locked by its living bed, or abandoned
         for folder in glob.glob(os.path.join(glob.escape(top), PREFIX + "*")):
             with contextlib.suppress(BlockingIOError, FileNotFoundError), locked(folder, False):
-                bed_groups.remove_all(os.path.basename(folder))
+                groups.remove_all(os.path.basename(folder))
                 shutil.rmtree(folder)
                 removed.append(folder)
     return removed
@@ -332,7 +335,7 @@ def clean() -> list[str]:
 # ------------------------------------------------------------ on the command line
 
 WORDS = ("boot", "kill", "crash", "freeze", "thaw", "cut", "heal", "slow", "fast", "cpu",
-         "blackhole")
+         "blackhole", "refuse")
 
 
 def obey(bed: Bed, line: str) -> None:
@@ -358,7 +361,7 @@ def serve(hosts: int) -> int:
 
 def main(words: list[str]) -> int:
     if reason := missing():
-        print(f"bed.py: {reason}", file=sys.stderr)
+        print(f"bed: {reason}", file=sys.stderr)
         return 77
     if words == ["clean"]:
         print("\n".join(clean()) or "there was nothing to remove")
@@ -367,7 +370,3 @@ def main(words: list[str]) -> int:
         return serve(int(words[1]))
     print(__doc__, file=sys.stderr)
     return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,7 @@
 """The first process of a host in the test bed: it builds the host around itself, then becomes its
 sshd.
 
-    bed_host.py FOLDER NETWORK     FOLDER/host.json describes the host (bed.Spec)
+    host.py FOLDER NETWORK     FOLDER/host.json describes the host (bed.Spec)
 
 It lives from power on to power off. There are two processes: the outer one belongs to the machine
 and dies with the test (and the inner one with it); the inner one is process 1 of the host, so that
@@ -18,9 +18,8 @@ import signal
 import sys
 
 import kernel
+from kernel import SSHD, UP
 
-SSHD = "/usr/sbin/sshd"
-UP = "/run/bed.pid"  # exists while the host is up; sshd writes it as its PidFile
 # What a private root shows: Debian's programs and settings, but not /home, /opt, /tmp, /usr/local
 # and other folders of a machine in use.
 SYSTEM = ["bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr", "var"]
