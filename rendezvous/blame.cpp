@@ -54,7 +54,7 @@ Duration Membership::form_pause() const {
 
 // The only worker with the newest state; 0: there are several, or none.
 WorkerId Membership::only_holder() const {
-  Step newest = no_state;
+  StepId newest = no_state;
   for (const auto& [worker, peer] : peers_)
     if (!peer.left) newest = std::max(newest, peer.committed);
   WorkerId holder;
@@ -78,9 +78,9 @@ std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time n
   // Where all stand still, a newcomer that has received the state but has not stepped with it still
   // counts as a newcomer. Otherwise it counts as a member: it may be about to find out by itself
   // that it does not fit, and to end.
-  Step kept = no_state;
+  StepId kept = no_state;
   for (const auto& [worker, peer] : peers_)
-    if (aborted.stood_still && peer.settled && !peer.left) kept = std::max(kept, peer.committed);
+    if (aborted.stalled && peer.settled && !peer.left) kept = std::max(kept, peer.committed);
   for (const auto& [worker, peer] : peers_) {
     const bool has_state = peer.settled || peer.committed > kept;
     if (is_training(worker)) (has_state ? members : newcomers).insert(worker);

@@ -77,7 +77,7 @@ void Membership::on(const Stuck& stuck, Time now) {
   if (aborting_ || (!present && !coming)) return;
   count_failure(now);
   start_abort(fmt::format("worker {}: {}", stuck.worker.value, stuck.reason), now);
-  aborting_->stood_still = true;
+  aborting_->stalled = true;
   maybe_finish_abort(now);
 }
 
@@ -100,8 +100,8 @@ void Membership::start_abort(const std::string& reason, Time now) {
   } else if (running_ && !running_->committed) {
     aborting_->newcomers = newcomers_of(running_->world);
   }
-  if (running_) suspect(running_->world);
-  if (forming_ && forming_->going) suspect(forming_->world);
+  if (running_) add_open_world(running_->world);
+  if (forming_ && forming_->going) add_open_world(forming_->world);
   forming_.reset();
   running_.reset();
   transfer_.end();
@@ -112,23 +112,23 @@ void Membership::start_abort(const std::string& reason, Time now) {
   aborting_->waiting = std::move(asked);
 }
 
-void Membership::suspect(const wire::World& world) {
-  Suspect& suspect = aborting_->suspects.emplace_back();
-  for (const auto& member : world.members) suspect.dead_by[member.worker] = never;
+void Membership::add_open_world(const wire::World& world) {
+  OpenWorld& open = aborting_->open_worlds.emplace_back();
+  for (const auto& member : world.members) open.dead_by[member.worker] = never;
 }
 
 void Membership::note_dead(const WorkerGone& gone) {
-  for (Suspect& suspect : aborting_->suspects)
-    if (const auto member = suspect.dead_by.find(gone.worker); member != suspect.dead_by.end())
+  for (OpenWorld& open : aborting_->open_worlds)
+    if (const auto member = open.dead_by.find(gone.worker); member != open.dead_by.end())
       member->second = std::min(member->second, gone.dead_by);
 }
 
 // Until this time a world of which no member has answered may still be stepping.
 Time Membership::safe_at() const {
   Time at{};
-  for (const Suspect& suspect : aborting_->suspects)
-    if (!suspect.closed)
-      for (const auto& [worker, dead_by] : suspect.dead_by) at = std::max(at, dead_by);
+  for (const OpenWorld& open : aborting_->open_worlds)
+    if (!open.closed)
+      for (const auto& [worker, dead_by] : open.dead_by) at = std::max(at, dead_by);
   return at;
 }
 
@@ -136,16 +136,16 @@ void Membership::hear(WorkerId worker, const wire::Answer& answer, Time now) {
   if (!aborting_ || answer.generation != aborting_->up_to) return;
   peers_.at(worker).committed = answer.committed;
   // Which worker waits for which says nothing where the group was broken for another reason.
-  if (aborting_->stood_still) note(worker, answer.generation, answer.complaints);
+  if (aborting_->stalled) note(worker, answer.generation, answer.complaints);
   newest_seen_ = std::max(newest_seen_, answer.committed);
-  for (Suspect& suspect : aborting_->suspects) suspect.closed |= suspect.dead_by.contains(worker);
+  for (OpenWorld& open : aborting_->open_worlds) open.closed |= open.dead_by.contains(worker);
   aborting_->waiting.erase(worker);
   maybe_finish_abort(now);
 }
 
 void Membership::maybe_finish_abort(Time now) {
   if (!aborting_ || !aborting_->waiting.empty()) return;
-  for (const Suspect& suspect : aborting_->suspects) closed_by_answer_ &= suspect.closed;
+  for (const OpenWorld& open : aborting_->open_worlds) closed_by_answer_ &= open.closed;
   if (now < std::max(safe_at(), aborting_->form_at) && !state_is_lost()) return;
   const Aborting aborted = *std::exchange(aborting_, std::nullopt);
   form_from_survivors(aborted, now);
@@ -158,7 +158,7 @@ bool Membership::state_is_lost() const {
   const bool held = std::ranges::any_of(peers_, [](const auto& entry) {
     return !entry.second.left && entry.second.committed != no_state;
   });
-  return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= Step(0));
+  return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= StepId(0));
 }
 
 // The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted
@@ -170,7 +170,7 @@ RankTable Membership::survivors(const Aborting& aborted, const std::set<WorkerId
   const auto committed = [&](WorkerId worker) { return peers_.at(worker).committed; };
   std::vector<WorkerId> order = rank_table.order();
   const auto limit = std::max<std::size_t>(static_cast<std::size_t>(wanted_.size), order.size());
-  Step newest = no_state;
+  StepId newest = no_state;
   for (const WorkerId worker : order) newest = std::max(newest, committed(worker));
   for (const auto& [worker, peer] : peers_)
     if (is_training(worker) && peer.committed > newest) {

@@ -64,10 +64,10 @@ void Membership::on(const WorkerUp& up, Time) {
   peers_.try_emplace(up.worker, Peer{.host = up.host, .slot = up.slot});
 }
 
-void Membership::on(const WorkerMessage& message, Time now) {
-  const auto peer = peers_.find(message.from);
+void Membership::on(const WorkerMessage& heard, Time now) {
+  const auto peer = peers_.find(heard.from);
   if (peer == peers_.end() || peer->second.left) return;
-  std::visit([&](const auto& text) { hear(message.from, text, now); }, message.text);
+  std::visit([&](const auto& message) { hear(heard.from, message, now); }, heard.message);
 }
 
 void Membership::on(const Change& change, Time now) {
@@ -155,7 +155,7 @@ bool Membership::mark_holders(std::vector<wire::Member>& members) const {
     for (auto& member : members) member.holds_state = is_member(member.worker);
     return true;
   }
-  Step newest = no_state;
+  StepId newest = no_state;
   for (const auto& member : members) newest = std::max(newest, peers_.at(member.worker).committed);
   for (auto& member : members)
     member.holds_state = newest != no_state && peers_.at(member.worker).committed == newest;
@@ -194,8 +194,9 @@ void Membership::hear(WorkerId worker, const wire::Publish& publish, Time now) {
 void Membership::hear(WorkerId worker, const wire::Prepared& prepared, Time now) {
   if (!forming_ || forming_->world.generation != prepared.generation || forming_->going) return;
   forming_->unprepared.erase(worker);
-  forming_->report.strangers += prepared.strangers;
-  if (!prepared.way.empty()) forming_->report.way = prepared.way;  // the same on all members
+  forming_->report.rejected += prepared.rejected;
+  if (!prepared.formation.empty())
+    forming_->report.formation = prepared.formation;  // the same on all members
   if (!forming_->unprepared.empty()) return;
   forming_->going = true;
   went_ = forming_->world;
@@ -292,7 +293,7 @@ void Membership::world_entered() {
   running_ = Running{done.world, false};
   leaving_ = {done.leavers.begin(), done.leavers.end()};
   done.report.world = std::move(done.world);
-  const Step step = done.report.step;
+  const StepId step = done.report.step;
   outbox_.push_back(std::move(done.report));
   if (done.change) outbox_.push_back(ChangeEnded{*done.change, ChangeEnded::How::done, {}});
   if (done.committed) first_commit(step.next());
@@ -309,7 +310,7 @@ void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
 
 // The state of the new world is one step ahead now, so the copy that the leavers kept is not needed
 // any more.
-void Membership::first_commit(Step step) {
+void Membership::first_commit(StepId step) {
   running_->committed = true;
   failed_forms_ = 0;
   complaints_.forget();

@@ -55,7 +55,7 @@ struct WorkerGone {
 };
 struct WorkerMessage {
   WorkerId from;
-  wire::FromWorker text;
+  wire::FromWorker message;
 };
 // One requested change of the world. If no world is running, one forms from the workers that are
 // there. A change that names no workers gives the same members another plan.
@@ -81,7 +81,7 @@ struct Stuck {
 // The answer to PlanWanted: how that world divides the samples of a step among its members.
 struct PlanMade {
   Generation generation;
-  wire::BatchPlan plan;
+  BatchPlan plan;
 };
 // The controller itself stood still for this long, so the deadlines of workers are extended by it.
 struct StoodStill {
@@ -120,13 +120,13 @@ struct PlanWanted {
 struct WorldFormed {
   wire::World world;
   bool planned = false;
-  Step step;                         // last committed: training goes on from it
+  StepId step;                       // last committed: training goes on from it
   std::int64_t idle_ns = -1;         // longest among the survivors; -1: there were none
   std::int64_t transfer_ns = 0;      // longest among the members
   std::uint64_t transfer_bytes = 0;  // most among the members
   Duration prepare{};                // time from Prepare to Go
-  std::string way;                   // text: what carries the group and how it was formed
-  int strangers = 0;  // connections that tried to take a member's place while the group formed
+  std::string formation;             // text: what carries the group and how it was formed
+  int rejected = 0;  // connections that tried to take a member's place while the group formed
 };
 struct ChangeEnded {
   // overtaken: a loss in the world ended the change, which may be tried again.
@@ -138,7 +138,7 @@ struct ChangeEnded {
 // A world has stepped for the first time.
 struct WorldCommitted {
   Generation generation;
-  Step step;
+  StepId step;
 };
 // These workers have left the world by decision, and their state is not needed any more: the world
 // without them has stepped or, after a loss, is being formed.
@@ -148,7 +148,7 @@ struct Dismissed {
 // All members used up the samples of this call of train.
 struct Trained {
   std::int64_t call = 0;
-  Step step;
+  StepId step;
 };
 struct WorkerLeft {
   WorkerId worker;
@@ -231,7 +231,7 @@ class Membership {
     bool left = false;
     bool settled = false;  // has been in a world that stepped; false: a newcomer
     wire::TrainSpec train;
-    Step committed = no_state;  // as of its last Answer
+    StepId committed = no_state;  // as of its last Answer
   };
   struct Forming {
     wire::World world;
@@ -249,22 +249,22 @@ class Membership {
     WorldFormed report;
   };
   // A world that may still be stepping, until one of its members has answered the Abort.
-  struct Suspect {
+  struct OpenWorld {
     IdMap<WorkerId, Time> dead_by;  // for each member, as in WorkerGone
-    bool closed = false;            // a member has answered
+    bool closed = false;            // a member has answered: it cannot step any more
   };
   struct Aborting {
     Generation up_to;                 // newest generation to be closed
     std::vector<WorkerId> newcomers;  // of a world that not all had entered, or that never stepped
     std::vector<WorkerId> leavers;    // of a world that not all had entered
-    bool stood_still = false;         // a deadline has passed without a complaint
+    bool stalled = false;             // no progress in time, and nobody is known to be at fault
     bool somebody_died = false;       // a worker is gone
     bool hearsay = false;             // the reason is a closed connection; no death is reported yet
     WorkerId messenger;               // first worker to report the group broken; 0: none did
     std::set<WorkerId> waiting;       // workers that have not answered
     Time deadline{};                  // for the answers
     Time form_at{};                   // form no earlier: a pause after repeated failures
-    std::vector<Suspect> suspects;
+    std::vector<OpenWorld> open_worlds;
   };
   struct Running {
     wire::World world;
@@ -305,7 +305,7 @@ class Membership {
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
   void start_abort(const std::string& reason, Time now);
-  void suspect(const wire::World& world);
+  void add_open_world(const wire::World& world);
   void note_dead(const WorkerGone& gone);
   Time safe_at() const;
   void maybe_finish_abort(Time now);
@@ -324,7 +324,7 @@ class Membership {
   void form_from_survivors(const Aborting& aborted, Time now);
   bool state_is_lost() const;
   void world_entered();
-  void first_commit(Step step);
+  void first_commit(StepId step);
   void dismiss_leavers(const std::string& why);
   void maybe_release();
   bool in_forming(WorkerId worker) const;
@@ -348,7 +348,7 @@ class Membership {
   Generation last_;                     // newest allocated
   wire::World went_;                    // newest world that was sent Go
   bool state_born_ = false;             // Go was sent once: from here on state can be lost
-  Step newest_seen_ = no_state;         // in any message, ever
+  StepId newest_seen_ = no_state;       // in any message, ever
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
   std::int64_t released_call_ = 0;      // newest call of train that was released

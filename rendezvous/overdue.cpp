@@ -45,7 +45,7 @@ void Membership::preparation_overdue(Time now) {
   // has failed too often, all are given up.
   if (!silent.empty() && failed_too_often(now)) return give_up(silent, what, now);
   start_abort("a worker " + what, now);
-  aborting_->stood_still = true;
+  aborting_->stalled = true;
   maybe_finish_abort(now);
 }
 
@@ -56,7 +56,7 @@ void Membership::transfer_overdue(Time now) {
   start_abort(
       fmt::format("nothing of the state has moved for {}", to_text(options_.transfer_timeout)),
       now);
-  aborting_->stood_still = true;
+  aborting_->stalled = true;
   maybe_finish_abort(now);
 }
 

@@ -20,12 +20,13 @@
 #include <utility>
 
 #include "base/boot_clock.hpp"
+#include "base/exit_code.hpp"
 #include "launcher/agent/agent_core.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/launcher_channel.hpp"
 #include "launcher/agent/link/controller_link.hpp"
 #include "launcher/agent/link/goodbye.hpp"
-#include "launcher/agent/say.hpp"
+#include "launcher/agent/log.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
@@ -60,16 +61,16 @@ class Agent {
   workers::WorkerSocket::Handlers handlers_of_socket();
   link::ControllerLink::Handlers handlers_of_link();
   void connected(const Result<link::Dialled>& reached);
-  void controller_gone(const std::string& reason);
+  void go_on_alone(const AgentEvent& why);
   void resume_output();
   void frame(WorkerId worker, std::string_view payload);
 
-  void take(const wire::BundlePart& part) { bundles_.take(part); }
-  void take(const wire::HoldOutput& order) {
+  void take(const wire::agent::BundlePart& part) { bundles_.take(part); }
+  void take(const wire::agent::HoldOutput& order) {
     held_ = order.hold;
     resume_output();
   }
-  void take(const wire::Heartbeat& heartbeat) {
+  void take(const wire::agent::Heartbeat& heartbeat) {
     controller_.acknowledged(heartbeat.received);
     step(heartbeat);
     tell_lease();
@@ -79,7 +80,7 @@ class Agent {
   void step(const AgentEvent& event);
   void wake();
   void act(const Spawn& action);
-  void spawn(wire::StartWorker order, const std::string& program);
+  void spawn(wire::agent::StartWorker order, const std::string& program);
   bundle::BundleReceiver::Handlers handlers_of_bundles();
   void not_started(WorkerId id, std::int32_t code, const std::string& reason);
   void act(const Signal& action);
@@ -91,7 +92,7 @@ class Agent {
   void say_good_bye();
   void sweep();
 
-  void log(std::string_view text) const { say(fmt::format("{}: {}", start_.name, text)); }
+  void log(std::string_view text) const { log_line(fmt::format("{}: {}", start_.name, text)); }
 
   executors::AgentStart start_;
   const bool joins_;  // joins by itself, not started by elasticrun: the user may end it with ^C
@@ -104,7 +105,7 @@ class Agent {
   LauncherChannel launcher_{io_};
   asio::steady_timer timer_{io_};
   Time armed_ = never;
-  asio::steady_timer good_bye_{io_};
+  asio::steady_timer output_patience_{io_};
   link::ControllerLink controller_{io_, handlers_of_link()};
   std::string address_;                                                  // ours in the data plane
   std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until their output ends
@@ -178,13 +179,8 @@ link::ControllerLink::Handlers Agent::handlers_of_link() {
                 step(Reconnected{});
                 resume_output();
               },
-          .controller_gone = [this](const std::string& reason) { controller_gone(reason); },
-          .given_up =
-              [this](const std::string& reason) {
-                controller_.end();
-                step(GivenUp{reason});
-                resume_output();
-              },
+          .controller_gone = [this](const std::string& why) { go_on_alone(ControllerLost{why}); },
+          .given_up = [this](const std::string& why) { go_on_alone(GivenUp{why}); },
           .bulk_drained = [this] { resume_output(); }};
 }
 
@@ -203,16 +199,16 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     link::tell_watchdog(watchdog_.native_handle(), start_, reached->controller);
   }
   core_.emplace(limits_of(start_), boot_now());
-  gpu_watch_.emplace(io_, gpus_, [this](const wire::GpuLost& lost) { act(Report{lost}); });
+  gpu_watch_.emplace(io_, gpus_, [this](const wire::agent::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
   tell_lease();  // workers may come, and step, before the first heartbeat comes back
   wake();
 }
 
 // From here on output is discarded; no worker may block on it.
-void Agent::controller_gone(const std::string& reason) {
+void Agent::go_on_alone(const AgentEvent& why) {
   controller_.end();
-  step(ControllerLost{reason});
+  step(why);
   resume_output();
 }
 
@@ -222,7 +218,7 @@ void Agent::resume_output() {
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) return socket_.send(worker, payload);
-  const Result<wire::ToAgent> order = wire::decode<wire::ToAgent>(payload);
+  const Result<wire::agent::ToAgent> order = wire::decode<wire::agent::ToAgent>(payload);
   if (!order) return log("an order was not understood: " + order.error().text);
   std::visit([this](const auto& o) { take(o); }, *order);
 }
@@ -274,15 +270,15 @@ void Agent::wake() {
 
 void Agent::act(const Spawn& action) {
   if (const auto there = socket_.ensure(); !there)
-    return not_started(action.order.worker, 121, there.error().text);
+    return not_started(action.order.worker, exit_code::nothing_started, there.error().text);
   if (action.order.bundle.empty() || workers::program_is_here(action.order))
     return spawn(action.order, {});
   bundles_.start(action.order);
 }
 
 bundle::BundleReceiver::Handlers Agent::handlers_of_bundles() {
-  return {.ask = [this](const wire::BundleWanted& wanted) { act(Report{wanted}); },
-          .start = [this](const wire::StartWorker& order,
+  return {.ask = [this](const wire::agent::BundleWanted& wanted) { act(Report{wanted}); },
+          .start = [this](const wire::agent::StartWorker& order,
                           const std::string& program) { spawn(order, program); },
           .failed =
               [this](WorkerId id, std::int32_t code, const std::string& reason) {
@@ -297,7 +293,7 @@ void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reaso
   });
 }
 
-void Agent::spawn(wire::StartWorker order, const std::string& program) {
+void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
   const auto own = machine::own_addresses();
   const auto here = std::ranges::find(own, address_, &machine::OwnAddress::address);
@@ -323,8 +319,8 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
        .output_full = [this] { return held_ || controller_.bulk_full(); },
        .on_output =
            [this, id](std::int32_t stream, std::string lines) {
-             const wire::FromAgent output = wire::Output{id, stream, std::move(lines)};
-             controller_.send_bulk(wire::encode(output));
+             using namespace wire::agent;
+             controller_.send_bulk(wire::encode(FromAgent(Output{id, stream, {std::move(lines)}})));
              if (ending_) await_output();
            },
        .on_done =
@@ -337,7 +333,9 @@ void Agent::spawn(wire::StartWorker order, const std::string& program) {
   if (worker)
     workers_[id] = std::move(*worker);
   else
-    asio::post(io_, [this, id, text = worker.error().text] { step(ProcessFailed{id, 121, text}); });
+    asio::post(io_, [this, id, text = worker.error().text] {
+      step(ProcessFailed{id, exit_code::nothing_started, text});
+    });
 }
 
 void Agent::act(const Signal& action) {
@@ -358,7 +356,7 @@ void Agent::act(const CallOff& action) {
 }
 
 void Agent::act(const Report& action) {
-  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.message))
+  if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&action.message))
     return controller_.send_heartbeat(*heartbeat);
   controller_.send(WorkerId{}, wire::encode(action.message));
 }
@@ -375,16 +373,16 @@ void Agent::act(const EndAgent& action) {
 }
 
 void Agent::await_output() {
-  good_bye_.expires_after(std::chrono::milliseconds(start_.lease_ms));
-  good_bye_.async_wait([this](const ErrorCode& error) {
+  output_patience_.expires_after(std::chrono::milliseconds(start_.lease_ms));
+  output_patience_.async_wait([this](const ErrorCode& error) {
     if (!error) io_.stop();
   });
 }
 
 // Sent after all output: it is our last message.
 void Agent::say_good_bye() {
-  good_bye_.cancel();
-  controller_.send_bulk(wire::encode(wire::FromAgent(wire::Goodbye{end_reason_})));
+  output_patience_.cancel();
+  controller_.send_bulk(wire::encode(wire::agent::FromAgent(wire::agent::Goodbye{end_reason_})));
   controller_.close(std::chrono::milliseconds(start_.lease_ms), [this] { io_.stop(); });
 }
 

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <utility>
 
+#include "base/exit_code.hpp"
+
 namespace elasticrun::launcher::agent {
 namespace {
 
@@ -39,27 +41,28 @@ Time AgentCore::wake_at() const {
 
 // ---------------------------------------------------------------- orders
 
-void AgentCore::on(const wire::StartWorker& order, Time) {
+void AgentCore::on(const wire::agent::StartWorker& order, Time) {
   if (workers_.contains(order.worker) || finished_.contains(order.worker)) return;
   if (ending_)
-    return report(wire::StartFailed{order.worker, 121, "the agent is ending: " + ending_->reason});
+    return report(wire::agent::StartFailed{order.worker, exit_code::nothing_started,
+                                           "the agent is ending: " + ending_->reason});
   workers_.emplace(order.worker, Worker{});
   actions_.emplace_back(Spawn{order});
 }
 
-void AgentCore::on(const wire::StopWorker& order, Time now) {
+void AgentCore::on(const wire::agent::StopWorker& order, Time now) {
   const auto it = workers_.find(order.worker);
   if (it == workers_.end()) return;
   stop(*it, valid(order.signal) ? order.signal : SIGTERM, Duration(order.grace_ns), now);
 }
 
-void AgentCore::on(const wire::SignalWorker& order, Time) {
+void AgentCore::on(const wire::agent::SignalWorker& order, Time) {
   const auto it = workers_.find(order.worker);
   if (it != workers_.end() && valid(order.signal)) send_signal(*it, order.signal);
 }
 
 // A controller that has been replaced by one with a higher term must not keep us alive.
-void AgentCore::on(const wire::Heartbeat& order, Time now) {
+void AgentCore::on(const wire::agent::Heartbeat& order, Time now) {
   if (order.term < limits_.term) return;
   limits_.term = order.term;
   if (lease_ends_ == never) return;  // the lease has ended
@@ -67,7 +70,7 @@ void AgentCore::on(const wire::Heartbeat& order, Time now) {
   lease_ends_ = std::max(lease_ends_, sent + limits_.lease);
 }
 
-void AgentCore::on(const wire::Shutdown& order, Time now) {
+void AgentCore::on(const wire::agent::Shutdown& order, Time now) {
   end_with(0, "the controller ended the job", Duration(order.grace_ns), now);
 }
 
@@ -77,20 +80,20 @@ void AgentCore::on(const ProcessStarted& event, Time) {
   const auto it = workers_.find(event.worker);
   if (it == workers_.end() || it->second.phase != Phase::starting) return;
   it->second.phase = Phase::running;
-  report(wire::WorkerStarted{event.worker, event.pid});
+  report(wire::agent::WorkerStarted{event.worker, event.pid});
   for (const std::int32_t signal : std::exchange(it->second.waiting, {})) send_signal(*it, signal);
 }
 
 void AgentCore::on(const ProcessFailed& event, Time) {
   if (!workers_.contains(event.worker)) return;
-  report(wire::StartFailed{event.worker, event.code, event.reason});
+  report(wire::agent::StartFailed{event.worker, event.code, event.reason});
   finish(event.worker);
 }
 
 void AgentCore::on(const ProcessExited& event, Time) {
   if (!workers_.contains(event.worker)) return;
-  report(wire::WorkerExited{event.worker, event.code, event.signal,
-                            host_ends_ ? ending_->reason : std::string()});
+  report(wire::agent::WorkerExited{event.worker, event.code, event.signal,
+                                   host_ends_ ? ending_->reason : std::string()});
   finish(event.worker);
 }
 
@@ -180,7 +183,7 @@ void AgentCore::finish(WorkerId worker) {
   if (finished_.size() > finished_max) finished_.erase(finished_.begin());
 }
 
-void AgentCore::report(wire::FromAgent message) {
+void AgentCore::report(wire::agent::FromAgent message) {
   if (controller_ != Controller::gone) actions_.emplace_back(Report{std::move(message)});
 }
 
@@ -202,7 +205,7 @@ void AgentCore::deadlines(Time now) {
     return;
   }
   if (controller_ == Controller::connected && now >= next_heartbeat_) {
-    report(wire::Heartbeat{limits_.term, now.time_since_epoch().count()});
+    report(wire::agent::Heartbeat{limits_.term, now.time_since_epoch().count()});
     next_heartbeat_ = now + limits_.heartbeat;
   }
 }

@@ -21,7 +21,7 @@
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent {
 
@@ -32,14 +32,14 @@ struct AgentLimits {
   Duration orphan_grace{};  // from losing the controller to the kill; the lease may cut it
 };
 
-// ---------------------------------------------------------------- events (orders are
-// wire::ToAgent)
+// ---------------------------------------------------------------- events, beside
+// wire::agent::ToAgent
 
 struct ProcessStarted {
   WorkerId worker;
   std::int32_t pid = 0;
 };
-// The worker never ran; code as in wire::StartFailed.
+// The worker never ran; code as in wire::agent::StartFailed.
 struct ProcessFailed {
   WorkerId worker;
   std::int32_t code = 0;
@@ -69,14 +69,15 @@ struct WatchdogLost {};
 struct Tick {};
 
 using AgentEvent =
-    std::variant<wire::StartWorker, wire::StopWorker, wire::SignalWorker, wire::Heartbeat,
-                 wire::Shutdown, ProcessStarted, ProcessFailed, ProcessExited, ConnectionLost,
-                 Reconnected, ControllerLost, GivenUp, Terminated, WatchdogLost, Tick>;
+    std::variant<wire::agent::StartWorker, wire::agent::StopWorker, wire::agent::SignalWorker,
+                 wire::agent::Heartbeat, wire::agent::Shutdown, ProcessStarted, ProcessFailed,
+                 ProcessExited, ConnectionLost, Reconnected, ControllerLost, GivenUp, Terminated,
+                 WatchdogLost, Tick>;
 
 // ---------------------------------------------------------------- actions
 
 struct Spawn {
-  wire::StartWorker order;
+  wire::agent::StartWorker order;
 };
 // Send the signal to the process group of the worker.
 struct Signal {
@@ -93,7 +94,7 @@ struct CallOff {
   WorkerId worker;
 };
 struct Report {
-  wire::FromAgent message;
+  wire::agent::FromAgent message;
 };
 // Comes once, as the last action: no worker is left, or one could not be killed.
 struct EndAgent {
@@ -128,11 +129,11 @@ class AgentCore {
   // While the controller is away no heartbeats are sent, and reports wait for the next connection.
   enum class Controller { connected, away, gone };
 
-  void on(const wire::StartWorker& order, Time now);
-  void on(const wire::StopWorker& order, Time now);
-  void on(const wire::SignalWorker& order, Time now);
-  void on(const wire::Heartbeat& order, Time now);
-  void on(const wire::Shutdown& order, Time now);
+  void on(const wire::agent::StartWorker& order, Time now);
+  void on(const wire::agent::StopWorker& order, Time now);
+  void on(const wire::agent::SignalWorker& order, Time now);
+  void on(const wire::agent::Heartbeat& order, Time now);
+  void on(const wire::agent::Shutdown& order, Time now);
   void on(const ProcessStarted& event, Time now);
   void on(const ProcessFailed& event, Time now);
   void on(const ProcessExited& event, Time now);
@@ -151,7 +152,7 @@ class AgentCore {
   void end_with(int exit_code, std::string reason, Duration grace, Time now);
   void host_ends(int exit_code, std::string reason);
   void finish(WorkerId worker);
-  void report(wire::FromAgent message);
+  void report(wire::agent::FromAgent message);
   void deadlines(Time now);
 
   AgentLimits limits_;

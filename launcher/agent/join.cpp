@@ -91,7 +91,7 @@ Result<std::string> read_key_file(const std::string& path) {
   const ssize_t n = ::read(file.get(), line.data(), line.size());
   line.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   line.resize(std::min(line.find('\n'), line.size()));
-  return {boost::system::in_place_value, std::move(line)};
+  return ok(std::move(line));
 }
 
 Result<executors::AgentStart> join_start(const JoinOptions& options, std::string_view key_line,

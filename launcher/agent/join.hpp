@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "launcher/executors/agent_start.hpp"
-#include "wire/messages.hpp"
+#include "wire/greeting.hpp"
 
 namespace elasticrun::launcher::agent {
 

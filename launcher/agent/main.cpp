@@ -14,8 +14,8 @@
 #include "base/exit_code.hpp"
 #include "launcher/agent/agent.hpp"
 #include "launcher/agent/join.hpp"
+#include "launcher/agent/log.hpp"
 #include "launcher/agent/own_file.hpp"
-#include "launcher/agent/say.hpp"
 #include "net/sockets.hpp"
 #include "net/tls.hpp"
 
@@ -41,7 +41,7 @@ Result<std::string> read_line(int watchdog) {
     line.append(buffer, static_cast<std::size_t>(n));
     if (const auto end = line.find('\n'); end != std::string::npos) {
       line.resize(end);
-      return {boost::system::in_place_value, std::move(line)};
+      return ok(std::move(line));
     }
     if (line.size() > launcher::executors::agent_start_bytes_max)
       return Error{"the line on standard input is too long"};
@@ -49,7 +49,7 @@ Result<std::string> read_line(int watchdog) {
 }
 
 int fail(std::string_view text) {
-  launcher::agent::say(text);
+  launcher::agent::log_line(text);
   return exit_code::usage;
 }
 

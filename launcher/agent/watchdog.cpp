@@ -12,8 +12,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/exit_code.hpp"
 #include "launcher/agent/link/goodbye.hpp"
-#include "launcher/agent/say.hpp"
+#include "launcher/agent/log.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
 #include "launcher/bundle/bundle_cache.hpp"
@@ -65,13 +66,16 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   const sigset_t signals = guarded_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &signals, &before);
-  const workers::PrivateDirectory directory = workers::make_private_directory();
+  const Result<workers::PrivateDirectory> directory = workers::make_private_directory();
+  if (!directory) {
+    log_line(directory.error().text);
+    return exit_code::nothing_started;
+  }
   int sockets[2];
-  if (directory.path.empty() ||
-      ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-    say(fmt::format("no private directory can be made in TMPDIR or /tmp: {}",
-                    std::strerror(errno)));
-    return 121;
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    log_line(fmt::format("no pair of sockets can be made: {}", std::strerror(errno)));
+    workers::remove_directory(directory->path);
+    return exit_code::nothing_started;
   }
   const pid_t child = ::fork();
   if (child == 0) {
@@ -80,10 +84,10 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     workers::become_subreaper();
     for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return agent(Guarded{sockets[1], directory.path});
+    return agent(Guarded{sockets[1], directory->path});
   }
   ::close(sockets[1]);
-  int code = 121;
+  int code = exit_code::nothing_started;
   if (child > 0) {
     ::prctl(PR_SET_NAME, "er-watchdog");
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -97,10 +101,10 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
                         fmt::format("its agent was killed by signal {}", WTERMSIG(status)));
     workers::end_descendants(cleaning_time);
   } else {
-    say(fmt::format("cannot start a process: {}", std::strerror(errno)));
+    log_line(fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  bundle::remove_unfinished_bundles(directory.path);
-  workers::remove_directory(directory.path);
+  bundle::remove_unfinished_bundles(directory->path);
+  workers::remove_directory(directory->path);
   return code;
 }
 

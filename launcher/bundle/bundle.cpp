@@ -54,7 +54,7 @@ Result<BundleFile> open_file(std::string name, std::string path, bool executable
   if (file.fd.get() < 0 || ::fstat(file.fd.get(), &about) != 0)
     return Error{fmt::format("'{}' cannot be read: {}", file.path, std::strerror(errno))};
   file.bytes = about.st_size;
-  return {boost::system::in_place_value, std::move(file)};
+  return ok(std::move(file));
 }
 
 Result<void> add_to(BundleDigest& hash, const BundleFile& file) {
@@ -131,7 +131,7 @@ Result<std::string> read_part(const BundleFile& file, std::int64_t offset, std::
   }
   if (n < 0) return Error{fmt::format("'{}' cannot be read: {}", file.path, std::strerror(errno))};
   bytes.resize(static_cast<std::size_t>(n));
-  return {boost::system::in_place_value, std::move(bytes)};
+  return ok(std::move(bytes));
 }
 
 }  // namespace elasticrun::launcher::bundle

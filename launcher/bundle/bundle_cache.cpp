@@ -143,7 +143,7 @@ Result<std::string> place_for_bundle(const std::vector<std::string>& places, std
              static_cast<double>(bytes))
       not_here = "not enough room";
     else
-      return {boost::system::in_place_value, place};
+      return ok(place);
     why += fmt::format("{}{}: {}", why.empty() ? "" : ", ", place, not_here);
   }
   return Error{
@@ -209,23 +209,23 @@ Error UnfinishedBundle::failure(const std::string& what) const {
   return Error{fmt::format("{}: {}", place_, what)};
 }
 
-Result<void> UnfinishedBundle::take(const wire::BundlePart& part) {
+Result<void> UnfinishedBundle::take(const wire::agent::BundlePart& part) {
   if (part.file != file_)
     if (const auto next = next_file(part); !next) return next.error();
-  taken_ += static_cast<std::int64_t>(part.bytes.size());
+  taken_ += static_cast<std::int64_t>(part.bytes.value.size());
   if (taken_ > std::min(bytes_, bundle_bytes_max))
     return failure("more bytes came than were announced");
-  for (std::string_view left = part.bytes; !left.empty();) {
+  for (std::string_view left = part.bytes.value; !left.empty();) {
     const ssize_t n = ::write(fd_.get(), left.data(), left.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return failure(std::strerror(errno));
     left.remove_prefix(static_cast<std::size_t>(n));
   }
-  seen_.add(part.bytes);
+  seen_.add(part.bytes.value);
   return {};
 }
 
-Result<void> UnfinishedBundle::next_file(const wire::BundlePart& part) {
+Result<void> UnfinishedBundle::next_file(const wire::agent::BundlePart& part) {
   if (const auto ended = end_file(); !ended) return ended;
   if (!is_bundle_file(part.file) || ++files_ > bundle_files_max)
     return failure("what came is no bundle");

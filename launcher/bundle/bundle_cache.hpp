@@ -18,7 +18,7 @@
 #include "base/result.hpp"
 #include "launcher/bundle/bundle_digest.hpp"
 #include "net/sockets.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::bundle {
 
@@ -72,7 +72,7 @@ class UnfinishedBundle {
   UnfinishedBundle& operator=(const UnfinishedBundle&) = delete;
 
   // Takes the parts in their order. After an error the object can only be destroyed.
-  Result<void> take(const wire::BundlePart& part);
+  Result<void> take(const wire::agent::BundlePart& part);
   // To be called after the last part. On success the bundle is complete in stored_in(), and its
   // hash has been verified.
   Result<void> finish();
@@ -81,7 +81,7 @@ class UnfinishedBundle {
 
  private:
   UnfinishedBundle(std::string place, std::string hash, std::int64_t bytes, std::string folder);
-  Result<void> next_file(const wire::BundlePart& part);
+  Result<void> next_file(const wire::agent::BundlePart& part);
   Result<void> end_file();
   Error failure(const std::string& what) const;
 

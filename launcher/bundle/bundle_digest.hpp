@@ -17,8 +17,8 @@ namespace elasticrun::launcher::bundle {
 
 inline constexpr std::int64_t bundle_bytes_max = std::int64_t{2} << 30;
 inline constexpr std::size_t bundle_files_max = 1024;
-// The size of a part. In base64 it is 64 KiB, and a heartbeat may have to wait until that is sent.
-inline constexpr std::size_t bundle_part_bytes = 48u << 10;
+// The size of a part. A heartbeat may have to wait until a part is sent.
+inline constexpr std::size_t bundle_part_bytes = 64u << 10;
 // A host reports its progress each time it has written this many bytes. The controller's smallest
 // window is twice that.
 inline constexpr std::int64_t bundle_ask_bytes = 64 << 10;

@@ -40,7 +40,7 @@ struct BundleReceiver::Copy {
 
   const std::int64_t bytes;
   std::unique_ptr<UnfinishedBundle> files;  // null: the search is still running
-  std::vector<wire::StartWorker> waiting;
+  std::vector<wire::agent::StartWorker> waiting;
   std::int64_t come = 0;   // bytes received
   std::int64_t taken = 0;  // bytes written
   std::int64_t asked = 0;  // the last number of bytes reported to the controller
@@ -59,7 +59,7 @@ BundleReceiver::BundleReceiver(asio::io_context& io, std::string private_directo
 
 BundleReceiver::~BundleReceiver() = default;
 
-void BundleReceiver::start(const wire::StartWorker& order) {
+void BundleReceiver::start(const wire::agent::StartWorker& order) {
   if (const auto copy = copies_.find(order.bundle); copy != copies_.end())
     return copy->second->waiting.push_back(order);
   if (!is_content_hash(order.bundle))
@@ -116,20 +116,20 @@ void BundleReceiver::ask_again() {
   }
 }
 
-void BundleReceiver::take(const wire::BundlePart& part) {
+void BundleReceiver::take(const wire::agent::BundlePart& part) {
   const auto found = copies_.find(part.bundle);
   if (found == copies_.end() || !found->second->files || found->second->over) return;
   if (!part.trouble.empty()) return failed(part.bundle, part.trouble);
   Copy& copy = *found->second;
   copy.over = part.last;
-  copy.come += static_cast<std::int64_t>(part.bytes.size());
+  copy.come += static_cast<std::int64_t>(part.bytes.value.size());
   asio::post(copy.disk, [this, &io = io_, files = copy.files.get(), part] {
     const std::string& bundle = part.bundle;
     const auto fail = [&](const Error& error) {
       asio::post(io, [this, bundle, text = error.text] { failed(bundle, text); });
     };
     if (const auto taken = files->take(part); !taken) return fail(taken.error());
-    const auto bytes = static_cast<std::int64_t>(part.bytes.size());
+    const auto bytes = static_cast<std::int64_t>(part.bytes.value.size());
     if (!part.last) return asio::post(io, [this, bundle, bytes] { written(bundle, bytes); });
     if (const auto finished = files->finish(); !finished) return fail(finished.error());
     forget_old_bundles(files->stored_in());
@@ -151,13 +151,13 @@ void BundleReceiver::stored(const std::string& bundle, const std::string& folder
   whole_[bundle] = folder;
   const auto copy = take_out(bundle);
   if (!copy) return;
-  for (const wire::StartWorker& order : copy->waiting) start_from(folder, order);
+  for (const wire::agent::StartWorker& order : copy->waiting) start_from(folder, order);
 }
 
 void BundleReceiver::failed(const std::string& bundle, const std::string& reason) {
   const auto copy = take_out(bundle);
   if (!copy) return;
-  for (const wire::StartWorker& order : copy->waiting)
+  for (const wire::agent::StartWorker& order : copy->waiting)
     handlers_.failed(order.worker, exit_code::not_executable, reason);
 }
 
@@ -169,7 +169,7 @@ std::unique_ptr<BundleReceiver::Copy> BundleReceiver::take_out(const std::string
   return std::move(node.mapped());
 }
 
-void BundleReceiver::start_from(const std::string& folder, wire::StartWorker order) {
+void BundleReceiver::start_from(const std::string& folder, wire::agent::StartWorker order) {
   used_.insert_or_assign(folder, hold_bundle(folder));
   if (!timer_) keep_fresh();
   if (has_libraries(folder)) prepend_library_path(order.env, folder);

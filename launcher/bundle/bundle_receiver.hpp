@@ -17,7 +17,7 @@
 
 #include "base/ids.hpp"
 #include "launcher/bundle/bundle_cache.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -29,19 +29,19 @@ class BundleReceiver {
  public:
   // All of these may be called from inside calls to this object.
   struct Handlers {
-    std::function<void(const wire::BundleWanted&)> ask;
+    std::function<void(const wire::agent::BundleWanted&)> ask;
     // `program` is the path of the program's file.
-    std::function<void(const wire::StartWorker&, const std::string& program)> start;
+    std::function<void(const wire::agent::StartWorker&, const std::string& program)> start;
     std::function<void(WorkerId, std::int32_t code, const std::string& reason)> failed;
   };
   BundleReceiver(boost::asio::io_context& io, std::string private_directory, Handlers handlers);
   ~BundleReceiver();
 
   // Starts the worker from its bundle: at once, or when the bundle has been received.
-  void start(const wire::StartWorker& order);
+  void start(const wire::agent::StartWorker& order);
   // Cancels the start of a worker that waits for its bundle. Returns whether it was waiting.
   bool call_off(WorkerId worker);
-  void take(const wire::BundlePart& part);
+  void take(const wire::agent::BundlePart& part);
   // To be called on a new connection, when the parts in flight on the old one are lost: asks the
   // controller to go on after the last part received.
   void ask_again();
@@ -54,7 +54,7 @@ class BundleReceiver {
   void stored(const std::string& bundle, const std::string& folder);
   void failed(const std::string& bundle, const std::string& reason);
   std::unique_ptr<Copy> take_out(const std::string& bundle);
-  void start_from(const std::string& folder, wire::StartWorker order);
+  void start_from(const std::string& folder, wire::agent::StartWorker order);
   void keep_fresh();
 
   struct Timer;

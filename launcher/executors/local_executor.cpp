@@ -76,14 +76,9 @@ struct LocalExecutor::State {
 Result<std::string> find_agent() {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"elasticrun-agent", "../libexec/elasticrun/elasticrun-agent"}) {
-    std::string path = (folder / place).lexically_normal().string();
-    if (::access(path.c_str(), X_OK) == 0) return {boost::system::in_place_value, std::move(path)};
-  }
-  return Error{
-      fmt::format("elasticrun-agent is neither in {} nor in ../libexec/elasticrun from there; "
-                  "install elasticrun again",
-                  folder.string())};
+  std::string path = (folder / "elasticrun-agent").string();
+  if (::access(path.c_str(), X_OK) == 0) return ok(std::move(path));
+  return Error{fmt::format("there is no {}; install elasticrun again", path)};
 }
 
 LocalExecutor::LocalExecutor(asio::io_context& io, std::string agent, ExecutorHandlers handlers,

@@ -13,7 +13,7 @@ class io_context;
 
 namespace elasticrun::launcher::executors {
 
-// The path of elasticrun-agent: beside the running program, or in ../libexec/elasticrun from there.
+// The path of elasticrun-agent, which lies beside the running program.
 Result<std::string> find_agent();
 
 class LocalExecutor : public Executor {

@@ -15,14 +15,14 @@ constexpr std::string_view search_watchdog =
 
 }  // namespace
 
-std::string wrap_mistake(std::string_view wrap) {
+Result<void> check_wrap(std::string_view wrap) {
   if (wrap.find_first_not_of(" \t") == wrap.npos)
-    return "the command is empty; give one, as in 'numactl -N 0'";
+    return Error{"the command is empty; give one, as in 'numactl -N 0'"};
   if (wrap.find_first_of("'\\!\n\r") != wrap.npos)
-    return fmt::format(
+    return Error{fmt::format(
         "'{}' has a quote ('), backslash, exclamation mark or newline in it; put the command "
         "into a script, which ends with exec ... \"$@\", and give that",
-        wrap.substr(0, wrap.find_first_of("\n\r")));
+        wrap.substr(0, wrap.find_first_of("\n\r")))};
   return {};
 }
 

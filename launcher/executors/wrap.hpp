@@ -8,11 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
+
 namespace elasticrun::launcher::executors {
 
-// Why the command cannot be used; empty when it can. It is sent inside one single-quoted word that
-// every login shell must read alike (ssh/bootstrap.hpp), so a few characters are refused.
-std::string wrap_mistake(std::string_view wrap);
+// Whether the command can be used. It is sent inside one single-quoted word that every login shell
+// must read alike (ssh/bootstrap.hpp), so a few characters are refused.
+Result<void> check_wrap(std::string_view wrap);
 
 // The message text for a wrap command that ended with exit code 126 or 127, with which a shell
 // reports that a command cannot be run or was not found.

@@ -8,18 +8,11 @@
 #include <map>
 #include <string>
 
+#include "base/text.hpp"
 #include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::launcher::hosts {
 namespace {
-
-// DNS names are not case-sensitive, so "Node1" is node1.
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
 
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;

@@ -58,35 +58,35 @@ Result<std::vector<std::string>> words_of(std::string_view line) {
 
 }  // namespace
 
-std::optional<std::string> name_mistake(std::string_view name) {
-  if (name.empty()) return "there is no host name";
-  if (name.size() > 253) return "the host name is longer than 253 characters";
+Result<void> check_name(std::string_view name) {
+  if (name.empty()) return Error{"there is no host name"};
+  if (name.size() > 253) return Error{"the host name is longer than 253 characters"};
   // ssh would take a name with a leading dash for an option.
   if (name.front() == '-' || name.front() == '.')
-    return fmt::format("'{}' is no host name; it cannot begin with '{}'", shown(name),
-                       name.front());
+    return Error{
+        fmt::format("'{}' is no host name; it cannot begin with '{}'", shown(name), name.front())};
   for (const char c : name) {
     if (is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_') continue;
-    return fmt::format("'{}' is no host name; letters, digits, '-', '_' and '.' make one",
-                       shown(name));
+    return Error{fmt::format("'{}' is no host name; letters, digits, '-', '_' and '.' make one",
+                             shown(name))};
   }
   const bool numeric = std::ranges::all_of(name, [](char c) { return is_digit(c) || c == '.'; });
   in_addr ignored{};
   if (numeric && std::ranges::count(name, '.') == 3 &&
       inet_pton(AF_INET, std::string(name).c_str(), &ignored) != 1)
-    return fmt::format("'{}' is no IPv4 address", name);
-  return std::nullopt;
+    return Error{fmt::format("'{}' is no IPv4 address", name)};
+  return {};
 }
 
-std::optional<std::string> ipv6_mistake(std::string_view text) {
+Result<void> check_ipv6(std::string_view text) {
   const auto zone = text.find('%');
   const std::string address(text.substr(0, zone));
   in6_addr ignored{};
   if (address.find('\0') == std::string::npos &&
       inet_pton(AF_INET6, address.c_str(), &ignored) == 1 &&
-      (zone == text.npos || !name_mistake(text.substr(zone + 1))))
-    return std::nullopt;
-  return fmt::format("'[{}]' is no IPv6 address", shown(text));
+      (zone == text.npos || check_name(text.substr(zone + 1))))
+    return {};
+  return Error{fmt::format("'[{}]' is no IPv6 address", shown(text))};
 }
 
 namespace {
@@ -117,7 +117,7 @@ Result<Head> parse_head(std::string_view word) {
   Head head;
   if (const auto at = word.rfind('@'); at != word.npos) {
     head.user = word.substr(0, at);
-    if (const auto mistake = user_mistake(head.user)) return Error{*mistake};
+    if (const auto valid = check_user(head.user); !valid) return valid.error();
     word.remove_prefix(at + 1);
   }
   const auto close = word.find(']');
@@ -127,7 +127,7 @@ Result<Head> parse_head(std::string_view word) {
     word.remove_prefix(close + 1);
     if (!word.empty() && word.front() != ':')
       return Error{fmt::format("'{}' after ']' is not understood; write [::1]:4", shown(word))};
-    if (const auto mistake = ipv6_mistake(name)) return Error{*mistake};
+    if (const auto valid = check_ipv6(name); !valid) return valid.error();
     head.names.emplace_back(name);
   } else {
     const auto colon = word.find(':');
@@ -140,7 +140,7 @@ Result<Head> parse_head(std::string_view word) {
     if (!names) return names.error();
     head.names = std::move(*names);
     for (const auto& one : head.names)
-      if (const auto mistake = name_mistake(one)) return Error{*mistake};
+      if (const auto valid = check_name(one); !valid) return valid.error();
   }
   if (word.empty()) return head;
   auto slots = parse_slots(word.substr(1));
@@ -165,15 +165,15 @@ std::string common_name(std::string_view key) {
   return name;
 }
 
-std::optional<Error> set_spare(Host& host, std::string_view value) {
+Result<void> set_spare(Host& host, std::string_view value) {
   const bool yes = value == "yes" || value == "true" || value == "1" || value.empty();
   if (!yes && value != "no" && value != "false" && value != "0")
     return Error{fmt::format("spare is yes or no, not '{}'", shown(value))};
   host.spare = yes;
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> set_number(Host& host, std::string_view key, std::string_view value) {
+Result<void> set_number(Host& host, std::string_view key, std::string_view value) {
   if (key == "slots") {
     const auto slots = parse_slots(value);
     if (!slots) return slots.error();
@@ -189,16 +189,16 @@ std::optional<Error> set_number(Host& host, std::string_view key, std::string_vi
       return Error{fmt::format("price must be a number as in 2.5, not '{}'", shown(value))};
     host.price = *price;
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> set_text(Host& host, std::string_view key, std::string_view value) {
-  std::optional<std::string> mistake;
+Result<void> set_text(Host& host, std::string_view key, std::string_view value) {
+  Result<void> valid;
   if (key == "user") {
-    mistake = user_mistake(value);
+    valid = check_user(value);
     host.user = value;
   } else if (key == "address") {
-    mistake = value.find(':') == value.npos ? name_mistake(value) : ipv6_mistake(value);
+    valid = value.find(':') == value.npos ? check_name(value) : check_ipv6(value);
     host.address = value;
   } else if (key == "identity") {
     host.identity = value;
@@ -207,14 +207,13 @@ std::optional<Error> set_text(Host& host, std::string_view key, std::string_view
   } else if (key == "rack") {
     host.rack = value;
   } else {
-    mistake = fmt::format("unknown key '{}'; the keys are {}", shown(key), known_keys);
+    return Error{fmt::format("unknown key '{}'; the keys are {}", shown(key), known_keys)};
   }
-  if (mistake) return Error{*mistake};
-  return std::nullopt;
+  return valid;
 }
 
 // Applies one word after the host. `seen` are the keys so far.
-std::optional<Error> set_key(Host& host, std::string_view word, std::vector<std::string>& seen) {
+Result<void> set_key(Host& host, std::string_view word, std::vector<std::string>& seen) {
   const auto equal = word.find('=');
   const std::string key = common_name(word.substr(0, equal));
   if (equal == word.npos && key != "spare")
@@ -223,7 +222,7 @@ std::optional<Error> set_key(Host& host, std::string_view word, std::vector<std:
   const std::string_view value = equal == word.npos ? "" : word.substr(equal + 1);
   if (equal != word.npos && value.empty())
     return Error{fmt::format("'{}' has no value", shown(word))};
-  if (key.empty() && equal > 0) return std::nullopt;
+  if (key.empty() && equal > 0) return {};
   if (std::ranges::find(seen, key) != seen.end())
     return Error{fmt::format("{} is given twice", shown(key))};
   seen.push_back(key);
@@ -271,7 +270,7 @@ Result<std::vector<Host>> hosts_of(const Head& head, const std::vector<std::stri
   if (head.slots > 0) seen.emplace_back("slots");
   if (!head.user.empty()) seen.emplace_back("user");
   for (const std::string& key : keys)
-    if (auto error = set_key(host, key, seen)) return *error;
+    if (const auto done = set_key(host, key, seen); !done) return done.error();
   std::vector<Host> hosts(head.names.size(), host);
   for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].name = head.names[i];
   return hosts;
@@ -289,17 +288,17 @@ std::size_t end_of_item(std::string_view list) {
 // In a ProxyCommand the name replaces %r, unquoted, and a shell reads the result. OpenSSH refuses
 // some characters there since 9.6, '\' and '$' since 10.6. It does not refuse them in a name from a
 // User line of its configuration, for which the user is responsible.
-std::optional<std::string> user_mistake(std::string_view user) {
+Result<void> check_user(std::string_view user) {
   constexpr std::string_view also = "._-@+";
   const bool fine = std::ranges::all_of(
       user, [&](char c) { return is_letter(c) || is_digit(c) || also.find(c) != also.npos; });
-  if (fine && !user.empty() && user.front() != '-') return std::nullopt;
+  if (fine && !user.empty() && user.front() != '-') return {};
   if (user.find_first_of("\\$") == user.npos)
-    return fmt::format("'{}' is no user name", shown(user));
-  return fmt::format(
-      "'{}' is no user name here: as ssh, this takes '\\' and '$' only from a User "
-      "line in the configuration of ssh",
-      shown(user));
+    return Error{fmt::format("'{}' is no user name", shown(user))};
+  return Error{
+      fmt::format("'{}' is no user name here: as ssh, this takes '\\' and '$' only from a User "
+                  "line in the configuration of ssh",
+                  shown(user))};
 }
 
 std::string shown(std::string_view text) {

@@ -1,7 +1,6 @@
 // The grammar of one host file entry. It knows nothing of files, line numbers or duplicates.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +22,12 @@ Result<std::vector<std::string>> expand_ranges(std::string_view pattern);
 // brackets, or the end of the text.
 std::size_t end_of_item(std::string_view list);
 
-// What is wrong with a host name, or with a numeric IPv6 address; nullopt when it is valid.
-std::optional<std::string> name_mistake(std::string_view name);
-std::optional<std::string> ipv6_mistake(std::string_view text);
+// Whether the text is a host name, or a numeric IPv6 address.
+Result<void> check_name(std::string_view name);
+Result<void> check_ipv6(std::string_view text);
 
-// Why ssh cannot take this as a user name; nullopt when it can.
-std::optional<std::string> user_mistake(std::string_view user);
+// Whether ssh can take this as a user name.
+Result<void> check_user(std::string_view user);
 
 // Text from a file, made fit for a message: control characters become '?', long text is truncated.
 std::string shown(std::string_view text);

@@ -10,16 +10,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.hpp"
 #include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::launcher::hosts {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
+bool same_name(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
 // Collects the hosts of all entries and finds duplicates. `word` is what an entry's number counts:
 // "line" or "item".
@@ -27,19 +24,19 @@ class Gatherer {
  public:
   explicit Gatherer(std::string_view word) : word_(word) {}
 
-  // Adds the hosts of one entry. Returns what is wrong with the entry; empty: nothing.
-  std::string add(std::string_view entry, int number) {
+  // Adds the hosts of one entry.
+  Result<void> add(std::string_view entry, int number) {
     auto parsed = parse_host_line(entry);
-    if (!parsed) return parsed.error().text;
+    if (!parsed) return parsed.error();
     for (Host& host : *parsed) {
       host.line = number;
       std::string key = key_of(host);
-      std::ranges::transform(key, key.begin(), lower);
+      key = lower(key);
       const auto [place, fresh] = first_.emplace(std::move(key), number);
       if (!fresh)
-        return fmt::format("{} is given twice; it was first given in {} {}", key_of(host), word_,
-                           place->second);
-      if (hosts_.size() == hosts_max) return fmt::format("more than {} hosts", hosts_max);
+        return Error{fmt::format("{} is given twice; it was first given in {} {}", key_of(host),
+                                 word_, place->second)};
+      if (hosts_.size() == hosts_max) return Error{fmt::format("more than {} hosts", hosts_max)};
       hosts_.push_back(std::move(host));
     }
     return {};
@@ -61,8 +58,8 @@ Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view fi
   Gatherer gatherer("line");
   for (int number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
-    const std::string mistake = gatherer.add(text.substr(0, end), number);
-    if (!mistake.empty()) return Error{fmt::format("{}:{}: {}", file, number, mistake)};
+    if (const auto added = gatherer.add(text.substr(0, end), number); !added)
+      return Error{fmt::format("{}:{}: {}", file, number, added.error().text)};
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (gatherer.empty())
@@ -79,8 +76,8 @@ Result<std::vector<Host>> parse_host_list(std::string_view text, std::string_vie
     ++number;
     if (item.find_first_not_of(" \t") == item.npos)
       return Error{fmt::format("{}: item {} is empty; write a list as in a:4,b:4", where, number)};
-    const std::string mistake = gatherer.add(item, number);
-    if (!mistake.empty()) return Error{fmt::format("{}: {}", where, mistake)};
+    if (const auto added = gatherer.add(item, number); !added)
+      return Error{fmt::format("{}: {}", where, added.error().text)};
     if (end == text.size()) break;
     text.remove_prefix(end + 1);
   }

@@ -86,6 +86,11 @@ Result<std::vector<std::string>> addresses_for_others(const std::vector<OwnAddre
     there_are += fmt::format("{}{} {}", there_are.empty() ? "" : ", ", one.interface, one.address);
     if (wished(one, address, wish)) ranked.emplace_back(rank_of(one, address), one.address);
   }
+  if (ranked.empty() && is_loopback(wish))
+    return Error{
+        fmt::format("'{}' is the loopback, which other hosts cannot reach; name an interface, an "
+                    "address or a network",
+                    wish)};
   if (ranked.empty() && !wish.empty())
     return Error{fmt::format("'{}' is no interface, address or network of this machine; it has {}",
                              wish, there_are.empty() ? "none but the loopback" : there_are)};

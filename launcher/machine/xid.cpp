@@ -63,10 +63,11 @@ bool is_of(const Xid& xid, std::string_view location) {
          (location.size() == xid.location.size() || location[xid.location.size()] == '.');
 }
 
-std::string loss(const Xid& xid) {
+std::optional<std::string> loss(const Xid& xid) {
   const auto kind = std::ranges::find(fatal, xid.number, &Kind::number);
-  if (kind == std::end(fatal)) return {};
-  if (xid.number == recovery_action && xid.text.find("to 0x0 ") != xid.text.npos) return {};
+  if (kind == std::end(fatal)) return std::nullopt;
+  if (xid.number == recovery_action && xid.text.find("to 0x0 ") != xid.text.npos)
+    return std::nullopt;
   return fmt::format("{} (Xid {}); {}", kind->meaning, xid.number, kind->remedy);
 }
 

@@ -26,7 +26,7 @@ std::optional<Xid> parse_xid(std::string_view line);
 // Whether the Xid is about the GPU at this bus location ("0000:3b:00.0").
 bool is_of(const Xid& xid, std::string_view location);
 
-// Text that says why the GPU is lost and what to try; empty when the GPU is still usable.
-std::string loss(const Xid& xid);
+// Why the GPU is lost and what to try; nullopt when it is still usable.
+std::optional<std::string> loss(const Xid& xid);
 
 }  // namespace elasticrun::launcher::machine

@@ -52,8 +52,7 @@ Result<std::string> find_program(const std::string& name) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
     std::string candidate = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0)
-      return {boost::system::in_place_value, std::move(candidate)};
+    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return ok(std::move(candidate));
   }
   return Error{fmt::format("{} is not in PATH", name)};
 }

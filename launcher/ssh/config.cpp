@@ -8,21 +8,12 @@
 #include <utility>
 
 #include "base/numbers.hpp"
+#include "base/text.hpp"
 
 namespace elasticrun::launcher::ssh {
 namespace {
 
 using Tokens = std::map<char, std::string>;
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t end = text.find(' ');
-    if (end != 0) result.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return result;
-}
 
 // A token that is not in the table stays as it is: the file will not be found then, and its name
 // shows why.
@@ -79,12 +70,13 @@ std::string jump_command(std::string_view jumps, const SshConfig& config,
 struct Raw {
   std::multimap<std::string, std::string, std::less<>> values;
 
-  std::string get(std::string_view key) const {
+  // Empty where ssh says nothing or "none".
+  std::string_view get(std::string_view key) const {
     const auto it = values.find(key);
-    return it == values.end() || it->second == "none" ? std::string() : it->second;
+    return it == values.end() || it->second == "none" ? std::string_view() : it->second;
   }
   bool yes(std::string_view key) const {
-    const std::string value = get(key);
+    const std::string_view value = get(key);
     return value == "yes" || value == "true";
   }
 };
@@ -166,7 +158,7 @@ Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& h
   config.connect_timeout =
       std::chrono::seconds(whole_number(raw.get("connecttimeout")).value_or(0));
   config.files_first = raw.yes("identitiesonly") || !overrides.identity.empty();
-  const std::string strict = raw.get("stricthostkeychecking");
+  const std::string_view strict = raw.get("stricthostkeychecking");
   config.accept_new_keys =
       strict == "accept-new" || strict == "no" || strict == "off" || strict == "false";
 
@@ -177,11 +169,11 @@ Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& h
     config.identity_agent = expand_path(agent->second, tokens);
   for (auto [it, end] = raw.values.equal_range("identityfile"); it != end; ++it)
     if (it->second != "none") config.identities.push_back(expand_path(it->second, tokens));
-  for (const std::string& file : words(raw.get("userknownhostsfile")))
+  for (const std::string_view file : words(raw.get("userknownhostsfile")))
     config.user_known_hosts.push_back(expand_path(file, tokens));
-  for (const std::string& file : words(raw.get("globalknownhostsfile")))
+  for (const std::string_view file : words(raw.get("globalknownhostsfile")))
     config.global_known_hosts.push_back(expand_path(file, tokens));
-  if (const std::string jumps = raw.get("proxyjump"); !jumps.empty())
+  if (const std::string_view jumps = raw.get("proxyjump"); !jumps.empty())
     config.proxy_command = jump_command(jumps, config, overrides);
   else
     config.proxy_command = expand(raw.get("proxycommand"), tokens);

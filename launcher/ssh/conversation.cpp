@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text.hpp"
 #include "launcher/ssh/name_lookup.hpp"
 #include "wire/limits.hpp"
 
@@ -28,12 +29,6 @@ SshOverrides overrides_for(const hosts::Host& host, SshOverrides overrides) {
   if (!host.identity.empty()) overrides.identity = host.identity;
   if (host.port != 0) overrides.port = host.port;
   return overrides;
-}
-
-std::string last_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-  const std::size_t end = text.rfind('\n');
-  return std::string(end == std::string_view::npos ? text : text.substr(end + 1));
 }
 
 std::string how_it_ended(int code) {
@@ -138,7 +133,7 @@ SshSession::Task<SshSession::Failure> Conversation::dial_address(const std::stri
                                                                  net::Fd& socket) {
   using Descriptor = asio::posix::stream_descriptor;
   const Result<int> fd = net::connect_tcp(address, config_.port);
-  if (!fd) co_return failed(Stage::connect, errno);
+  if (!fd) co_return failed(Stage::connect, fd.error().number);
   const auto descriptor = std::make_shared<Descriptor>(io_, *fd);
   asio::steady_timer timer(io_, std::chrono::duration_cast<asio::steady_timer::duration>(patience));
   timer.async_wait([descriptor](const boost::system::error_code& cancelled) {
@@ -182,7 +177,7 @@ SshSession::Task<SshSession::Failure> Conversation::read_answer(Stage stage, Ans
     if (more == SshSession::More::lost) co_return symptom_at(stage, session_->error());
     const std::string& said = complaint_.empty() ? printed_ : complaint_;
     if (more == SshSession::More::ended)
-      co_return symptom_at(stage, last_line(said), std::max(0, session_->exit_code()));
+      co_return symptom_at(stage, std::string(last_line(said)), std::max(0, session_->exit_code()));
   }
 }
 

@@ -85,7 +85,7 @@ struct SshExecutor::State : std::enable_shared_from_this<State> {
     facts->wrap = options.wrap;
   }
 
-  void feed(const RetryEvent& event);
+  void feed(const Attempts::Event& event);
   void arm();
   void attempt(HostId host);
   void stage(HostId host, Stage stage);
@@ -136,7 +136,7 @@ void SshExecutor::start(const executors::AgentStart& start) {
   run->start = start;
   ER_CHECK(state_->runs.emplace(start.host, run).second);
   asio::post(state_->io, [state = state_, run] {
-    if (state->alive && !run->killed) state->feed(Wanted{run->start.host});
+    if (state->alive && !run->killed) state->feed(Attempts::Wanted{run->start.host});
   });
 }
 
@@ -153,7 +153,7 @@ void SshExecutor::kill(HostId host) {
   if (again) return;
   if (run.phase == Run::Phase::starting && run.conversation)
     return run.cancel.emit(asio::cancellation_type::terminal);
-  state_->feed(Unwanted{host});
+  state_->feed(Attempts::Unwanted{host});
   asio::post(state_->io, [state = state_, host] {
     if (state->alive) state->finish(host, "given up");
   });
@@ -161,10 +161,10 @@ void SshExecutor::kill(HostId host) {
 
 // ---------------------------------------------------------------- attempts
 
-void SshExecutor::State::feed(const RetryEvent& event) {
-  for (const RetryAction& action : attempts.step(event, now())) {
-    if (const auto* next = std::get_if<Attempt>(&action)) attempt(next->host);
-    if (const auto* over = std::get_if<GiveUp>(&action)) finish(over->host, over->reason);
+void SshExecutor::State::feed(const Attempts::Event& event) {
+  for (const Attempts::Action& action : attempts.step(event, now())) {
+    if (const auto* next = std::get_if<Attempts::Attempt>(&action)) attempt(next->host);
+    if (const auto* over = std::get_if<Attempts::GiveUp>(&action)) finish(over->host, over->reason);
   }
   arm();
 }
@@ -177,7 +177,7 @@ void SshExecutor::State::arm() {
   }
   wake.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
   wake.async_wait([state = shared_from_this()](const boost::system::error_code& error) {
-    if (!error && state->alive) state->feed(PauseOver{});
+    if (!error && state->alive) state->feed(Attempts::PauseOver{});
   });
 }
 
@@ -231,7 +231,7 @@ void SshExecutor::State::started(HostId host) {
   run.timer.cancel();
   run.stage = Stage::run;
   run.phase = Run::Phase::running;
-  feed(Started{host});
+  feed(Attempts::Started{host});
 }
 
 void SshExecutor::State::line(HostId host, const std::string& text) {
@@ -270,7 +270,7 @@ void SshExecutor::State::on(HostId host, const Symptom& symptom) {
       describe(symptom, run.conversation->config(), deadline_of(symptom.stage, options.stages));
   if (run.killed || run.phase == Run::Phase::running) return finish(host, trouble.text);
   run.conversation.reset();
-  feed(Failed{host, trouble});
+  feed(Attempts::Failed{host, trouble});
 }
 
 void SshExecutor::State::on(HostId host, const ConnectionLost& end) {
@@ -285,7 +285,7 @@ void SshExecutor::State::on(HostId host, const ConnectionLost& end) {
 void SshExecutor::State::finish(HostId host, const std::string& reason) {
   const auto run = runs.at(host);
   runs.erase(host);
-  feed(Unwanted{host});  // frees its place among the hosts in flight
+  feed(Attempts::Unwanted{host});  // frees its place among the hosts in flight
   handlers.on_exit(host, reason);
 }
 

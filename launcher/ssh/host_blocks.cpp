@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace elasticrun::launcher::ssh {
 namespace {
 
 constexpr int depth_max = 16;  // of Includes, as in OpenSSH
 constexpr std::string_view blanks = " \t\r\f";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));

@@ -28,8 +28,8 @@ Duration deadline_of(Stage stage, const StageLimits& limits) {
   return limits.connect;
 }
 
-std::vector<RetryAction> Attempts::step(const RetryEvent& event, Time now) {
-  std::vector<RetryAction> actions;
+std::vector<Attempts::Action> Attempts::step(const Event& event, Time now) {
+  std::vector<Action> actions;
   std::visit([&](const auto& e) { on(e, now, actions); }, event);
   while (in_flight_ < limits_.in_flight && !queue_.empty()) {
     const HostId host = queue_.front();
@@ -49,20 +49,20 @@ Time Attempts::wake_at() const {
   return at;
 }
 
-void Attempts::on(const Wanted& event, Time, std::vector<RetryAction>&) {
+void Attempts::on(const Wanted& event, Time, std::vector<Action>&) {
   ER_CHECK(hosts_.try_emplace(event.host).second, "a host is wanted once at a time");
   queue_.push_back(event.host);
 }
 
-void Attempts::on(const Started& event, Time, std::vector<RetryAction>&) { forget(event.host); }
+void Attempts::on(const Started& event, Time, std::vector<Action>&) { forget(event.host); }
 
-void Attempts::on(const Failed& event, Time now, std::vector<RetryAction>& actions) {
+void Attempts::on(const Failed& event, Time now, std::vector<Action>& actions) {
   const auto it = hosts_.find(event.host);
   if (it == hosts_.end()) return;
   Entry& entry = it->second;
-  const int most = event.trouble.retry == Retry::briefly   ? limits_.brief_attempts
-                   : event.trouble.retry == Retry::crowded ? limits_.crowded_attempts
-                                                           : 1;
+  const int most = event.trouble.retry == Retry::briefly     ? limits_.brief_attempts
+                   : event.trouble.retry == Retry::throttled ? limits_.throttled_attempts
+                                                             : 1;
   if (entry.attempts >= most) {
     std::string reason = event.trouble.text;
     if (entry.attempts > 1) reason += fmt::format(" ({} attempts)", entry.attempts);
@@ -75,9 +75,9 @@ void Attempts::on(const Failed& event, Time now, std::vector<RetryAction>& actio
   entry.due = now + pause(entry.attempts);
 }
 
-void Attempts::on(const Unwanted& event, Time, std::vector<RetryAction>&) { forget(event.host); }
+void Attempts::on(const Unwanted& event, Time, std::vector<Action>&) { forget(event.host); }
 
-void Attempts::on(const PauseOver&, Time now, std::vector<RetryAction>&) {
+void Attempts::on(const PauseOver&, Time now, std::vector<Action>&) {
   for (auto& [host, entry] : hosts_) {
     if (entry.due > now) continue;
     entry.phase = Phase::waiting;

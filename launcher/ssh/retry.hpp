@@ -24,7 +24,7 @@ struct RetryLimits {
   int in_flight = 64;  // most hosts between their first packet and their running agent
   // Attempts per host in all. A host that is down is not waited for; a crowded one is.
   int brief_attempts = 3;
-  int crowded_attempts = 12;
+  int throttled_attempts = 12;
   Duration first_pause = std::chrono::milliseconds(100);
   Duration longest_pause = std::chrono::seconds(3);
 };
@@ -38,36 +38,36 @@ struct StageLimits {
 };
 Duration deadline_of(Stage stage, const StageLimits& limits);
 
-struct Wanted {
-  HostId host;
-};
-struct Started {  // the host's agent runs
-  HostId host;
-};
-struct Failed {
-  HostId host;
-  Trouble trouble;
-};
-struct Unwanted {
-  HostId host;
-};
-struct PauseOver {};
-using RetryEvent = std::variant<Wanted, Started, Failed, Unwanted, PauseOver>;
-
-struct Attempt {
-  HostId host;
-};
-struct GiveUp {
-  HostId host;
-  std::string reason;
-};
-using RetryAction = std::variant<Attempt, GiveUp>;
-
 class Attempts {
  public:
+  struct Wanted {
+    HostId host;
+  };
+  struct Started {  // the host's agent runs
+    HostId host;
+  };
+  struct Failed {
+    HostId host;
+    Trouble trouble;
+  };
+  struct Unwanted {
+    HostId host;
+  };
+  struct PauseOver {};
+  using Event = std::variant<Wanted, Started, Failed, Unwanted, PauseOver>;
+
+  struct Attempt {
+    HostId host;
+  };
+  struct GiveUp {
+    HostId host;
+    std::string reason;
+  };
+  using Action = std::variant<Attempt, GiveUp>;
+
   Attempts(const RetryLimits& limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}
 
-  std::vector<RetryAction> step(const RetryEvent& event, Time now);
+  std::vector<Action> step(const Event& event, Time now);
   // When PauseOver is due; `never` when no host is in a pause.
   Time wake_at() const;
 
@@ -79,11 +79,11 @@ class Attempts {
     Time due = never;  // end of the host's pause; never: not in one
   };
 
-  void on(const Wanted& event, Time now, std::vector<RetryAction>& actions);
-  void on(const Started& event, Time now, std::vector<RetryAction>& actions);
-  void on(const Failed& event, Time now, std::vector<RetryAction>& actions);
-  void on(const Unwanted& event, Time now, std::vector<RetryAction>& actions);
-  void on(const PauseOver& event, Time now, std::vector<RetryAction>& actions);
+  void on(const Wanted& event, Time now, std::vector<Action>& actions);
+  void on(const Started& event, Time now, std::vector<Action>& actions);
+  void on(const Failed& event, Time now, std::vector<Action>& actions);
+  void on(const Unwanted& event, Time now, std::vector<Action>& actions);
+  void on(const PauseOver& event, Time now, std::vector<Action>& actions);
   void forget(HostId host);
   Duration pause(int attempts);
 

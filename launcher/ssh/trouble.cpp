@@ -135,7 +135,7 @@ Trouble of_greeting(const Symptom& symptom, const SshConfig& config) {
     return {fmt::format("{} closed the connection before its greeting ({}); too many logins at "
                         "once for its sshd (raise MaxStartups), or it is no sshd",
                         place, said),
-            Retry::crowded};
+            Retry::throttled};
   return {fmt::format("{} cannot be spoken to: {}", place, said)};
 }
 

@@ -51,8 +51,8 @@ inline Symptom symptom_at(Stage stage, std::string text, int exit_code = -1) {
 // Whether another attempt may help soon.
 enum class Retry {
   never,
-  briefly,  // the host is booting or down
-  crowded,  // too many logins at once, which passes
+  briefly,    // the host is booting or down
+  throttled,  // too many logins at once, which passes
 };
 
 struct Trouble {

@@ -27,7 +27,7 @@ struct Server::Impl {
   ServerHandlers handlers;
   std::unique_ptr<net::Listener> listener;
   std::map<HostId, Agent> agents;
-  std::uint64_t strangers = 0;
+  std::uint64_t rejected = 0;
 
   std::optional<net::Secret> find_key(std::string_view identity) const;
   Result<void> admit(const wire::Hello& hello, const net::Peer& peer, wire::Welcome& welcome);
@@ -123,7 +123,7 @@ void Server::Impl::accepted(std::unique_ptr<net::Session> session, const wire::H
   const HostId host = hello.host;
   if (hello.role == "watchdog") {
     session->close();
-    return handlers.agent_dead(host, hello.name);
+    return handlers.agent_dead(host, hello.reason);
   }
   Agent& agent = agents.at(host);
   const bool is_new = !agent.link;
@@ -140,7 +140,7 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, ServerOptions options,
                                                ServerHandlers handlers) {
   ER_CHECK(handlers.knows && handlers.admit && handlers.agent_up && handlers.agent_frame &&
-           handlers.agent_away && handlers.agent_back && handlers.agent_dead && handlers.stranger);
+           handlers.agent_away && handlers.agent_back && handlers.agent_dead && handlers.rejected);
   auto impl = std::make_unique<Impl>();
   Impl& self = *impl;
   self.options = std::move(options);
@@ -160,7 +160,7 @@ Result<std::unique_ptr<Server>> Server::listen(boost::asio::io_context& io, Serv
     self.accepted(std::move(session), hello, peer);
   };
   hooks.refused = [&self](const net::Peer& peer, const std::string& why) {
-    self.handlers.stranger(++self.strangers, fmt::format("{}: {}", peer.name, why));
+    self.handlers.rejected(++self.rejected, fmt::format("{}: {}", peer.name, why));
   };
   const auto find_key = [&self](std::string_view identity) { return self.find_key(identity); };
   Result<std::unique_ptr<net::Listener>> listener = Error{"no port"};
@@ -185,11 +185,11 @@ void Server::send_message(HostId host, const std::vector<WorkerId>& workers,
   send(host, wire::several_workers, wire::for_several(workers, message));
 }
 
-void Server::send_heartbeat(HostId host, wire::Heartbeat heartbeat) {
+void Server::send_heartbeat(HostId host, wire::agent::Heartbeat heartbeat) {
   const auto found = impl_->agents.find(host);
   if (found == impl_->agents.end()) return;
   heartbeat.received = found->second.link->received();
-  found->second.link->send_passing(WorkerId{}, wire::encode(wire::ToAgent(heartbeat)));
+  found->second.link->send_passing(WorkerId{}, wire::encode(wire::agent::ToAgent(heartbeat)));
 }
 
 void Server::acknowledged(HostId host, std::uint64_t count) {

@@ -2,7 +2,7 @@
 // on.
 //
 // A thin driver. It decides only what needs no knowledge of the job. A peer with another protocol,
-// version or job is a stranger, and so is a host that claims to be another one than its key says. A
+// version or job is rejected, and so is a host that claims to be another one than its key says. A
 // host that is connected is not connected twice (the first connection is that of the agent with our
 // workers; a second is a mistake or a copy). A connection that is lost may be resumed by the same
 // agent until its host is dropped. Everything else is passed on through the handlers.
@@ -19,6 +19,8 @@
 #include "base/time.hpp"
 #include "net/tls.hpp"
 #include "rendezvous/server/host_keys.hpp"
+#include "wire/agent/messages.hpp"
+#include "wire/greeting.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::rendezvous::server {
@@ -43,8 +45,8 @@ struct ServerHandlers {
   // it is refused.
   std::function<Result<KeyOwner>(const wire::Hello&, const KeyOwner&)> admit;
   std::function<void(HostId, const wire::Hello&, const std::string& peer)> agent_up;
-  // worker 0: a report of the agent itself (wire::FromAgent); otherwise a message of that worker
-  // (wire::FromWorker).
+  // worker 0: a report of the agent itself (wire::agent::FromAgent); otherwise a message of that
+  // worker (wire::FromWorker).
   std::function<void(HostId, WorkerId, std::string_view payload)> agent_frame;
   // The connection to a host that was up is lost. agent_back may follow, or another agent_up after
   // retire() or drop().
@@ -54,7 +56,7 @@ struct ServerHandlers {
   // The agent's watchdog reports that the agent is dead.
   std::function<void(HostId, const std::string& reason)> agent_dead;
   // A connection was refused; `count` is the number of refusals so far.
-  std::function<void(std::uint64_t count, const std::string& why)> stranger;
+  std::function<void(std::uint64_t count, const std::string& why)> rejected;
 };
 
 class Server {
@@ -73,7 +75,7 @@ class Server {
   void send_message(HostId host, const std::vector<WorkerId>& workers, std::string_view message);
   // Sends to the agent itself, with the number of frames received from it filled in. Lost where
   // there is no connection.
-  void send_heartbeat(HostId host, wire::Heartbeat heartbeat);
+  void send_heartbeat(HostId host, wire::agent::Heartbeat heartbeat);
   // The agent reports that it has received `count` of our frames.
   void acknowledged(HostId host, std::uint64_t count);
   // Sends to the agent itself, whenever none of the above is waiting.

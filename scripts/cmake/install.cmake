@@ -1,10 +1,7 @@
 # cmake --install build --prefix DIR: programs, the library with its headers and CMake package, manual pages.
-#
-# The agent goes to libexec: a person does not start it, elasticrun finds it there.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS elasticrun_program elasticctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS elasticrun-agent RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/elasticrun)
+install(TARGETS elasticrun_program elasticrun-agent elasticctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # The C interface is the ABI; SOVERSION changes when it does.
 set_target_properties(elasticrun PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
@@ -24,6 +21,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/elasticrunConfigVersion.c
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/elasticrunConfig.cmake
               ${PROJECT_BINARY_DIR}/elasticrunConfigVersion.cmake DESTINATION ${package_dir})
+
+configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/elasticrun.pc.in ${PROJECT_BINARY_DIR}/elasticrun.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/elasticrun.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# What the manual pages name as examples.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/elasticrun)
 
 foreach(section 1 3 5 7)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.${section})

@@ -21,6 +21,14 @@ namespace elasticrun::autoscaler {
 
 namespace {
 
+// Stays at this size because nothing can be considered yet.
+Decision waiting(int size, std::string reason, Time again = never) {
+  Decision made = decision(size, size, std::move(reason));
+  made.waits = true;
+  made.again = again;
+  return made;
+}
+
 using Make = std::unique_ptr<Policy> (*)(const Options&);
 
 // Makes a policy; null if the options lack the aim that it needs.
@@ -250,16 +258,14 @@ const Decision& Autoscaler::decide(Time now) {
 }
 
 Decision Autoscaler::consider(Time now) {
-  if (size_ == 0) return decision(0, 0, "no world yet");
-  if (changing_) return decision(size_, size_, "a change is under way");
+  if (size_ == 0) return waiting(0, "no world yet");
+  if (changing_) return waiting(size_, "a change is under way");
   const Time settled = quiet_since_ + limits_.settle;
-  if (now < settled) {
-    Decision wait = decision(
-        size_, size_,
-        fmt::format("settling for {} after the last change", elasticrun::to_text(limits_.settle)));
-    wait.again = settled;
-    return wait;
-  }
+  if (now < settled)
+    return waiting(
+        size_,
+        fmt::format("settling for {} after the last change", elasticrun::to_text(limits_.settle)),
+        settled);
   if (limits_.sizes.empty())
     return decision(size_, size_,
                     fmt::format("no size between {} and {} can be had", limits_.min, limits_.max));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/plan.hpp"
 #include "base/result.hpp"
 
 namespace elasticrun::autoscaler {
@@ -35,15 +36,6 @@ struct BatchRule {
   std::int64_t base_batch = 0;  // M: the batch the learning rate was tuned for
   LrRule lr_rule = LrRule::linear;
   bool measure_noise = false;  // measure the gradient noise even if lr_rule does not need it
-};
-
-struct BatchPlan {
-  std::int64_t global_batch = 0;  // samples per step over all workers; 0: the rule gives none
-  std::int64_t micro_batch = 0;   // most samples one compute call may get; 0: no limit
-  std::vector<double> weights;    // weights of the shares, by rank; empty: all equal
-  double lr_factor = 1;           // the program multiplies its learning rate by this
-  std::int64_t noise_base = 0;    // M, if workers measure the gradient noise; 0: they do not
-  bool adascale = false;          // the factor follows that noise; lr_factor is its initial value
 };
 
 // The rule with negative batches, which only a faulty program gives, replaced by 0.

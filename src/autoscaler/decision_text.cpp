@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
+
 namespace elasticrun::autoscaler {
 
 std::string rate_text(double rate) {
@@ -25,9 +27,7 @@ std::string gain_text(double gain, std::string_view plus) {
   return fmt::format("{}{:.0f} %", std::signbit(gain) ? "" : plus, 100 * gain);
 }
 
-std::string workers_text(int count) {
-  return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
-}
+std::string workers_text(int count) { return counted(count, "worker"); }
 
 std::string_view direction(int from, int to) {
   return to > from ? "growing" : to < from ? "shrinking" : "changing";

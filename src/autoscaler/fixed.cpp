@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "autoscaler/decision_text.hpp"
+#include "base/text.hpp"
+
 namespace elasticrun::autoscaler {
 
 Decision Fixed::decide(const Snapshot& snapshot, const Limits& limits, Time) {
@@ -15,18 +18,17 @@ Decision Fixed::decide(const Snapshot& snapshot, const Limits& limits, Time) {
   // After a loss the present size may be between two available ones: do not shrink it further.
   if (snapshot.size <= wanted) goal = std::max(goal, snapshot.size);
 
-  const std::string what = target_ > 0
-                               ? fmt::format("fixed at {} worker{}", wanted, wanted == 1 ? "" : "s")
-                               : "fixed at all that can be had";
+  const std::string run =
+      counted(snapshot.size, "worker") + (snapshot.size == 1 ? " runs" : " run");
+  const std::string aim = target_ > 0 ? fmt::format("of the {} asked for", wanted)
+                                      : fmt::format("of {} that are possible", wanted);
   std::string reason;
-  if (goal > snapshot.size) {
-    reason = fmt::format("{}, {} run: growing to {}", what, snapshot.size, goal);
-  } else if (goal < snapshot.size) {
-    reason = fmt::format("{}, {} run: shrinking to {}", what, snapshot.size, goal);
-  } else if (goal == wanted) {
-    reason = fmt::format("{}, {} run", what, goal);
+  if (goal == wanted && goal == snapshot.size) {
+    reason = fmt::format("{}, {}", run, target_ > 0 ? "as asked for" : "as many as are possible");
+  } else if (goal == snapshot.size) {
+    reason = fmt::format("{}, {}: no size nearer to it is possible", run, aim);
   } else {
-    reason = fmt::format("{}, {} run: no size nearer to it can be had", what, goal);
+    reason = fmt::format("{}, {}: {} to {}", run, aim, direction(snapshot.size, goal), goal);
   }
   Decision made = decision(snapshot.size, goal, std::move(reason));
   made.figures = {{"wanted", static_cast<double>(wanted)}};

@@ -9,20 +9,9 @@
 
 #include <cstdint>
 
+#include "base/plan.hpp"
+
 namespace elasticrun::autoscaler {
-
-// The gradient noise as the workers measure it, averaged over steps.
-struct Noise {
-  double square = 0;                 // |G|^2 of the true gradient G
-  double variance = 0;               // trace of the covariance of one sample's gradient
-  std::int64_t steps = 0;            // steps measured over; 0: nothing is known
-  bool biased = false;               // a single worker's estimate, from pairs of successive steps
-  double scale_invariant_steps = 0;  // training so far, in equivalent steps of the base batch
-
-  // The noise scale phi, in samples: the mean gradient of phi samples is as large as its noise.
-  // Infinite where only noise was seen.
-  double scale() const { return variance / square; }
-};
 
 // Noise measured over fewer steps is not used: a single step may well see only noise, or none.
 inline constexpr std::int64_t least_noise_steps = 100;

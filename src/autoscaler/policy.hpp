@@ -56,6 +56,7 @@ struct Decision {
   std::vector<Figure> figures;
   std::optional<Forecast> forecast;
   Time again = never;  // when to decide again even if nothing has happened
+  bool waits = false;  // nothing was considered: there is no world yet, or it changes or settles
 };
 
 // An available size, and what is known of it beforehand.

@@ -84,7 +84,7 @@ bool Window::round_is_whole(const Sum& latest) const {
   return reported_ >= size_ || (latest.reports >= patience && 2 * reported_ >= size_);
 }
 
-std::optional<WorldSample> Window::close_round(Step step, Time now) {
+std::optional<WorldSample> Window::close_round(StepId step, Time now) {
   std::vector<double> step_times;  // seconds
   std::vector<double> compute_times;
   std::vector<double> steps;

@@ -32,7 +32,7 @@ namespace elasticrun::autoscaler {
 struct WorkerSample {
   WorkerId worker;
   Generation generation;
-  Step step;                        // last committed
+  StepId step;                      // last committed
   std::int64_t steps = 0;           // 0: nothing committed, the report is only a sign of life
   std::int64_t samples = 0;         // samples of this worker in those steps
   Duration wall{};                  // wall time of those steps
@@ -47,7 +47,7 @@ bool implausible(const WorkerSample& sample);
 // The result of one round.
 struct WorldSample {
   Generation generation;
-  Step step;
+  StepId step;
   int size = 0;
   std::int64_t steps = 0;
   double samples_per_s = 0;
@@ -123,11 +123,11 @@ class Window {
   Visit& visit() { return visits_[{size_, global_batch_}]; }
   void begin();
   bool round_is_whole(const Sum& latest) const;
-  std::optional<WorldSample> close_round(Step step, Time now);
+  std::optional<WorldSample> close_round(StepId step, Time now);
   void keep(const WorldSample& round, Time now);
 
   Generation generation_;
-  Step newest_ = no_state;  // the newest step a member of this generation has reported
+  StepId newest_ = no_state;  // the newest step a member of this generation has reported
   int size_ = 0;
   std::int64_t global_batch_ = 0;
   bool changing_ = false;

@@ -33,11 +33,12 @@ using Generation = Id<struct GenerationTag, std::uint64_t>;
 // Number of a controller's time in charge of a job; a controller that takes over has a higher one.
 using Term = Id<struct TermTag, std::uint64_t>;
 // Number of committed updates of the model; step 0 is the fresh model. -1 means "no state at all".
-using Step = Id<struct StepTag, std::int64_t>;
+using StepId = Id<struct StepTag, std::int64_t>;
 // One requested change of the world.
 using ChangeId = Id<struct ChangeIdTag, std::uint64_t>;
 
-inline constexpr Step no_state{-1};
+inline constexpr Term first_term{1};
+inline constexpr StepId no_state{-1};
 inline constexpr HostId no_host{~0u};  // a host that has no number yet
 
 }  // namespace elasticrun

@@ -5,6 +5,7 @@
 #include <boost/system/result.hpp>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace elasticrun {
@@ -23,5 +24,11 @@ struct Error {
 
 template <class T>
 using Result = boost::system::result<T, Error>;
+
+// A good result. Only a text needs this: as an argument of Result it could be the error's, too.
+template <class T>
+Result<std::decay_t<T>> ok(T&& value) {
+  return {boost::system::in_place_value, std::forward<T>(value)};
+}
 
 }  // namespace elasticrun

@@ -3,6 +3,10 @@
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
 
 #include "cli/flags.hpp"
 
@@ -17,11 +21,11 @@ namespace {
 constexpr std::size_t columns = 80;
 
 std::string left_column(const Flag& flag) {
-  std::string text = flag.other.empty() ? "    " : "";
-  if (flag.other.size() == 2) text = fmt::format("{}, ", flag.other);
-  if (flag.name.size() == 1) text = "";
-  text += spelled(flag);
-  if (flag.other.size() > 2) text = fmt::format("    {}, {}", spelled(flag), flag.other);
+  // As in other programs' help: "-h, --help", and long spellings one below the other.
+  std::vector<std::string> all = spellings(flag);
+  std::ranges::stable_partition(all, [](const std::string& one) { return !one.starts_with("--"); });
+  std::string text = fmt::format("{}", fmt::join(all, ", "));
+  if (text.starts_with("--")) text.insert(0, "    ");
   if (!flag.value.empty()) text += fmt::format(" {}", flag.value);
   return text;
 }
@@ -35,8 +39,8 @@ std::string line_of(const Flag& flag) {
 
 std::string deadlines_paragraph() {
   std::string text, line = " ";
-  for (const Flag& flag : flags()) {
-    if (flag.group != "Deadlines") continue;
+  for (const Flag& flag : flags) {
+    if (flag.group != Group::deadlines) continue;
     const std::string item = fmt::format(" --{} [{}]", flag.name, flag.standard);
     if (line.size() + item.size() > columns) {
       text += line + '\n';
@@ -52,19 +56,17 @@ std::string deadlines_paragraph() {
 std::string help_text() {
   std::string text = fmt::format("{}\n", usage_line);
   text +=
-      "Runs one training job on many hosts and changes their number while it runs.\n"
+      "Runs one training job and changes its number of workers while it runs.\n"
       "Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train\n";
-  std::string_view group;
-  for (const Flag& flag : flags()) {
+  std::optional<Group> group;
+  for (const Flag& flag : flags) {
     const bool begins = flag.group != group;
     group = flag.group;
-    if (group == "Deadlines") {
-      if (begins)
-        text += "\nDeadlines (TIME is a number with ms, s, m or h)\n" + deadlines_paragraph();
-      continue;
-    }
-    if (begins) text += fmt::format("\n{}\n", group);
-    text += line_of(flag);
+    if (begins) text += fmt::format("\n{}\n", group_headings[static_cast<std::size_t>(flag.group)]);
+    if (flag.group != Group::deadlines)
+      text += line_of(flag);
+    else if (begins)
+      text += deadlines_paragraph();
   }
   return text +
          "\nEvery flag is also a variable (ELASTICRUN_MAX_BATCH) and a key of --config. The\n"

@@ -1,5 +1,5 @@
-// Every wait of the program has a deadline, and this is the only table of them: the flags, the
-// manual and the checks are made from it.
+// The deadlines that a user can set, in one table: the flags, the manual and the checks are made
+// from it. A deadline that nobody can set stands beside the code that waits.
 //
 // Deadlines depend on each other: a host must count as lost (agent-timeout) before its lease has
 // ended, or the controller would not wait for the lease to run out. So the table also says which
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace elasticrun::job {
@@ -47,35 +48,40 @@ struct DeadlineRow {
 
 inline constexpr DeadlineRow deadline_table[] = {
     {"heartbeat", "500ms", &Deadlines::heartbeat, "agent-timeout",
-     "between two signs of life of a host"},
-    {"agent-timeout", "5s", &Deadlines::agent_timeout, "lease", "silence that makes a host lost"},
-    {"lease", "10s", &Deadlines::lease, "", "without news from here a host kills its workers"},
+     "send a sign of life of a host this often"},
+    {"agent-timeout", "5s", &Deadlines::agent_timeout, "lease",
+     "take a host for lost after this silence"},
+    {"lease", "10s", &Deadlines::lease, "",
+     "kill a host's workers after this time without news from elasticrun"},
     {"abort-timeout", "5s", &Deadlines::abort_timeout, "hung",
-     "for a worker to answer that its step is closed"},
+     "wait this long for a worker to answer that its step is closed"},
     {"prepare-timeout", "30s", &Deadlines::prepare_timeout, "hung",
-     "for all workers to form the next group"},
+     "wait this long for all workers to form the next group"},
     {"transfer-timeout", "30s", &Deadlines::transfer_timeout, "hung",
-     "without a byte of the state moved while workers wait for it"},
+     "wait this long without a byte of the state moving"},
     {"start-timeout", "5m", &Deadlines::start_timeout, "",
-     "from starting a worker until it is ready to train"},
-    {"hung", "10m", &Deadlines::hung, "", "without a committed step a worker has hung"},
+     "wait this long for a started worker to be ready to train"},
+    {"hung", "10m", &Deadlines::hung, "",
+     "take a worker for hung after this time without a committed step"},
     {"epoch-timeout", "2h", &Deadlines::epoch_timeout, "",
-     "for one call of on_epoch, instead of --hung"},
-    {"grace", "10s", &Deadlines::grace, "", "from a gentle stop to a kill"},
+     "allow one call of on_epoch this time, instead of --hung"},
+    {"grace", "10s", &Deadlines::grace, "", "wait this long between a gentle stop and a kill"},
     {"orphan-grace", "10s", &Deadlines::orphan_grace, "",
-     "workers outlive this program by it; like --grace if not set, at most the lease"},
-    {"settle", "10s", &Deadlines::settle, "", "at one size before the next decision"},
+     "let workers outlive elasticrun by this time; like --grace, at most the lease"},
+    {"settle", "10s", &Deadlines::settle, "",
+     "stay at one size this long before the next decision"},
     {"straggler-time", "30s", &Deadlines::straggler_time, "",
-     "a worker must be slow by before it is replaced"},
+     "replace a worker that has been slow for this time"},
     {"sample-interval", "500ms", &Deadlines::sample_interval, "hung",
-     "between two reports of a worker"},
+     "let workers report this often"},
     {"minimum-timeout", "10m", &Deadlines::minimum_timeout, "",
-     "with fewer workers than the minimum before giving up"},
+     "give up after this time with fewer workers than the minimum"},
     {"discovery-interval", "1s", &Deadlines::discovery_interval, "",
-     "between two runs of --host-discovery"},
+     "run --host-discovery this often"},
     {"discovery-timeout", "30s", &Deadlines::discovery_timeout, "",
-     "for one run of --host-discovery"},
-    {"policy-timeout", "5s", &Deadlines::policy_timeout, "", "for one answer of --policy exec:"},
+     "allow one run of --host-discovery this time"},
+    {"policy-timeout", "5s", &Deadlines::policy_timeout, "",
+     "allow one answer of --policy exec: this time"},
 };
 
 // Whether 0 is allowed. For these deadlines 0 means "at once"; any other wait of 0 would always
@@ -84,18 +90,18 @@ constexpr bool may_be_zero(std::string_view name) {
   return name == "grace" || name == "orphan-grace" || name == "settle";
 }
 
-// An error message if these deadlines are too short or contradict each other; empty if they are
-// fine.
-inline std::string deadline_mistake(const Deadlines& deadlines) {
+// An error names the first deadline that is too short or contradicts another one.
+inline Result<void> check(const Deadlines& deadlines) {
   for (const DeadlineRow& row : deadline_table) {
     const Duration own = deadlines.*row.member;
     if (own <= Duration::zero() && !may_be_zero(row.name))
-      return "--" + std::string(row.name) + ": 0 is too short; the default is " +
-             std::string(row.standard);
+      return Error{"--" + std::string(row.name) + ": 0 is too short; the default is " +
+                   std::string(row.standard)};
     for (const DeadlineRow& other : deadline_table)
       if (other.name == row.shorter_than && own >= deadlines.*other.member)
-        return "--" + std::string(row.name) + ": " + to_text(own) + " must be shorter than --" +
-               std::string(other.name) + " (" + to_text(deadlines.*other.member) + ")";
+        return Error{"--" + std::string(row.name) + ": " + to_text(own) +
+                     " must be shorter than --" + std::string(other.name) + " (" +
+                     to_text(deadlines.*other.member) + ")"};
   }
   return {};
 }

@@ -45,7 +45,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
 
  private:
   void connected();
-  void greet(const std::string& handshake_error);
+  void greet(const Result<void>& handshake);
   void welcomed(WorkerId worker, std::string_view payload);
   void fail(std::string text, int number = 0);
 
@@ -61,8 +61,8 @@ class Dial : public std::enable_shared_from_this<Dial> {
 
 void Dial::begin(const Result<int>& socket, Duration deadline) {
   if (!socket) {
-    asio::post(io_, [weak = weak_from_this(), text = socket.error().text] {
-      if (const auto self = weak.lock()) self->fail(text);
+    asio::post(io_, [weak = weak_from_this(), error = socket.error()] {
+      if (const auto self = weak.lock()) self->fail(error.text, error.number);
     });
     return;
   }
@@ -87,14 +87,14 @@ void Dial::connected() {
     return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)),
                 error_number);
   session_ = std::make_unique<Session>(io_, make_stream_(socket_.release()));
-  session_->handshake([weak = weak_from_this()](const std::string& error) {
-    if (const auto self = weak.lock()) self->greet(error);
+  session_->handshake([weak = weak_from_this()](const Result<void>& handshake) {
+    if (const auto self = weak.lock()) self->greet(handshake);
   });
 }
 
-void Dial::greet(const std::string& handshake_error) {
-  if (!handshake_error.empty())
-    return fail(fmt::format("{} does not share our key: {}", where_, handshake_error));
+void Dial::greet(const Result<void>& handshake) {
+  if (!handshake)
+    return fail(fmt::format("{} does not share our key: {}", where_, handshake.error().text));
   hello_.proof = session_->proof(Side::dialler);
   session_->send(WorkerId(), wire::encode(hello_));
   session_->start({.on_frame =

@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "net/session.hpp"
-#include "wire/messages.hpp"
+#include "wire/greeting.hpp"
 
 namespace elasticrun::net {
 

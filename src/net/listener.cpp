@@ -1,5 +1,5 @@
-// See listener.hpp. Guests are kept by number, and their handlers look them up by that number, so a
-// late handler of a guest that is gone finds nothing.
+// See listener.hpp. Pending connections are kept by number, and their handlers look them up by that
+// number, so a late handler of a connection that is gone finds nothing.
 #include "net/listener.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ using boost::system::error_code;
 constexpr auto accept_retry = std::chrono::milliseconds(100);
 constexpr Duration refusal_flush_time = std::chrono::seconds(1);
 
-struct Guest {
+struct Pending {
   Peer peer;
   std::unique_ptr<Session> session;
   asio::steady_timer deadline;
@@ -52,8 +52,8 @@ Result<void> check_hello(const wire::Hello& hello, const ListenerOptions& option
   return {};
 }
 
-std::string crowded_out(const ListenerOptions& options) {
-  return fmt::format("no greeting within {}, and others wait", to_text(options.crowded_time));
+std::string no_room(const ListenerOptions& options) {
+  return fmt::format("no greeting within {}, and others wait", to_text(options.full_time));
 }
 
 }  // namespace
@@ -73,10 +73,10 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   void wait();
   void accept();
   void retry_after(asio::steady_timer::duration time);
-  bool is_full() const { return guests.size() >= options.guests_max; }
+  bool is_full() const { return pending.size() >= options.pending_max; }
   bool oldest_may_go();
   void admit(Fd fd);
-  void handshaken(std::uint64_t id, const std::string& error);
+  void handshaken(std::uint64_t id, const Result<void>& handshake);
   void greeted(std::uint64_t id, WorkerId worker, std::string_view payload);
   void refuse(std::uint64_t id, const std::string& why, bool answer);
   void close();
@@ -88,8 +88,8 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   std::function<std::unique_ptr<Stream>(int)> make_stream;
   ListenerOptions options;
   ListenerHandlers handlers;
-  std::map<std::uint64_t, Guest> guests;
-  std::uint64_t last_guest = 0;
+  std::map<std::uint64_t, Pending> pending;
+  std::uint64_t last_id = 0;
   bool waiting = false;
 };
 
@@ -110,7 +110,7 @@ void Listener::Impl::accept() {
     if (is_full() && !oldest_may_go()) return;
     Fd fd(accept_socket(acceptor.native_handle()));
     if (fd.get() >= 0) {
-      if (is_full()) refuse(guests.begin()->first, crowded_out(options), false);
+      if (is_full()) refuse(pending.begin()->first, no_room(options), false);
       admit(std::move(fd));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return retry_after(accept_retry);
@@ -121,13 +121,13 @@ void Listener::Impl::accept() {
   wait();
 }
 
-// True: the oldest guest has had its crowded_time, so it may be dropped for a new connection.
-// Hundreds of silent guests must not keep out peers that would greet. False: its time is not over,
-// and accepting is retried when it is.
+// True: the oldest connection has had its full_time, so it may be dropped for a new connection.
+// Hundreds of silent connections must not keep out peers that would greet. False: its time is not
+// over, and accepting is retried when it is.
 bool Listener::Impl::oldest_may_go() {
-  const auto since = std::chrono::steady_clock::now() - guests.begin()->second.since;
-  if (since < options.crowded_time) retry_after(options.crowded_time - since);
-  return since >= options.crowded_time;
+  const auto since = std::chrono::steady_clock::now() - pending.begin()->second.since;
+  if (since < options.full_time) retry_after(options.full_time - since);
+  return since >= options.full_time;
 }
 
 void Listener::Impl::retry_after(asio::steady_timer::duration time) {
@@ -148,16 +148,17 @@ void Listener::Impl::admit(Fd fd) {
   } else {
     peer.name = peer_name(fd.get());
   }
-  const std::uint64_t id = ++last_guest;
+  const std::uint64_t id = ++last_id;
   auto session = std::make_unique<Session>(io, make_stream(fd.release()));
-  Guest& guest =
-      guests.try_emplace(id, Guest{peer, std::move(session), asio::steady_timer(io)}).first->second;
-  guest.session->handshake([weak = weak_from_this(), id](const std::string& error) {
-    if (const auto self = weak.lock()) self->handshaken(id, error);
+  Pending& connection =
+      pending.try_emplace(id, Pending{peer, std::move(session), asio::steady_timer(io)})
+          .first->second;
+  connection.session->handshake([weak = weak_from_this(), id](const Result<void>& handshake) {
+    if (const auto self = weak.lock()) self->handshaken(id, handshake);
   });
-  guest.deadline.expires_after(
+  connection.deadline.expires_after(
       std::chrono::duration_cast<asio::steady_timer::duration>(options.greeting_time));
-  guest.deadline.async_wait([weak = weak_from_this(), id](const error_code& ec) {
+  connection.deadline.async_wait([weak = weak_from_this(), id](const error_code& ec) {
     const auto self = weak.lock();
     if (self && !ec)
       self->refuse(id, fmt::format("no greeting within {}", to_text(self->options.greeting_time)),
@@ -165,10 +166,11 @@ void Listener::Impl::admit(Fd fd) {
   });
 }
 
-void Listener::Impl::handshaken(std::uint64_t id, const std::string& error) {
-  const auto found = guests.find(id);
-  if (found == guests.end()) return;
-  if (!error.empty()) return refuse(id, fmt::format("no TLS with our key: {}", error), false);
+void Listener::Impl::handshaken(std::uint64_t id, const Result<void>& handshake) {
+  const auto found = pending.find(id);
+  if (found == pending.end()) return;
+  if (!handshake)
+    return refuse(id, fmt::format("no TLS with our key: {}", handshake.error().text), false);
   found->second.session->start(
       {.on_frame =
            [weak = weak_from_this(), id](WorkerId worker, std::string_view payload) {
@@ -183,25 +185,25 @@ void Listener::Impl::handshaken(std::uint64_t id, const std::string& error) {
 }
 
 void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view payload) {
-  const auto found = guests.find(id);
-  if (found == guests.end()) return;
+  const auto found = pending.find(id);
+  if (found == pending.end()) return;
   Result<wire::Hello> hello = wire::decode<wire::Hello>(payload);
   if (!hello || worker != WorkerId())
     return refuse(
         id, fmt::format("no greeting: {}", hello ? "a message came first" : hello.error().text),
         true);
-  Guest& guest = found->second;
-  guest.peer.identity = guest.session->identity();
+  Pending& connection = found->second;
+  connection.peer.identity = connection.session->identity();
   wire::Welcome welcome = options.welcome;
   welcome.host = hello->host;
   Result<void> admitted = check_hello(*hello, options);
-  if (admitted && hello->proof != guest.session->proof(Side::dialler))
+  if (admitted && hello->proof != connection.session->proof(Side::dialler))
     admitted = Error{"its greeting does not prove our key"};
-  if (admitted) admitted = handlers.admit(*hello, guest.peer, welcome);
+  if (admitted) admitted = handlers.admit(*hello, connection.peer, welcome);
   if (!admitted) return refuse(id, admitted.error().text, true);
-  const Peer peer = guest.peer;
-  std::unique_ptr<Session> session = std::move(guest.session);
-  guests.erase(found);
+  const Peer peer = connection.peer;
+  std::unique_ptr<Session> session = std::move(connection.session);
+  pending.erase(found);
   session->hold();
   hello->host = welcome.host;
   welcome.proof = session->proof(Side::listener);
@@ -211,8 +213,8 @@ void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view
 }
 
 void Listener::Impl::refuse(std::uint64_t id, const std::string& why, bool answer) {
-  const auto found = guests.find(id);
-  if (found == guests.end()) return;
+  const auto found = pending.find(id);
+  if (found == pending.end()) return;
   const Peer peer = found->second.peer;
   if (answer) {
     wire::Welcome refusal = options.welcome;
@@ -221,7 +223,7 @@ void Listener::Impl::refuse(std::uint64_t id, const std::string& why, bool answe
     found->second.session->send(WorkerId(), wire::encode(refusal));
     found->second.session->close(refusal_flush_time);
   }
-  guests.erase(found);
+  pending.erase(found);
   handlers.refused(peer, why);
   wait();
 }
@@ -230,7 +232,7 @@ void Listener::Impl::close() {
   error_code ignored;
   acceptor.close(ignored);
   retry.cancel();
-  guests.clear();
+  pending.clear();
   if (!path.empty()) (void)::unlink(path.c_str());
 }
 

@@ -1,8 +1,8 @@
 // The side that is dialled: accepts connections, and hands over only sessions whose greeting was
 // accepted.
 //
-// A connection that has not greeted yet is a guest. A guest has a deadline and may send only one
-// small frame. There are at most guests_max guests; further connections wait in the kernel's queue,
+// A connection that has not greeted yet is pending. It has a deadline and may send only one small
+// frame. At most pending_max connections are pending; further ones wait in the kernel's queue,
 // so a burst of a thousand agents is served in turn. Port scans, garbage and half-open connections
 // end here and are reported.
 #pragma once
@@ -18,7 +18,7 @@
 #include "base/time.hpp"
 #include "net/dial.hpp"
 #include "net/session.hpp"
-#include "wire/messages.hpp"
+#include "wire/greeting.hpp"
 
 namespace elasticrun::net {
 
@@ -32,10 +32,10 @@ struct ListenerOptions {
   std::vector<std::string> roles;  // accepted ones of "agent", "watchdog", "worker"
   std::string job;                 // the only accepted job id
   wire::Welcome welcome;  // our protocol, version and term; the rest is filled in here and by admit
-  Duration greeting_time = greeting_time_default;  // a guest's deadline
-  // The deadline when all guests_max places are taken and another connection waits.
-  Duration crowded_time = std::chrono::seconds(1);
-  std::size_t guests_max = 256;
+  Duration greeting_time = greeting_time_default;  // a pending connection's deadline
+  // The deadline when pending_max connections are pending and another connection waits.
+  Duration full_time = std::chrono::seconds(1);
+  std::size_t pending_max = 256;
 };
 
 struct ListenerHandlers {
@@ -45,7 +45,7 @@ struct ListenerHandlers {
   std::function<Result<void>(const wire::Hello&, const Peer&, wire::Welcome&)> admit;
   // Called directly after admit; hello.host is the welcome's. The session is on hold until start.
   std::function<void(std::unique_ptr<Session>, const wire::Hello&, const Peer&)> accepted;
-  // A guest that did not become a session, and why.
+  // A pending connection that did not become a session, and why.
   std::function<void(const Peer&, const std::string& why)> refused;
 };
 
@@ -55,7 +55,8 @@ class Listener {
   Listener(boost::asio::io_context& io, int fd, std::string unlink_path,
            std::function<std::unique_ptr<Stream>(int fd)> make_stream, ListenerOptions options,
            ListenerHandlers handlers);
-  ~Listener();  // stops listening, drops guests, removes the Unix socket; accepted sessions stay
+  ~Listener();  // stops listening, drops pending connections, removes the Unix socket; accepted
+                // sessions stay
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 

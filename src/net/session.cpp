@@ -289,11 +289,11 @@ bool Session::bulk_full() const { return impl_->bulk_was_full; }
 void Session::close(Duration flush_time) { impl_->close(flush_time); }
 void Session::abort() { impl_->end("aborted here"); }
 
-void Session::handshake(std::function<void(std::string error)> done) {
+void Session::handshake(std::function<void(Result<void>)> done) {
   // The handler keeps the stream alive, even if the session is destroyed meanwhile.
   impl_->stream->handshake(
       [self = impl_, done = std::move(done)](const error_code& ec, std::size_t) {
-        if (self->state == Impl::State::open) done(ec ? ec.message() : std::string());
+        if (self->state == Impl::State::open) done(ec ? Error{ec.message()} : Result<void>());
       });
 }
 

@@ -86,9 +86,9 @@ class Session {
   // Closes now; queued frames are lost.
   void abort();
 
-  // Runs the stream's own handshake (TLS) before the first frame. `done` gets the error, empty on
-  // success. For the dialling and the listening code.
-  void handshake(std::function<void(std::string error)> done);
+  // Runs the stream's own handshake (TLS) before the first frame. For the dialling and the
+  // listening code.
+  void handshake(std::function<void(Result<void>)> done);
   // The stream's identity and proof, after its handshake (stream.hpp).
   std::string identity() const;
   std::string proof(Side side) const;

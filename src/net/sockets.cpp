@@ -34,7 +34,8 @@ Result<Address> tcp_address(const std::string& text, std::uint16_t port) {
   boost::system::error_code ec;
   const auto parsed = boost::asio::ip::make_address(text, ec);
   if (ec)
-    return Error{fmt::format("'{}' is not a numeric address, as in 10.0.0.1 or fd00::1", text)};
+    return Error{fmt::format("'{}' is not a numeric address, as in 10.0.0.1 or fd00::1", text),
+                 EINVAL};
   Address address;
   if (parsed.is_v4()) {
     sockaddr_in v4{};
@@ -82,11 +83,15 @@ void set_flag(int fd, int level, int option, int value) {
 
 Result<int> connect_socket(const Address& address, const std::string& where) {
   Fd fd = open_socket(address.storage.ss_family);
-  if (fd.get() < 0) return Error{fmt::format("cannot open a socket: {}", error_text(errno)), errno};
+  if (fd.get() < 0) {
+    const int error = errno;
+    return Error{fmt::format("cannot open a socket: {}", error_text(error)), error};
+  }
   if (address.storage.ss_family != AF_UNIX) set_tcp_options(fd.get(), Duration::zero());
-  if (::connect(fd.get(), address.get(), address.size) != 0 && errno != EINPROGRESS)
-    return Error{fmt::format("cannot connect to {}: {}", where, error_text(errno)), errno};
-  return fd.release();
+  if (::connect(fd.get(), address.get(), address.size) == 0 || errno == EINPROGRESS)
+    return fd.release();
+  const int error = errno;
+  return Error{fmt::format("cannot connect to {}: {}", where, error_text(error)), error};
 }
 
 Error listen_error(int error_number, const std::string& address, std::uint16_t port) {

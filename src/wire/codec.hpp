@@ -1,20 +1,18 @@
-// Converts messages to text and back. A message is {"<name of the struct>": {members}}.
-//
-// Boost.JSON 1.81 can convert described structs by itself, but refuses a missing member, and the
-// library in an older program must be able to leave one out. So the walk over the described members
-// is our own code (codec.cpp), and the rest is Boost's. Only codec.cpp includes Boost.JSON, since
-// it is slow to compile.
+// Converts messages to text and back. A message is {"<name of the struct>": {members}}. The bytes
+// of a message that has any follow as they are, after a zero byte.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "wire/agent/messages.hpp"
+#include "wire/greeting.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::wire {
 
-// Instantiated in codec.cpp for Hello, Welcome and the four variants of messages.hpp.
+// Instantiated in codec.cpp for Hello, Welcome and the four variants of messages.
 template <class Message>
 std::string encode(const Message& message);
 

@@ -25,12 +25,13 @@ struct Hello {
   // Agents: number of counted frames received over earlier connections that this one continues;
   // -1: a new conversation.
   std::int64_t resumes = -1;
-  std::string name;             // name of the host; of a watchdog: why its agent is dead
+  std::string name;             // of the host
   std::int32_t slots = 0;       // agents that join by themselves: number of workers they take
   std::string address;          // agents: where workers of other hosts reach the workers here
   std::uint16_t free_port = 0;  // agents: an unused port of the host, for programs that want one
   // Agents: the GPU that slot 0, 1, ... stands for, as CUDA names it; empty text: that GPU is lost.
   std::vector<std::string> gpus;
+  std::string reason;  // of a watchdog: why its agent is dead
 };
 struct Welcome {
   std::uint32_t protocol = 0;
@@ -50,7 +51,7 @@ struct Welcome {
 
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, version, role, job, term, proof, host, worker, pid, resumes, name,
-                       slots, address, free_port, gpus))
+                       slots, address, free_port, gpus, reason))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
                       (protocol, version, term, refused, proof, received, host, identity, key_hex,
                        lease_ms, heartbeat_ms, orphan_grace_ms))

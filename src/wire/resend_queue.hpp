@@ -25,8 +25,9 @@ class ResendQueue {
   // `bytes_max`: the most that is kept for a peer that does not acknowledge.
   explicit ResendQueue(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Adds the next frame. False: the queue was full, or this can be no frame, and if the connection
-  // is lost before the peer has acknowledged all frames so far, it cannot be resumed.
+  // Adds the next frame. False: the queue was full, or the payload is too large for a frame, and if
+  // the connection is lost before the peer has acknowledged all frames so far, it cannot be
+  // resumed.
   bool push(WorkerId worker, std::string payload);
   // The peer has received `count` frames since the beginning. False: that is impossible.
   bool acknowledge(std::uint64_t count);

@@ -33,7 +33,7 @@ class Stopwatch final : public Group {
   int size() const override { return group_.size(); }
   std::string publish() override { return {}; }
   void connect(const std::vector<std::string>&) override {}
-  std::string way() const override { return group_.way(); }
+  std::string formation() const override { return group_.formation(); }
   void abort() noexcept override { group_.abort(); }
   void close() noexcept override {}
   void all_reduce(void* data, DataType type, std::size_t count) override {

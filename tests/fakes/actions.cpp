@@ -146,7 +146,7 @@ struct JobWriter {
     return lines;
   }
   std::string operator()(const job::Record& a) const { return event_line(a.event); }
-  std::string operator()(const job::Say& a) const {
+  std::string operator()(const job::Log& a) const {
     return (a.level == job::report::LogLevel::error ? "error: " : "say: ") + a.text;
   }
   std::string operator()(const job::Ranked& a) const {

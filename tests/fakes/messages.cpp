@@ -10,8 +10,8 @@ namespace elasticrun::fakes {
 namespace {
 
 std::string because(const std::string& reason) { return reason.empty() ? "" : ": " + reason; }
-std::string step(Step at) { return at == no_state ? "none" : fmt::format("step {}", at.value); }
-std::string batch(const wire::BatchPlan& plan) {
+std::string step(StepId at) { return at == no_state ? "none" : fmt::format("step {}", at.value); }
+std::string batch(const BatchPlan& plan) {
   std::string text = fmt::format("batch {}", plan.global_batch);
   if (!plan.weights.empty()) text += fmt::format(" shares {}", fmt::join(plan.weights, ","));
   if (plan.keeper >= 0) text += fmt::format(" keeper {}", plan.keeper);
@@ -95,7 +95,7 @@ struct Writer {
                     m.generation.value, step(m.step), m.steps, m.samples, m.wall_ns / 1'000'000,
                     m.compute_ns / 1'000'000, m.waiting_ns / 1'000'000, m.phase);
     if (m.transfer_bytes > 0) text += fmt::format(" moved {}", m.transfer_bytes);
-    for (const wire::Noise& noise : m.noise)
+    for (const Noise& noise : m.noise)
       text += fmt::format(" noise {:g} over {:g} from {} steps worth {:g}", noise.variance,
                           noise.square, noise.steps, noise.scale_invariant_steps);
     return text;
@@ -116,25 +116,26 @@ struct Writer {
     return "leave" + (m.step == no_state ? "" : " " + step(m.step)) + because(m.reason);
   }
 
-  std::string operator()(const wire::StartWorker& m) const {
+  std::string operator()(const wire::agent::StartWorker& m) const {
     return fmt::format("start {} slot {} {}", m.worker.value, m.slot, fmt::join(m.argv, " "));
   }
-  std::string operator()(const wire::StopWorker& m) const {
+  std::string operator()(const wire::agent::StopWorker& m) const {
     return fmt::format("stop {} signal {} grace {}", m.worker.value, m.signal,
                        elasticrun::to_text(Duration(m.grace_ns)));
   }
-  std::string operator()(const wire::SignalWorker& m) const {
+  std::string operator()(const wire::agent::SignalWorker& m) const {
     return fmt::format("signal {} {}", m.worker.value, m.signal);
   }
-  std::string operator()(const wire::Heartbeat&) const { return "heartbeat"; }
-  std::string operator()(const wire::Shutdown& m) const {
+  std::string operator()(const wire::agent::Heartbeat&) const { return "heartbeat"; }
+  std::string operator()(const wire::agent::Shutdown& m) const {
     return fmt::format("shutdown grace {}", elasticrun::to_text(Duration(m.grace_ns)));
   }
-  std::string operator()(const wire::HoldOutput& m) const {
+  std::string operator()(const wire::agent::HoldOutput& m) const {
     return m.hold ? "hold output" : "go on with output";
   }
-  std::string operator()(const wire::BundlePart& m) const {
-    return fmt::format("part of {}: {} bytes{}", m.file, m.bytes.size(), m.last ? ", last" : "");
+  std::string operator()(const wire::agent::BundlePart& m) const {
+    return fmt::format("part of {}: {} bytes{}", m.file, m.bytes.value.size(),
+                       m.last ? ", last" : "");
   }
 };
 
@@ -172,8 +173,8 @@ std::int64_t time(Words& words, std::string_view name) {
 }
 
 // Reads what follows the first word of "noise 400 over 2 from 100 steps worth 150".
-wire::Noise noise(Words& words) {
-  wire::Noise m{.variance = static_cast<double>(words.number())};
+Noise noise(Words& words) {
+  Noise m{.variance = static_cast<double>(words.number())};
   words.expect("over");
   m.square = static_cast<double>(words.number());
   words.expect("from");
@@ -205,7 +206,7 @@ wire::Sample sample(Words& words) {
 
 std::string to_text(const wire::ToWorker& message) { return std::visit(Writer{}, message); }
 std::string to_text(const wire::FromWorker& message) { return std::visit(Writer{}, message); }
-std::string to_text(const wire::ToAgent& order) { return std::visit(Writer{}, order); }
+std::string to_text(const wire::agent::ToAgent& order) { return std::visit(Writer{}, order); }
 
 wire::ToWorker to_worker(Words& words) {
   const std::string name = words.word();
@@ -231,7 +232,7 @@ wire::FromWorker from_worker(Words& words) {
   const std::string name = words.word();
   if (name == "join") return wire::Join{};
   if (name == "leave") {
-    const Step committed = words.peek() == "step" ? words.step() : no_state;
+    const StepId committed = words.peek() == "step" ? words.step() : no_state;
     return wire::Leave{words.reason(), committed};
   }
   if (name == "sample") return sample(words);
@@ -268,7 +269,7 @@ wire::FromWorker from_worker(Words& words) {
     return wire::PrepareFailed{generation, words.reason(), complaints};
   }
   if (name == "answer") {
-    const Step committed = words.step();
+    const StepId committed = words.step();
     return wire::Answer{generation, committed, about(words)};
   }
   if (name == "committed") return wire::Committed{generation, words.step()};

@@ -11,6 +11,7 @@
 #include "job/core/terms/events.hpp"
 #include "rendezvous/membership.hpp"
 #include "tests/fakes/words.hpp"
+#include "wire/agent/messages.hpp"
 #include "wire/messages.hpp"
 #include "worker/core/member.hpp"
 
@@ -18,7 +19,7 @@ namespace elasticrun::fakes {
 
 std::string to_text(const wire::ToWorker& message);
 std::string to_text(const wire::FromWorker& message);
-std::string to_text(const wire::ToAgent& order);
+std::string to_text(const wire::agent::ToAgent& order);
 std::string to_text(const worker::core::MemberAction& action);
 // A message to several workers has a line for each; everything else has one line.
 std::vector<std::string> to_lines(const rendezvous::Action& action);

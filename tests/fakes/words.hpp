@@ -55,10 +55,10 @@ class Words {
     rest_.remove_prefix(1);
     return Generation(static_cast<std::uint64_t>(number()));
   }
-  Step step() {
+  StepId step() {
     if (accept("none")) return no_state;
     expect("step");
-    return Step(number());
+    return StepId(number());
   }
   std::vector<WorkerId> workers() {
     std::vector<WorkerId> found;

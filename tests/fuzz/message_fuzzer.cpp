@@ -32,14 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check<wire::Welcome>(text);
   check<wire::ToWorker>(text);
   check<wire::FromWorker>(text);
-  check<wire::ToAgent>(text);
-  check<wire::FromAgent>(text);
+  check<wire::agent::ToAgent>(text);
+  check<wire::agent::FromAgent>(text);
 
   // The same bytes as a program's output must come back unchanged, whatever they are.
-  wire::Output output;
-  output.text = text;
-  const auto back = wire::decode<wire::FromAgent>(wire::encode(wire::FromAgent(output)));
-  ER_CHECK(back.has_value() && std::get<wire::Output>(*back).text == text);
+  wire::agent::Output output;
+  output.text.value = text;
+  const auto back =
+      wire::decode<wire::agent::FromAgent>(wire::encode(wire::agent::FromAgent(output)));
+  ER_CHECK(back.has_value() && std::get<wire::agent::Output>(*back).text.value == text);
   if (const auto bytes = wire::from_base64(text)) ER_CHECK(wire::to_base64(*bytes) == text);
   return 0;
 }

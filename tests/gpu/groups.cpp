@@ -42,7 +42,7 @@ void require(bool good, const std::string& what) {
 std::shared_ptr<Gpu> open_gpu() {
   const auto gpu = Gpu::open("here", 0);
   if (!gpu) throw std::runtime_error(gpu.error().text);
-  if (!(*gpu)->nccl_trouble().empty()) throw std::runtime_error((*gpu)->nccl_trouble());
+  if (!(*gpu)->nccl_usable()) throw std::runtime_error((*gpu)->nccl_usable().error().text);
   return *gpu;
 }
 

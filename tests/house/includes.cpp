@@ -17,7 +17,8 @@ using Names = std::vector<std::string_view>;
 const std::map<std::string_view, Names>& folders() {
   static const std::map<std::string_view, Names> table = {
       {"base", {}},
-      {"wire", {"base"}},
+      {"wire/agent", {"base"}},
+      {"wire", {"base", "wire/agent"}},
       {"net", {"base", "wire"}},
       {"autoscaler", {"base"}},
       {"launcher/hosts", {"base"}},
@@ -84,9 +85,9 @@ const std::vector<ThirdParty>& third_party() {
         "src/job/driver/hook_process.cpp"},
        "processes are started by executors and the agent, and for hooks"},
       {"boost/json",
-       {"src/wire/*.cpp", "launcher/executors/agent_start.cpp", "src/job/report/advice.cpp",
+       {"src/wire/*.cpp", "src/wire/described.hpp", "src/job/report/advice.cpp",
         "src/job/report/event_log.cpp"},
-       "messages go through the codec; only what precedes it, or comes from others, has its own"},
+       "messages go through the codec; only what comes from others is parsed beside it"},
       {"boost/system/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/core/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/describe", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},

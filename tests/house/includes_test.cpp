@@ -59,7 +59,8 @@ const Row rows[] = {
     {"worker/control/connection.cpp", "<openssl/ssl.h>", false},
     {"src/base/time.cpp", "<fmt/format.h>", true},
     {"worker/include/elasticrun/elasticrun.hpp", "<fmt/format.h>", false},
-    {"launcher/executors/agent_start.cpp", "<boost/json.hpp>", true},
+    {"src/wire/described.hpp", "<boost/json.hpp>", true},
+    {"launcher/executors/agent_start.cpp", "<boost/json.hpp>", false},
     {"src/base/time.cpp", "<spdlog/spdlog.h>", false},
     {"src/base/time.cpp", "<doctest/doctest.h>", false},
     // the system

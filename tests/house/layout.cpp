@@ -1,5 +1,7 @@
 #include "tests/house/layout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <regex>
@@ -77,6 +79,28 @@ Violations crowded_rooms(const std::vector<Source>& tree) {
     if (names.size() > most)
       found.push_back(room +
                       ": more than 20 files, headers and sources counted once: it is two rooms");
+  return found;
+}
+
+Violations crowded_namespaces(const std::vector<Source>& tree) {
+  constexpr std::size_t most = 40;
+  static const std::regex space("namespace (elasticrun[\\w:]*) \\{");
+  static const std::regex type("(?:struct|class|enum class) (\\w+)[^;]*\\{.*");
+  std::map<std::string, std::set<std::string>> types;
+  for (const Source& source : tree) {
+    if (!is_of_product(source.path) || !source.path.ends_with(".hpp")) continue;
+    std::string inside;
+    for (const std::string& text : lines(source.text)) {
+      std::smatch match;
+      if (std::regex_match(text, match, space)) inside = match[1];
+      if (std::regex_match(text, match, type)) types[inside].insert(match[1]);
+    }
+  }
+  Violations found;
+  for (const auto& [name, declared] : types)
+    if (declared.size() > most)
+      found.push_back(
+          fmt::format("namespace {}: {} types, more than {}", name, declared.size(), most));
   return found;
 }
 

@@ -14,6 +14,8 @@ Violations top_level_violations(const std::vector<std::string>& entries);
 Violations folder_violations(const std::vector<Source>& tree);
 // Folders of the product with more than 20 names of files: more than a reader can take in.
 Violations crowded_rooms(const std::vector<Source>& tree);
+// Namespaces whose headers declare more than 40 types.
+Violations crowded_namespaces(const std::vector<Source>& tree);
 // Each part of a namespace must be a folder above the file, in their order, or the file's name.
 Violations namespace_violations(const Source& source);
 // Paths in `back quotes` on a page, with or without their first folders and ending, must exist.

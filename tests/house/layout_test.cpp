@@ -56,6 +56,13 @@ TEST_CASE("crowded rooms and wrong namespaces are found") {
   tree.push_back({"launcher/hosts/u.hpp", ""});
   CHECK(crowded_rooms(tree).size() == 1);
 
+  std::string header = "namespace elasticrun::launcher {\n";
+  for (int i = 0; i < 40; ++i)
+    header += "struct S" + std::to_string(i) + " {};\n  struct Nested {\n";
+  CHECK(crowded_namespaces({{"launcher/a.hpp", header}}).empty());
+  CHECK(crowded_namespaces({{"launcher/a.hpp", header + "enum class E : int { a };\n"}}).size() ==
+        1);
+
   const auto wrong = [](const char* path, const std::string& space) {
     return !namespace_violations({path, "namespace elasticrun" + space + " {\n"}).empty();
   };
@@ -76,6 +83,7 @@ TEST_CASE("the tree keeps the layout") {
   for (const std::string& violation : folder_violations(tree)) FAIL_CHECK(violation);
   for (const std::string& violation : unbuilt_sources(tree)) FAIL_CHECK(violation);
   for (const std::string& violation : crowded_rooms(tree)) FAIL_CHECK(violation);
+  for (const std::string& violation : crowded_namespaces(tree)) FAIL_CHECK(violation);
   for (const Source& source : tree) {
     if (source.path.ends_with(".md"))
       for (const std::string& violation : missing_from_page(source, tree)) FAIL_CHECK(violation);

@@ -11,6 +11,7 @@ import select
 import re
 import signal
 import socket
+import subprocess
 import unittest
 from dataclasses import dataclass, field
 
@@ -228,6 +229,12 @@ class Surroundings(unittest.TestCase):
             taken.listen()
             port = taken.getsockname()[1]
             with Job(["--port", f"{port}-{min(port + 50, 65535)}"], ["true"]) as job:
+                self.assertEqual(job.wait(), 0, job.err())
+
+    def test_bind_where_all_hosts_are_this_machine(self) -> None:
+        own = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True)
+        for address in ["127.0.0.1", *own.stdout.split()[:1]]:
+            with self.subTest(address), Job(["--bind", address], ["true"]) as job:
                 self.assertEqual(job.wait(), 0, job.err())
 
     def test_a_full_disk_costs_the_record_and_not_the_training(self) -> None:

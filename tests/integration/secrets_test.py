@@ -190,8 +190,8 @@ class Strangers(unittest.TestCase):
         return ports.pop()
 
     def counted(self, job: Job) -> int:
-        """How many strangers were refused so far; each message must carry the next number."""
-        found = re.findall(r"a stranger was refused \((\d+) so far\)", job.err())
+        """How many connections were refused so far; each message must carry the next number."""
+        found = re.findall(r"a connection was rejected \((\d+) so far\)", job.err())
         self.assertEqual(found, [str(number + 1) for number in range(len(found))])
         return len(found)
 

@@ -64,8 +64,8 @@ launcher::ssh::SshOptions options_of(int argc, char** argv) {
     const Duration time = std::chrono::milliseconds(number);
     if (key == "in_flight")
       options.retry.in_flight = number;
-    else if (key == "crowded_attempts")
-      options.retry.crowded_attempts = number;
+    else if (key == "throttled_attempts")
+      options.retry.throttled_attempts = number;
     else if (key == "seed")
       options.seed = static_cast<std::uint64_t>(number);
     else if (key == "connect")
@@ -124,7 +124,7 @@ Driver::Driver(launcher::ssh::SshOptions options) {
   };
   handlers.agent_back = [](HostId) {};
   handlers.agent_dead = [](HostId, const std::string&) {};
-  handlers.stranger = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
+  handlers.rejected = [](std::uint64_t, const std::string& why) { print("stranger " + why); };
   server_ = value_of(rendezvous::server::Server::listen(io_, server, handlers));
   executor_ = value_of(launcher::ssh::SshExecutor::make(
       io_, std::move(options), [this](HostId host) { return hosts_.at(host); },
@@ -161,7 +161,7 @@ void Driver::obey(const std::string& line) {
   if (command == "start") start(host, rest);
   if (command == "kill") executor_->kill(host);
   if (command == "end")
-    server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(wire::Shutdown{})));
+    server_->send(host, WorkerId{}, wire::encode(wire::agent::ToAgent(wire::agent::Shutdown{})));
   if (command == "turns") {
     if (written_) print(fmt::format("turns {}", most_between_turns_));
     if (!std::exchange(written_, written_to_connections())) turn();

@@ -178,7 +178,7 @@ class Troubles(unittest.TestCase):
                     server.accept()[0].close()  # the first one was left waiting above
             closer = threading.Thread(target=close)
             closer.start()
-            reason = self.reason(config, crowded_attempts=2)
+            reason = self.reason(config, throttled_attempts=2)
             closer.join()
             self.assertIn("closed the connection before its greeting", reason)
             self.assertIn("(2 attempts)", reason)

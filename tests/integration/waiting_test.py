@@ -228,15 +228,15 @@ ROWS = {
     "silent agents, no other is heard": Row(
         ["-H", "localhost:1", "--np", "1", *QUICK_LEASE], TRAIN, stop_agent, 122, "state lost",
         more_on_signal=2.0),
-    "a collective that one does not call": Row(
+    "a collective one worker does not call": Row(
         ["-H", "localhost:2", *QUICK_HUNG], [QUITTER, "hang"], printed("hangs"), None,
         "was in one step for longer than --hung 2.0 s", more=REPORT, idle=True),
     # ---- at the end
-    "finish, which one does not call": Row(
+    "finish, if one worker does not call it": Row(
         ["-H", "localhost:2", *QUICK_HUNG], [QUITTER, "linger"], printed("hangs"), None,
         "was in one step for longer than --hung 2.0 s", more=REPORT, quick=True,
         idle=True),
-    "a program that has trained": Row(
+    "a program after its training": Row(
         [], ["sh", "-c", '"$0" "$@"; echo trained; exec sleep 1000', *TRAIN_ONCE],
         printed("trained"), deadline=None),
     "a reader of the output": Row(

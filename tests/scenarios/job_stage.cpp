@@ -79,7 +79,7 @@ class JobStage final : public Stage {
   // "advised: {...}" is what the program printed; "advised not: ..." says why it printed nothing.
   static job::Advised advised(Words& words) {
     if (words.accept("not")) return {Error{words.reason()}};
-    return {{boost::system::in_place_value, words.reason()}};
+    return {ok(words.reason())};
   }
   // "source well: hosts can be read again"; "source trouble: hosts cannot be read"
   static job::HostsNoted noted(Words& words) {
@@ -103,27 +103,27 @@ class JobStage final : public Stage {
     }
     return changed;
   }
-  static wire::FromAgent report(Words& words) {
+  static wire::agent::FromAgent report(Words& words) {
     const std::string what = words.word();
-    if (what == "heartbeat") return wire::Heartbeat{};
+    if (what == "heartbeat") return wire::agent::Heartbeat{};
     if (what == "lost") {
       words.expect("gpu");
       const std::int32_t slot = number(words);
       words.expect("xid");
       const std::int32_t xid = number(words);
-      return wire::GpuLost{slot, "GPU-x", xid, words.reason()};
+      return wire::agent::GpuLost{slot, "GPU-x", xid, words.reason()};
     }
     const WorkerId worker = words.worker();
     if (what == "started")
-      return wire::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};
+      return wire::agent::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};
     if (what != "failed" && what != "exited") words.fail("no report of a host");
     if (what == "exited" && words.accept("with-host"))
-      return wire::WorkerExited{worker, 0, 9, words.reason()};
+      return wire::agent::WorkerExited{worker, 0, 9, words.reason()};
     const bool by_signal = what == "exited" && words.accept("signal");
     if (!by_signal) words.expect("code");
     const int value = number(words);
-    if (what == "failed") return wire::StartFailed{worker, value, words.reason()};
-    return wire::WorkerExited{worker, by_signal ? 0 : value, by_signal ? value : 0};
+    if (what == "failed") return wire::agent::StartFailed{worker, value, words.reason()};
+    return wire::agent::WorkerExited{worker, by_signal ? 0 : value, by_signal ? value : 0};
   }
   static int number(Words& words) { return static_cast<int>(words.number()); }
 
@@ -131,7 +131,7 @@ class JobStage final : public Stage {
     Lines lines;
     for (const auto& action : job_->step(event, now)) {
       const auto* order = std::get_if<job::Order>(&action);
-      if (!order || !std::holds_alternative<wire::Heartbeat>(order->order))
+      if (!order || !std::holds_alternative<wire::agent::Heartbeat>(order->order))
         std::ranges::move(fakes::to_lines(action), std::back_inserter(lines));
     }
     return lines;

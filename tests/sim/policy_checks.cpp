@@ -78,7 +78,7 @@ void Stage::check_target(int target) const {
             said + ", whole hosts only");
 }
 
-void Stage::check(const autoscaler::BatchPlan& plan, int size) const {
+void Stage::check(const BatchPlan& plan, int size) const {
   const std::int64_t most = setting_.options.batch.max_batch;
   const bool lawful = plan.global_batch >= 0 &&
                       plan.global_batch <= autoscaler::most_global_batch &&

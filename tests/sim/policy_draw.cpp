@@ -121,8 +121,8 @@ void garble(autoscaler::WorkerSample& sample, Rng& rng) {
       sample.compute = Duration(odd_number(rng));
       break;
     case 6:
-      sample.noise = autoscaler::Noise{odd_figure(rng), odd_figure(rng), odd_number(rng),
-                                       rng.chance(0.5), odd_figure(rng)};
+      sample.noise = Noise{odd_figure(rng), odd_figure(rng), odd_number(rng), rng.chance(0.5),
+                           odd_figure(rng)};
       break;
     default:
       sample.steps = odd_number(rng);
@@ -157,7 +157,7 @@ Result<std::string> print_advice(const autoscaler::Question& question, Rng& rng)
   if (rng.chance(0.1)) return Error{"was killed by signal 9"};
   const std::vector<int>& sizes = question.limits.sizes;
   const int lawful = sizes[rng.below(sizes.size())];
-  return {boost::system::in_place_value, print_text(lawful, rng)};
+  return ok(print_text(lawful, rng));
 }
 
 }  // namespace elasticrun::sim

@@ -89,7 +89,7 @@ autoscaler::WorkerSample Stage::report_of(std::size_t rank, double step_s) {
   sample.wall = lasting(steps * step_s);
   sample.compute = std::min(sample.wall, lasting(steps * compute));
   if (rank == 0 && setting_.tells_noise)
-    sample.noise = autoscaler::Noise{1, 50 * (1 + rng_.uniform()), 200, size() == 1, 7};
+    sample.noise = Noise{1, 50 * (1 + rng_.uniform()), 200, size() == 1, 7};
   return sample;
 }
 
@@ -244,7 +244,7 @@ void Stage::form(std::vector<WorkerId> members) {
   generation_ = Generation(generation_.value + 1 + rng_.below(2));
   const auto with_types = typed();
   const std::int64_t batch = scaler_.plan(size(), {}).global_batch;
-  const autoscaler::BatchPlan plan = scaler_.plan(size(), shares_.weights(batch, with_types));
+  const BatchPlan plan = scaler_.plan(size(), shares_.weights(batch, with_types));
   say("world {} of {}: workers {}, batch {}, shares {}", generation_.value, size(), names(members_),
       plan.global_batch,
       plan.weights.empty() ? "equal" : fmt::format("{}", fmt::join(plan.weights, " ")));

@@ -110,7 +110,7 @@ class Stage {
   // ---- what must hold
   void check(const autoscaler::Decision& made) const;
   void check_target(int target) const;
-  void check(const autoscaler::BatchPlan& plan, int size) const;
+  void check(const BatchPlan& plan, int size) const;
   void check_members(const std::vector<WorkerId>& members) const;
   void check_money();
   void check_question(const autoscaler::Question& question) const;

@@ -48,13 +48,13 @@ class AutoGroup final : public collective::Group {
     if (all) gloo_->close();
     chosen_ = chosen;
   }
-  std::string way() const override { return chosen().way(); }
+  std::string formation() const override { return chosen().formation(); }
   std::vector<int> waits_for() const override {
     collective::Group* const one = chosen_;
     return one ? one->waits_for() : gloo_->waits_for();
   }
   std::vector<collective::PeerTrouble> lost_links() const override { return gloo_->lost_links(); }
-  int strangers() const override { return gloo_->strangers(); }
+  int rejected() const override { return gloo_->rejected(); }
   void abort() noexcept override {
     gloo_->abort();
     if (nccl_) nccl_->abort();

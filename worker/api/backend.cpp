@@ -14,10 +14,10 @@ Result<std::unique_ptr<collective::DataPlane>> make_plane(const BackendOptions& 
   std::unique_ptr<collective::DataPlane> nccl;
   if (options.backend == "nccl" || (options.backend == "auto" && options.has_gpu)) {
     auto opened = gpu::Gpu::open(options.host, options.local_rank);
-    const std::string trouble = opened ? (*opened)->nccl_trouble() : opened.error().text;
-    if (!trouble.empty() && options.backend == "nccl") return Error{trouble};
+    const Result<void> usable = opened ? (*opened)->nccl_usable() : opened.error();
+    if (!usable && options.backend == "nccl") return usable.error();
     if (opened) gpu = std::move(*opened);
-    if (trouble.empty()) nccl = gpu::make_nccl_plane(gpu);
+    if (usable) nccl = gpu::make_nccl_plane(gpu);
     if (options.backend == "nccl") return nccl;
   }
   collective::GlooOptions gloo;

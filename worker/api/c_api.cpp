@@ -86,8 +86,7 @@ void check_usable(const elasticrun_job& job, const char* what) {
     misuse(fmt::format("{}: the job belongs to process {}; a forked child cannot use it", what,
                        job.owner));
   if (job.busy)
-    misuse(fmt::format("{}: called inside compute, apply or on_epoch; call it outside of train",
-                       what));
+    misuse(fmt::format("{}: called inside compute, apply or on_epoch; call it outside", what));
 }
 
 // True while a call of train runs.
@@ -176,6 +175,7 @@ worker::collective::DataType type_of(elasticrun_type type, const char* what) {
 }
 
 worker::training::OwnLoop& started(elasticrun_job& job, const char* what) {
+  if (job.train_loop) misuse(fmt::format("{}: train sums figures by step.sum instead", what));
   check_usable(job, what);
   if (!job.loop) misuse(fmt::format("{}: call start first", what));
   if (job.loop->finished()) misuse(fmt::format("{}: the loop has finished", what));

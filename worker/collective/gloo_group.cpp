@@ -61,10 +61,10 @@ class GlooGroup final : public Group {
   std::string publish() override;
   std::vector<int> needs() const override { return spec_.neighbours; }
   void connect(const std::vector<std::string>& published) override;
-  std::string way() const override { return "gloo"; }
+  std::string formation() const override { return "gloo"; }
   std::vector<int> waits_for() const override;
   std::vector<PeerTrouble> lost_links() const override;
-  int strangers() const override;
+  int rejected() const override;
   void abort() noexcept override;
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
@@ -161,9 +161,9 @@ std::vector<PeerTrouble> GlooGroup::lost_links() const {
   return transport_ ? transport_->lost_links() : std::vector<PeerTrouble>{};
 }
 
-int GlooGroup::strangers() const {
+int GlooGroup::rejected() const {
   const std::lock_guard lock(mutex_);
-  return connector_ ? connector_->strangers() : 0;
+  return connector_ ? connector_->rejected() : 0;
 }
 
 void GlooGroup::abort() noexcept {

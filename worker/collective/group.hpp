@@ -80,7 +80,7 @@ class Group {
   virtual void connect(const std::vector<std::string>& published) = 0;
   // The library of this group and, for NCCL, how the group was formed and why, as text for the
   // user: "gloo", "nccl shrink: 1 of 4 ranks went and none came". Valid once connected.
-  virtual std::string way() const = 0;
+  virtual std::string formation() const = 0;
   // The ranks for which a call under way waits at present, as far as that is known. Any thread.
   virtual std::vector<int> waits_for() const { return {}; }
   // Peers to which the link loses what is sent: nothing is acknowledged, in spite of repeated
@@ -88,7 +88,7 @@ class Group {
   virtual std::vector<PeerTrouble> lost_links() const { return {}; }
   // Number of connections to this rank by others than its peers, which were turned away. Any
   // thread.
-  virtual int strangers() const { return 0; }
+  virtual int rejected() const { return 0; }
   // Ends blocked calls within milliseconds and makes all later ones fail. Any thread, any time, any
   // number of times. Peers also fail if the transport notifies them, as sockets do; a peer that
   // still waits for this rank to dial, or shares memory with it, needs an abort of its own.

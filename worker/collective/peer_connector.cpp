@@ -17,13 +17,13 @@
 namespace elasticrun::worker::collective {
 namespace {
 
-// A guest that has not greeted within this time is no member: a greeting is one small packet.
+// A pending that has not greeted within this time is no member: a greeting is one small packet.
 constexpr std::chrono::seconds greeting_time{5};
 // How long to wait for more errors: a rank that can reach no peer learns it of all of them at about
 // the same time.
 constexpr std::chrono::milliseconds unreachable_time{20};
 // Most connections accepted besides the peers'. More wait in the kernel's queue.
-constexpr std::size_t guests_max = 256;
+constexpr std::size_t pending_max = 256;
 
 struct Place {
   std::string address;
@@ -114,7 +114,7 @@ std::vector<net::Fd> PeerConnector::connect(const std::vector<std::string>& publ
     give_up();
   }
   listener_ = net::Fd();
-  guests_.clear();
+  pending_.clear();
   return std::move(peers_);
 }
 
@@ -138,12 +138,13 @@ void PeerConnector::dial(int rank, const std::string& published) {
       {rank, net::Fd(*socket), net::host_and_port(place->address, place->port), false, {}});
 }
 
-// Waits until something has happened, at most for a second: then slow guests are checked.
+// Waits until something has happened, at most for a second: then slow pending connections are
+// checked.
 void PeerConnector::wait(Clock::time_point until) {
   std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const Dial& dial : dials_)
     waiting.push_back({dial.socket.get(), static_cast<short>(dial.greeted ? POLLIN : POLLOUT), 0});
-  for (const Guest& guest : guests_) waiting.push_back({guest.socket.get(), POLLIN, 0});
+  for (const Pending& pending : pending_) waiting.push_back({pending.socket.get(), POLLIN, 0});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   ::poll(waiting.data(), waiting.size(), static_cast<int>(std::clamp<long>(left, 0, 1000)));
   if (waiting[0].revents != 0) throw GroupBroken("the group was aborted");
@@ -151,44 +152,45 @@ void PeerConnector::wait(Clock::time_point until) {
   auto state = waiting.begin() + 2;
   for (Dial& dial : dials_)
     if ((state++)->revents != 0) advance(dial);
-  for (Guest& guest : guests_)
-    if ((state++)->revents != 0) advance(guest);
+  for (Pending& pending : pending_)
+    if ((state++)->revents != 0) advance(pending);
   if (waiting[1].revents != 0) accept_guests();
   turn_away_slow_guests();
   const auto is_over = [](const auto& one) { return one.socket.get() < 0; };
   std::erase_if(dials_, is_over);
-  std::erase_if(guests_, is_over);
+  std::erase_if(pending_, is_over);
 }
 
 void PeerConnector::accept_guests() {
-  while (guests_.size() < guests_max + missing_.size()) {
+  while (pending_.size() < pending_max + missing_.size()) {
     net::Fd socket(net::accept_socket(listener_.get()));
     if (socket.get() < 0) return;
-    guests_.push_back({std::move(socket), {}, Clock::now()});
+    pending_.push_back({std::move(socket), {}, Clock::now()});
   }
 }
 
-void PeerConnector::turn_away(Guest& guest) {
-  guest.socket = net::Fd();
-  ++strangers_;
+void PeerConnector::turn_away(Pending& pending) {
+  pending.socket = net::Fd();
+  ++rejected_;
 }
 
 void PeerConnector::turn_away_slow_guests() {
   const auto now = Clock::now();
-  for (Guest& guest : guests_)
-    if (guest.socket.get() >= 0 && now - guest.since >= greeting_time) turn_away(guest);
+  for (Pending& pending : pending_)
+    if (pending.socket.get() >= 0 && now - pending.since >= greeting_time) turn_away(pending);
 }
 
-void PeerConnector::advance(Guest& guest) {
+void PeerConnector::advance(Pending& pending) {
   const Rank own(spec_.rank);
-  const Reading reading = read_into(guest.bytes, PeerGreeting::greeting_bytes, guest.socket.get());
+  const Reading reading =
+      read_into(pending.bytes, PeerGreeting::greeting_bytes, pending.socket.get());
   if (reading == Reading::more) return;
-  const auto from = greeting_.sender(guest.bytes, own);
+  const auto from = greeting_.sender(pending.bytes, own);
   // Lower ranks do not dial this one but are dialled, and each neighbour comes once.
-  if (!from || *from <= own || !missing_.contains(from->value)) return turn_away(guest);
-  if (!send_all(guest.socket.get(), greeting_.answer(*from, own)))
+  if (!from || *from <= own || !missing_.contains(from->value)) return turn_away(pending);
+  if (!send_all(pending.socket.get(), greeting_.answer(*from, own)))
     return failed(from->value, true, "it hung up before it was answered");
-  connected(from->value, std::move(guest.socket));
+  connected(from->value, std::move(pending.socket));
 }
 
 void PeerConnector::advance(Dial& dial) {

@@ -45,12 +45,12 @@ class PeerConnector {
   // The ranks that are not connected yet. Any thread.
   std::vector<int> missing() const;
   // Number of connections from others than members, which were turned away. Any thread.
-  int strangers() const { return strangers_; }
+  int rejected() const { return rejected_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   // A connection that was accepted and has not given its greeting yet.
-  struct Guest {
+  struct Pending {
     net::Fd socket;
     std::string bytes;
     Clock::time_point since;
@@ -71,8 +71,8 @@ class PeerConnector {
   // Go on with a connection that is ready. When it is finished (connected, failed or turned away)
   // its socket is moved out.
   void advance(Dial& dial);
-  void advance(Guest& guest);
-  void turn_away(Guest& guest);
+  void advance(Pending& pending);
+  void turn_away(Pending& pending);
   void connected(int rank, net::Fd socket);
   // Records an error with a peer, or of this machine: connect() gives up soon.
   void failed(int rank, bool hung_up, std::string why);
@@ -88,13 +88,13 @@ class PeerConnector {
   std::uint16_t port_ = 0;
   std::vector<std::string> places_;  // what each rank has published, for error texts
   std::vector<Dial> dials_;
-  std::vector<Guest> guests_;
+  std::vector<Pending> pending_;
   std::vector<net::Fd> peers_;
   std::vector<PeerTrouble> troubles_;
   bool unreachable_ = false;  // an error may have the same cause as others that will follow
   mutable std::mutex mutex_;
   std::set<int> missing_;
-  std::atomic<int> strangers_{0};
+  std::atomic<int> rejected_{0};
 };
 
 }  // namespace elasticrun::worker::collective

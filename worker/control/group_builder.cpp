@@ -153,7 +153,7 @@ void GroupBuilder::do_connect(Generation generation, const std::vector<std::stri
       const std::lock_guard lock(mutex_);
       groups_.at(generation).connected = true;
     }
-    handlers_.formed(generation, group->way(), group->strangers());
+    handlers_.formed(generation, group->formation(), group->rejected());
   } catch (const collective::GroupBroken& error) {
     handlers_.failed(generation, error);
   } catch (const std::exception& error) {

@@ -25,9 +25,9 @@ class GroupBuilder {
  public:
   // Called on the background thread.
   struct Handlers {
-    // For `needs`, `way` and `strangers` see collective::Group.
+    // For `needs`, `formation` and `rejected` see collective::Group.
     std::function<void(Generation, std::string addresses, std::vector<int> needs)> published;
-    std::function<void(Generation, std::string way, int strangers)> formed;
+    std::function<void(Generation, std::string formation, int rejected)> formed;
     std::function<void(Generation, const collective::GroupBroken& error)> failed;
   };
 

@@ -26,7 +26,6 @@ void MemberLock::receive(const wire::ToWorker& message) {
 void MemberLock::lose(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
-    is_lost_ = true;
     lost_ = reason;
     // Wakes a training thread that waits inside a collective.
     channel_->carry(member_, core::AbortGroups{Generation(~0ULL)});
@@ -36,16 +35,16 @@ void MemberLock::lose(const std::string& reason) {
 
 std::optional<core::Task> MemberLock::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return is_lost_ || member_.task() != core::Task::wait; });
+  changed_.wait(lock, [this] { return lost_ || member_.task() != core::Task::wait; });
   const core::Task task = member_.task();
   const bool final = task == core::Task::released || task == core::Task::evicted;
-  if (is_lost_ && !final) return std::nullopt;
+  if (lost_ && !final) return std::nullopt;
   return task;
 }
 
 std::string MemberLock::lost() const {
   const std::lock_guard lock(mutex_);
-  return lost_;
+  return lost_.value_or("");
 }
 
 }  // namespace elasticrun::worker::control

@@ -56,8 +56,7 @@ class MemberLock {
   std::condition_variable changed_;
   core::Member member_;
   ControlChannel* channel_ = nullptr;
-  bool is_lost_ = false;
-  std::string lost_;
+  std::optional<std::string> lost_;  // why the agent is gone
 };
 
 }  // namespace elasticrun::worker::control

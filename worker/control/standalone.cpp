@@ -8,14 +8,14 @@ namespace {
 
 // Plans as the controller does without --batch, --max-batch and --base-batch: with the program's
 // own numbers, and the linear rule for the learning rate.
-wire::BatchPlan plan_for(const wire::TrainSpec& train) {
-  wire::BatchPlan plan{.global_batch = train.batch};
+BatchPlan plan_for(const wire::TrainSpec& train) {
+  BatchPlan plan{.global_batch = train.batch};
   if (train.base_batch > 0 && train.batch > 0)
     plan.lr_factor = static_cast<double>(train.batch) / static_cast<double>(train.base_batch);
   return plan;
 }
 
-bool same_batch(const wire::BatchPlan& a, const wire::BatchPlan& b) {
+bool same_batch(const BatchPlan& a, const BatchPlan& b) {
   return a.global_batch == b.global_batch && a.lr_factor == b.lr_factor;
 }
 
@@ -32,7 +32,7 @@ void Standalone::carry(core::Member& member, core::MemberAction action) {
 
 void Standalone::answer(core::Member& member, const wire::FromWorker& message) {
   if (const auto* ready = std::get_if<wire::Ready>(&message)) {
-    const wire::BatchPlan plan = plan_for(ready->train);
+    const BatchPlan plan = plan_for(ready->train);
     const bool same = same_batch(plan, world_.plan);
     world_.plan = plan;
     if (!member.in_world()) return prepare(member);

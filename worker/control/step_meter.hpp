@@ -25,7 +25,7 @@ class StepMeter {
   struct StepCost {
     std::int64_t samples = 0;  // number of samples of this worker
     Duration wall{}, compute{}, reduce{};
-    std::optional<wire::Noise> noise;  // the estimate after this step, on the rank that reports it
+    std::optional<Noise> noise;  // the estimate after this step, on the rank that reports it
   };
 
   void enter(Phase phase, Time now) {

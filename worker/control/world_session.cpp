@@ -66,7 +66,7 @@ void WorldSession::await_gpu() const {
 }
 
 void WorldSession::broken(const collective::GroupBroken& error) {
-  if (table_.gpu() && !table_.gpu()->broken().empty()) fail(ELASTICRUN_FAILED, error.what());
+  if (table_.gpu() && !table_.gpu()->health()) fail(ELASTICRUN_FAILED, error.what());
   member_lock_.update([&](core::Member& member) { member.broken(error); });
   let_go();
 }
@@ -128,7 +128,7 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
     fail(ELASTICRUN_FAILED,
          fmt::format("no memory for a second copy of the state ({} bytes)", table_.bytes()));
   }
-  wire::Entered report{.step = Step(progress.step)};
+  wire::Entered report{.step = StepId(progress.step)};
   if (last_end_) report.idle_ns = (now() - *last_end_).count();
   // A newcomer mostly waits for the others to switch, so the others measure the transfer time.
   if (holder || !entry.newcomer) report.transfer_ns = result.took.count();

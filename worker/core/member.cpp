@@ -66,8 +66,8 @@ void Member::on(const wire::Gathered& gathered) {
       ConnectGroup{gathered.generation, by_rank(gathered, next_->world.members.size())});
 }
 
-void Member::formed(Generation generation, std::string way, int strangers) {
-  if (expects(generation)) send(wire::Prepared{generation, std::move(way), strangers});
+void Member::formed(Generation generation, std::string formation, int rejected) {
+  if (expects(generation)) send(wire::Prepared{generation, std::move(formation), rejected});
 }
 
 void Member::form_failed(Generation generation, const collective::GroupBroken& error) {

@@ -74,8 +74,8 @@ class Member {
   // ---- control thread
   void receive(const wire::ToWorker& message);
   void published(Generation generation, std::string addresses, std::vector<int> needs = {});
-  // For `needs`, `way` and `strangers` see collective::Group.
-  void formed(Generation generation, std::string way, int strangers = 0);
+  // For `needs`, `formation` and `rejected` see collective::Group.
+  void formed(Generation generation, std::string formation, int rejected = 0);
   void form_failed(Generation generation, const collective::GroupBroken& error);
   // Called directly before an Abort: what the groups here wait for, to be reported in the Answer.
   void held_up(const std::vector<collective::HeldUp>& groups);
@@ -131,7 +131,7 @@ class Member {
   // the failure.
   void fail(const std::string& reason);
 
-  Step committed() const { return committed_; }
+  StepId committed() const { return committed_; }
   bool in_world() const { return world_ && world_->entered; }
   bool in_transfer() const { return phase_ == Phase::transfer; }
   // Whether the training thread may still use a group of this generation.
@@ -180,7 +180,7 @@ class Member {
 
   WorkerId self_;
   Phase phase_ = Phase::outside;
-  Step committed_ = no_state;
+  StepId committed_ = no_state;
   std::optional<Place> world_;  // the world entered, or being entered
   std::optional<Place> next_;   // the world prepared, or being prepared
   bool agreed_ = false;         // in this step's reduction all members voted to switch

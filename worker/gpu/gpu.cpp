@@ -73,7 +73,7 @@ NcclFeatures Gpu::features() const {
 void Gpu::enter() const { check(cuda().set_context(context_), "cuCtxSetCurrent"); }
 
 bool Gpu::enter_to_free() const noexcept {
-  return broken().empty() && cuda().set_context(context_) == cuda::success;
+  return health() && cuda().set_context(context_) == cuda::success;
 }
 
 // The per-thread default stream would mean another stream on the threads of NCCL that enqueue. The
@@ -115,17 +115,17 @@ void Gpu::check(cuda::Status status, const char* call) const {
   cuda().describe(status, &text);
   lose(fmt::format("the GPU of {} failed: {}: {} ({})", host_, call, text ? text : "unknown error",
                    status));
-  throw collective::GroupBroken(broken());
+  throw collective::GroupBroken(health().error().text);
 }
 
 void Gpu::lose(const std::string& why) const {
   const std::lock_guard lock(mutex_);
-  if (broken_.empty()) broken_ = why;
+  if (health_) health_ = Error{why};
 }
 
-std::string Gpu::broken() const {
+Result<void> Gpu::health() const {
   const std::lock_guard lock(mutex_);
-  return broken_;
+  return health_;
 }
 
 std::byte* GpuBuffer::reserve(std::size_t bytes) {

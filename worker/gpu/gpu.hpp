@@ -34,7 +34,7 @@ class Gpu {
   const GpuLibraries& libraries() const { return *libraries_; }
   const std::string& host() const { return host_; }
   // Why NCCL is not available; empty: it is.
-  const std::string& nccl_trouble() const { return libraries_->nccl_trouble; }
+  const Result<void>& nccl_usable() const { return libraries_->nccl_usable; }
   NcclFeatures features() const;
 
   // Makes the GPU's context current on the calling thread. Throws GroupBroken.
@@ -62,11 +62,11 @@ class Gpu {
   void wait() const;
 
   // Throws GroupBroken, naming the call, when it failed. A failure of CUDA is permanent: the
-  // context is useless from then on, and broken() returns the reason.
+  // context is useless from then on, and health() returns the reason.
   void check(cuda::Status status, const char* call) const;
   // Marks the GPU as broken; the first reason is kept.
   void lose(const std::string& why) const;
-  std::string broken() const;  // why the GPU is broken; empty: it is not
+  Result<void> health() const;  // an error says why the GPU is broken
 
  private:
   Gpu(std::shared_ptr<const GpuLibraries> libraries, std::string host)
@@ -79,7 +79,7 @@ class Gpu {
   cuda::Context context_ = nullptr;
   cuda::Stream stream_ = nullptr;
   mutable std::mutex mutex_;
-  mutable std::string broken_;
+  mutable Result<void> health_;
 };
 
 // Memory on the GPU that grows when more is needed.

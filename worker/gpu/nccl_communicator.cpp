@@ -97,7 +97,8 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded, bool 
 }
 
 void Communicator::begin() const {
-  if (const std::string why = gpu_->broken(); !why.empty()) throw collective::GroupBroken(why);
+  if (const auto health = gpu_->health(); !health)
+    throw collective::GroupBroken(health.error().text);
   if (halted()) throw collective::GroupBroken("the group was aborted");
   gpu_->enter();
 }

@@ -52,7 +52,7 @@ class NcclGroup final : public collective::Group {
   int size() const override { return size_; }
   std::string publish() override;
   void connect(const std::vector<std::string>& published) override;
-  std::string way() const override { return way_; }
+  std::string formation() const override { return formation_; }
   void abort() noexcept override { communicator_->halt(); }
   void close() noexcept override;
   void all_reduce(void* data, collective::DataType type, std::size_t count) override;
@@ -89,7 +89,7 @@ class NcclGroup final : public collective::Group {
   const int size_;
   const std::shared_ptr<Communicator> communicator_;
   std::optional<nccl::UniqueId> acquired_;
-  std::string way_;
+  std::string formation_;
   bool connected_ = false;
   bool stepped_ = false;
   GpuBuffer staging_;
@@ -113,7 +113,8 @@ class NcclPending final : public collective::Pending {
 // ---------------------------------------------------------------- forming and closing
 
 std::string NcclGroup::publish() {
-  if (const std::string why = gpu_.broken(); !why.empty()) throw collective::GroupBroken(why);
+  if (const auto health = gpu_.health(); !health)
+    throw collective::GroupBroken(health.error().text);
   NcclOffer offer{.version = gpu_.libraries().nccl_version,
                   .driver = gpu_.libraries().driver_version,
                   .host = gpu_.host()};
@@ -141,24 +142,24 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
   }
   const Result<NcclPath> path = choose_path(offers, gpu_.features());
   if (!path) throw collective::GroupBroken(path.error().text);
-  way_ = fmt::format("nccl {}: {}", name_of(path->way), path->reason);
+  formation_ = fmt::format("nccl {}: {}", name_of(path->init), path->reason);
   try {
     form(*path, offers);
   } catch (const collective::GroupBroken& error) {
-    throw collective::GroupBroken(fmt::format("{} ({}{}{})", error.what(), way_,
+    throw collective::GroupBroken(fmt::format("{} ({}{}{})", error.what(), formation_,
                                               path->doubt.empty() ? "" : "; ", path->doubt));
   }
   connected_ = true;
 }
 
 void NcclGroup::form(const NcclPath& path, const std::vector<NcclOffer>& offers) {
-  const bool shrinks = path.way == NcclWay::shrink || path.way == NcclWay::shrink_abort;
+  const bool shrinks = path.init == NcclInit::shrink || path.init == NcclInit::shrink_abort;
   const auto parent = cache_->parent();
   const bool parent_ended = parent && parent->halted();
   if (parent_ended) cache_->take(parent);
   if (shrinks) {
     if (acquired_) cache_->release(*acquired_);
-    communicator_->shrink(*parent, path.excluded, path.way == NcclWay::shrink_abort);
+    communicator_->shrink(*parent, path.excluded, path.init == NcclInit::shrink_abort);
   } else {
     if (parent_ended) parent->release();
     if (size_ == 1) return;

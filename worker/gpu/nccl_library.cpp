@@ -40,17 +40,17 @@ std::string reason_of(const std::string& name) {
   return text;
 }
 
-// The name of the first needed function that the library lacks; empty: it has all.
+// Sets all pointers. The error is the name of the first needed function that the library lacks.
 template <std::size_t count>
-std::string resolve(void* library, const std::array<Symbol, count>& symbols) {
+Result<void> resolve(void* library, const std::array<Symbol, count>& symbols) {
   for (const Symbol& one : symbols) {
     *one.place = ::dlsym(library, one.name);
-    if (!*one.place && one.needed) return one.name;
+    if (!*one.place && one.needed) return Error{one.name};
   }
   return {};
 }
 
-std::string resolve(void* library, cuda::Driver& d) {
+Result<void> resolve(void* library, cuda::Driver& d) {
   return resolve(library, std::array{symbol("cuInit", d.init),
                                      symbol("cuDriverGetVersion", d.version),
                                      symbol("cuDeviceGetCount", d.device_count),
@@ -78,7 +78,7 @@ std::string resolve(void* library, cuda::Driver& d) {
                                      symbol("cuLaunchKernel", d.launch)});
 }
 
-std::string resolve(void* library, nccl::Functions& f) {
+Result<void> resolve(void* library, nccl::Functions& f) {
   return resolve(
       library,
       std::array{symbol("ncclGetVersion", f.version), symbol("ncclGetErrorString", f.describe),
@@ -97,8 +97,8 @@ Result<void> load_driver(const std::string& host, const std::string& name, GpuLi
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return missing(host, "CUDA driver", reason_of(name), "install the driver");
   cuda::Driver& driver = loaded.cuda;
-  if (const std::string lacks = resolve(library, driver); !lacks.empty())
-    return missing(host, "usable CUDA driver", fmt::format("{} lacks {}", name, lacks),
+  if (const auto found = resolve(library, driver); !found)
+    return missing(host, "usable CUDA driver", fmt::format("{} lacks {}", name, found.error().text),
                    "install a newer driver");
   if (const cuda::Status status = driver.init(0); status != cuda::success) {
     const char* text = nullptr;
@@ -118,8 +118,9 @@ Result<void> load_nccl(const std::string& host, const std::string& name, GpuLibr
   const std::string remedy = "install NCCL 2.19 or newer";
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return missing(host, "NCCL", reason_of(name), remedy);
-  if (const std::string lacks = resolve(library, loaded.nccl); !lacks.empty())
-    return missing(host, "usable NCCL", fmt::format("{} lacks {}", name, lacks), remedy);
+  if (const auto found = resolve(library, loaded.nccl); !found)
+    return missing(host, "usable NCCL", fmt::format("{} lacks {}", name, found.error().text),
+                   remedy);
   loaded.nccl.version(&loaded.nccl_version);
   if (loaded.nccl_version < oldest_nccl)
     return missing(host, "usable NCCL",
@@ -140,7 +141,7 @@ Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string
   auto loaded = std::make_shared<GpuLibraries>();
   if (auto driver = load_driver(host, names.cuda, *loaded); !driver) return driver.error();
   if (auto library = load_nccl(host, names.nccl, *loaded); !library)
-    loaded->nccl_trouble = library.error().text;
+    loaded->nccl_usable = library.error();
   return std::shared_ptr<const GpuLibraries>(std::move(loaded));
 }
 

@@ -147,18 +147,18 @@ struct GpuLibraryNames {
 
 struct GpuLibraries {
   cuda::Driver cuda;
-  nccl::Functions nccl;      // not usable when nccl_trouble is not empty
+  nccl::Functions nccl;      // usable when nccl_usable
   int driver_version = 0;    // CUDA version that the driver supports: 13000 is 13.0
   int nccl_version = 0;      // 22809 is 2.28.9
   int devices = 0;           // number of devices that this process may use, > 0
-  std::string nccl_trouble;  // why NCCL cannot be used; empty: it can
+  Result<void> nccl_usable;  // an error says why NCCL cannot be used
 };
 
 // Whether some part of this process has already loaded this library.
 bool is_loaded(const std::string& library);
 
 // Loads both libraries and initialises the driver; they stay loaded. An error says what this host
-// lacks for a GPU; a missing NCCL is no error (see nccl_trouble), for the GPU's memory can be used.
+// lacks for a GPU; a missing NCCL is no error (see nccl_usable), for the GPU's memory can be used.
 Result<std::shared_ptr<const GpuLibraries>> load_gpu_libraries(const std::string& host,
                                                                const GpuLibraryNames& names = {});
 

@@ -69,20 +69,20 @@ std::string doubt_about(std::span<const NcclOffer> offers) {
   return other.empty() ? other : "CUDA drivers differ: " + other;
 }
 
-// Why the old communicator cannot be shrunk to this world; empty when it can.
-std::string shrink_hindrance(std::span<const NcclOffer> offers, const NcclFeatures& features) {
-  if (offers.size() == 1) return "one rank needs no communicator";
+// Whether the old communicator can be shrunk to this world; an error says why not.
+Result<void> check_shrink(std::span<const NcclOffer> offers, const NcclFeatures& features) {
+  if (offers.size() == 1) return Error{"one rank needs no communicator"};
   const NcclOffer& first = offers.front();
   int before = -1;
   for (const NcclOffer& offer : offers) {
-    if (offer.parent == ParentHealth::running) return "the old world goes on meanwhile";
-    if (offer.parent == ParentHealth::none) return "a rank has no communicator to shrink";
-    if (offer.parent_id != first.parent_id) return "the ranks come from different worlds";
-    if (offer.parent_rank <= before) return "the ranks changed their order";
+    if (offer.parent == ParentHealth::running) return Error{"the old world goes on meanwhile"};
+    if (offer.parent == ParentHealth::none) return Error{"a rank has no communicator to shrink"};
+    if (offer.parent_id != first.parent_id) return Error{"the ranks come from different worlds"};
+    if (offer.parent_rank <= before) return Error{"the ranks changed their order"};
     before = offer.parent_rank;
   }
-  if (static_cast<int>(offers.size()) == first.parent_size) return "no rank went";
-  if (!features.shrink) return "this NCCL cannot shrink";
+  if (static_cast<int>(offers.size()) == first.parent_size) return Error{"no rank went"};
+  if (!features.shrink) return Error{"this NCCL cannot shrink"};
   return {};
 }
 
@@ -135,10 +135,10 @@ Result<NcclOffer> parse_offer(std::string_view text) {
   return offer;
 }
 
-std::string_view name_of(NcclWay way) {
+std::string_view name_of(NcclInit init) {
   constexpr std::array<std::string_view, 4> names = {"init", "scalable init", "shrink",
                                                      "shrink after abort"};
-  return names[static_cast<std::size_t>(way)];
+  return names[static_cast<std::size_t>(init)];
 }
 
 bool lends_unique_id(int rank, int size, const NcclFeatures& features) {
@@ -151,14 +151,14 @@ Result<NcclPath> choose_path(std::span<const NcclOffer> offers, const NcclFeatur
   if (const auto other = differences(offers, &NcclOffer::version, nccl_version_text);
       !other.empty())
     return Error{fmt::format("NCCL differs: {}; install one version on all hosts", other)};
-  const std::string hindrance = shrink_hindrance(offers, features);
-  if (hindrance.empty()) {
+  const Result<void> can_shrink = check_shrink(offers, features);
+  if (can_shrink) {
     const bool stopped = std::ranges::any_of(
         offers, [](const NcclOffer& offer) { return offer.parent == ParentHealth::stopped; });
     std::vector<int> excluded = excluded_of(offers);
     std::string reason = fmt::format("{} of {} ranks went and none came", excluded.size(),
                                      offers.front().parent_size);
-    return NcclPath{stopped ? NcclWay::shrink_abort : NcclWay::shrink, std::move(excluded),
+    return NcclPath{stopped ? NcclInit::shrink_abort : NcclInit::shrink, std::move(excluded),
                     std::move(reason), doubt_about(offers)};
   }
   const int size = static_cast<int>(offers.size());
@@ -167,8 +167,10 @@ Result<NcclPath> choose_path(std::span<const NcclOffer> offers, const NcclFeatur
         offers[static_cast<std::size_t>(rank)].unique_id.empty())
       return Error{fmt::format("rank {} lent no unique id", rank)};
   const bool several = lends_unique_id(ranks_per_unique_id, size, features);
-  return NcclPath{
-      several ? NcclWay::scalable_init : NcclWay::init, {}, hindrance, doubt_about(offers)};
+  return NcclPath{several ? NcclInit::scalable_init : NcclInit::init,
+                  {},
+                  can_shrink.error().text,
+                  doubt_about(offers)};
 }
 
 }  // namespace elasticrun::worker::gpu

@@ -63,11 +63,11 @@ struct NcclOffer {
 std::string to_text(const NcclOffer& offer);
 Result<NcclOffer> parse_offer(std::string_view text);
 
-enum class NcclWay : std::uint8_t { init, scalable_init, shrink, shrink_abort };
-std::string_view name_of(NcclWay way);
+enum class NcclInit : std::uint8_t { init, scalable_init, shrink, shrink_abort };
+std::string_view name_of(NcclInit init);
 
 struct NcclPath {
-  NcclWay way = NcclWay::init;
+  NcclInit init = NcclInit::init;
   std::vector<int> excluded;  // for shrink: ranks of the parent that are gone, ascending
   std::string reason;         // why this way was chosen
   std::string doubt;          // the likely cause if it fails: hosts whose drivers differ

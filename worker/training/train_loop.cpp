@@ -92,7 +92,8 @@ void TrainLoop::begin_call() {
   if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
 }
 
-// Calls on_epoch after the last step of an epoch, once in each world whose progress is there.
+// Calls on_epoch when the progress stands at the end of an epoch. A world that forms while it
+// stands there calls it once more.
 void TrainLoop::end_epoch() {
   const core::Progress& progress = session_.progress;
   if (!callbacks_.epoch || progress.epoch == 0 || progress.cursor != 0) return;
@@ -122,7 +123,7 @@ void TrainLoop::step() {
   if (!session_.member_lock().update(
           [](core::Member& member) { return member.begin_compute(boot_now()); }))
     return;
-  const wire::BatchPlan& plan = session_.world().plan;
+  const BatchPlan& plan = session_.world().plan;
   if (plan.global_batch <= 0)
     session_.fail(ELASTICRUN_MISUSE,
                   "train: no batch; give .batch or run under elasticrun --max-batch");
@@ -159,7 +160,7 @@ void TrainLoop::step() {
 }
 
 TrainLoop::Part TrainLoop::part_of(const core::Progress& progress) const {
-  const wire::BatchPlan& plan = session_.world().plan;
+  const BatchPlan& plan = session_.world().plan;
   const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
   const auto shares = core::split(range.count(), session_.size(), plan.weights);
   const std::int64_t first = range.first + core::offset(shares, session_.rank());
@@ -188,7 +189,7 @@ void TrainLoop::explain_step() {
   constexpr std::int64_t named_max = 64;
   explained_ = session_.generation();
   const core::Progress& progress = session_.progress;
-  const wire::BatchPlan& plan = session_.world().plan;
+  const BatchPlan& plan = session_.world().plan;
   const core::Permutation& permutation = order(progress.epoch);
   const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
   wire::StepSamples samples{.epoch = progress.epoch};
@@ -283,7 +284,7 @@ double TrainLoop::gain(const Part& part) const {
 
 // Updates the noise from numbers that are the same on all ranks, so that all apply the same factor.
 void TrainLoop::weigh_noise(const Part& part) {
-  const wire::BatchPlan& plan = session_.world().plan;
+  const BatchPlan& plan = session_.world().plan;
   if (plan.noise_base == 0) return;
   noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
   if (plan.adascale) step_.lr_factor = gain(part);
@@ -295,11 +296,11 @@ void TrainLoop::keep_noise(const Part& part, core::Progress& next) {
   next.noise = noise_;
   next.scale_invariant_steps += gain(part);
   if (session_.rank() == 0)
-    cost_.noise = wire::Noise{.square = noise_.square(),
-                              .variance = base * noise_.variance(),
-                              .steps = noise_.steps,
-                              .biased = noise_.biased,
-                              .scale_invariant_steps = next.scale_invariant_steps};
+    cost_.noise = Noise{.square = noise_.square(),
+                        .variance = base * noise_.variance(),
+                        .steps = noise_.steps,
+                        .biased = noise_.biased,
+                        .scale_invariant_steps = next.scale_invariant_steps};
 }
 
 void TrainLoop::commit(const Part& part) {

@@ -82,20 +82,20 @@ void ControllerDialer::step(const DialEvent& event) {
 }
 
 void ControllerDialer::act(const DialAddress& action) {
-  const std::string& address = start_.addresses[action.way];
-  dial(action.way, net::connect_tcp(address, start_.port), net::host_and_port(address, start_.port),
-       address, dial_time_);
+  const std::string& address = start_.addresses[action.route];
+  dial(action.route, net::connect_tcp(address, start_.port),
+       net::host_and_port(address, start_.port), address, dial_time_);
 }
 
 void ControllerDialer::act(const DialThroughSsh&) {
-  const std::size_t way = start_.addresses.size();
+  const std::size_t route = start_.addresses.size();
   Result<SocketPair> pair = socket_pair();
-  if (!pair) return dial(way, pair.error(), {}, {}, stream_time);
+  if (!pair) return dial(route, pair.error(), {}, {}, stream_time);
   // Begins with a newline: what a login shell has printed may lack its own.
   relay_ = std::make_unique<Relay>(
       io_, std::move(pair->theirs),
       fmt::format("\n{} stream 0 0 {}\n", start_.stream, what_was_tried().substr(0, reasons_max)));
-  dial(way, pair->ours.release(), "the controller through ssh", {}, stream_time);
+  dial(route, pair->ours.release(), "the controller through ssh", {}, stream_time);
 }
 
 void ControllerDialer::act(const GiveUpDialling&) {
@@ -105,36 +105,36 @@ void ControllerDialer::act(const GiveUpDialling&) {
 }
 
 // `towards`: the controller's address, or empty if there is none.
-void ControllerDialer::dial(std::size_t way, Result<int> socket, const std::string& where,
+void ControllerDialer::dial(std::size_t route, Result<int> socket, const std::string& where,
                             const std::string& towards, Duration patience) {
   const wire::Hello hello = hello_from(address_towards(towards));
   // Called when the connection was accepted.
-  const auto make_stream = [this, way,
+  const auto make_stream = [this, route,
                             tls = net::tls_dialler(io_, key_, tcp_options_of(start_))](int fd) {
-    step(DialConnected{way});
+    step(DialConnected{route});
     return tls(fd);
   };
-  dialling_[way] =
+  dialling_[route] =
       net::dial_socket(io_, std::move(socket), where, make_stream, hello, patience,
-                       [this, way, address = hello.address](Result<net::Greeted> result) {
-                         answered(way, address, std::move(result));
+                       [this, route, address = hello.address](Result<net::Greeted> result) {
+                         answered(route, address, std::move(result));
                        });
 }
 
-void ControllerDialer::answered(std::size_t way, const std::string& address,
+void ControllerDialer::answered(std::size_t route, const std::string& address,
                                 Result<net::Greeted> result) {
   if (!done_) return;
   if (!result) {
-    errors_[way] = result.error();
-    return step(DialFailed{way});
+    errors_[route] = result.error();
+    return step(DialFailed{route});
   }
   auto done = std::exchange(done_, nullptr);
   stop();
   Dialled reached;
   reached.greeted = std::move(*result);
   reached.address = address;
-  if (way < start_.addresses.size()) reached.controller = start_.addresses[way];
-  reached.through_ssh = way == start_.addresses.size();
+  if (route < start_.addresses.size()) reached.controller = start_.addresses[route];
+  reached.through_ssh = route == start_.addresses.size();
   done(std::move(reached));
 }
 

@@ -49,9 +49,9 @@ class ControllerDialer {
   void act(const DialAddress& action);
   void act(const DialThroughSsh& action);
   void act(const GiveUpDialling& action);
-  void dial(std::size_t way, Result<int> socket, const std::string& where,
+  void dial(std::size_t route, Result<int> socket, const std::string& where,
             const std::string& towards, Duration patience);
-  void answered(std::size_t way, const std::string& address, Result<net::Greeted> result);
+  void answered(std::size_t route, const std::string& address, Result<net::Greeted> result);
   wire::Hello hello_from(const std::string& address) const;
   std::string address_towards(const std::string& controller) const;
   Error what_went_wrong() const;

@@ -89,9 +89,9 @@ void ControllerLink::send(WorkerId worker, std::string_view payload) {
   if (!over_) link_.send(worker, payload);
 }
 
-void ControllerLink::send_heartbeat(wire::Heartbeat heartbeat) {
+void ControllerLink::send_heartbeat(wire::agent::Heartbeat heartbeat) {
   heartbeat.received = link_.received();
-  if (!over_) link_.send_passing(WorkerId{}, wire::encode(wire::FromAgent(heartbeat)));
+  if (!over_) link_.send_passing(WorkerId{}, wire::encode(wire::agent::FromAgent(heartbeat)));
 }
 
 void ControllerLink::send_bulk(std::string_view payload) {

@@ -18,6 +18,7 @@
 #include "launcher/executors/agent_start.hpp"
 #include "launcher/machine/gpus.hpp"
 #include "net/resumable.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent::link {
 
@@ -49,7 +50,7 @@ class ControllerLink {
   // Nothing is sent before the first greeting or after the end. What is sent while the connection
   // is away waits for the next one.
   void send(WorkerId worker, std::string_view payload);
-  void send_heartbeat(wire::Heartbeat heartbeat);
+  void send_heartbeat(wire::agent::Heartbeat heartbeat);
   void acknowledged(std::uint64_t count) { link_.acknowledged(count); }
   void send_bulk(std::string_view payload);
   // Whether output has to wait. False after the end: output is discarded then.

@@ -25,14 +25,14 @@ std::vector<DialAction> DialOrder::step(const DialEvent& event, Time now) {
 }
 
 void DialOrder::on(const DialConnected& event, Time now) {
-  if (!under_way_.contains(event.way)) return;
-  connected_.insert(event.way);
+  if (!under_way_.contains(event.route)) return;
+  connected_.insert(event.route);
   next_at_ = std::max(next_at_, now + greeting_patience);
 }
 
 void DialOrder::on(const DialFailed& event, Time now) {
-  under_way_.erase(event.way);
-  connected_.erase(event.way);
+  under_way_.erase(event.route);
+  connected_.erase(event.route);
   if (connected_.empty()) next_at_ = std::min(next_at_, now);
 }
 

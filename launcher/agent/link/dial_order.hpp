@@ -26,15 +26,15 @@ inline constexpr Duration greeting_patience = std::chrono::seconds(2);
 // Ways are numbered like the addresses; the way through ssh comes after them.
 struct DialTick {};
 struct DialConnected {  // the connection was accepted; no greeting yet
-  std::size_t way = 0;
+  std::size_t route = 0;
 };
 struct DialFailed {
-  std::size_t way = 0;
+  std::size_t route = 0;
 };
 using DialEvent = std::variant<DialTick, DialConnected, DialFailed>;
 
 struct DialAddress {
-  std::size_t way = 0;
+  std::size_t route = 0;
 };
 struct DialThroughSsh {};
 struct GiveUpDialling {};

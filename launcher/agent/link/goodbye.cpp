@@ -45,7 +45,7 @@ void say_goodbye(int socket, const std::string& reason) {
                           .job = start->job,
                           .term = start->term,
                           .host = start->host,
-                          .name = reason};
+                          .reason = reason};
   const std::string& controller = start->addresses.front();
   const net::Operation dialling = net::dial_socket(
       io, net::connect_tcp(controller, start->port), net::host_and_port(controller, start->port),

@@ -20,7 +20,7 @@ constexpr int reads_max = 4096;  // most reads of the log in one look
 }  // namespace
 
 GpuWatch::GpuWatch(boost::asio::io_context& io, std::vector<machine::Gpu> gpus,
-                   std::function<void(const wire::GpuLost&)> lost)
+                   std::function<void(const wire::agent::GpuLost&)> lost)
     : timer_(io), gpus_(std::move(gpus)), lost_(std::move(lost)) {
   if (gpus_.empty()) return;
   // What the log said before we came does not matter any more.
@@ -41,9 +41,9 @@ void GpuWatch::look_again_later() {
 void GpuWatch::look() {
   if (gpus_.empty()) return;
   for (const machine::Xid& xid : news_of_the_log())
-    if (const std::string what = machine::loss(xid); !what.empty())
+    if (const auto what = machine::loss(xid))
       for (std::size_t slot = 0; slot < gpus_.size(); ++slot)
-        if (machine::is_of(xid, gpus_[slot].location)) lose(slot, xid.number, what);
+        if (machine::is_of(xid, gpus_[slot].location)) lose(slot, xid.number, *what);
   for (std::size_t slot = 0; slot < gpus_.size(); ++slot)
     if (!machine::answers(gpus_[slot]))
       lose(slot, 0, "does not answer on its bus; reboot the host, and look into its kernel's log");
@@ -69,8 +69,8 @@ std::vector<machine::Xid> GpuWatch::news_of_the_log() {
 
 void GpuWatch::lose(std::size_t slot, std::int32_t xid, const std::string& reason) {
   const machine::Gpu gpu = std::exchange(gpus_[slot], machine::Gpu{});
-  lost_(wire::GpuLost{static_cast<std::int32_t>(slot),
-                      fmt::format("{} ({})", gpu.name, gpu.location), xid, reason});
+  lost_(wire::agent::GpuLost{static_cast<std::int32_t>(slot),
+                             fmt::format("{} ({})", gpu.name, gpu.location), xid, reason});
 }
 
 }  // namespace elasticrun::launcher::agent::workers

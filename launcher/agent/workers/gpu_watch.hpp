@@ -13,7 +13,7 @@
 #include "launcher/machine/machine.hpp"
 #include "launcher/machine/xid.hpp"
 #include "net/sockets.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -26,7 +26,7 @@ class GpuWatch {
   // `lost` is called once for each GPU that is lost, inside of look() or later. Without GPUs
   // nothing is done.
   GpuWatch(boost::asio::io_context& io, std::vector<machine::Gpu> gpus,
-           std::function<void(const wire::GpuLost&)> lost);
+           std::function<void(const wire::agent::GpuLost&)> lost);
   void look();
 
  private:
@@ -36,7 +36,7 @@ class GpuWatch {
 
   boost::asio::steady_timer timer_;
   std::vector<machine::Gpu> gpus_;  // by slot; a GPU that was reported lost leaves an empty entry
-  std::function<void(const wire::GpuLost&)> lost_;
+  std::function<void(const wire::agent::GpuLost&)> lost_;
   net::Fd log_;  // the kernel's log; -1 if we may not read it
 };
 

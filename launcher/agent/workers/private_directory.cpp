@@ -63,18 +63,23 @@ void remove_abandoned(const std::string& base) {
 
 // The path of the socket must fit into sockaddr_un (108 bytes), which it does not in a TMPDIR deep
 // in a batch system's tree; hence /tmp as the last resort.
-PrivateDirectory make_private_directory() {
+Result<PrivateDirectory> make_private_directory() {
   const char* const bases[] = {std::getenv("TMPDIR"), "/tmp"};
+  std::string why;
   for (const char* base : bases) {
     if (!base || base[0] != '/') continue;
     std::string path = fmt::format("{}/{}{}", base, prefix(), random_letters);
-    if (path.size() + std::strlen("/agent.sock") >= sizeof(sockaddr_un{}.sun_path)) continue;
-    if (!::mkdtemp(path.data())) continue;
-    net::Fd lock = lock_directory(path);
-    remove_abandoned(base);
-    return {std::move(path), std::move(lock)};
+    if (path.size() + std::strlen("/agent.sock") >= sizeof(sockaddr_un{}.sun_path)) {
+      why = "the path is too long for a socket";
+    } else if (!::mkdtemp(path.data())) {
+      why = std::strerror(errno);
+    } else {
+      net::Fd lock = lock_directory(path);
+      remove_abandoned(base);
+      return PrivateDirectory{std::move(path), std::move(lock)};
+    }
   }
-  return {{}, net::Fd()};
+  return Error{"no private directory can be made in TMPDIR or /tmp: " + why};
 }
 
 net::Fd lock_directory(const std::string& path) {

@@ -11,17 +11,18 @@
 
 #include <string>
 
+#include "base/result.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 
 struct PrivateDirectory {
-  std::string path;  // empty: none can be made, and errno says why
-  net::Fd lock;      // both processes of a fork hold it
+  std::string path;
+  net::Fd lock;  // both processes of a fork hold it
 };
 
 // Also removes what dead agents of this host have left in the same place.
-PrivateDirectory make_private_directory();
+Result<PrivateDirectory> make_private_directory();
 
 // Locks the directory until the descriptor is closed. The descriptor is -1 if another process holds
 // the lock, or there is no such directory.

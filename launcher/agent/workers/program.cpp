@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/exit_code.hpp"
 #include "launcher/machine/program_search.hpp"
 
 namespace elasticrun::launcher::agent::workers {
@@ -19,7 +20,7 @@ namespace {
 
 // Enters the caller's directory if it exists here. A missing one is no reason not to run, but is
 // reported on standard error.
-void enter_directory(const wire::StartWorker& order, const std::string& host) {
+void enter_directory(const wire::agent::StartWorker& order, const std::string& host) {
   if (order.cwd.empty() || ::chdir(order.cwd.c_str()) == 0) return;
   const int error = errno;
   std::string home(machine::value_of("HOME", order.env));
@@ -66,7 +67,7 @@ bool is_there(const std::string& file, int error, bool searched) {
 
 // A path is taken as it is: if the file there cannot be run, that is a mistake the user must see. A
 // path relative to another directory than the caller's would be some other program.
-bool program_is_here(const wire::StartWorker& order) {
+bool program_is_here(const wire::agent::StartWorker& order) {
   if (order.argv.empty() || order.argv[0].empty()) return true;  // nothing could be copied
   const bool searched = machine::is_searched(order.argv[0]);
   for (const std::string& file :
@@ -79,10 +80,10 @@ bool program_is_here(const wire::StartWorker& order) {
   return false;
 }
 
-ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
+ExecFailure exec_program(const wire::agent::StartWorker& order, const std::string& host,
                          const std::string& program) {
   if (order.argv.empty() || order.argv[0].empty())
-    return {127, fmt::format("{}: no program was given", host)};
+    return {exit_code::not_found, fmt::format("{}: no program was given", host)};
   enter_directory(order, host);
   reset_signals();
   ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -102,9 +103,15 @@ ExecFailure exec_program(const wire::StartWorker& order, const std::string& host
     }
     if (!look_further(why)) break;
   }
-  if (refused.empty()) return {127, fmt::format("{}: program '{}' not found", host, name)};
+  if (refused.empty()) {
+    const bool beside = searched && ::access(name.c_str(), F_OK) == 0;
+    return {exit_code::not_found,
+            fmt::format("{}: program '{}' not found{}", host, name,
+                        beside ? "; it is in the working directory: write ./" + name : "")};
+  }
   const char* text = error == ENOENT ? "its interpreter is missing" : std::strerror(error);
-  return {126, fmt::format("{}: program '{}' cannot be run: {}", host, refused, text)};
+  return {exit_code::not_executable,
+          fmt::format("{}: program '{}' cannot be run: {}", host, refused, text)};
 }
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 
@@ -13,12 +13,12 @@ struct ExecFailure {
 };
 
 // Whether exec_program would find the program, or would find something in its place.
-bool program_is_here(const wire::StartWorker& order);
+bool program_is_here(const wire::agent::StartWorker& order);
 
 // Replaces this process by the program: by the file `program`, or, if that is empty, by what a
 // search finds. The caller is a fresh fork whose descriptors 0, 1 and 2 are the worker's. Returns
 // only on failure.
-ExecFailure exec_program(const wire::StartWorker& order, const std::string& host,
+ExecFailure exec_program(const wire::agent::StartWorker& order, const std::string& host,
                          const std::string& program);
 
 }  // namespace elasticrun::launcher::agent::workers

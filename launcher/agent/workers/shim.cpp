@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/exit_code.hpp"
 #include "launcher/agent/workers/processes.hpp"
 #include "launcher/agent/workers/program.hpp"
 
@@ -52,28 +53,29 @@ void take_descriptors(int channel_fd, int out, int err) {
   ::fcntl(channel, F_SETFD, FD_CLOEXEC);
 }
 
-[[noreturn]] void become_worker(const wire::StartWorker& order, const std::string& host,
+[[noreturn]] void become_worker(const wire::agent::StartWorker& order, const std::string& host,
                                 const std::string& program, pid_t shim, int failure_pipe) {
   ::setpgid(0, 0);
   // A last safety net: if the shim should be killed, the worker is killed, too.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != shim) ::_exit(127);
+  if (::getppid() != shim) ::_exit(exit_code::not_found);
   const ExecFailure failure = exec_program(order, host, program);
   const ShimReport report = failed(failure.code, failure.text);
   (void)!::write(failure_pipe, &report, sizeof report);
-  ::_exit(127);
+  ::_exit(exit_code::not_found);
 }
 
 // Returns the worker's pid, or -1 after reporting the failure. Returns when the program runs: the
 // pipe closes by itself at the exec.
-pid_t start_worker(const wire::StartWorker& order, const std::string& host,
+pid_t start_worker(const wire::agent::StartWorker& order, const std::string& host,
                    const std::string& program) {
   const pid_t self = ::getpid();
   int pipe[2] = {-1, -1};
   const pid_t worker = ::pipe2(pipe, O_CLOEXEC) == 0 ? ::fork() : -1;
   if (worker == 0) become_worker(order, host, program, self, pipe[1]);
   if (worker < 0) {
-    tell(failed(121, fmt::format("{}: cannot start a process: {}", host, std::strerror(errno))));
+    tell(failed(exit_code::nothing_started,
+                fmt::format("{}: cannot start a process: {}", host, std::strerror(errno))));
     return -1;
   }
   ::setpgid(worker, worker);  // whichever side is first; signals to the group are safe now
@@ -137,7 +139,7 @@ void watch(pid_t worker) {
   if (end.kind == ShimReport::exited) tell(end);
 }
 
-[[noreturn]] void keep(const wire::StartWorker& order, const std::string& host,
+[[noreturn]] void keep(const wire::agent::StartWorker& order, const std::string& host,
                        const std::string& program, int channel_fd, int out, int err) {
   become_subreaper();
   ::prctl(PR_SET_NAME, "er-shim");
@@ -149,7 +151,7 @@ void watch(pid_t worker) {
 
 }  // namespace
 
-Result<Kept> start_shim(const wire::StartWorker& order, const std::string& host,
+Result<Kept> start_shim(const wire::agent::StartWorker& order, const std::string& host,
                         const std::string& program) {
   int sockets[2], out[2], err[2];
   const auto failure = [&](const char* what) {

@@ -21,7 +21,7 @@
 
 #include "base/result.hpp"
 #include "net/sockets.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 
@@ -50,7 +50,7 @@ struct Kept {
 
 // Starts a shim, which starts the program: the file `program`, or, if that is empty, what a search
 // in PATH finds. `host` is this host's name, for error messages.
-Result<Kept> start_shim(const wire::StartWorker& order, const std::string& host,
+Result<Kept> start_shim(const wire::agent::StartWorker& order, const std::string& host,
                         const std::string& program);
 
 }  // namespace elasticrun::launcher::agent::workers

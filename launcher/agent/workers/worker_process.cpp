@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/exit_code.hpp"
 #include "launcher/agent/workers/processes.hpp"
 
 namespace elasticrun::launcher::agent::workers {
@@ -20,7 +21,7 @@ constexpr auto shim_patience = shim_cleaning_time + std::chrono::milliseconds(50
 }  // namespace
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
-                                                            const wire::StartWorker& order,
+                                                            const wire::agent::StartWorker& order,
                                                             const std::string& host,
                                                             const std::string& program,
                                                             Handlers handlers) {
@@ -117,7 +118,8 @@ void WorkerProcess::channel_ended() {
     if (started_ || killed_)
       handlers_.on_exited(0, SIGKILL);
     else
-      handlers_.on_failed(121, fmt::format("{}: was killed before the program ran", host_));
+      handlers_.on_failed(exit_code::nothing_started,
+                          fmt::format("{}: was killed before the program ran", host_));
   }
   out_.expect_end();
   err_.expect_end();

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "launcher/agent/workers/output_pipe.hpp"
 #include "launcher/agent/workers/shim.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 
@@ -33,7 +33,7 @@ class WorkerProcess {
   };
 
   static Result<std::unique_ptr<WorkerProcess>> start(boost::asio::io_context& io,
-                                                      const wire::StartWorker& order,
+                                                      const wire::agent::StartWorker& order,
                                                       const std::string& host,
                                                       const std::string& program,
                                                       Handlers handlers);
@@ -46,8 +46,9 @@ class WorkerProcess {
   // Kills the worker with everything it has started, at once, even if its shim is stopped or
   // blocked. The exit is reported by the shim, or, if the shim takes too long, without it.
   void kill();
-  // The worker is to end. Normally the orders that follow its start see to that; but a worker that
-  // still does not start, because a file server does not answer, is killed.
+  // To be called when a worker is to end that has not started yet. If it starts soon, the signals
+  // that wait for its start end it. If it does not (a file server does not answer, say), its shim
+  // is killed with everything below it.
   void call_off();
   void resume_output();
 

@@ -31,8 +31,7 @@ int wrong(const std::string& what) {
 Result<std::string> read(const std::string& path, const std::string& hint) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{path + ": cannot be read; " + hint};
-  return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
-          std::istreambuf_iterator<char>()};
+  return ok(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 simulate::what_if::Advisor advisor_of(std::string program) {

@@ -1,5 +1,5 @@
 // The second file that uses CLI11, beside cli/run/options.cpp: each command of elasticctl has its
-// own flags, which do not fit into the table of elasticrun's flags (flags.cpp).
+// own flags, which do not fit into the table of elasticrun's flags (flags.hpp).
 #include "cli/ctl/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -86,45 +86,45 @@ job::StragglerAction straggler_action(const std::string& name) {
 
 // Adds the flags for what happens to hosts: failures, removals and slow phases.
 void declare_mishaps(CLI::App& app, simulate::what_if::Conditions& conditions) {
-  add_rate(app, "--failures", conditions.failures_per_hour, "losses of each host, per hour");
-  add_rate(app, "--revoked", conditions.revoked_per_hour,
-           "how often each host is taken away, per hour");
-  add_time(app, "--notice", conditions.notice, "between notice and the end of a host taken away");
-  add_time(app, "--recovery", conditions.recovery, "in which nobody trains after a loss");
-  add_time(app, "--new-host", conditions.new_host, "until another machine replaces a lost one");
-  add_rate(app, "--slow-hosts", conditions.slow_per_hour, "slow phases of each host, per hour");
+  add_rate(app, "--failures", conditions.failures_per_hour, "lose each host so often per hour");
+  add_rate(app, "--revoked", conditions.revoked_per_hour, "take each host away so often per hour");
+  add_time(app, "--notice", conditions.notice,
+           "give this time between the notice and the end of a host");
+  add_time(app, "--recovery", conditions.recovery, "pause training this long after a loss");
+  add_time(app, "--new-host", conditions.new_host, "replace a lost machine after this time");
+  add_rate(app, "--slow-hosts", conditions.slow_per_hour, "slow each host down so often per hour");
   app.add_option("--slow-speed", conditions.slow_speed,
-                 "speed of a slow host, as a part of its usual one")
+                 "run a slow host at this part of its usual speed")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::Range(0.01, 1.0));
-  add_time(app, "--slow-time", conditions.slow_time, "mean length of a slow phase");
+  add_time(app, "--slow-time", conditions.slow_time,
+           "end a slow phase after this time in the mean");
   app.add_option_function<std::string>(
          "--stragglers",
          [&conditions](const std::string& name) { conditions.stragglers = straggler_action(name); },
-         "what is done about slow workers")
+         "replace or report slow workers, or leave them alone")
       ->type_name("off|report|replace")
       ->default_str("replace");
   app.add_option_function<std::string>(
          "--shares",
          [&conditions](const std::string& by) { conditions.shares_by_speed = by == "speed"; },
-         "how the samples of a step are shared out among workers")
+         "share the samples of a step out equally or by speed")
       ->type_name("equal|speed")
       ->check(CLI::IsMember({"equal", "speed"}))
       ->default_str("speed");
-  app.add_option("--spares", conditions.spares, "workers kept ready")
+  app.add_option("--spares", conditions.spares, "keep N workers ready")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000));
 }
 
 void add_aims(CLI::App& app, double& price, autoscaler::Aims& aims) {
-  app.add_option("--price", price, "what a worker costs per hour, where its host has no price")
+  app.add_option("--price", price, "charge this for a worker and hour where its host has no price")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::PositiveNumber);
-  add_time(app, "--deadline", aims.deadline, "within which the whole job is to end")
-      ->default_str("");
-  app.add_option("--budget", aims.budget, "what the whole job may cost")
+  add_time(app, "--deadline", aims.deadline, "end the whole job within this time")->default_str("");
+  app.add_option("--budget", aims.budget, "spend no more on the whole job")
       ->type_name("MONEY")
       ->check(finite)
       ->check(CLI::PositiveNumber)
@@ -136,67 +136,72 @@ void add_aims(CLI::App& app, double& price, autoscaler::Aims& aims) {
            if (!points) throw CLI::ValidationError("--utility: " + points.error().text);
            aims.utility = std::move(*points);
          },
-         "what an end then is worth: 1h:100,2h:40")
+         "value the end by its time: 1h:100,2h:40")
       ->type_name("LIST");
 }
 
 void add_min_gain(CLI::App& app, double& min_gain) {
   app.add_option("--min-gain", min_gain,
-                 "what an added worker has to bring, as a share of a present one")
+                 "add a worker only if it brings this share of a present one")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::Range(0.0, 1.0));
 }
 
 void declare(CLI::App& app, PlanCommand& command) {
-  app.add_option("EVENTS", command.events, "what elasticrun --events wrote")->required();
+  app.add_option("EVENTS", command.events, "the file that elasticrun --events wrote")->required();
   app.add_option("--job", command.job,
-                 "choose the run of this job; default the last that came to its end")
+                 "choose the run of this job; default: the last one that ended")
       ->type_name("ID");
-  app.add_option("--hosts", command.hosts, "a host file: its prices and its sizes")
+  app.add_option("--hosts", command.hosts, "take prices and sizes from this host file")
       ->type_name("FILE");
-  app.add_option("--sizes", command.sizes, "as in 1,2,4; default those measured and some others")
+  app.add_option("--sizes", command.sizes,
+                 "compare these, as in 1,2,4; default: those measured and others")
       ->type_name("LIST")
       ->delimiter(',')
       ->check(CLI::Range(1, 1'000'000))
       ->default_str("");
-  app.add_option("--samples", command.samples, "of the job; default as many as that run had")
+  app.add_option("--samples", command.samples,
+                 "plan for N samples; default: as many as that run trained")
       ->type_name("N")
       ->check(finite)
       ->check(CLI::Range(1.0, 1e15))
       ->default_str("");
   add_aims(app, command.price, command.aims);
   add_min_gain(app, command.min_gain);
-  app.add_flag("--json", command.json, "one object for each size");
+  app.add_flag("--json", command.json, "print a JSON object for each size");
 }
 
 void declare(CLI::App& app, SimulateCommand& command) {
   auto& [curve, conditions, question, seeds, json] = command;
-  app.add_option("--curve", curve, "the cluster: a file as in configs/curves")
+  app.add_option("--curve", curve, "read the cluster from FILE, as in configs/curves")
       ->type_name("FILE")
       ->required();
-  app.add_option("--policy", question.policy, "elasticrun-policies(7)")->type_name("NAME");
+  app.add_option("--policy", question.policy, "decide by this policy, see elasticrun-policies(7)")
+      ->type_name("NAME");
   app.add_option("--start", question.start,
-                 "workers to begin with; default the largest size of the curve")
+                 "begin with N workers; default: the largest size of the curve")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->default_str("");
-  app.add_option("--seed", question.seed, "what chance decides follows from it")->type_name("N");
-  app.add_option("--seeds", seeds, "how many seeds, from --seed on")
+  app.add_option("--seed", question.seed, "draw what chance decides from this seed")
+      ->type_name("N");
+  app.add_option("--seeds", seeds, "run N seeds, from --seed on")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--noise", conditions.noise, "standard deviation of a step's time, 0.2 is 20 %")
+  app.add_option("--noise", conditions.noise,
+                 "vary a step's time by this standard deviation; 0.2 is 20 %")
       ->type_name("X")
       ->check(finite)
       ->check(CLI::Range(0.0, 10.0));
-  add_span(app, "--start-time", conditions.start, "that a worker needs until it is ready");
-  add_time(app, "--idle", conditions.idle, "in which nobody trains at a planned change");
+  add_span(app, "--start-time", conditions.start, "let a worker take this time until it is ready");
+  add_time(app, "--idle", conditions.idle, "pause training this long at a planned change");
   declare_mishaps(app, conditions);
   add_aims(app, conditions.price, question.aims);
-  add_time(app, "--limit", conditions.limit, "ends a job that takes longer");
-  add_time(app, "--settle", question.limits.settle, "least quiet time between two changes");
+  add_time(app, "--limit", conditions.limit, "end a job that takes longer");
+  add_time(app, "--settle", question.limits.settle, "stay at one size at least this long");
   add_min_gain(app, question.limits.min_gain);
-  app.add_flag("--json", json, "events as in elasticrun(1), one object a line");
+  app.add_flag("--json", json, "print events as elasticrun does, a JSON object a line");
 }
 
 // The policy when none is named: naming an aim implies the policy that pursues it.
@@ -224,7 +229,7 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
                               "What a policy would do with a described cluster, in virtual time."),
           simulate);
   CLI::App* asks_plan = app.add_subcommand(
-      "plan", "What size, what time, what cost: from the events of an earlier run.");
+      "plan", "Show size, time and cost of a job, from the events of an earlier run.");
   declare(*asks_plan, plan);
   try {
     app.parse(argc, argv);

@@ -3,6 +3,7 @@
 #include "cli/run/convert.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -11,6 +12,7 @@
 
 #include "autoscaler/autoscaler.hpp"
 #include "base/numbers.hpp"
+#include "base/text.hpp"
 #include "cli/flags.hpp"
 #include "cli/run/host_flags.hpp"
 #include "launcher/executors/wrap.hpp"
@@ -21,6 +23,9 @@ namespace {
 
 constexpr std::int64_t workers_max = 65536;
 constexpr std::int64_t batch_max = std::int64_t{1} << 40;
+
+// Each of these flags selects the policy of its name.
+constexpr FlagName aims[] = {"utility", "budget", "deadline"};
 
 struct Span {
   int min = 0;
@@ -43,41 +48,37 @@ class Converter {
     settle_hosts();
     settle_sizes();
     settle_policy();
-    if (!mistake_.empty()) return Error{mistake_};
+    if (mistake_) return *mistake_;
     return std::move(spec_);
   }
 
  private:
   // ---- one value
-  const Setting* find(std::string_view name) const {
-    const auto found = settings_.find(name);
-    return found == settings_.end() ? nullptr : &found->second;
-  }
-  std::string_view text(std::string_view name) const {
+  const Setting* find(FlagName name) const { return run::find(settings_, name); }
+  std::string_view text(FlagName name) const {
     const Setting* const setting = find(name);
     return setting ? std::string_view(setting->values.back()) : std::string_view();
   }
-  std::string place(std::string_view name) const {
+  std::string place(FlagName name) const {
     if (const Setting* const setting = find(name)) return setting->place;
-    return spelled(*find_flag(name));
+    return spelled(name.flag());
   }
-  void fail(std::string_view name, std::string_view what) {
-    if (mistake_.empty()) mistake_ = fmt::format("{}: {}", place(name), what);
+  void fail(FlagName name, std::string_view what) {
+    note(Error{fmt::format("{}: {}", place(name), what)});
   }
 
-  std::int64_t number(std::string_view name, std::int64_t least, std::int64_t most,
-                      std::int64_t standard) {
+  std::int64_t number(FlagName name, std::int64_t least, std::int64_t most, std::int64_t standard) {
     if (!find(name)) return standard;
     const auto value = whole_number(text(name));
     if (value && *value >= least && *value <= most) return *value;
     fail(name, fmt::format("'{}' is not a whole number from {} to {}", text(name), least, most));
     return standard;
   }
-  int workers(std::string_view name, int standard) {
+  int workers(FlagName name, int standard) {
     return static_cast<int>(number(name, 1, workers_max, standard));
   }
 
-  bool toggle(std::string_view name) {
+  bool toggle(FlagName name) {
     if (!find(name)) return false;
     for (const char* yes : {"true", "yes", "on", "1"})
       if (text(name) == yes) return true;
@@ -87,8 +88,16 @@ class Converter {
     return false;
   }
 
+  // One of these words, the first one where the flag is not set.
+  std::string_view choice(FlagName name, std::initializer_list<std::string_view> known) {
+    if (!find(name)) return *known.begin();
+    if (std::ranges::count(known, text(name)) == 0)
+      fail(name, fmt::format("'{}' is not known; use {}", text(name), fmt::join(known, " or ")));
+    return text(name);
+  }
+
   // Reads "4" or "1:4".
-  Span span(std::string_view name) {
+  Span span(FlagName name) {
     const std::string_view value = text(name);
     const auto colon = value.find(':');
     const auto low = whole_number(value.substr(0, colon));
@@ -108,12 +117,12 @@ class Converter {
     if (const auto done = read_host_flags(settings_, spec_); !done) note(done.error());
   }
   void note(const Error& error) {
-    if (mistake_.empty()) mistake_ = error.text;
+    if (!mistake_) mistake_ = error;
   }
 
   void read_limits() {
     spec_.default_slots = std::max(machine_.gpus, 1);
-    spec_.slots_are_gpus = !find("slots") || text("slots") == "auto";
+    spec_.slots_are_gpus = !find("slots") || text("slots") == "auto" || text("slots") == "gpu";
     if (!spec_.slots_are_gpus)
       spec_.default_slots = static_cast<int>(
           number("slots", 1, launcher::hosts::slots_per_host_max, spec_.default_slots));
@@ -138,7 +147,7 @@ class Converter {
     }
     spec_.start = workers("start", spec_.start);
     if (limits.max > 0 && limits.min > limits.max)
-      fail(find("min-np") ? "min-np" : "max-np",
+      fail(find("min-np") ? FlagName("min-np") : "max-np",
            fmt::format("the fewest workers ({}) are more than the most ({})", limits.min,
                        limits.max));
   }
@@ -160,7 +169,7 @@ class Converter {
            fmt::format("{} per worker is more than --max-batch {}", rule.batch, rule.max_batch));
   }
 
-  double money(std::string_view name, double standard) {
+  double money(FlagName name, double standard) {
     if (!find(name)) return standard;
     const auto value = amount(text(name));
     if (value && *value > 0) return *value;
@@ -191,37 +200,27 @@ class Converter {
   void read_deadlines() {
     job::Deadlines& deadlines = spec_.deadlines;
     for (const job::DeadlineRow& row : job::deadline_table) {
-      if (!find(row.name)) continue;
-      const auto parsed = parse_duration(text(row.name));
-      if (!parsed) return fail(row.name, parsed.error().text);
+      const FlagName name(*find_flag(row.name));
+      if (!find(name)) continue;
+      const auto parsed = parse_duration(text(name));
+      if (!parsed) return fail(name, parsed.error().text);
       deadlines.*row.member = *parsed;
     }
     if (!find("orphan-grace")) deadlines.orphan_grace = deadlines.grace;
     deadlines.orphan_grace = std::min(deadlines.orphan_grace, deadlines.lease);
-    const std::string wrong = job::deadline_mistake(deadlines);
-    if (!wrong.empty()) note(Error{wrong});
+    if (const auto valid = job::check(deadlines); !valid) note(valid.error());
   }
 
   void read_stragglers() {
-    const std::string_view what = find("stragglers") ? text("stragglers") : "replace";
-    if (what == "off")
-      spec_.stragglers = job::StragglerAction::off;
-    else if (what == "report")
-      spec_.stragglers = job::StragglerAction::report;
-    else if (what != "replace")
-      fail("stragglers", fmt::format("'{}' is not known; use off, report or replace", what));
-  }
-
-  void read_shares() {
-    const std::string_view what = find("shares") ? text("shares") : "speed";
-    spec_.shares_by_speed = what == "speed";
-    if (what != "speed" && what != "equal")
-      fail("shares", fmt::format("'{}' is not known; use speed or equal", what));
+    const std::string_view what = choice("stragglers", {"replace", "report", "off"});
+    spec_.stragglers = what == "off"      ? job::StragglerAction::off
+                       : what == "report" ? job::StragglerAction::report
+                                          : job::StragglerAction::replace;
   }
 
   void read_rest() {
     read_stragglers();
-    read_shares();
+    spec_.shares_by_speed = choice("shares", {"speed", "equal"}) == "speed";
     spec_.spares = static_cast<int>(number("spares", 0, workers_max, 0));
     if (find("max-restarts"))
       spec_.max_restarts = static_cast<int>(number("max-restarts", 0, 1'000'000, 0));
@@ -231,7 +230,8 @@ class Converter {
     read_port();
     spec_.ssh.user = text("user");
     if (find("user"))
-      if (const auto why = launcher::hosts::user_mistake(spec_.ssh.user)) fail("user", *why);
+      if (const auto valid = launcher::hosts::check_user(spec_.ssh.user); !valid)
+        fail("user", valid.error().text);
     spec_.ssh.identity = text("identity");
     spec_.ssh.config_file = text("ssh-config");
     spec_.ssh.known_hosts = text("known-hosts");
@@ -239,17 +239,15 @@ class Converter {
     spec_.bind = text("bind");
     spec_.join_key = text("join-key");
     spec_.network = text("network");
-    read_backend();
+    spec_.backend = choice("backend", {"auto", "gloo", "nccl"});
     read_verify_state();
     spec_.wrap = text("wrap");
     if (find("wrap"))
-      if (const auto why = launcher::executors::wrap_mistake(spec_.wrap); !why.empty())
-        fail("wrap", why);
+      if (const auto valid = launcher::executors::check_wrap(spec_.wrap); !valid)
+        fail("wrap", valid.error().text);
     spec_.log_dir = text("log-dir");
     spec_.events_file = text("events");
-    if (const auto label = text("label"); find("label") && label != "host:rank" && label != "none")
-      fail("label", fmt::format("'{}' is not known; use host:rank or none", label));
-    spec_.label = text("label") != "none";
+    spec_.label = choice("label", {"host:rank", "none"}) != "none";
     spec_.one_gpu_visible = toggle("one-gpu-visible");
     spec_.quiet = toggle("quiet");
     spec_.explain = toggle("explain");
@@ -270,13 +268,6 @@ class Converter {
            fmt::format("'{}' is neither off nor a whole number from 1 to {}", value, most));
   }
 
-  void read_backend() {
-    if (!find("backend")) return;
-    spec_.backend = text("backend");
-    if (spec_.backend != "auto" && spec_.backend != "gloo" && spec_.backend != "nccl")
-      fail("backend", fmt::format("'{}' is not known; use auto, gloo or nccl", spec_.backend));
-  }
-
   void read_port() {
     if (!find("port")) return;
     const std::string_view value = text("port");
@@ -294,7 +285,7 @@ class Converter {
   // Without hosts, this machine takes as many workers as the user asks for, so that a laptop needs
   // no host file.
   void settle_hosts() {
-    if (!mistake_.empty()) return;
+    if (mistake_) return;
     if (const auto done = find_hosts(settings_, spec_); !done) return note(done.error());
     if (spec_.hosts.empty()) {
       launcher::hosts::Host here;
@@ -309,15 +300,14 @@ class Converter {
     }
     const auto used = std::ranges::count(spec_.hosts, false, &launcher::hosts::Host::spare);
     if (used == 0)
-      fail(!spec_.host_discovery.empty() ? "host-discovery"
-           : spec_.hosts_file.empty()    ? "host-list"
+      fail(!spec_.host_discovery.empty() ? FlagName("host-discovery")
+           : spec_.hosts_file.empty()    ? FlagName("host-list")
                                          : "hosts",
            "every host is a spare");
     spec_.unit = used == 1 ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
     if (!find("unit")) return;
-    if (text("unit") != "host" && text("unit") != "slot")
-      fail("unit", fmt::format("'{}' is not known; use host or slot", text("unit")));
-    spec_.unit = text("unit") == "slot" ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
+    const bool by_slot = choice("unit", {"host", "slot"}) == "slot";
+    spec_.unit = by_slot ? launcher::hosts::Unit::slot : launcher::hosts::Unit::host;
   }
 
   // Hosts whose slots are their GPUs, whose number only their agents will report.
@@ -330,39 +320,39 @@ class Converter {
   void settle_sizes() {
     // Discovered hosts may appear later; the job waits until there are enough. Below, some other
     // hosts have to be up before their slots are known.
-    if (!mistake_.empty() || !spec_.host_discovery.empty()) return;
+    if (mistake_ || !spec_.host_discovery.empty()) return;
     launcher::hosts::HostBook book;
     const auto slots =
         launcher::hosts::make_plan(spec_.hosts, spec_.default_slots, book).slots_by_host;
     const int total = std::accumulate(slots.begin(), slots.end(), 0);
     const launcher::hosts::Limits& limits = spec_.limits;
-    const std::string there = fmt::format("the hosts have {} slot{}", total, total == 1 ? "" : "s");
+    const std::string there = fmt::format("the hosts have {}", counted(total, "slot"));
     if (limits.min_hosts > static_cast<int>(slots.size()))
-      return fail("nnodes",
-                  fmt::format("{} hosts are needed, {} given", limits.min_hosts, slots.size()));
+      return fail("nnodes", fmt::format("at least {} needed, {} given",
+                                        counted(limits.min_hosts, "host"), slots.size()));
     if (some_slots_are_unknown()) return;
     if (limits.min > total)
       return fail(
-          find("min-np") ? "min-np" : "np",
+          find("min-np") ? FlagName("min-np") : "np",
           fmt::format("{} workers are needed, but {}; add hosts, or --slots", limits.min, there));
     const int most = limits.max > 0 ? std::min(limits.max, total) : total;
     if (spec_.start > 0 && (spec_.start < limits.min || spec_.start > most))
-      return fail(find("start") ? "start" : "np",
-                  fmt::format("cannot begin with {} workers; from {} to {} are possible ({})",
-                              spec_.start, limits.min, most, there));
+      return fail(find("start") ? FlagName("start") : "np",
+                  fmt::format("cannot begin with {}; from {} to {} are possible ({})",
+                              counted(spec_.start, "worker"), limits.min, most, there));
     if (launcher::hosts::reachable_sizes(slots, spec_.unit, limits, spec_.start).empty())
       fail("nnodes", fmt::format("no size is possible within the limits ({})", there));
   }
 
   // The aim that the user has named, or empty: it selects the policy of that name.
-  std::string aim() {
-    std::string named;
-    for (const std::string name : {"utility", "budget", "deadline"}) {
+  std::string_view aim() {
+    std::string_view named;
+    for (const FlagName name : aims) {
       if (!find(name)) continue;
       const std::string_view policy = find("policy") ? text("policy") : named;
       if (!policy.empty() && policy != name)
-        fail(name, fmt::format("is for the policy {}, and the policy is {}; leave one out", name,
-                               policy));
+        fail(name, fmt::format("is for the policy {}, and the policy is {}; leave one out",
+                               std::string_view(name), policy));
       named = name;
     }
     return named;
@@ -374,20 +364,20 @@ class Converter {
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
     const bool host_range = limits.min_hosts != limits.max_hosts;
     spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "fit" : "fixed";
-    if (const std::string named = aim(); !named.empty()) spec_.policy = named;
+    if (const std::string_view named = aim(); !named.empty()) spec_.policy = named;
     if (!find("policy")) return;
     if (const auto known = autoscaler::Autoscaler::check_policy(text("policy")); !known)
       return fail("policy", known.error().text);
     spec_.policy = text("policy");
-    for (const char* needed : {"utility", "budget", "deadline"})
-      if (spec_.policy == needed && !find(needed))
-        fail("policy", fmt::format("{0} needs --{0}", needed));
+    for (const FlagName needed : aims)
+      if (spec_.policy == std::string_view(needed) && !find(needed))
+        fail("policy", fmt::format("{0} needs --{0}", std::string_view(needed)));
   }
 
   const Settings& settings_;
   const launcher::machine::Machine& machine_;
   job::JobSpec spec_;
-  std::string mistake_;  // the first one; empty: none
+  std::optional<Error> mistake_;  // the first one
 };
 
 }  // namespace

@@ -36,8 +36,11 @@ std::string describe(const job::JobSpec& spec) {
   for (const int size :
        launcher::hosts::reachable_sizes(plan.slots_by_host, spec.unit, spec.limits, spec.start)) {
     const auto batch = autoscaler::plan(spec.batch, size, {});
-    if (batch.global_batch > 0)
+    if (batch.global_batch > 0 && spec.batch.batch > 0)
       text += fmt::format("size {}: global batch {}\n", size, batch.global_batch);
+    else if (batch.global_batch > 0)  // the program may name an efficient batch per worker
+      text += fmt::format("size {}: global batch {} at most, as the program says\n", size,
+                          batch.global_batch);
     else
       text += fmt::format("size {}: global batch as the program says\n", size);
   }

@@ -15,21 +15,16 @@
 namespace elasticrun::cli::run {
 namespace {
 
-constexpr const char* source_names[] = {"hosts", "host-list", "host-discovery"};
-
-const Setting* find(const Settings& settings, std::string_view name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? nullptr : &found->second;
-}
+constexpr FlagName source_names[] = {"hosts", "host-list", "host-discovery"};
 
 // The setting for hosts with the strongest source; null if there is none. An error if two of equal
 // strength are given.
 Result<const Setting*> only_source(const Settings& settings) {
   const Setting* best = nullptr;
-  for (const char* name : source_names)
+  for (const FlagName name : source_names)
     if (const Setting* one = find(settings, name); one && (!best || one->source > best->source))
       best = one;
-  for (const char* name : source_names)
+  for (const FlagName name : source_names)
     if (const Setting* one = find(settings, name);
         one && one != best && one->source == best->source)
       return Error{
@@ -56,61 +51,76 @@ Result<void> discover(const Setting& program, job::JobSpec& spec) {
   return {};
 }
 
+// The hosts that a file or a list names; none for a discovery program, which is not run here.
+Result<std::vector<launcher::hosts::Host>> named_hosts(const Settings& settings,
+                                                       const Setting& given, job::JobSpec& spec) {
+  const std::string& value = given.values.back();
+  if (&given == find(settings, "host-list"))
+    return launcher::hosts::parse_host_list(value, given.place);
+  if (&given == find(settings, "host-discovery")) {
+    spec.host_discovery = value;
+    return std::vector<launcher::hosts::Host>();
+  }
+  spec.hosts_file = value;
+  const auto content = read_text(value, given.place);
+  if (!content) return content.error();
+  return launcher::hosts::parse_hosts(*content, value);
+}
+
+using launcher::hosts::HostFilter;
+
+struct FilterFlag {
+  FlagName name;
+  std::vector<launcher::hosts::Host> HostFilter::*list;
+  Result<std::vector<launcher::hosts::Host>> (*parse)(std::string_view, std::string_view);
+};
+constexpr FilterFlag filter_flags[] = {
+    {"include", &HostFilter::include, launcher::hosts::parse_include},
+    {"exclude", &HostFilter::exclude, launcher::hosts::parse_exclude}};
+
 }  // namespace
 
 Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
   const auto source = only_source(settings);
   if (!source) return source.error();
   const Setting* const given = *source;
-  Result<std::vector<launcher::hosts::Host>> hosts(boost::system::in_place_value);
-  if (given && given == find(settings, "host-discovery")) {
-    spec.host_discovery = given->values.back();
-  } else if (given && given == find(settings, "host-list")) {
-    hosts = launcher::hosts::parse_host_list(given->values.back(), given->place);
-  } else if (given) {
-    spec.hosts_file = given->values.back();
-    const auto content = read_text(spec.hosts_file, given->place);
-    if (!content) return content.error();
-    hosts = launcher::hosts::parse_hosts(*content, spec.hosts_file);
+  if (given) {
+    auto hosts = named_hosts(settings, *given, spec);
+    if (!hosts) return hosts.error();
+    spec.hosts = std::move(*hosts);
   }
-  if (!hosts) return hosts.error();
-  spec.hosts = std::move(*hosts);
-  for (const bool include : {true, false}) {
-    const Setting* const list = find(settings, include ? "include" : "exclude");
+  for (const FilterFlag& flag : filter_flags) {
+    const Setting* const list = find(settings, flag.name);
     if (!list) continue;
     if (!given)
       return Error{
           fmt::format("{}: there are no hosts to choose from; give --hosts, -H or "
                       "--host-discovery",
                       list->place)};
-    auto names = include ? launcher::hosts::parse_include(list->values.back(), list->place)
-                         : launcher::hosts::parse_exclude(list->values.back(), list->place);
+    auto names = flag.parse(list->values.back(), list->place);
     if (!names) return names.error();
-    (include ? spec.host_filter.include : spec.host_filter.exclude) = std::move(*names);
+    spec.host_filter.*flag.list = std::move(*names);
   }
   return {};
 }
 
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
-  if (!spec.host_discovery.empty()) {
+  const bool discovered = !spec.host_discovery.empty();
+  if (discovered)
     if (auto done = discover(*find(settings, "host-discovery"), spec); !done) return done;
-  }
-  const launcher::hosts::HostFilter& filter = spec.host_filter;
+  const HostFilter& filter = spec.host_filter;
   if (filter.include.empty() && filter.exclude.empty()) return {};
-  for (const char* name : {"include", "exclude"}) {
-    // Discovered hosts come and go; naming one that is not there yet is no mistake.
-    if (!spec.host_discovery.empty()) break;
-    const auto& list = name == std::string_view("include") ? filter.include : filter.exclude;
-    const launcher::hosts::Host* const unknown = launcher::hosts::first_unknown(list, spec.hosts);
-    if (unknown)
-      return Error{fmt::format("{}: {} is not among the hosts{}", find(settings, name)->place,
-                               launcher::hosts::key_of(*unknown),
-                               near_name(unknown->name, spec.hosts))};
-  }
+  // Discovered hosts come and go; naming one that is not there yet is no mistake.
+  if (!discovered)
+    for (const FilterFlag& flag : filter_flags)
+      if (const auto* unknown = launcher::hosts::first_unknown(filter.*flag.list, spec.hosts))
+        return Error{
+            fmt::format("{}: {} is not among the hosts{}", find(settings, flag.name)->place,
+                        launcher::hosts::key_of(*unknown), near_name(unknown->name, spec.hosts))};
   spec.hosts = launcher::hosts::chosen(std::move(spec.hosts), filter);
   if (!spec.hosts.empty()) return {};
-  const Setting* const last = find(settings, filter.exclude.empty() ? "include" : "exclude");
-  return Error{fmt::format("{}: no host is left", last->place)};
+  const FlagName last = filter.exclude.empty() ? FlagName("include") : FlagName("exclude");
+  return Error{fmt::format("{}: no host is left", find(settings, last)->place)};
 }
 
 }  // namespace elasticrun::cli::run

@@ -26,11 +26,9 @@ Error with_hint(std::string text) { return Error{std::move(text) + " (see elasti
 // All spellings of a flag as CLI11 wants them. Users mix up dashes and underscores, so both are
 // accepted.
 std::string names_for_cli11(const Flag& flag) {
-  std::vector<std::string> spellings{spelled(flag)};
-  if (!flag.other.empty() && flag.other != "-np" && flag.other != spellings.front())
-    spellings.emplace_back(flag.other);
   std::string names;
-  for (std::string spelling : spellings) {
+  for (std::string spelling : spellings(flag)) {
+    if (spelling == "-np") continue;  // see read_command_line
     names += (names.empty() ? "" : ",") + spelling;
     if (spelling.find('-', 2) == spelling.npos) continue;
     std::replace(spelling.begin() + 2, spelling.end(), '-', '_');
@@ -45,7 +43,7 @@ Options add_flags(CLI::App& app) {
   Options options;
   app.set_help_flag();
   app.prefix_command();
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : flags) {
     const bool with_value = flag.kind == Kind::value || flag.kind == Kind::list;
     CLI::Option* const option =
         with_value ? app.add_option(names_for_cli11(flag)) : app.add_flag(names_for_cli11(flag));
@@ -60,9 +58,11 @@ std::optional<Error> unknown_flag(const std::string& left,
                                   const std::vector<std::string>& arguments) {
   if (left.size() < 2 || left.front() != '-' || left == "--") return std::nullopt;
   // From -hosts CLI11 takes -h and leaves -osts. The error must name what the user wrote.
-  const auto written = std::ranges::find_if(arguments, [&](const std::string& one) {
-    return one.starts_with('-') && one.ends_with(left.substr(1));
-  });
+  auto written = std::ranges::find(arguments, left);
+  if (written == arguments.end())
+    written = std::ranges::find_if(arguments, [&](const std::string& one) {
+      return one.starts_with('-') && one.ends_with(left.substr(1));
+    });
   const std::string& argument = written == arguments.end() ? left : *written;
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
@@ -112,9 +112,9 @@ bool array_is_open(const std::string& text) {
 // The answer to --help, --version or --show-config, which need no program; nothing if none of them
 // is given.
 std::optional<PrintAndExit> answer_of_command(const Settings& given, const Settings& all) {
-  if (given.contains("help")) return PrintAndExit{help_text(), exit_code::ok};
-  if (given.contains("version")) return PrintAndExit{version_text("elasticrun"), exit_code::ok};
-  if (given.contains("show-config")) return PrintAndExit{show(all), exit_code::ok};
+  if (find(given, "help")) return PrintAndExit{help_text(), exit_code::ok};
+  if (find(given, "version")) return PrintAndExit{version_text("elasticrun"), exit_code::ok};
+  if (find(given, "show-config")) return PrintAndExit{show(all), exit_code::ok};
   return std::nullopt;
 }
 
@@ -125,10 +125,10 @@ Result<Settings> merged(const Settings& given, const std::vector<std::string>& e
   const Settings& environment_settings = *from_environment;
   Settings all;
   for (const Settings* source : {&given, &environment_settings}) {
-    const auto config = source->find("config");
-    if (config == source->end()) continue;
-    const std::string& path = config->second.values.back();
-    auto text = read_text(path, config->second.place);
+    const Setting* const config = find(*source, "config");
+    if (!config) continue;
+    const std::string& path = config->values.back();
+    auto text = read_text(path, config->place);
     if (!text) return text.error();
     auto from_file = settings_from_file(*text, path);
     if (!from_file) return from_file.error();
@@ -146,7 +146,7 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   auto line = read_command_line(arguments);
   if (!line) return line.error();
   // --help and --version must work whatever else is wrong.
-  if (line->settings.contains("help") || line->settings.contains("version"))
+  if (find(line->settings, "help") || find(line->settings, "version"))
     return Parsed(*answer_of_command(line->settings, {}));
   auto all = merged(line->settings, environment);
   if (!all) return all.error();
@@ -180,12 +180,13 @@ Result<Settings> settings_from_file(const std::string& text, const std::string& 
         return Error{fmt::format("{}: sections are not used; write name = value", place)};
       std::string name = item.name;
       std::ranges::replace(name, '_', '-');
-      for (const Flag& flag : flags())
-        if (flag.other == "--" + name) name = flag.name;
-      const Flag* flag = find_flag(name);
-      if (!flag)
+      const auto flag = std::ranges::find_if(flags, [&](const Flag& one) {
+        return std::ranges::count(spellings(one), (name.size() == 1 ? "-" : "--") + name) > 0;
+      });
+      if (flag == flags.end())
         return Error{fmt::format("{}: unknown key {}{}", place, item.name, suggestion(name))};
-      if (flag->kind == Kind::command || name == "config")
+      name = flag->name;
+      if (flag->kind == Kind::command || flag->name == FlagName("config"))
         return Error{fmt::format("{}: {} belongs on the command line", place, name)};
       if (settings.contains(name))
         return Error{fmt::format("{}: {} is given twice; it was first given at {}", place, name,

@@ -53,7 +53,7 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
   const std::size_t needed = launcher::machine::descriptors_for_hosts(spec.hosts.size()) +
                              (spec.log_dir.empty() ? 0 : open_files_max);
   if (limit < needed)
-    (*terminal)->say(job::report::LogLevel::error,
+    (*terminal)->log(job::report::LogLevel::error,
                      launcher::machine::too_few_descriptors(
                          fmt::format("{} hosts", spec.hosts.size()), needed, limit));
   const int code = job::driver::Controller::run(spec, machine, **terminal);

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/flags.hpp"
 #include "cli/suggest.hpp"
 
 namespace elasticrun::cli::run {
@@ -22,26 +21,44 @@ constexpr std::string_view told_to_workers[] = {"ELASTICRUN_JOB_ID",     "ELASTI
                                                 "ELASTICRUN_SLOT",       "ELASTICRUN_SOCKET",
                                                 "ELASTICRUN_GENERATION", "ELASTICRUN_WORKER"};
 
-// Names that other launchers use for our flags; the edit distance cannot find these.
+// Flags of other launchers, with the end of the error; the edit distance cannot find ours.
 struct Foreign {
   std::string_view name;
-  std::string_view ours;
+  std::string_view answer;
 };
+constexpr std::string_view own_rendezvous = "leave it out: elasticrun has its own rendezvous";
 constexpr Foreign foreign[] = {
-    {"n", "--np"},
-    {"c", "--np"},
-    {"num-proc", "--np"},
-    {"hostfile", "--hosts"},
-    {"machinefile", "--hosts"},
-    {"f", "--hosts"},
-    {"host", "-H"},
-    {"nproc", "--slots"},
-    {"ppn", "--slots"},
-    {"num-gpus", "--slots"},
-    {"num-nodes", "--nnodes"},
-    {"genv", "-x"},
-    {"timeout", "--hung"},
-    {"output-filename", "--log-dir"},
+    {"c", "did you mean --np?"},
+    {"num-proc", "did you mean --np?"},
+    {"machinefile", "did you mean --hosts?"},
+    {"f", "did you mean --hosts?"},
+    {"host", "did you mean -H?"},
+    {"nproc", "did you mean --slots?"},
+    {"ppn", "did you mean --slots?"},
+    {"num-gpus", "did you mean --slots?"},
+    {"num-nodes", "did you mean --nnodes?"},
+    {"genv", "did you mean -x?"},
+    {"timeout", "did you mean --hung?"},
+    {"standalone", "leave it out: without hosts the job runs on this machine alone"},
+    {"rdzv-backend", own_rendezvous},
+    {"rdzv-endpoint", own_rendezvous},
+    {"rdzv-id", own_rendezvous},
+    {"rdzv-conf", own_rendezvous},
+    {"master-addr", own_rendezvous},
+    {"master-port", own_rendezvous},
+    {"node-rank", own_rendezvous},
+    {"ntasks", "did you mean --np?"},
+    {"min-num-proc", "did you mean --min-np?"},
+    {"max-num-proc", "did you mean --max-np?"},
+    {"elastic-timeout", "did you mean --minimum-timeout?"},
+    {"reset-limit", "did you mean --max-restarts?"},
+    {"tag-output", "did you mean --label?"},
+    {"export", "did you mean -x?"},
+    {"bind-to", "did you mean --wrap 'numactl ...'?"},
+    {"start-method", "leave it out: the program itself is started"},
+    {"oversubscribe", "leave it out: a host has as many slots as --slots says"},
+    {"output", "did you mean --log-dir?"},
+    {"output-filename", "did you mean --log-dir?"},
 };
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -75,16 +92,22 @@ std::string shown_source(const Setting& setting) {
 
 }  // namespace
 
+const Setting* find(const Settings& settings, FlagName name) {
+  const auto found = settings.find(std::string_view(name));
+  return found == settings.end() ? nullptr : &found->second;
+}
+
 std::string suggestion(std::string_view name) {
   std::string plain(name);
   std::ranges::replace(plain, '_', '-');
   for (const Foreign& one : foreign)
-    if (one.name == plain) return fmt::format("; did you mean {}?", one.ours);
-  std::vector<std::string_view> known;
-  for (const Flag& flag : flags()) {
-    if (flag.name.size() > 1) known.push_back(flag.name);
-    if (flag.other.starts_with("--")) known.push_back(flag.other.substr(2));
+    if (one.name == plain) return fmt::format("; {}", one.answer);
+  std::vector<std::string> names;
+  for (const Flag& flag : flags) {
+    for (const std::string& one : spellings(flag))
+      if (one.starts_with("--")) names.push_back(one.substr(2));
   }
+  const std::vector<std::string_view> known(names.begin(), names.end());
   const auto best = closest(plain, known);
   return best.empty() ? "" : fmt::format("; did you mean --{}?", best);
 }
@@ -92,7 +115,7 @@ std::string suggestion(std::string_view name) {
 Result<Settings> settings_from_environment(const std::vector<std::string>& environment) {
   Settings settings;
   std::vector<std::string> names;
-  for (const Flag& flag : flags())
+  for (const Flag& flag : flags)
     if (flag.kind != Kind::command) names.push_back(environment_name(flag));
   const std::vector<std::string_view> known(names.begin(), names.end());
   for (const std::string& entry : environment) {
@@ -100,10 +123,10 @@ Result<Settings> settings_from_environment(const std::vector<std::string>& envir
     const std::string_view name = std::string_view(entry).substr(0, equal);
     if (!name.starts_with("ELASTICRUN_") || equal == entry.npos || equal + 1 == entry.size())
       continue;
-    const auto found = std::ranges::find_if(flags(), [&](const Flag& flag) {
+    const auto found = std::ranges::find_if(flags, [&](const Flag& flag) {
       return flag.kind != Kind::command && environment_name(flag) == name;
     });
-    if (found != flags().end()) {
+    if (found != flags.end()) {
       const std::string value = entry.substr(equal + 1);
       auto values = found->kind == Kind::list ? split(value, ',') : std::vector{value};
       settings[std::string(found->name)] = {std::move(values), Source::environment,
@@ -122,8 +145,8 @@ Result<Settings> settings_from_environment(const std::vector<std::string>& envir
 
 std::string show(const Settings& settings) {
   std::string text;
-  for (const Flag& flag : flags()) {
-    if (flag.kind == Kind::command || flag.name == "config") continue;
+  for (const Flag& flag : flags) {
+    if (flag.kind == Kind::command || flag.name == FlagName("config")) continue;
     const auto found = settings.find(flag.name);
     if (found != settings.end()) {
       const Setting& setting = found->second;
@@ -154,7 +177,7 @@ Result<std::string> read_text(const std::string& path, std::string_view place) {
     text.append(block, static_cast<std::size_t>(file.gcount()));
     if (text.size() > most) return Error{fmt::format("{}: {} is larger than 16 MiB", place, path)};
   }
-  return Result<std::string>(boost::system::in_place_value, std::move(text));
+  return ok(std::move(text));
 }
 
 }  // namespace elasticrun::cli::run

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/flags.hpp"
 
 namespace elasticrun::cli::run {
 
@@ -24,6 +25,9 @@ struct Setting {
 
 // The key is the name of the flag.
 using Settings = std::map<std::string, Setting, std::less<>>;
+
+// Null when the flag is not set.
+const Setting* find(const Settings& settings, FlagName name);
 
 // The ELASTICRUN_ variables in an environment (NAME=VALUE); an empty value counts as not set. A
 // name that is at most two typing mistakes away from that of a flag's variable is an error.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/exit_code.hpp"
+#include "base/text.hpp"
 #include "cli/run/log_name.hpp"
 
 namespace elasticrun::cli::run {
@@ -113,14 +114,14 @@ bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
   if (!record.writer) return true;
   const bool written = record.writer->finish(patience);
   if (const std::size_t lines = record.writer->unwritten_lines(); lines > 0)
-    say(job::report::LogLevel::error,
+    log(job::report::LogLevel::error,
         fmt::format("{}: {} {} could not be written", record.name, lines, record.contents));
   return written;
 }
 
 // ---------------------------------------------------------------- what is shown and recorded
 
-void Terminal::say(job::report::LogLevel level, std::string_view text) {
+void Terminal::log(job::report::LogLevel level, std::string_view text) {
   if (level != job::report::LogLevel::error && quiet_) return;
   if (level == job::report::LogLevel::detail && !explain_) return;
   screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", text));
@@ -136,11 +137,11 @@ void Terminal::put(const Record& record, const std::string& file, std::string_vi
   if (!record.writer) return;
   const WriteQueue::Gap gap = record.writer->put(file, text, closes);
   if (gap.begins)
-    say(job::report::LogLevel::error,
+    log(job::report::LogLevel::error,
         fmt::format("{} takes no more: {} are lost until it does; the job goes on", record.name,
                     record.contents));
   if (gap.ended_after > 0)
-    say(job::report::LogLevel::error, fmt::format("{} takes {} again; {} were lost", record.name,
+    log(job::report::LogLevel::error, fmt::format("{} takes {} again; {} were lost", record.name,
                                                   record.contents, gap.ended_after));
 }
 
@@ -167,20 +168,23 @@ void Terminal::gone(const job::report::WorkerLabel& label) {
   for (const std::int32_t stream : {1, 2}) logs_.writer->close(log_name(label, stream));
 }
 
-bool Terminal::crowded() { return screen_.crowded() || (logs_.writer && logs_.writer->crowded()); }
+bool Terminal::congested() {
+  return screen_.congested() || (logs_.writer && logs_.writer->congested());
+}
 
 void Terminal::event(std::string_view json) { put(events_, "", fmt::format("{}\n", json), false); }
 
 void Terminal::tell_refused(std::size_t lines) {
-  say(job::report::LogLevel::error,
-      fmt::format("{} lines of output were not shown, their reader was too slow", lines));
+  log(job::report::LogLevel::error,
+      fmt::format("{} of output {} not shown, because the reader was too slow",
+                  counted(static_cast<std::int64_t>(lines), "line"), lines == 1 ? "was" : "were"));
 }
 
 // A full disk loses logs or events, but never stops the training.
 void Terminal::tell_trouble(const std::string& name, int error) {
   const std::string why =
       error == ELOOP ? "a symbolic link is not followed" : net::error_text(error);
-  say(job::report::LogLevel::error, fmt::format("{}: {}; the job goes on without it", name, why));
+  log(job::report::LogLevel::error, fmt::format("{}: {}; the job goes on without it", name, why));
 }
 
 }  // namespace elasticrun::cli::run

@@ -32,11 +32,11 @@ class Terminal : public job::report::Sink {
   // is reported and the process ends here with `exit_code`.
   void finish(int exit_code, bool patient);
 
-  void say(job::report::LogLevel level, std::string_view text) override;
+  void log(job::report::LogLevel level, std::string_view text) override;
   void output(const job::report::WorkerLabel& label, std::int32_t stream,
               std::string_view text) override;
   void gone(const job::report::WorkerLabel& label) override;
-  bool crowded() override;
+  bool congested() override;
   void event(std::string_view json) override;
 
  private:

@@ -65,7 +65,7 @@ void WriteQueue::done(std::string_view text, Time now) {
   progress_ = now;
 }
 
-bool WriteQueue::crowded(Time now) const {
+bool WriteQueue::congested(Time now) const {
   return bytes_ > crowd_bytes && now < progress_ + standstill;
 }
 

@@ -3,7 +3,7 @@
 // A text that does not fit is refused, and so are all texts after it until half of the room is free
 // again. So the loss is one gap, which can be reported when it begins and when it ends. Otherwise a
 // reader that is a little too slow would cost single lines here and there, with a message for each.
-// When a reader is slow but does read, the workers are held back long before this (crowded), and
+// When a reader is slow but does read, the workers are held back long before this (congested), and
 // nothing is lost.
 #pragma once
 
@@ -44,7 +44,7 @@ class WriteQueue {
 
   // Whether too much is waiting although something was written within the last few seconds: the
   // reader is slow, but does read.
-  bool crowded(Time now) const;
+  bool congested(Time now) const;
   // When something was last written, or was last put into the empty queue.
   Time progress() const { return progress_; }
   // Number of lines refused in the gap that has not ended yet.

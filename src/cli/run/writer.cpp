@@ -69,9 +69,9 @@ void Writer::close(const std::string& file) {
   queue_.close(file);
 }
 
-bool Writer::crowded() const {
+bool Writer::congested() const {
   const std::lock_guard lock(mutex_);
-  return queue_.crowded(now());
+  return queue_.congested(now());
 }
 
 std::size_t Writer::refused_lines() const {

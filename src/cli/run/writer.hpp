@@ -50,7 +50,7 @@ class Writer {
   WriteQueue::Gap put(const std::string& file, std::string_view text, bool closes = false);
   void put_own(const std::string& file, std::string_view text);
   void close(const std::string& file);
-  bool crowded() const;
+  bool congested() const;
   std::size_t refused_lines() const;
 
   struct Patience {

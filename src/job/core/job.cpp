@@ -82,14 +82,14 @@ void Job::look_at_staff(Time now) {
 void Job::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
   if (!ending_.interrupt(interrupt.signal)) {
-    out_.say(report::LogLevel::error, fmt::format("SIG{} again: stopping at once", name));
+    out_.log(report::LogLevel::error, fmt::format("SIG{} again: stopping at once", name));
     for (const auto& [id, worker] : workers_.rows())
       stop_worker(id, SIGKILL, Duration::zero(), now);
     ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
     return;
   }
   if (ending_.ending()) return;
-  out_.say(report::LogLevel::info,
+  out_.log(report::LogLevel::info,
            fmt::format("SIG{}: stopping gently within {}; once more stops at once", name,
                        to_text(spec_.deadlines.grace)));
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
@@ -99,11 +99,11 @@ void Job::on(const Interrupt& interrupt, Time now) {
 
 void Job::on(const PassSignal& pass, Time) {
   for (const auto& [id, worker] : workers_.rows())
-    out_.add(Order{worker.slot.host, wire::SignalWorker{id, pass.signal}});
+    out_.add(Order{worker.slot.host, wire::agent::SignalWorker{id, pass.signal}});
 }
 
 void Job::on(const Suspend&, Time) {
-  out_.say(report::LogLevel::error,
+  out_.log(report::LogLevel::error,
            "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; "
            "to have the terminal back, start it with & or in tmux");
 }
@@ -127,7 +127,7 @@ void Job::on(const StoodStill& stood, Time now) {
   const std::string what = fmt::format(
       "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
   const bool longer = stood.time >= spec_.deadlines.lease;
-  out_.say(
+  out_.log(
       report::LogLevel::error,
       longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
                            what, to_text(spec_.deadlines.lease))

@@ -82,14 +82,14 @@ class Job {
   void on(const HostAway&, Time now);
   void on(const HostBack&, Time now);
   void on(const FromHost&, Time now);
-  void hear(HostId, const wire::WorkerStarted&, Time now);
-  void hear(HostId, const wire::StartFailed&, Time now);
-  void hear(HostId, const wire::WorkerExited&, Time now);
-  void hear(HostId, const wire::Output&, Time now);
-  void hear(HostId, const wire::BundleWanted&, Time) {}
-  void hear(HostId, const wire::Heartbeat&, Time now);
-  void hear(HostId, const wire::GpuLost&, Time now);
-  void hear(HostId, const wire::Goodbye&, Time) {}  // the driver turns it into a HostDown
+  void hear(HostId, const wire::agent::WorkerStarted&, Time now);
+  void hear(HostId, const wire::agent::StartFailed&, Time now);
+  void hear(HostId, const wire::agent::WorkerExited&, Time now);
+  void hear(HostId, const wire::agent::Output&, Time now);
+  void hear(HostId, const wire::agent::BundleWanted&, Time) {}
+  void hear(HostId, const wire::agent::Heartbeat&, Time now);
+  void hear(HostId, const wire::agent::GpuLost&, Time now);
+  void hear(HostId, const wire::agent::Goodbye&, Time) {}  // the driver turns it into a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
   std::size_t hosts_well() const;
   Time watch_at() const;
@@ -109,11 +109,11 @@ class Job {
   void hear(WorkerId, const wire::Diverged&, Time now);
   void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
-  void progress(Step step, Time now);
+  void progress(StepId step, Time now);
   void dismiss(WorkerId worker, Time now);
   void give_up_worker(WorkerId worker, const std::string& why, Time now);
   void stop_worker(WorkerId worker, std::int32_t signal, Duration grace, Time now);
-  void evict(WorkerId worker, const std::string& why, Time now);
+  void fence(WorkerId worker, const std::string& why, Time now);
   void lose_worker(WorkerId worker, const std::string& why, Time now);
   struct WorkerEnd {
     int code = 0;
@@ -173,7 +173,7 @@ class Job {
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;
   bool may_join(WorkerId worker, Time now) const;
-  std::string too_few(const std::vector<SlotId>& slots) const;
+  std::optional<std::string> too_few(const std::vector<SlotId>& slots) const;
   void wait_for_more(const std::string& what, Time now);
 
   // ---- sizes: job_sizing.cpp

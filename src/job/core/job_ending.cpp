@@ -33,12 +33,12 @@ Time Job::troubles_at() const {
 
 void Job::tell_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, ending_.ending()))
-    out_.say(report::LogLevel::error, std::move(line));
+    out_.log(report::LogLevel::error, std::move(line));
 }
 
 void Job::tell_all_troubles(Time now) {
   for (std::string& line : watch_.troubles.tell(now, true))
-    out_.say(report::LogLevel::error, std::move(line));
+    out_.log(report::LogLevel::error, std::move(line));
 }
 
 // Does what is due by time, and what follows when the last worker or the last agent has gone.
@@ -74,7 +74,7 @@ void Job::workers_gone(Time now) {
   const bool elastic = first_.program() == workers::Program::with_library;
   const bool more_to_come = elastic && !slots_.all_retired();
   if (ending_.is(course::Phase::starting) && slots_.all().empty())
-    wait_for_more(too_few(slots_.all()), now);
+    wait_for_more(too_few({}).value(), now);
   if (elastic && !more_to_come && !ending_.is(course::Phase::short_of))
     ending_.happen(course::PhaseEvent::stop);
   if (ending_.is(course::Phase::starting) && more_to_come) return;
@@ -83,7 +83,7 @@ void Job::workers_gone(Time now) {
   ending_.set_deadline(now + course::Ending::closing_time);
   for (const HostId host : hosts_.live()) {
     if (hosts_.up(host)) {
-      out_.add(Order{host, wire::Shutdown{0}});
+      out_.add(Order{host, wire::agent::Shutdown{0}});
     } else {
       out_.add(KillAgent{host});
       hosts_.went(host);
@@ -110,7 +110,7 @@ void Job::close(Time now) {
                {"worker_s", summary_.worker_time()}});
   const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled();
   for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
-    out_.say(report::LogLevel::info, std::move(line));
+    out_.log(report::LogLevel::info, std::move(line));
   const std::string done = summary_.words(now);
   out_.add(Finish{ending_.exit_code(), all_well || done.empty() ? ending_.words() + done
                                                                 : ending_.words() + "; " + done});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/text.hpp"
 #include "job/core/hosts/prices.hpp"
 #include "job/core/job.hpp"
 #include "job/core/workers/staffing.hpp"
@@ -44,8 +45,8 @@ void Job::on(const SlotsChanged& changed, Time now) {
   // With too few slots (hosts are still being found) nothing is started. But where slots are
   // guessed, hosts must be up to report how many they have.
   const bool chosen = first_.state() == workers::Start::gathering;
-  const std::string few = changed.guessed || chosen ? "" : too_few(slots_.all());
-  if (!few.empty()) return wait_for_more(few, now);
+  if (!changed.guessed && !chosen)
+    if (const auto few = too_few(slots_.all())) return wait_for_more(*few, now);
   first_.choose(workers::wanted_slots(slots_, workers_, sizing_.target(), now));
 }
 
@@ -56,7 +57,7 @@ void Job::on(const HostsMet& met, Time) {
 // The hosts of the job, or the file or program that names them, have a problem or are well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
-  out_.say(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
+  out_.log(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
   out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }
 
@@ -89,9 +90,7 @@ void Job::on(const HostDown& down, Time now) {
       first_.state() == workers::Start::gathering &&
       std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
   if (!ending_.ending()) {
-    const std::string with =
-        lost.empty() ? ""
-                     : fmt::format(" with {} worker{}", lost.size(), lost.size() == 1 ? "" : "s");
+    const std::string with = lost.empty() ? "" : " with " + counted(lost.size(), "worker");
     if (!nothing || hosts_.failed() > 1)
       watch_.troubles.add(name,
                           was_up ? fmt::format("host lost{}: {}", with, down.reason)
@@ -122,7 +121,7 @@ void Job::on(const HostBack& back, Time now) {
   if (!watch_.suspects.suspected(back.host)) return;
   watch_.suspects.settled(back.host);
   watch_.liveness.host_heard(back.host, now);
-  out_.say(report::LogLevel::detail,
+  out_.log(report::LogLevel::detail,
            fmt::format("{} has dialled again; output that was on its way may be "
                        "missing",
                        name_of(back.host)));
@@ -152,7 +151,7 @@ void Job::watch_hosts(Time now) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
       give_up_host(host->host, host->reason, now);
     } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
-      out_.say(report::LogLevel::error,
+      out_.log(report::LogLevel::error,
                fmt::format("no host is heard any more; is the network of this machine up? "
                            "Waiting for {} in all",
                            to_text(spec_.deadlines.lease)));
@@ -175,12 +174,12 @@ void Job::on(const FromHost& from, Time now) {
   std::visit([&](const auto& report) { hear(from.host, report, now); }, from.report);
 }
 
-void Job::hear(HostId host, const wire::Heartbeat& heartbeat, Time now) {
+void Job::hear(HostId host, const wire::agent::Heartbeat& heartbeat, Time now) {
   hosts_.prolong(host, now + spec_.deadlines.lease);
-  out_.add(Order{host, wire::Heartbeat{Term(1), heartbeat.clock_ns}});
+  out_.add(Order{host, wire::agent::Heartbeat{first_term, heartbeat.clock_ns}});
 }
 
-void Job::hear(HostId host, const wire::WorkerStarted& started, Time) {
+void Job::hear(HostId host, const wire::agent::WorkerStarted& started, Time) {
   const workers::Worker* worker = workers_.find(started.worker);
   if (!worker || worker->slot.host != host) return;
   workers_.turn(started.worker, workers::WorkerTurn::started);
@@ -190,12 +189,12 @@ void Job::hear(HostId host, const wire::WorkerStarted& started, Time) {
                                  {"pid", static_cast<std::int64_t>(started.pid)}});
 }
 
-void Job::hear(HostId host, const wire::StartFailed& failed, Time now) {
+void Job::hear(HostId host, const wire::agent::StartFailed& failed, Time now) {
   if (!workers_.runs_on(failed.worker, host)) return;
   worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
 }
 
-void Job::hear(HostId host, const wire::WorkerExited& exited, Time now) {
+void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
   if (!workers_.runs_on(exited.worker, host)) return;
   if (!exited.host_ends.empty())
     return worker_ended(
@@ -213,20 +212,20 @@ void Job::hear(HostId host, const wire::WorkerExited& exited, Time now) {
 }
 
 // Comes here only while agents end: one that still sends what its workers printed is not late.
-void Job::hear(HostId, const wire::Output&, Time now) {
+void Job::hear(HostId, const wire::agent::Output&, Time now) {
   if (ending_.is(course::Phase::closing)) ending_.set_deadline(now + course::Ending::closing_time);
 }
 
 // Its slot is left out from now on; its host goes on. The worker there can no longer compute, and
 // may hang for good instead of dying.
-void Job::hear(HostId host, const wire::GpuLost& lost, Time now) {
+void Job::hear(HostId host, const wire::agent::GpuLost& lost, Time now) {
   const std::string name = name_of(host);
   out_.record("gpu_lost", {{"host", name},
                            {"slot", static_cast<std::int64_t>(lost.slot)},
                            {"gpu", lost.gpu},
                            {"xid", static_cast<std::int64_t>(lost.xid)},
                            {"reason", lost.reason}});
-  out_.say(report::LogLevel::error, fmt::format("{}: slot {} is left out: GPU {} {}", name,
+  out_.log(report::LogLevel::error, fmt::format("{}: slot {} is left out: GPU {} {}", name,
                                                 lost.slot, lost.gpu, lost.reason));
   slots_.drop({host, lost.slot});
   concerns_staff(now);

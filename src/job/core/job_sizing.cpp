@@ -38,13 +38,13 @@ void Job::check_stragglers(Time now) {
                               {"slow_for_s", seconds(one.slow_for)},
                               {"action", std::string(replace ? "replace" : "report")}});
     if (!replace) {
-      out_.say(report::LogLevel::info, what + (spec_.stragglers == StragglerAction::report
+      out_.log(report::LogLevel::info, what + (spec_.stragglers == StragglerAction::report
                                                    ? ""
                                                    : "; no other slot is free to replace it"));
       continue;
     }
     const Duration time = slots_.quarantine(worker->slot, now);
-    out_.say(
+    out_.log(
         report::LogLevel::info,
         fmt::format("{}; it is replaced, and its slot left alone for {}", what, to_text(time)));
     summary_.told(what);

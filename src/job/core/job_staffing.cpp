@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/name_ranges.hpp"
+#include "base/text.hpp"
 #include "job/core/job.hpp"
 #include "job/core/workers/staffing.hpp"
 
@@ -63,8 +64,8 @@ void Job::fill(Time now) {
 
 // ---------------------------------------------------------------- the first workers
 
-// In what way these slots are too few to begin with; empty: they are enough.
-std::string Job::too_few(const std::vector<SlotId>& slots) const {
+// In what way these slots are too few to begin with; nothing: they are enough.
+std::optional<std::string> Job::too_few(const std::vector<SlotId>& slots) const {
   std::set<HostId> hosts;
   for (const SlotId slot : slots) hosts.insert(slot.host);
   const launcher::hosts::Limits& limits = spec_.limits;
@@ -72,14 +73,14 @@ std::string Job::too_few(const std::vector<SlotId>& slots) const {
     return fmt::format("{} of at least {} hosts", hosts.size(), limits.min_hosts);
   if (static_cast<int>(slots.size()) < std::max(limits.min, 1))
     return fmt::format("hosts for {} of at least {} workers", slots.size(), limits.min);
-  return {};
+  return std::nullopt;
 }
 
 void Job::wait_for_more(const std::string& what, Time now) {
   if (ending_.short_of_workers()) return;
   ending_.short_since(now);
   tell_all_troubles(now);
-  out_.say(report::LogLevel::info, fmt::format("{} are there; waiting up to {} for more", what,
+  out_.log(report::LogLevel::info, fmt::format("{} are there; waiting up to {} for more", what,
                                                to_text(spec_.deadlines.minimum_timeout)));
 }
 
@@ -104,16 +105,15 @@ void Job::gather(Time now) {
   }
   if (!missing.empty()) return tell_missing(missing, now);
   if (now >= first_.wake_at()) first_.tell_missing_at(never);
-  const std::string few = too_few(here);
-  if (few.empty()) return begin(here, now);
+  const auto few = too_few(here);
+  if (!few) return begin(here, now);
   const bool final = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
                      spec_.join_key.empty();  // no more hosts can come
   if (hosts_.failed() > 0 || !final)
-    wait_for_more(few, now);
+    wait_for_more(*few, now);
   else if (hosts_.live().size() == hosts_.in(hosts::HostState::up).size())
     end(course::Cause::hosts_too_few,
-        fmt::format("{} are there; add hosts, or say how many slots they have, as in a:8", few),
-        now);
+        fmt::format("{} are there; add hosts, or slots, as in a:8", *few), now);
 }
 
 void Job::tell_missing(const std::set<HostId>& missing, Time now) {
@@ -121,14 +121,14 @@ void Job::tell_missing(const std::set<HostId>& missing, Time now) {
   first_.tell_missing_at(never);
   std::vector<std::string> names;
   for (const HostId host : missing) names.push_back(name_of(host));
-  out_.say(report::LogLevel::info, fmt::format("waiting for {} host{}: {}", names.size(),
-                                               names.size() == 1 ? "" : "s", fold_names(names)));
+  out_.log(report::LogLevel::info,
+           fmt::format("waiting for {}: {}", counted(names.size(), "host"), fold_names(names)));
 }
 
 void Job::begin(const std::vector<SlotId>& here, Time now) {
   tell_all_troubles(now);
   if (here.size() < first_.chosen())
-    out_.say(report::LogLevel::info,
+    out_.log(report::LogLevel::info,
              fmt::format("beginning with {} of {} workers; the others' hosts are not there",
                          here.size(), first_.chosen()));
   first_.begin(here);

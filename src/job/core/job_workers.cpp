@@ -40,7 +40,7 @@ void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {
 
 void Job::hear(WorkerId id, const wire::Committed& committed, Time now) {
   progress(committed.step, now);
-  if (slots_.works(workers_.find(id)->slot)) concerns_staff(now);
+  if (slots_.forget_failures(workers_.find(id)->slot)) concerns_staff(now);
 }
 
 void Job::hear(WorkerId, const wire::Answer& answer, Time now) { progress(answer.committed, now); }
@@ -88,10 +88,10 @@ void Job::hear(WorkerId, const wire::Diverged& diverged, Time now) {
                {"where", diverged.where},
                {"repaired", !verdict->ends && !diverged.mixed}});
   if (verdict->ends) return end(course::Cause::states_differ, verdict->words, now);
-  out_.say(report::LogLevel::error, verdict->words);
+  out_.log(report::LogLevel::error, verdict->words);
 }
 
-void Job::progress(Step step, Time now) {
+void Job::progress(StepId step, Time now) {
   if (step <= summary_.newest()) return;
   const bool poison = failures_.poison().suspected();
   summary_.committed(step);
@@ -110,7 +110,7 @@ void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now
       worker->is(workers::WorkerState::stopping) || worker->is(workers::WorkerState::fenced);
   if (!told_before) workers_.turn(id, workers::WorkerTurn::stopped);
   workers_.set_deadline(id, told_before ? std::min(worker->deadline, gone_by) : gone_by);
-  out_.add(Order{worker->slot.host, wire::StopWorker{id, signal, grace.count()}});
+  out_.add(Order{worker->slot.host, wire::agent::StopWorker{id, signal, grace.count()}});
 }
 
 // The worker is out of the world; it ends by itself, or is stopped when its time is over.
@@ -130,18 +130,18 @@ void Job::give_up_worker(WorkerId id, const std::string& why, Time now) {
 }
 
 // Forces a worker out that cannot be a member any more.
-void Job::evict(WorkerId id, const std::string& why, Time now) {
+void Job::fence(WorkerId id, const std::string& why, Time now) {
   const workers::Worker* worker = workers_.find(id);
   if (!worker || !worker->trouble.empty()) return;
-  out_.record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
-                          {"host", name_of(worker->slot.host)},
-                          {"reason", why}});
+  out_.record("fenced", {{"worker", static_cast<std::int64_t>(id.value)},
+                         {"host", name_of(worker->slot.host)},
+                         {"reason", why}});
   give_up_worker(id, why, now);
 }
 
 // Gives a worker up; the world goes on without it at once.
 void Job::lose_worker(WorkerId id, const std::string& why, Time now) {
-  evict(id, why, now);
+  fence(id, why, now);
   tell(rendezvous::WorkerGone{id, why, never}, now);
 }
 
@@ -165,7 +165,7 @@ void Job::act_on_worker_deadlines(Time now) {
     } else {
       // A device driver or a disk that does not answer keeps a process from dying. Nothing more can
       // be done about it from here, and the job does not wait for it.
-      out_.say(report::LogLevel::error,
+      out_.log(report::LogLevel::error,
                name_of(id) +
                    " was killed and is still there: it hangs in the kernel of its "
                    "host, and the job goes on without waiting for it");
@@ -238,16 +238,21 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
     if (failures_.poison().certain())
       this->end(course::Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
   }
-  // The next worker there would be waited for just as long. Counted twice, this slot has a pause,
-  // and the others begin without it.
+  // The others have waited for this worker until its deadline, and would wait as long for the next
+  // one in its slot. A second failure gives the slot a pause, so they go on without it.
   if (given_up && !worker.was_ready()) slots_.failed(worker.slot, now);
 }
 
 void Job::failure(SlotId slot, bool member, const std::string& what, report::LogLevel level,
                   Time now) {
-  out_.say(level, what);
-  slots_.failed(slot, now);
-  if (!failures_.count(member)) return;
+  const Duration pause = slots_.failed(slot, now);
+  if (!failures_.count(member)) {
+    // What follows the loss of a member is said with the world that is formed without it.
+    if (member || !slots_.contains(slot)) return out_.log(level, what);
+    const std::string next = pause == Duration::zero() ? "at once" : "in " + to_text(pause);
+    return out_.log(level, fmt::format("{}; next try {}", what, next));
+  }
+  out_.log(level, what);
   out_.record("restart_refused",
               {{"failures", static_cast<std::int64_t>(failures_.in_a_row())}, {"reason", what}});
   end(course::Cause::too_many_failures,

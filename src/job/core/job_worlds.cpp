@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/text.hpp"
 #include "job/core/job.hpp"
 
 namespace elasticrun::job {
@@ -31,7 +32,7 @@ void Job::on(rendezvous::ToMembers& message, Time) {
   if (!deliver.to.empty()) out_.add(std::move(deliver));
 }
 
-void Job::on(rendezvous::Fence& fence, Time now) { evict(fence.worker, fence.reason, now); }
+void Job::on(rendezvous::Fence& fact, Time now) { fence(fact.worker, fact.reason, now); }
 
 void Job::on(rendezvous::LeftOut& left, Time now) {
   const workers::Worker* worker = workers_.find(left.worker);
@@ -41,7 +42,7 @@ void Job::on(rendezvous::LeftOut& left, Time now) {
                            {"host", name_of(worker->slot.host)},
                            {"pause_s", seconds(pause)},
                            {"reason", left.reason}});
-  out_.say(report::LogLevel::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
+  out_.log(report::LogLevel::error, fmt::format("{} is left out for {}: {}", name_of(left.worker),
                                                 to_text(pause), left.reason));
   concerns_staff(now);
 }
@@ -108,7 +109,7 @@ void Job::record_world(const rendezvous::WorldFormed& formed) {
       {"state_ms", static_cast<double>(formed.transfer_ns) / 1e6},
       {"global_batch", plan.global_batch},
       {"lr_factor", plan.adascale ? not_known : plan.lr_factor}};
-  if (!formed.way.empty()) fields.emplace_back("group", formed.way);
+  if (!formed.formation.empty()) fields.emplace_back("group", formed.formation);
   if (!plan.weights.empty())
     fields.emplace_back("shares",
                         std::vector<std::int64_t>(plan.weights.begin(), plan.weights.end()));
@@ -118,29 +119,37 @@ void Job::record_world(const rendezvous::WorldFormed& formed) {
 void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
   // A reason that was logged with the decision, and an unchanged backend, are not repeated.
   const std::string why = summary_.was_told(formed.world.reason) ? "" : ": " + formed.world.reason;
-  const std::string backend = formed.way.substr(0, formed.way.find(' '));
+  const std::string backend = formed.formation.substr(0, formed.formation.find(' '));
   const std::string over = summary_.other_backend(backend) ? " over " + backend : "";
   // There is no idle time before the first step.
   const std::string idle =
       formed.idle_ns < 0
           ? ""
           : fmt::format(", idle {:.0f} ms", static_cast<double>(formed.idle_ns) / 1e6);
-  const std::size_t size = formed.world.members.size();
   const std::int64_t batch = formed.world.plan.global_batch;  // 0: the program decides
-  if (formed.strangers > 0)
-    out_.say(report::LogLevel::detail,
-             fmt::format("{} strangers dialled workers and were turned away", formed.strangers));
+  if (formed.rejected > 0)
+    out_.log(report::LogLevel::detail,
+             fmt::format("workers refused {} connections that could not prove to be of this job",
+                         formed.rejected));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
   tell_all_troubles(now);  // the causes come first
-  out_.say(report::LogLevel::info,
-           fmt::format("world {}: {} worker{}{}{}, from step {}{}{}", summary_.worlds(), size,
-                       size == 1 ? "" : "s", over, samples, formed.step.value, idle, why));
+  const auto size = static_cast<std::int64_t>(formed.world.members.size());
+  if (batch > 0 && batch < size)
+    out_.log(
+        report::LogLevel::error,
+        fmt::format("the global batch of {} is smaller than the world: {} of {} workers compute "
+                    "nothing",
+                    batch, size - batch, size));
+  out_.log(report::LogLevel::info,
+           fmt::format("world {}: {}{}{}, from step {}{}{}", summary_.worlds(),
+                       counted(formed.world.members.size(), "worker"), over, samples,
+                       formed.step.value, idle, why));
 }
 
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
   if (!changes_.ended(ended.id, ended.how, now)) return;
   if (ended.how != rendezvous::ChangeEnded::How::done)
-    out_.say(report::LogLevel::info, "change dropped: " + ended.reason);
+    out_.log(report::LogLevel::info, "change dropped: " + ended.reason);
   concerns_staff(now);
 }
 
@@ -165,13 +174,13 @@ void Job::on(rendezvous::Dismissed& dismissed, Time now) {
 
 void Job::on(rendezvous::Trained&, Time) {
   ending_.happen(course::PhaseEvent::trained);
-  out_.say(report::LogLevel::detail, "trained: " + summary_.steps_made());
+  out_.log(report::LogLevel::detail, "trained: " + summary_.steps_made());
 }
 
 void Job::on(rendezvous::WorkerLeft& left, Time now) {
   const workers::Worker* worker = workers_.find(left.worker);
   if (!worker) return;
-  out_.say(report::LogLevel::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
+  out_.log(report::LogLevel::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
   dismiss(left.worker, now);
   slots_.retire(worker->slot);
   failures_.member_left();
@@ -191,7 +200,7 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
   ending_.happen(course::PhaseEvent::below_minimum);
   ending_.short_since(now);
   const std::string patience = to_text(spec_.deadlines.minimum_timeout);
-  out_.say(report::LogLevel::error,
+  out_.log(report::LogLevel::error,
            needs_keeper() && below.have >= spec_.limits.min
                ? fmt::format("one worker is left and keeps the state: its step is repeated with "
                              "another one, which is waited for up to {}",

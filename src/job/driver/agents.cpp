@@ -38,7 +38,7 @@ launcher::executors::ExecutorHandlers Agents::handlers_for_executor() {
 launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
   launcher::executors::AgentStart start;
   start.job = job;
-  start.term = Term(1);
+  start.term = first_term;
   start.network = spec_.network;
   const auto ms = [](Duration d) { return static_cast<std::int64_t>(milliseconds(d)); };
   start.lease_ms = ms(spec_.deadlines.lease);
@@ -56,18 +56,20 @@ Result<void> Agents::prepare(const std::string& job) {
   local_ = std::make_unique<launcher::executors::LocalExecutor>(
       io_, *agent, handlers_for_executor(), spec_.wrap);
 
-  const auto own = launcher::machine::own_addresses();
-  auto for_others = launcher::machine::addresses_for_others(own, spec_.bind);
-  if (!for_others) return Error{"--bind: " + for_others.error().text};
-  for_others_ = std::move(*for_others);
-  if (auto network = launcher::machine::addresses_for_others(own, spec_.network); !network)
-    return Error{"--network: " + network.error().text};
-
   const bool here_alone = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
                           spec_.join_key.empty() &&
                           std::ranges::all_of(spec_.hosts, [&](const launcher::hosts::Host& host) {
                             return launcher::hosts::is_this_machine(host, machine_.own);
                           });
+  const auto own = launcher::machine::own_addresses();
+  const bool bind_is_idle = here_alone && launcher::machine::is_loopback(spec_.bind);
+  auto for_others =
+      launcher::machine::addresses_for_others(own, bind_is_idle ? std::string() : spec_.bind);
+  if (!for_others) return Error{"--bind: " + for_others.error().text};
+  for_others_ = std::move(*for_others);
+  if (auto network = launcher::machine::addresses_for_others(own, spec_.network); !network)
+    return Error{"--network: " + network.error().text};
+
   if (here_alone) {
     listen_address_ = loopback;
     return {};
@@ -115,7 +117,8 @@ void Agents::start_now(HostId host) {
   start.key_hex = std::move(key.key_hex);
   start.name = roster_.name(host);
   start.addresses = for_others_;
-  if (is_here(host) && spec_.bind.empty()) start.addresses = {loopback};
+  if (is_here(host) && (spec_.bind.empty() || listen_address_ == loopback))
+    start.addresses = {loopback};
   start.address = roster_.at(host).address;
   running_.insert(host);
   executor_of(host).start(start);

@@ -32,12 +32,12 @@ std::optional<launcher::bundle::BundleTrouble> BundleSender::gather() {
   return std::nullopt;
 }
 
-void BundleSender::announce(wire::StartWorker& order) const {
+void BundleSender::announce(wire::agent::StartWorker& order) const {
   order.bundle = bundle_->hash;
   order.bundle_bytes = bundle_->bytes;
 }
 
-void BundleSender::asked(HostId host, const wire::BundleWanted& wanted, Time now) {
+void BundleSender::asked(HostId host, const wire::agent::BundleWanted& wanted, Time now) {
   now_ = now;
   if (bundle_->hash.empty() || wanted.bundle != bundle_->hash) return;
   const auto found = deliveries_.find(host);
@@ -111,15 +111,16 @@ void BundleSender::read(HostId host) {
 void BundleSender::send(HostId host, Result<std::string> bytes) {
   Delivery& delivery = deliveries_.at(host);
   const launcher::bundle::BundleFile& file = bundle_->files[delivery.file];
-  wire::BundlePart part{.bundle = bundle_->hash, .file = file.name, .executable = file.executable};
+  wire::agent::BundlePart part{
+      .bundle = bundle_->hash, .file = file.name, .executable = file.executable};
   delivery.reading = false;
   if (bytes && bytes->empty() && delivery.offset < file.bytes)
     part.trouble = "'" + file.path + "' has become shorter; start the job again";
   else if (!bytes)
     part.trouble = bytes.error().text;
   else
-    part.bytes = std::move(*bytes);
-  const auto size = static_cast<std::int64_t>(part.bytes.size());
+    part.bytes.value = std::move(*bytes);
+  const auto size = static_cast<std::int64_t>(part.bytes.value.size());
   delivery.sent += size;
   delivery.offset += size;
   if (delivery.offset == file.bytes) {
@@ -131,7 +132,7 @@ void BundleSender::send(HostId host, Result<std::string> bytes) {
   read(host);
 }
 
-void BundleSender::advise(wire::StartFailed& failure) const {
+void BundleSender::advise(wire::agent::StartFailed& failure) const {
   if (spec_.ship || failure.code != exit_code::not_found || !program_is_here_) return;
   failure.reason += "; --ship copies it to hosts that lack it";
 }

@@ -21,13 +21,14 @@
 #include "job/spec.hpp"
 #include "launcher/bundle/bundle.hpp"
 #include "launcher/executors/file_thread.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::job::driver {
 
 class BundleSender {
  public:
-  using Send = std::function<void(HostId, const wire::BundlePart&)>;  // behind all other frames
+  using Send =
+      std::function<void(HostId, const wire::agent::BundlePart&)>;  // behind all other frames
   BundleSender(boost::asio::io_context& io, const JobSpec& spec, Send send)
       : io_(io), spec_(spec), send_(std::move(send)) {}
 
@@ -35,14 +36,14 @@ class BundleSender {
   // or nothing.
   std::optional<launcher::bundle::BundleTrouble> gather();
   // Adds the bundle's hash and size to the order, so that the agent knows what to ask for.
-  void announce(wire::StartWorker& order) const;
+  void announce(wire::agent::StartWorker& order) const;
   // The host asks for the bundle, or reports how much of it it has taken.
-  void asked(HostId host, const wire::BundleWanted& wanted, Time now);
+  void asked(HostId host, const wire::agent::BundleWanted& wanted, Time now);
   // Ends the delivery to that host, and drops its request if it still waits.
   void gone(HostId host);
   // When the program is missing on another host and copying it would help, adds a hint about
   // --ship to the failure's reason.
-  void advise(wire::StartFailed& failure) const;
+  void advise(wire::agent::StartFailed& failure) const;
 
  private:
   struct Delivery {

@@ -51,15 +51,15 @@ class Run {
         agents_(
             io_, spec_, roster_, machine, keys_,
             {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
-             .line = [this](HostId host, const auto& line) { say(LogLevel::error, host, line); },
-             .note = [this](HostId host, const auto& line) { say(LogLevel::detail, host, line); }}),
+             .line = [this](HostId host, const auto& line) { log(LogLevel::error, host, line); },
+             .note = [this](HostId host, const auto& line) { log(LogLevel::detail, host, line); }}),
         source_(io_, spec_,
                 {.hosts =
                      [this](const auto& hosts) {
                        roster_.give(hosts);
                        hosts_changed("the hosts were changed", source_name(spec_));
                      },
-                 .line = [this](const std::string& line) { sink_.say(LogLevel::error, line); },
+                 .line = [this](const std::string& line) { sink_.log(LogLevel::error, line); },
                  .note = [this](const HostsNoted& note) { feed(note); }}) {}
 
   int run();
@@ -83,9 +83,9 @@ class Run {
   }
   void act(StartWorker& action);
   void act(Order& action) {
-    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.order))
+    if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&action.order))
       return server_->send_heartbeat(action.host, *heartbeat);
-    server_->send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
+    server_->send(action.host, WorkerId{}, wire::encode(wire::agent::ToAgent(action.order)));
   }
   void act(Deliver& action) {
     if (auto* prepare = std::get_if<wire::Prepare>(&action.message))
@@ -94,9 +94,9 @@ class Run {
     for (const auto& [host, workers] : action.to) server_->send_message(host, workers, message);
   }
   void act(Record& action) { sink_.event(report::to_json(action.event, utc_now(), job_id_)); }
-  void act(Say& action) { sink_.say(action.level, action.text); }
-  void say(LogLevel level, HostId host, std::string_view text) {
-    sink_.say(level, fmt::format("{}: {}", roster_.name(host), text));
+  void act(Log& action) { sink_.log(action.level, action.text); }
+  void log(LogLevel level, HostId host, std::string_view text) {
+    sink_.log(level, fmt::format("{}: {}", roster_.name(host), text));
   }
   void act(Ranked& action) { labels_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
@@ -124,8 +124,8 @@ class Run {
   std::optional<HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
   std::unique_ptr<launcher::executors::JoinKey> join_key_;
-  BundleSender bundles_{io_, spec_, [this](HostId host, const wire::BundlePart& part) {
-                          server_->send_bulk(host, wire::encode(wire::ToAgent(part)));
+  BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
+                          server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
@@ -134,10 +134,11 @@ class Run {
   asio::steady_timer last_exit_{io_};
   OutputHold output_hold_{
       io_,
-      {.wanted = [this] { return sink_.crowded() && job_->phase() < course::Phase::closing; },
+      {.wanted = [this] { return sink_.congested() && job_->phase() < course::Phase::closing; },
        .order =
            [this](bool hold) {
-             server_->send_to_all(wire::encode(wire::ToAgent(wire::HoldOutput{hold})));
+             server_->send_to_all(
+                 wire::encode(wire::agent::ToAgent(wire::agent::HoldOutput{hold})));
            }}};
   Signals signals_{io_, [this](int number) { signal(number); }};
 
@@ -190,8 +191,9 @@ Result<void> Run::listen() {
   };
   handlers.agent_dead = std::bind_front(&Run::agent_gone, this);
   handlers.agent_frame = std::bind_front(&Run::frame, this);
-  handlers.stranger = [this](std::uint64_t count, const std::string& why) {
-    sink_.say(LogLevel::detail, fmt::format("a stranger was refused ({} so far): {}", count, why));
+  handlers.rejected = [this](std::uint64_t count, const std::string& why) {
+    sink_.log(LogLevel::detail,
+              fmt::format("a connection was rejected ({} so far): {}", count, why));
   };
   auto server = rendezvous::server::Server::listen(io_, options, handlers);
   if (!server) return server.error();
@@ -209,7 +211,7 @@ Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
       spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
   if (!written) return written.error();
   join_key_ = std::move(*written);
-  sink_.say(LogLevel::info,
+  sink_.log(LogLevel::info,
             "hosts may join: " + launcher::executors::join_command(
                                      spec_.join_key, agents_.addresses_for_others(), told.port));
   return {};
@@ -261,9 +263,9 @@ void Run::arm() {
 void Run::act(StartWorker& action) {
   const HostId host = action.slot.host;
   labels_.started({action.worker, host, roster_.name(host), action.slot.index});
-  wire::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
+  wire::agent::StartWorker start = start_orders_->order(action, roster_, agents_.is_here(host));
   bundles_.announce(start);
-  server_->send(host, WorkerId{}, wire::encode(wire::ToAgent(std::move(start))));
+  server_->send(host, WorkerId{}, wire::encode(wire::agent::ToAgent(std::move(start))));
 }
 
 void Run::act(Finish& action) {
@@ -294,28 +296,29 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     if (message)
       feed(FromWorker{worker, std::move(*message)});
     else
-      say(LogLevel::detail, host, fmt::format("worker {}: {}", worker.value, message.error().text));
+      log(LogLevel::detail, host, fmt::format("worker {}: {}", worker.value, message.error().text));
     return;
   }
-  auto report = wire::decode<wire::FromAgent>(payload);
-  if (!report) return say(LogLevel::error, host, report.error().text);
-  if (const auto* output = std::get_if<wire::Output>(&*report)) {
+  auto report = wire::decode<wire::agent::FromAgent>(payload);
+  if (!report) return log(LogLevel::error, host, report.error().text);
+  if (const auto* output = std::get_if<wire::agent::Output>(&*report)) {
     if (const report::WorkerLabel* label = labels_.find(host, output->worker))
-      sink_.output(*label, output->stream, output->text);
+      sink_.output(*label, output->stream, output->text.value);
     output_hold_.look();
     if (job_->phase() != course::Phase::closing) return;
   }
-  if (const auto* wanted = std::get_if<wire::BundleWanted>(&*report))
+  if (const auto* wanted = std::get_if<wire::agent::BundleWanted>(&*report))
     return bundles_.asked(host, *wanted, boot_now());
-  if (auto* failed = std::get_if<wire::StartFailed>(&*report); failed && !agents_.is_here(host))
+  if (auto* failed = std::get_if<wire::agent::StartFailed>(&*report);
+      failed && !agents_.is_here(host))
     bundles_.advise(*failed);
-  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*report))
+  if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&*report))
     server_->acknowledged(host, heartbeat->received);
-  if (const auto* exited = std::get_if<wire::WorkerExited>(&*report))
+  if (const auto* exited = std::get_if<wire::agent::WorkerExited>(&*report))
     for (const report::WorkerLabel& label : labels_.exited(host, exited->worker)) sink_.gone(label);
-  if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
+  if (const auto* goodbye = std::get_if<wire::agent::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
-  const auto* const lost = std::get_if<wire::GpuLost>(&*report);
+  const auto* const lost = std::get_if<wire::agent::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
   feed(FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
@@ -326,7 +329,7 @@ Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
   if (finish_) return Error{"the job is over"};
   const auto host = roster_.admit(hello);
   if (!host) {
-    sink_.say(LogLevel::error, "a host was refused: " + host.error().text);
+    sink_.log(LogLevel::error, "a host was refused: " + host.error().text);
     return host.error();
   }
   const bool joins = owner.host == no_host;
@@ -362,11 +365,11 @@ void Run::signal(int number) {
 
 int Run::run() {
   if (const auto trouble = bundles_.gather()) {
-    sink_.say(LogLevel::error, trouble->text);
+    sink_.log(LogLevel::error, trouble->text);
     return trouble->code;
   }
   if (auto ready = prepare(); !ready) {
-    sink_.say(LogLevel::error, ready.error().text);
+    sink_.log(LogLevel::error, ready.error().text);
     return exit_code::nothing_started;
   }
   signals_.start();
@@ -377,12 +380,12 @@ int Run::run() {
   io_.run();
   ER_CHECK(finish_.has_value());
   if (join_key_ && !join_key_->remove())
-    sink_.say(LogLevel::error,
+    sink_.log(LogLevel::error,
               fmt::format("--join-key {}: its file system does not answer; remove it "
                           "yourself",
                           spec_.join_key));
   if (!finish_->last_words.empty())
-    sink_.say(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
+    sink_.log(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
               finish_->last_words);
   return finish_->exit_code;
 }

@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "launcher/executors/start_process.hpp"
 #include "launcher/hosts/host_line.hpp"
 
@@ -67,13 +68,10 @@ wait $reader
 exit $code
 )sh";
 
-std::string last_line(std::string_view text) {
-  const auto end = text.find_last_not_of("\r\n \t");
-  if (end == text.npos) return {};
-  text = text.substr(0, end + 1);
-  const auto begin = text.rfind('\n');
-  return fmt::format(": {}",
-                     launcher::hosts::shown(begin == text.npos ? text : text.substr(begin + 1)));
+// What the program said last, as the end of an error.
+std::string last_words(std::string_view text) {
+  const std::string_view line = last_line(text);
+  return line.empty() ? "" : fmt::format(": {}", launcher::hosts::shown(line));
 }
 
 }  // namespace
@@ -226,10 +224,8 @@ void HookProcess::finish_if_over(const std::shared_ptr<Run>& run) {
     else if (WEXITSTATUS(status) != 0)
       trouble = fmt::format("ended with exit code {}", WEXITSTATUS(status));
   }
-  if (trouble.empty())
-    return done(
-        {{boost::system::in_place_value, std::move(run->text)}, std::move(run->stderr_text)});
-  Error error{trouble + last_line(run->stderr_text)};
+  if (trouble.empty()) return done({ok(std::move(run->text)), std::move(run->stderr_text)});
+  Error error{trouble + last_words(run->stderr_text)};
   done({std::move(error), std::move(run->stderr_text)});
 }
 

@@ -39,8 +39,7 @@ Result<std::string> text_of(const std::string& path, off_t size) {
   if (size > file_bytes_max) return Error{path + ": larger than 16 MiB"};
   std::ifstream file(path);
   if (!file) return Error{path + ": cannot be read"};
-  return {boost::system::in_place_value, std::istreambuf_iterator<char>(file),
-          std::istreambuf_iterator<char>()};
+  return ok(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 }  // namespace
@@ -60,9 +59,9 @@ std::string source_name(const JobSpec& spec) {
 
 // The result of one look at the file.
 struct HostSource::Look {
-  std::string away;            // why the file cannot be read; empty: it can
-  std::optional<Stamp> stamp;  // set when the file has changed since it was read last
-  Result<std::string> text{boost::system::in_place_value};
+  std::optional<std::string> away;  // why the file cannot be read
+  std::optional<Stamp> stamp;       // set when the file has changed since it was read last
+  Result<std::string> text = ok(std::string());
 };
 
 struct HostSource::State {
@@ -89,7 +88,8 @@ HostSource::Look HostSource::State::look_at(const std::string& path,
   const auto last_error = [] { return std::generic_category().message(errno); };
   struct stat now {};
   if (::stat(path.c_str(), &now) != 0) return {.away = last_error()};
-  if (!S_ISREG(now.st_mode)) return {.away = seen ? "it is no file any more" : ""};
+  if (!S_ISREG(now.st_mode))
+    return {.away = seen ? std::optional<std::string>("it is no file any more") : std::nullopt};
   // A change of permissions does not change the time of the contents, so check them each time.
   if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
   const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
@@ -160,8 +160,8 @@ void HostSource::say_when_silent() {
 
 void HostSource::take_look(const Look& look) {
   // Until the file is first seen here, the hosts are those that were read at the start.
-  if (!look.away.empty() && !state_->seen) return;
-  if (!look.away.empty()) return note(state_->notes.away(look.away, boot_now()));
+  if (look.away && !state_->seen) return;
+  if (look.away) return note(state_->notes.away(*look.away, boot_now()));
   note(state_->notes.back());
   if (!look.stamp) return;
   if (look.text && !launcher::hosts::is_complete(*look.text)) return;  // it is still being written

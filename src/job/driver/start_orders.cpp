@@ -24,8 +24,8 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   return orders;
 }
 
-wire::StartWorker StartOrders::order(const StartWorker& start, const hosts::Roster& roster,
-                                     bool here) const {
+wire::agent::StartWorker StartOrders::order(const StartWorker& start, const hosts::Roster& roster,
+                                            bool here) const {
   const HostId host = start.slot.host;
   launcher::machine::JobFacts facts{.job_id = job_id_, .host_name = roster.name(host)};
   const auto [address, port] = roster.meeting_on(start.place.first_host, start.place.groups == 1);

@@ -10,7 +10,7 @@
 #include "job/core/hosts/roster.hpp"
 #include "job/core/terms/events.hpp"
 #include "job/spec.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::job::driver {
 
@@ -20,7 +20,8 @@ class StartOrders {
   static Result<StartOrders> make(const JobSpec& spec, std::string job_id);
 
   // `here`: the worker's host is the machine of the controller.
-  wire::StartWorker order(const StartWorker& start, const hosts::Roster& roster, bool here) const;
+  wire::agent::StartWorker order(const StartWorker& start, const hosts::Roster& roster,
+                                 bool here) const;
 
  private:
   explicit StartOrders(const JobSpec& spec, std::string job_id)

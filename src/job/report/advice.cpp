@@ -1,16 +1,15 @@
-// See advice.hpp. The question is formatted here and not by Boost.JSON, which writes 426.6 as
-// 4.266E2: many of the programs that read it are shell scripts.
+// See advice.hpp.
 #include "job/report/advice.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cmath>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "job/report/json_object.hpp"
 #include "wire/text.hpp"
 
 namespace elasticrun::job::report {
@@ -22,35 +21,35 @@ constexpr int version = 1;
 constexpr std::size_t reason_max = 300;
 constexpr std::size_t shown_max = 60;
 
-// The number as JSON; null for 0, which means that the number is not known.
-std::string known(double number) {
-  return number > 0 && std::isfinite(number) ? fmt::format("{:.6g}", number) : "null";
-}
-std::string known(std::int64_t number) { return number > 0 ? fmt::to_string(number) : "null"; }
-
-std::string list(const std::vector<std::string>& items) {
-  return fmt::format("[{}]", fmt::join(items, ","));
+// Nothing for 0, which means that the number is not known.
+template <class T>
+std::optional<T> known(T number) {
+  return number > 0 ? std::optional(number) : std::nullopt;
 }
 
-std::string sizes(const autoscaler::Question& question) {
-  std::vector<std::string> items;
+std::vector<JsonObject> sizes(const autoscaler::Question& question) {
+  std::vector<JsonObject> items;
   for (const auto& one : question.snapshot.offers)
     if (std::ranges::binary_search(question.limits.sizes, one.size))
-      items.push_back(fmt::format(
-          R"({{"size":{},"global_batch":{},"hosts":{},"price_per_h":{:.6g}}})", one.size,
-          known(one.global_batch), known(std::int64_t{one.hosts}), one.price));
-  return list(items);
+      items.push_back(JsonObject()
+                          .add("size", one.size)
+                          .add("global_batch", known(one.global_batch))
+                          .add("hosts", known(one.hosts))
+                          .add("price_per_h", one.price));
+  return items;
 }
 
-std::string curve(const autoscaler::Question& question) {
-  std::vector<std::string> items;
+std::vector<JsonObject> curve(const autoscaler::Question& question) {
+  std::vector<JsonObject> items;
   for (const auto& one : question.snapshot.curve)
-    items.push_back(
-        fmt::format(R"({{"size":{},"samples_per_s":{:.6g},"error":{:.4g},"compute_share":{},)"
-                    R"("steps":{},"age_s":{:.1f}}})",
-                    one.size, one.samples_per_s, one.error, known(one.compute_share), one.steps,
-                    seconds(question.now - one.at)));
-  return list(items);
+    items.push_back(JsonObject()
+                        .add("size", one.size)
+                        .add("samples_per_s", one.samples_per_s)
+                        .add("error", one.error)
+                        .add("compute_share", known(one.compute_share))
+                        .add("steps", one.steps)
+                        .add("age_s", JsonObject::Fixed{seconds(question.now - one.at), 1}));
+  return items;
 }
 
 // A program's text cut and cleaned so that it fits into one line and one event.
@@ -84,17 +83,24 @@ std::string_view trimmed(std::string_view text) {
 std::string question_text(const autoscaler::Question& question) {
   const autoscaler::Snapshot& seen = question.snapshot;
   const autoscaler::Limits& limits = question.limits;
-  return fmt::format(
-      R"({{"version":{},"size":{},"global_batch":{},"base_batch":{},"noise_scale":{},)"
-      R"("samples_left":{},"elapsed_s":{:.1f},"spent":{:.6g},)"
-      R"("min":{},"max":{},"settle_s":{:.6g},"min_gain":{:.6g},)"
-      R"("sizes":{},"curve":{}}})"
-      "\n",
-      version, seen.size, known(seen.global_batch), known(seen.base_batch),
-      known(seen.noise && seen.noise->steps > 0 ? seen.noise->scale() : 0.0),
-      seen.samples_left ? fmt::to_string(*seen.samples_left) : "null", seconds(seen.elapsed),
-      seen.spent, limits.min, limits.max, seconds(limits.settle), limits.min_gain, sizes(question),
-      curve(question));
+  const bool noisy = seen.noise && seen.noise->steps > 0;
+  return JsonObject()
+             .add("version", version)
+             .add("size", seen.size)
+             .add("global_batch", known(seen.global_batch))
+             .add("base_batch", known(seen.base_batch))
+             .add("noise_scale", known(noisy ? seen.noise->scale() : 0.0))
+             .add("samples_left", seen.samples_left)
+             .add("elapsed_s", JsonObject::Fixed{seconds(seen.elapsed), 1})
+             .add("spent", seen.spent)
+             .add("min", limits.min)
+             .add("max", limits.max)
+             .add("settle_s", seconds(limits.settle))
+             .add("min_gain", limits.min_gain)
+             .add("sizes", sizes(question))
+             .add("curve", curve(question))
+             .text() +
+         '\n';
 }
 
 Result<autoscaler::Advice> read_advice(const Result<std::string>& output) {

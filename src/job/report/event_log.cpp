@@ -18,8 +18,17 @@ std::optional<Value> value_of(const json::value& from) {
   if (from.is_number()) return from.to_number<double>();
   if (from.is_string()) return std::string(from.as_string());
   if (!from.is_array()) return {};
+  const json::array& array = from.as_array();
+  if (!array.empty() && array.front().is_int64()) {
+    std::vector<std::int64_t> numbers;
+    for (const json::value& number : array) {
+      if (!number.is_int64()) return {};
+      numbers.push_back(number.as_int64());
+    }
+    return numbers;
+  }
   std::vector<std::string> items;
-  for (const json::value& item : from.as_array()) {
+  for (const json::value& item : array) {
     if (!item.is_string()) return {};
     items.emplace_back(item.as_string());
   }

@@ -26,13 +26,13 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // A message of elasticrun itself; one line without a newline.
-  virtual void say(LogLevel level, std::string_view text) = 0;
+  virtual void log(LogLevel level, std::string_view text) = 0;
   // Whole lines of a worker, newlines included. stream: 1 (standard output) or 2 (standard error).
   virtual void output(const WorkerLabel& label, std::int32_t stream, std::string_view text) = 0;
   // That worker has exited.
   virtual void gone(const WorkerLabel& label) = 0;
   // Whether workers should stop printing for a moment: a reader is slow, but it does read.
-  virtual bool crowded() = 0;
+  virtual bool congested() = 0;
   // An event: one JSON object without a newline.
   virtual void event(std::string_view json) = 0;
 };

@@ -141,7 +141,7 @@ std::shared_ptr<Agent> Cluster::make_agent(HostId host) {
           accused_at_[peer->slot.host] = queue_.now();
     feed(job::FromWorker{worker, std::move(message)});
   };
-  handlers.report = [this, host](wire::FromAgent report) {
+  handlers.report = [this, host](wire::agent::FromAgent report) {
     feed(job::FromHost{host, std::move(report)});
   };
   return agents_[host].emplace_back(std::make_shared<Agent>(stage_, std::move(handlers)));
@@ -164,12 +164,12 @@ void Cluster::act(const job::StartWorker& action) {
   auto& runs = agents_[action.slot.host];
   if (!runs.empty())
     runs.back()->order(
-        wire::StartWorker{action.worker, action.slot.index, scene_.spec.argv, {}, {}});
+        wire::agent::StartWorker{action.worker, action.slot.index, scene_.spec.argv, {}, {}});
 }
 
 void Cluster::act(const job::Order& action) {
   auto& runs = agents_[action.host];
-  if (const auto* stop = std::get_if<wire::StopWorker>(&action.order)) {
+  if (const auto* stop = std::get_if<wire::agent::StopWorker>(&action.order)) {
     if (stop->signal == SIGKILL && job_->end_reason().empty()) see_kill(stop->worker);
     touched_.insert(stop->worker);
   }
@@ -192,7 +192,7 @@ void Cluster::act(const job::Record& action) {
   if (tell_) told(job::report::to_json(action.event, ""));
 }
 
-void Cluster::act(const job::Say& action) { told(action.text); }
+void Cluster::act(const job::Log& action) { told(action.text); }
 
 void Cluster::act(const job::Finish& action) {
   told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));
@@ -280,7 +280,7 @@ std::optional<WorkerId> Cluster::untouched_holder() const {
         const bool seems_dead = agent->away() && accused != accused_at_.end() &&
                                 queue_.now() - accused->second < rendezvous::Suspects::patience;
         if (well && !seems_dead && !touched_.contains(id) &&
-            process->member().committed() > Step(0) &&
+            process->member().committed() > StepId(0) &&
             invariants_.is_newest(process->member().committed()))
           return id;
       }

@@ -46,7 +46,7 @@ class Cluster {
   void act(const job::Order& action);
   void act(const job::Deliver& action);
   void act(const job::Record& action);
-  void act(const job::Say& action);
+  void act(const job::Log& action);
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
   void act(const job::Finish& action);

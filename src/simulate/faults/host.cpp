@@ -52,8 +52,8 @@ void Agent::up(std::function<void()> message) {
   });
 }
 
-void Agent::order(wire::ToAgent order) {
-  if (closed_ || (away_ && std::holds_alternative<wire::Heartbeat>(order))) return;
+void Agent::order(wire::agent::ToAgent order) {
+  if (closed_ || (away_ && std::holds_alternative<wire::agent::Heartbeat>(order))) return;
   down_.send([this, self = shared_from_this(), order = std::move(order)] {
     now_or_thawed([this, order] { std::visit([this](const auto& o) { take(o); }, order); });
   });
@@ -96,7 +96,7 @@ void Agent::feed(const launcher::agent::AgentEvent& event) {
   if (alive_) arm();
 }
 
-void Agent::take(const wire::Heartbeat& heartbeat) {
+void Agent::take(const wire::agent::Heartbeat& heartbeat) {
   feed(heartbeat);
   const wire::ToWorker lease = wire::Lease{core_.lease_ends().time_since_epoch().count()};
   for (const auto& [id, worker] : workers_) worker->receive(lease);
@@ -117,7 +117,7 @@ void Agent::act(const launcher::agent::AgentAction& action) {
   }
 }
 
-void Agent::spawn(const wire::StartWorker& order) {
+void Agent::spawn(const wire::agent::StartWorker& order) {
   const WorkerId id = order.worker;
   stage_.queue.after(stage_.between_us(200, 3000), [this, self = shared_from_this(), id] {
     now_or_thawed([this, id] {

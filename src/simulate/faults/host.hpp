@@ -42,13 +42,13 @@ class Agent : public std::enable_shared_from_this<Agent> {
     std::function<void(const std::string& reason)> down;
     std::function<void()> away, back;  // the connection was reset; the agent has dialled again
     std::function<void(WorkerId, wire::FromWorker)> message;
-    std::function<void(wire::FromAgent)> report;
+    std::function<void(wire::agent::FromAgent)> report;
   };
   Agent(Stage& stage, Handlers handlers);
 
   void begin();
   // ---- the controller's end
-  void order(wire::ToAgent order);
+  void order(wire::agent::ToAgent order);
   void deliver(WorkerId worker, wire::ToWorker message);
   // The controller stops listening to this agent: it has given the host up, or is gone itself.
   void close(launcher::agent::AgentEvent why);
@@ -70,14 +70,14 @@ class Agent : public std::enable_shared_from_this<Agent> {
   const std::map<WorkerId, std::shared_ptr<Process>>& workers() const { return workers_; }
 
  private:
-  void take(const wire::BundlePart&) {}  // simulated hosts have every program already
-  void take(const wire::HoldOutput&) {}  // simulated programs print nothing
-  void take(const wire::Heartbeat& heartbeat);
+  void take(const wire::agent::BundlePart&) {}  // simulated hosts have every program already
+  void take(const wire::agent::HoldOutput&) {}  // simulated programs print nothing
+  void take(const wire::agent::Heartbeat& heartbeat);
   void take(const auto& order) { feed(order); }
   void dial();
   void feed(const launcher::agent::AgentEvent& event);
   void act(const launcher::agent::AgentAction& action);
-  void spawn(const wire::StartWorker& order);
+  void spawn(const wire::agent::StartWorker& order);
   void kill_worker(WorkerId worker);
   void arm();
   void ended(const std::string& reason);

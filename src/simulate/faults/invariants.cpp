@@ -101,7 +101,7 @@ void Invariants::killed(WorkerId worker, std::optional<WorkerId> faulty) {
                     fmt::format("worker {}, and worker {} is there", worker.value, faulty->value));
 }
 
-void Invariants::answered(WorkerId worker, Generation up_to, Step committed) {
+void Invariants::answered(WorkerId worker, Generation up_to, StepId committed) {
   answered_[worker] = up_to;
   const auto at = stands_.find(worker);
   if (at != stands_.end() && at->second.step != committed.value)
@@ -118,7 +118,7 @@ void Invariants::transferred(Generation generation, const std::vector<Model>& ho
                                   model.progress.step, holders.front().progress.step));
 }
 
-void Invariants::received(WorkerId worker, Step before, Step after) {
+void Invariants::received(WorkerId worker, StepId before, StepId after) {
   if (after < before)
     throw Violation("state never goes back", fmt::format("worker {} from step {} to {}",
                                                          worker.value, before.value, after.value));

@@ -49,9 +49,9 @@ class Invariants {
                  worker::core::Range range, std::uint64_t digest);
   // on_epoch has finished on rank 0 of that world, after that step.
   void epoch_ended(Generation generation, std::int64_t step);
-  void answered(WorkerId worker, Generation up_to, Step committed);
+  void answered(WorkerId worker, Generation up_to, StepId committed);
   void transferred(Generation generation, const std::vector<Model>& holders);
-  void received(WorkerId worker, Step before, Step after);
+  void received(WorkerId worker, StepId before, StepId after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
   // `stopping`: the controller told its workers to end before this action.
@@ -69,7 +69,7 @@ class Invariants {
   void after_finish(std::size_t actions);
   void after_the_end(std::size_t processes_left);
 
-  bool is_newest(Step step) const {
+  bool is_newest(StepId step) const {
     return lineage_.empty() || step.value >= lineage_.rbegin()->first;
   }
 

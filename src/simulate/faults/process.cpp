@@ -265,7 +265,7 @@ void Process::entered(const Model& received) {
     const worker::core::Progress& at = model_.progress;
     if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
-    report.step = Step(model_.progress.step);
+    report.step = StepId(model_.progress.step);
     member_.entered(report);
     do_outbox();
     pump();
@@ -278,7 +278,7 @@ void Process::entered(const Model& received) {
   }
   if (!member_.may_swap()) return discard();
   later(stage_.between_us(10, 2000), [this, finish, received] {
-    stage_.invariants.received(id_, member_.committed(), Step(received.progress.step));
+    stage_.invariants.received(id_, member_.committed(), StepId(received.progress.step));
     model_ = received;
     finish();
   });

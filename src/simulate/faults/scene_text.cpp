@@ -102,14 +102,14 @@ Result<Scene> parse_scene(const std::string& text) {
     if (equals == std::string::npos) return Error{fmt::format("'{}' has no '='", line)};
     values[line.substr(0, equals)] = line.substr(equals + 1);
   }
-  std::string wrong;
+  Result<void> all_read;
   for_each_value(scene, [&](const char* name, auto& value) {
     const auto given = values.extract(name);
     if (given.empty()) return;
     if (const auto done = read(given.mapped(), value); !done)
-      wrong = fmt::format("{}: {}", name, done.error().text);
+      all_read = Error{fmt::format("{}: {}", name, done.error().text)};
   });
-  if (!wrong.empty()) return Error{wrong};
+  if (!all_read) return all_read.error();
   if (!values.empty()) return Error{fmt::format("a scene has no '{}'", values.begin()->first)};
   return scene;
 }

@@ -84,7 +84,7 @@ void Cluster::lose_gpu(Process& process) {
   const job::SlotId slot = worker->slot;
   touched_.insert(process.id());
   if (rng_.chance(0.5)) process.strike(Point::compute, false);
-  feed(job::FromHost{slot.host, wire::GpuLost{slot.index, "GPU", 79, "is lost"}});
+  feed(job::FromHost{slot.host, wire::agent::GpuLost{slot.index, "GPU", 79, "is lost"}});
   if (!controller_alive_) return;
   std::erase(file_slots_, slot);
   std::erase(joined_slots_, slot);

@@ -9,24 +9,13 @@
 
 #include "autoscaler/noise.hpp"
 #include "base/check.hpp"
+#include "base/text.hpp"
 
 namespace elasticrun::simulate::what_if {
 
 namespace {
 
 using Words = std::vector<std::string_view>;
-
-Words words_of(std::string_view line) {
-  Words words;
-  while (true) {
-    const auto begin = line.find_first_not_of(" \t\r");
-    if (begin == line.npos) return words;
-    line.remove_prefix(begin);
-    const auto end = std::min(line.find_first_of(" \t\r"), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
 
 // Parses a positive number, or with `zero` one that is not negative.
 template <class T>
@@ -48,7 +37,7 @@ class CurveReader {
   explicit CurveReader(std::string_view file) : file_(file) {}
 
   Result<Curve> read(std::string_view text) {
-    while (!text.empty() && mistake_.empty()) {
+    while (!text.empty() && !mistake_) {
       ++line_;
       const auto end = std::min(text.find('\n'), text.size());
       std::string_view line = text.substr(0, end);
@@ -56,19 +45,19 @@ class CurveReader {
       line = line.substr(0, line.find('#'));
       const auto colon = line.find(':');
       if (colon != line.npos) {
-        const Words key = words_of(line.substr(0, colon));
+        const Words key = elasticrun::words(line.substr(0, colon));
         set(key.size() == 1 ? key[0] : "", line.substr(colon + 1));
-      } else if (const Words words = words_of(line); !words.empty()) {
+      } else if (const Words words = elasticrun::words(line); !words.empty()) {
         row(words);
       }
     }
-    if (mistake_.empty()) finish();
-    if (!mistake_.empty()) return Error{mistake_};
+    if (!mistake_) finish();
+    if (mistake_) return *mistake_;
     return curve_;
   }
 
  private:
-  void fail(std::string what) { mistake_ = fmt::format("{}:{}: {}", file_, line_, what); }
+  void fail(std::string what) { mistake_ = Error{fmt::format("{}:{}: {}", file_, line_, what)}; }
 
   template <class T>
   void one(const Words& words, T& value, std::string_view key) {
@@ -80,7 +69,7 @@ class CurveReader {
   }
 
   void set(std::string_view key, std::string_view rest) {
-    const Words words = words_of(rest);
+    const Words words = elasticrun::words(rest);
     if (key == "title" && !words.empty())
       curve_.title_ = std::string(words.front().data(), words.back().data() + words.back().size());
     else if (key == "samples")
@@ -180,7 +169,7 @@ class CurveReader {
     if (hosts_.empty()) return curve_.add_hosts(sizes.back());
     hosts();
     const int slots = curve_.slots();
-    if (mistake_.empty() && slots < sizes.back())
+    if (!mistake_ && slots < sizes.back())
       fail(fmt::format("the hosts have {} slots, and {} is one of the sizes", slots, sizes.back()));
   }
 
@@ -200,7 +189,7 @@ class CurveReader {
       text += fmt::format("{}\n", hosts_.contains(line) ? hosts_.at(line) : "");
     auto parsed = launcher::hosts::parse_hosts(text, file_);
     if (!parsed) {
-      mistake_ = parsed.error().text;
+      mistake_ = parsed.error();
       return;
     }
     for (launcher::hosts::Host& host : *parsed) host.slots = std::max(host.slots, 1);
@@ -210,7 +199,7 @@ class CurveReader {
 
   std::string_view file_;
   int line_ = 0;
-  std::string mistake_;
+  std::optional<Error> mistake_;
   std::size_t width_ = 0;
   bool total_ = false;
   std::map<int, std::string_view> hosts_;  // `hosts:` entries by line number

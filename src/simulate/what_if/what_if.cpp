@@ -137,8 +137,8 @@ void SimulatedJob::round() {
   sample.compute_time = from_seconds(took / steps * compute_s_ / step_s_);
   noise_steps_ += steps;
   if (const auto scale = curve_.noise_scale(learned_ / curve_.samples()))
-    sample.noise = autoscaler::Noise{
-        .square = 1, .variance = *scale, .steps = static_cast<std::int64_t>(noise_steps_)};
+    sample.noise =
+        Noise{.square = 1, .variance = *scale, .steps = static_cast<std::int64_t>(noise_steps_)};
   scaler_.observe(sample, now_);
   if (hosts_are_slow()) shares_.observe(sample);
   unwatched_ += steps;

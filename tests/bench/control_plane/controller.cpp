@@ -111,11 +111,11 @@ void Controller::frame(HostId host, const wire::Frame& frame) {
 }
 
 void Controller::report(HostId host, std::string_view payload) {
-  auto report = wire::decode<wire::FromAgent>(payload);
+  auto report = wire::decode<wire::agent::FromAgent>(payload);
   ER_CHECK(report.has_value());
-  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*report))
+  if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&*report))
     links_.at(host).unacknowledged.acknowledge(heartbeat->received);
-  if (const auto* goodbye = std::get_if<wire::Goodbye>(&*report))
+  if (const auto* goodbye = std::get_if<wire::agent::Goodbye>(&*report))
     return queue_.after(Duration::zero(),
                         [this, host, reason = goodbye->reason] { agent_gone(host, reason); });
   turn(job::FromHost{host, std::move(*report)});
@@ -177,19 +177,19 @@ void Controller::act(const job::KillAgent& action) {
 }
 
 void Controller::act(const job::StartWorker& action) {
-  wire::StartWorker order = start_orders_.order(action, roster_, false);
-  send(action.slot.host, WorkerId{}, wire::encode(wire::ToAgent(std::move(order))));
+  wire::agent::StartWorker order = start_orders_.order(action, roster_, false);
+  send(action.slot.host, WorkerId{}, wire::encode(wire::agent::ToAgent(std::move(order))));
 }
 
 void Controller::act(const job::Order& action) {
-  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&action.order)) {
+  if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&action.order)) {
     const auto link = links_.find(action.host);
     if (link == links_.end()) return;
-    wire::Heartbeat own = *heartbeat;
+    wire::agent::Heartbeat own = *heartbeat;
     own.received = link->second.received;
-    return send(action.host, WorkerId{}, wire::encode(wire::ToAgent(own)), true);
+    return send(action.host, WorkerId{}, wire::encode(wire::agent::ToAgent(own)), true);
   }
-  send(action.host, WorkerId{}, wire::encode(wire::ToAgent(action.order)));
+  send(action.host, WorkerId{}, wire::encode(wire::agent::ToAgent(action.order)));
 }
 
 void Controller::act(job::Deliver& action) {
@@ -207,7 +207,7 @@ void Controller::act(const job::Record& action) {
   (void)job::report::to_json(action.event, "2026-01-01T00:00:00.000Z", job_id);
 }
 
-void Controller::act(const job::Say& action) {
+void Controller::act(const job::Log& action) {
   if (action.level == job::report::LogLevel::error) last_error_ = action.text;
 }
 

@@ -64,7 +64,7 @@ class Controller {
   void act(const job::Order& action);
   void act(job::Deliver& action);
   void act(const job::Record& action);
-  void act(const job::Say& action);
+  void act(const job::Log& action);
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
   void act(const job::Finish& action);

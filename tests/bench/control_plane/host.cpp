@@ -68,7 +68,7 @@ void StubHost::relay(WorkerId to, std::string_view message) {
 
 void StubHost::receive(WorkerId worker, std::string_view payload) {
   if (worker != WorkerId{}) return relay(worker, payload);
-  const auto order = wire::decode<wire::ToAgent>(payload);
+  const auto order = wire::decode<wire::agent::ToAgent>(payload);
   ER_CHECK(order.has_value(), "the controller sent what no agent can read");
   std::visit([this](const auto& o) { take(o); }, *order);
 }
@@ -125,14 +125,15 @@ void StubHost::act(const launcher::agent::Signal& action) {
 void StubHost::act(const launcher::agent::KillTree& action) { end_worker(action.worker, SIGKILL); }
 
 void StubHost::act(const launcher::agent::Report& action) {
-  if (const auto* const heartbeat = std::get_if<wire::Heartbeat>(&action.message))
+  if (const auto* const heartbeat = std::get_if<wire::agent::Heartbeat>(&action.message))
     return uplink_.send_heartbeat(*heartbeat);
   uplink_.send(WorkerId{}, wire::encode(action.message));
 }
 
 // The driver sends a goodbye as the last message of the agent.
 void StubHost::act(const launcher::agent::EndAgent& action) {
-  uplink_.send(WorkerId{}, wire::encode(wire::FromAgent(wire::Goodbye{action.reason})));
+  uplink_.send(WorkerId{},
+               wire::encode(wire::agent::FromAgent(wire::agent::Goodbye{action.reason})));
   later(good_bye_time, [this] { die(); });
 }
 

@@ -32,7 +32,7 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
  public:
   struct Uplink {  // to the controller
     std::function<void(WorkerId worker, std::string_view payload)> send;
-    std::function<void(wire::Heartbeat heartbeat)>
+    std::function<void(wire::agent::Heartbeat heartbeat)>
         send_heartbeat;  // with the count of frames received; a passing frame
   };
   StubHost(Cluster& cluster, Uplink uplink);
@@ -48,9 +48,9 @@ class StubHost : public std::enable_shared_from_this<StubHost> {
  private:
   void relay(WorkerId to, std::string_view message);
   void later(Duration delay, std::function<void()> what);
-  void take(const wire::Heartbeat& heartbeat) { feed(heartbeat); }
-  void take(const wire::BundlePart&) {}
-  void take(const wire::HoldOutput&) {}
+  void take(const wire::agent::Heartbeat& heartbeat) { feed(heartbeat); }
+  void take(const wire::agent::BundlePart&) {}
+  void take(const wire::agent::HoldOutput&) {}
   void take(const auto& order) { feed(order); }
   void feed(const launcher::agent::AgentEvent& event);
   void act(const launcher::agent::Spawn& action);

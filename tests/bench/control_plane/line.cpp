@@ -23,11 +23,11 @@ StubHost::Uplink Line::uplink() {
                 if (const auto line = weak.lock()) line->send(worker, payload, false);
               },
           .send_heartbeat =
-              [weak](wire::Heartbeat heartbeat) {
+              [weak](wire::agent::Heartbeat heartbeat) {
                 const auto line = weak.lock();
                 if (!line) return;
                 heartbeat.received = line->received_;
-                line->send(WorkerId{}, wire::encode(wire::FromAgent(heartbeat)), true);
+                line->send(WorkerId{}, wire::encode(wire::agent::FromAgent(heartbeat)), true);
               }};
 }
 

@@ -149,7 +149,7 @@ void Hosts::joined(Host& host, const Result<launcher::agent::link::Dialled>& rea
           .send = [&host](WorkerId worker,
                           std::string_view payload) { host.link->send(worker, payload); },
           .send_heartbeat =
-              [&host](wire::Heartbeat heartbeat) { host.link->send_heartbeat(heartbeat); }});
+              [&host](wire::agent::Heartbeat heartbeat) { host.link->send_heartbeat(heartbeat); }});
   host.stub->begin();
   time_.catch_up();
   join();

@@ -17,8 +17,8 @@ constexpr std::size_t complaints_max = 16;  // the most that the library sends
 
 }  // namespace
 
-Step Training::step() const {
-  return since_ ? Step(base_.value + (queue_.now() - *since_) / step_time) : base_;
+StepId Training::step() const {
+  return since_ ? StepId(base_.value + (queue_.now() - *since_) / step_time) : base_;
 }
 
 void Training::stand() {

@@ -45,7 +45,7 @@ class Training {
   // The samples are used up.
   void finish();
 
-  Step step() const;  // the last one that every member has committed
+  StepId step() const;  // the last one that every member has committed
   // The generation in which this worker steps; 0: none.
   Generation generation_of(WorkerId worker) const;
   bool running() const { return running_.has_value(); }
@@ -76,7 +76,7 @@ class Training {
   simulate::Queue& queue_;
   Handlers handlers_;
   std::optional<World> running_, next_;
-  Step base_{0};               // committed when the present run of steps began
+  StepId base_{0};             // committed when the present run of steps began
   std::optional<Time> since_;  // when that was; empty while there are no steps
   bool born_ = false;          // a world has stepped already
 };

@@ -35,7 +35,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
   void later(Duration delay, std::function<void()> what);
   void sample();
   void await_sample();
-  Step committed() const { return holds_state_ ? training_.step() : no_state; }
+  StepId committed() const { return holds_state_ ? training_.step() : no_state; }
   void end_soon();
 
   void on(const wire::Prepare& prepare);
@@ -55,7 +55,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
   bool alive_ = true;
   bool holds_state_ = false;
   Generation aborted_;
-  Step sampled_{0};
+  StepId sampled_{0};
 };
 
 }  // namespace elasticrun::bench

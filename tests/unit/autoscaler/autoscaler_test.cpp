@@ -85,37 +85,49 @@ TEST_CASE("the fixed policy goes to its target size and stays there") {
     const char* reason;
   };
   const Case cases[] = {
-      {"there", 4, 4, {2, 4, 8}, Action::stay, 4, "fixed at 4 workers, 4 run"},
-      {"below", 4, 2, {2, 4, 8}, Action::grow, 4, "fixed at 4 workers, 2 run: growing to 4"},
-      {"above", 4, 8, {2, 4, 8}, Action::shrink, 4, "fixed at 4 workers, 8 run: shrinking to 4"},
+      {"there", 4, 4, {2, 4, 8}, Action::stay, 4, "4 workers run, as asked for"},
+      {"below",
+       4,
+       2,
+       {2, 4, 8},
+       Action::grow,
+       4,
+       "2 workers run, of the 4 asked for: growing to 4"},
+      {"above",
+       4,
+       8,
+       {2, 4, 8},
+       Action::shrink,
+       4,
+       "8 workers run, of the 4 asked for: shrinking to 4"},
       {"all",
        0,
        2,
        {2, 4, 8},
        Action::grow,
        8,
-       "fixed at all that can be had, 2 run: growing to 8"},
+       "2 workers run, of 8 that are possible: growing to 8"},
       {"not to be had",
        6,
        2,
        {2, 4, 8},
        Action::grow,
        4,
-       "fixed at 6 workers, 2 run: growing to 4"},
+       "2 workers run, of the 6 asked for: growing to 4"},
       {"nearer already",
        6,
        5,
        {2, 4, 8},
        Action::stay,
        5,
-       "fixed at 6 workers, 5 run: no size nearer to it can be had"},
+       "5 workers run, of the 6 asked for: no size nearer to it is possible"},
       {"too small to be had",
        1,
        8,
        {2, 4, 8},
        Action::shrink,
        2,
-       "fixed at 1 worker, 8 run: shrinking to 2"},
+       "8 workers run, of the 1 asked for: shrinking to 2"},
       {"outside of what can be had",
        4,
        12,
@@ -162,7 +174,7 @@ TEST_CASE("no decision is made before there is a world, during a change, or whil
   scaler.change_ended(start + 62s);
   CHECK(scaler.decide(start + 62s).reason == "settling for 10.0 s after the last change");
   CHECK(scaler.wake_at() == start + 72s);
-  CHECK(scaler.decide(start + 72s).reason == "fixed at 4 workers, 4 run");
+  CHECK(scaler.decide(start + 72s).reason == "4 workers run, as asked for");
   CHECK(scaler.wake_at() == never);
 }
 
@@ -178,8 +190,8 @@ TEST_CASE("a size that could not be reached is tried again at growing intervals"
   CHECK(tries == 1);
   CHECK(
       job.reasons.back() ==
-      "4 could not be reached, next try 20.0 s after the last (fixed at 4 workers, 2 run: growing "
-      "to 4)");
+      "4 could not be reached, next try 20.0 s after the last (2 workers run, of the 4 asked for: "
+      "growing to 4)");
   job.run(35s);
   CHECK(tries == 2);
   job.run(10min);  // 40 + 80 + 160 + 320 s

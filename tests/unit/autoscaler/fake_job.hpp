@@ -129,7 +129,7 @@ class FakeJob {
       const std::int64_t share = batch / size + (w < batch % size ? 1 : 0);
       scaler.observe({.worker = WorkerId(static_cast<std::uint32_t>(w + 1)),
                       .generation = generation_,
-                      .step = Step(0),
+                      .step = StepId(0),
                       .steps = steps,
                       .samples = share * steps,
                       .wall = Duration(static_cast<std::int64_t>(wall * 1e9)),

@@ -29,6 +29,7 @@ TEST_CASE("efficiency is the worth of a sample in a larger batch") {
 }
 
 TEST_CASE("the noise scale is variance over square, and infinite where square is 0") {
-  CHECK(Noise{.square = 4, .variance = 400}.scale() == 100);
-  CHECK(Noise{.square = 0, .variance = 400}.scale() == std::numeric_limits<double>::infinity());
+  CHECK(elasticrun::Noise{.square = 4, .variance = 400}.scale() == 100);
+  CHECK(elasticrun::Noise{.square = 0, .variance = 400}.scale() ==
+        std::numeric_limits<double>::infinity());
 }

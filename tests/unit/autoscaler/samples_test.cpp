@@ -21,7 +21,7 @@ const Time start{};
 WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
   return {.worker = WorkerId(worker),
           .generation = Generation(generation),
-          .step = Step(10),
+          .step = StepId(10),
           .steps = 10,
           .samples = 250,
           .wall = Duration(static_cast<std::int64_t>(1e9 / speed)),
@@ -42,13 +42,13 @@ TEST_CASE("the step of a round is the newest one, whichever worker completes the
   Window window = primed(2, 100);
   const auto at = [](unsigned worker, std::int64_t step) {
     WorkerSample report = sample(worker, 1);
-    report.step = Step(step);
+    report.step = StepId(step);
     return report;
   };
   window.add(at(1, 30), start + 1s);
-  CHECK(window.add(at(2, 20), start + 1s)->step == Step(30));
+  CHECK(window.add(at(2, 20), start + 1s)->step == StepId(30));
   window.add(at(2, 21), start + 2s);
-  CHECK(window.add(at(1, 31), start + 2s)->step == Step(31));
+  CHECK(window.add(at(1, 31), start + 2s)->step == StepId(31));
 }
 
 TEST_CASE("a round is whole when every member has reported") {

@@ -68,7 +68,7 @@ class World {
     const double step = std::ranges::max(times) + sync_ms;
     for (std::size_t i = 0; i < n.size(); ++i) {
       const double factor = std::exp(noise_ * gauss());
-      shares.observe({members[i].worker, generation_, Step(0), 5,
+      shares.observe({members[i].worker, generation_, StepId(0), 5,
                       5 * static_cast<std::int64_t>(n[i]), ms(5 * step),
                       ms(5 * times[i] * factor)});
     }
@@ -258,9 +258,9 @@ TEST_CASE("reports of other worlds, and those that may span two worlds, are igno
   World world(2, 100, linear({1, 1}));
   world.run(1min);
   for (int i = 0; i < 100; ++i) {
-    world.shares.observe({WorkerId(1), Generation(99), Step(0), 5, 500, 1s, 10s});
-    world.shares.observe({WorkerId(9), Generation(1), Step(0), 5, 500, 1s, 10s});
-    world.shares.observe({WorkerId(1), Generation(1), Step(0), 0, 0, 1s, 10s});
+    world.shares.observe({WorkerId(1), Generation(99), StepId(0), 5, 500, 1s, 10s});
+    world.shares.observe({WorkerId(9), Generation(1), StepId(0), 5, 500, 1s, 10s});
+    world.shares.observe({WorkerId(1), Generation(1), StepId(0), 0, 0, 1s, 10s});
   }
   world.run(1min);
   CHECK(world.reasons.empty());

@@ -34,7 +34,7 @@ struct World {
     for (std::size_t i = 0; i < speeds.size(); ++i) {
       const auto samples = static_cast<double>(count * share);
       const auto compute = std::chrono::duration<double>(samples / speeds[i]);
-      stragglers.observe({id(i), gen, Step(steps), count, count * share, 1s,
+      stragglers.observe({id(i), gen, StepId(steps), count, count * share, 1s,
                           std::chrono::duration_cast<Duration>(compute)},
                          now);
     }
@@ -113,7 +113,7 @@ TEST_CASE("mild slowness, unequal shares and a slow world make no straggler") {
   World shares({100, 100});
   for (int i = 0; i < 20; ++i) {
     shares.round();
-    shares.stragglers.observe({World::id(1), gen, Step(1), 10, 10, 1s, 100ms}, shares.now);
+    shares.stragglers.observe({World::id(1), gen, StepId(1), 10, 10, 1s, 100ms}, shares.now);
   }
   CHECK(shares.found().empty());
 }
@@ -134,9 +134,9 @@ TEST_CASE("impossible values make no straggler") {
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
   for (int again = 0; again < 20; ++again) {
     world.round();
-    world.stragglers.observe({World::id(0), gen, Step(1), huge, 1, 1s, 1s}, world.now);
-    world.stragglers.observe({World::id(1), gen, Step(1), 1, huge, 1s, 1s}, world.now);
-    world.stragglers.observe({World::id(2), gen, Step(1), 1, 1, 1s, Duration(huge)}, world.now);
+    world.stragglers.observe({World::id(0), gen, StepId(1), huge, 1, 1s, 1s}, world.now);
+    world.stragglers.observe({World::id(1), gen, StepId(1), 1, huge, 1s, 1s}, world.now);
+    world.stragglers.observe({World::id(2), gen, StepId(1), 1, 1, 1s, Duration(huge)}, world.now);
     CHECK(world.found().empty());
   }
   CHECK(world.stragglers.score(World::id(2)) == doctest::Approx(1));

@@ -13,52 +13,52 @@ using namespace elasticrun::cli;
 
 TEST_CASE("--help prints this text") {
   CHECK(help_text() == R"help(usage: elasticrun [options] program [args...]
-Runs one training job on many hosts and changes their number while it runs.
+Runs one training job and changes its number of workers while it runs.
 Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train
 
 Common
-      --hosts FILE                host file, read again when it changes
-  -H, --host-list LIST            hosts inline: a:4,b:4 [this machine]
-      --slots, --nproc-per-node N workers per host; auto: GPUs, else 1 [auto]
-      --np, -np N                 workers, or their limits MIN:MAX [all slots]
-      --max-batch B               largest global batch, in samples
+      --hosts, --hostfile FILE    read hosts from FILE, again when it changes
+  -H, --host-list LIST            use these hosts: a:4,b:4 [this machine]
+      --slots, --nproc-per-node N run N workers a host; auto: one per GPU [auto]
+  -n, -np, --np N                 run N workers, or MIN:MAX of them [all slots]
+      --max-batch B               limit the global batch to B samples
 
 Scaling
-      --min-np N                  fewest workers [1]
-      --max-np N                  most workers [all slots]
-      --nnodes MIN:MAX            limits in hosts [all]
-      --start N                   workers to begin with [all]
-      --unit UNIT                 host or slot: what a change adds at least
-      --batch b                   efficient batch of one worker
-      --base-batch M              batch the learning rate was tuned for
-      --lr-rule RULE              linear, sqrt, adascale or none [linear]
-      --policy NAME               fixed, throughput, fit, exec:PROGRAM, ...
-      --price P                   of a worker per hour, if its host has none [1]
-      --utility LIST              what an end then is worth: 1h:100,2h:40
-      --budget MONEY              the fastest size within it
-      --deadline TIME             the cheapest size that is in time
-      --shares WHAT               of a step's samples: equal, by speed [speed]
-      --spares N                  workers kept ready, out of the world [0]
-      --stragglers WHAT           slow workers: off, report [replace]
-      --verify-state K|off        steps to compare all state in [5000]
-      --max-restarts N            failures in a row before giving up
+      --min-np N                  run at least N workers [1]
+      --max-np N                  run at most N workers [all slots]
+      --nnodes N|MIN:MAX          limit the number of hosts [all]
+      --start N                   begin with N workers [all]
+      --unit UNIT                 add and remove whole hosts, or slots
+      --batch b                   set the efficient batch of one worker
+      --base-batch M              set the batch the learning rate was tuned for
+      --lr-rule RULE              use linear, sqrt, adascale or none [linear]
+      --policy NAME               size the job by fixed, fit, exec:PROGRAM, ...
+      --price P                   charge P for a worker and hour by default [1]
+      --utility LIST              finish when it pays most: 1h:100,2h:40
+      --budget MONEY              run at the fastest size that MONEY buys
+      --deadline TIME             run at the cheapest size that ends in TIME
+      --shares WHAT               share samples out by speed, or equal [speed]
+      --spares N                  keep N workers ready outside the world [0]
+      --stragglers WHAT           replace or report stragglers, or off [replace]
+      --verify-state K|off        compare all state once in K steps [5000]
+      --max-restarts N            tolerate N failures in a row; default 10
 
 Hosts
-      --include LIST              only these: a,n[1-8],b:2 [all]
-      --exclude LIST              all but these
-      --host-discovery PROGRAM    prints the hosts; asked often
-      --join-key FILE             write a key by which hosts may join
-      --user NAME                 account, where the file says none
-      --identity FILE             private key for ssh
-      --ssh-port N                of sshd, where the file says none
-      --ssh-config FILE           as ssh -F [~/.ssh/config]
-      --known-hosts FILE          keys of the hosts; always checked
-      --bind CIDR|NIC             where agents dial in
-      --port N|A-B                likewise [any]
-      --network CIDR|NIC          where workers of several hosts meet
-      --backend NAME              auto; gloo: CPUs; nccl: GPUs [auto]
-      --one-gpu-visible           each worker sees its own GPU alone
-      --wrap COMMAND              agents start inside it: numactl -N 0
+      --include LIST              use only these: a,n[1-8],b:2 [all]
+      --exclude LIST              use all hosts but these
+      --host-discovery PROGRAM    ask PROGRAM for the hosts, again and again
+      --join-key FILE             write a key with which hosts may join
+      --user NAME                 log in as NAME where no user is given
+      --identity FILE             use this private key for ssh
+      --ssh-port N                reach sshd at port N where none is given
+      --ssh-config FILE           read FILE as ssh -F does [~/.ssh/config]
+      --known-hosts FILE          check the hosts' keys against FILE
+      --bind CIDR|NIC             listen for agents at this address
+      --port N|A-B                listen for agents at this port [any]
+      --network CIDR|NIC          connect workers of several hosts over this
+      --backend NAME              reduce with gloo (CPUs) or nccl (GPUs) [auto]
+      --one-gpu-visible           show each worker its own GPU alone
+      --wrap COMMAND              start agents inside COMMAND: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)
   --heartbeat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
@@ -69,16 +69,16 @@ Deadlines (TIME is a number with ms, s, m or h)
   --policy-timeout [5s]
 
 Output
-      --log-dir DIR               a file per worker in DIR
-      --label WHAT                before each line; or none [host:rank]
-      --quiet                     of our own lines only errors
-      --events FILE               one JSON object a line
+      --log-dir DIR               write two files per worker in DIR
+      --label WHAT                label lines by host:rank, or none [host:rank]
+      --quiet                     print only errors of elasticrun itself
+      --events FILE               append events to FILE, a JSON object a line
       --explain                   print each decision and its reason
 
 Scripting
-      --dry-run                   print the plan, start nothing
-      --config FILE               flags as TOML: max-batch = 256
-      --show-config               each value and where it is from
+      --dry-run                   print the plan and start nothing
+      --config FILE               read flags from FILE (TOML): max-batch = 256
+      --show-config               print each value and where it is from
   -x NAME[=V]                     pass NAME to the workers; repeatable
       --ship                      copy the program to hosts that lack it
       --no-env                    pass only what -x names
@@ -101,11 +101,9 @@ TEST_CASE("the help text fits a terminal") {
 
 TEST_CASE("every spelling of a flag is unique") {
   std::set<std::string> names;
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : flags) {
     CAPTURE(flag.name);
-    CHECK(names.insert(spelled(flag)).second);
-    if (!flag.other.empty() && flag.other != spelled(flag))
-      CHECK(names.insert(std::string(flag.other)).second);
+    for (const std::string& one : spellings(flag)) CHECK(names.insert(one).second);
     CHECK_FALSE(flag.help.empty());
     CHECK(flag.value.empty() == (flag.kind == Kind::toggle || flag.kind == Kind::command));
     CHECK(find_flag(flag.name) == &flag);
@@ -119,7 +117,7 @@ TEST_CASE("each flag has a variable") {
 }
 
 TEST_CASE("the table of deadlines is consistent") {
-  CHECK(job::deadline_mistake({}).empty());
+  CHECK(job::check({}).has_value());
   for (const job::DeadlineRow& row : job::deadline_table) {
     CAPTURE(row.name);
     const auto standard = parse_duration(row.standard);

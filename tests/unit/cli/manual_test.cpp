@@ -101,9 +101,8 @@ void same(const Names& manual, const Names& code) {
 
 TEST_CASE("the manual has the flags of elasticrun") {
   Names code;
-  for (const Flag& flag : flags()) {
-    code.insert(spelled(flag).substr(1));  // mdoc adds the first dash
-    if (!flag.other.empty()) code.insert(std::string(flag.other.substr(1)));
+  for (const Flag& flag : flags) {
+    for (const std::string& one : spellings(flag)) code.insert(one.substr(1));  // mdoc adds a dash
   }
   same(marked(section(text_of("man/elasticrun.1"), "OPTIONS"), "Fl"), code);
 }
@@ -210,7 +209,8 @@ TEST_CASE("the manual has the flags of elasticctl") {
 }
 
 TEST_CASE("the manual has the messages and their members") {
-  const std::string code = text_of("src/wire/messages.hpp") + text_of("src/wire/greeting.hpp");
+  const std::string code = text_of("src/wire/messages.hpp") + text_of("src/wire/greeting.hpp") +
+                           text_of("src/wire/agent/messages.hpp");
   const std::string page = text_of("man/elasticrun-protocol.7");
   const std::regex described(R"(BOOST_DESCRIBE_STRUCT\((\w+), \(\),\s*\(([^)]*)\)\))");
   int messages = 0;
@@ -223,7 +223,7 @@ TEST_CASE("the manual has the messages and their members") {
       CHECK_MESSAGE(std::regex_search(entry, std::regex("\\b" + member + "\\b")), member);
     ++messages;
   }
-  CHECK(messages > 40);
+  CHECK(messages > 38);
 }
 
 TEST_CASE("each function of the C interface has a comment") {

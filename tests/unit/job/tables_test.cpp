@@ -48,7 +48,7 @@ TEST_CASE("nothing leads out of the phase ended, nor back from stopping") {
 }
 
 TEST_CASE("the defaults are consistent, and equal to those in the table") {
-  CHECK(deadline_mistake(Deadlines{}) == "");
+  CHECK(check(Deadlines{}).has_value());
   const Deadlines defaults;
   for (const DeadlineRow& row : deadline_table) {
     CAPTURE(row.name);
@@ -67,7 +67,9 @@ TEST_CASE("each rule of order is enforced, and the error names both options") {
     const auto other = std::ranges::find(deadline_table, row.shorter_than, &DeadlineRow::name);
     Deadlines wrong;
     wrong.*row.member = wrong.*other->member;
-    const std::string mistake = deadline_mistake(wrong);
+    const auto valid = check(wrong);
+    REQUIRE(valid.has_error());
+    const std::string& mistake = valid.error().text;
     CHECK(mistake.starts_with("--" + std::string(row.name) + ": "));
     CHECK(mistake.find("--" + std::string(other->name)) != std::string::npos);
   }
@@ -78,7 +80,7 @@ TEST_CASE("a deadline of zero is an error, except where zero means at once") {
     CAPTURE(row.name);
     Deadlines none;
     none.*row.member = 0s;
-    CHECK(deadline_mistake(none).empty() == may_be_zero(row.name));
+    CHECK(check(none).has_value() == may_be_zero(row.name));
   }
 }
 

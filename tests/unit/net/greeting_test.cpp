@@ -173,7 +173,7 @@ TEST_CASE("peers that do not greet are rejected, and a valid peer is still accep
 TEST_CASE("half-open connections end at the deadline and block only as many places as they hold") {
   ListenerOptions options = options_of("worker", "job-1");
   options.greeting_time = 50ms;
-  options.guests_max = 2;
+  options.pending_max = 2;
   House house(std::move(options));
   std::vector<Fd> silent;
   for (int i = 0; i < 5; ++i) silent.push_back(house.knock());
@@ -195,8 +195,8 @@ TEST_CASE("half-open connections end at the deadline and block only as many plac
 TEST_CASE("a full listener has a shorter greeting deadline while others wait") {
   ListenerOptions options = options_of("worker", "job-1");
   options.greeting_time = 1h;
-  options.crowded_time = 20ms;
-  options.guests_max = 2;
+  options.full_time = 20ms;
+  options.pending_max = 2;
   House house(std::move(options));
   std::vector<Fd> silent;
   for (int i = 0; i < 6; ++i) silent.push_back(house.knock());

@@ -70,7 +70,7 @@ struct Rendezvous {
   boost::asio::io_context io;
   std::unique_ptr<rendezvous::server::Server> server;
   int came_up = 0;
-  std::vector<std::string> strangers;
+  std::vector<std::string> rejected;
 
   Rendezvous() {
     rendezvous::server::ServerOptions options;
@@ -92,13 +92,13 @@ struct Rendezvous {
     handlers.agent_frame = [](HostId, WorkerId, std::string_view) {};
     handlers.agent_away = handlers.agent_dead = [](HostId, const std::string&) {};
     handlers.agent_back = [](HostId) {};
-    handlers.stranger = [this](std::uint64_t, const std::string& why) { strangers.push_back(why); };
+    handlers.rejected = [this](std::uint64_t, const std::string& why) { rejected.push_back(why); };
     server = std::move(*rendezvous::server::Server::listen(io, options, handlers));
   }
   // Returns true when a host came up. Once it is connected, the impostor writes what `act` says.
   bool admits(const RawTlsOptions& options, const std::function<void(RawTls&)>& act) {
     came_up = 0;
-    strangers.clear();
+    rejected.clear();
     Fd socket(*connect_tcp("127.0.0.1", server->port()));
     std::thread impostor([&] {
       pollfd connecting{socket.get(), POLLOUT, 0};
@@ -107,7 +107,7 @@ struct Rendezvous {
       if (tls.connected()) act(tls);
       tls.read();
     });
-    run_until(io, [&] { return came_up > 0 || !strangers.empty(); });
+    run_until(io, [&] { return came_up > 0 || !rejected.empty(); });
     const bool admitted = came_up > 0;
     // The impostor's thread may still read what the server has answered.
     std::atomic<bool> over = false;

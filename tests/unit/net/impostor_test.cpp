@@ -114,7 +114,7 @@ TEST_CASE("a client without the key of the host that it claims to be is rejected
   CHECK_FALSE(claim(to_tls(other_job.of_agent(HostId(4), 1)), HostId(4)));
   CHECK_FALSE(claim(to_tls(other_job.to_join()), no_host));
   CHECK_FALSE(claim(key_of_host(3), HostId(4)));
-  CHECK(rendezvous.strangers.back().find("it claims to be host 4") != std::string::npos);
+  CHECK(rendezvous.rejected.back().find("it claims to be host 4") != std::string::npos);
   CHECK_FALSE(claim(key_of_host(4), no_host));
   CHECK_FALSE(claim(to_tls(keys.to_join()), HostId(4)));
   CHECK_FALSE(claim(key_of_host(10), HostId(10)));  // no such host
@@ -143,7 +143,7 @@ TEST_CASE("the listening side rejects a greeting that does not prove the key") {
   };
   const RawTlsOptions options{.key = key_of_host(4)};
   CHECK_FALSE(rendezvous.admits(options, [&](RawTls& tls) { send(tls, ""); }));
-  CHECK(rendezvous.strangers.back().ends_with("its greeting does not prove our key"));
+  CHECK(rendezvous.rejected.back().ends_with("its greeting does not prove our key"));
   CHECK_FALSE(rendezvous.admits(
       options, [&](RawTls& tls) { send(tls, tls.proof(Side::listener, key_of_host(4))); }));
   CHECK_FALSE(rendezvous.admits(

@@ -39,7 +39,9 @@ TEST_CASE("a server that has the key but does not greet like a controller cannot
        [](RawTls& tls) { tls.write_frame(std::string(wire::greeting_bytes_max + 1, ' ')); },
        "at most 4096 are allowed"},
       {"an order instead of a greeting",
-       [](RawTls& tls) { tls.write_frame(wire::encode(wire::ToAgent(wire::Heartbeat{}))); },
+       [](RawTls& tls) {
+         tls.write_frame(wire::encode(wire::agent::ToAgent(wire::agent::Heartbeat{})));
+       },
        "unknown message"},
       {"a message for a worker",
        [&](RawTls& tls) {
@@ -125,8 +127,8 @@ TEST_CASE("a client with a host's key can only be that host's agent") {
     CHECK_FALSE(rendezvous.admits({.key = key_of_host(4)}, [&](RawTls& tls) {
       Rendezvous::greet(tls, hello, key_of_host(4));
     }));
-    REQUIRE_FALSE(rendezvous.strangers.empty());
-    const std::string& why = rendezvous.strangers.back();
+    REQUIRE_FALSE(rendezvous.rejected.empty());
+    const std::string& why = rendezvous.rejected.back();
     CHECK_MESSAGE(why.find(one.why) != std::string::npos, why);
   }
   // The key of an earlier agent of the host is no longer valid.
@@ -168,14 +170,16 @@ TEST_CASE("a client that has a key but does not greet correctly is rejected") {
        },
        "a message came first"},
       {"a heartbeat instead of a greeting",
-       [](RawTls& tls) { tls.write_frame(wire::encode(wire::FromAgent(wire::Heartbeat{}))); },
+       [](RawTls& tls) {
+         tls.write_frame(wire::encode(wire::agent::FromAgent(wire::agent::Heartbeat{})));
+       },
        "no greeting"},
   };
   for (const Case& one : cases) {
     CAPTURE(one.name);
     CHECK_FALSE(rendezvous.admits({.key = key_of_host(4)}, one.act));
-    REQUIRE_FALSE(rendezvous.strangers.empty());
-    const std::string& why = rendezvous.strangers.back();
+    REQUIRE_FALSE(rendezvous.rejected.empty());
+    const std::string& why = rendezvous.rejected.back();
     CHECK_MESSAGE(why.find(one.why) != std::string::npos, why);
   }
 }

@@ -23,7 +23,7 @@ TlsKey key_of_host(std::uint32_t host) { return to_tls(keys.of_agent(HostId(host
 struct House {
   boost::asio::io_context io;
   std::vector<std::string> events;
-  std::uint64_t strangers = 0;
+  std::uint64_t rejected = 0;
   std::unique_ptr<rendezvous::server::Server> server;
 
   House() {
@@ -65,9 +65,9 @@ struct House {
             [this, name](HostId host, const std::string& reason) {
               events.push_back("dead " + name(host) + ": " + reason);
             },
-        .stranger =
+        .rejected =
             [this](std::uint64_t count, const std::string& why) {
-              strangers = count;
+              rejected = count;
               events.push_back("stranger " + why.substr(why.find(": ") + 2));
             }};
   }
@@ -182,7 +182,7 @@ TEST_CASE("a watchdog can report only its own agent as dead") {
   house.dial(House::hello(3), agent);
   wire::Hello word = House::hello(3);
   word.role = "watchdog";
-  word.name = "killed";
+  word.reason = "killed";
   Outcome wrong_run, absent, right;
   house.dial(word, to_tls(keys.of_agent(HostId(3), 2)), wrong_run);
   CHECK(wrong_run.error.ends_with("host 3 is not up"));
@@ -251,7 +251,7 @@ TEST_CASE("a second connection of a host, another version and a newer term are r
     CHECK_FALSE(outcome.session);
     CHECK(outcome.error.ends_with(" refused: " + why));
     CHECK(house.events.back() == "stranger " + why);
-    CHECK(house.strangers == ++count);
+    CHECK(house.rejected == ++count);
   }
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("port scans are counted and disturb no agent") {
     const Fd scan(*fd);
     REQUIRE(raw_write(house.io, *fd, "\r\n\r\n"));
   }
-  REQUIRE(run_until(house.io, [&] { return house.strangers == 100; }));
+  REQUIRE(run_until(house.io, [&] { return house.rejected == 100; }));
 }
 
 TEST_CASE("close flushes to every host and releases the port") {

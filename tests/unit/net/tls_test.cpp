@@ -111,7 +111,7 @@ TEST_CASE("garbage, a truncated ClientHello and a silent connection are rejected
 
 TEST_CASE("a burst of agents is served, even when it exceeds the pending-connection limit") {
   ListenerOptions options = options_of("agent", "job-1");
-  options.guests_max = 4;
+  options.pending_max = 4;
   House house(std::move(options));
   std::vector<Outcome> outcomes(40);
   std::vector<Operation> dials;

@@ -50,7 +50,7 @@ TEST_CASE("connecting may take most of the time that a world has to prepare") {
   membership.step(rendezvous::Change{ChangeId(1), {WorkerId(1)}, {}, "the first"}, Time{});
   std::int64_t connect_ms = 0;
   for (const auto& action :
-       membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{}))
+       membership.step(rendezvous::PlanMade{Generation(1), BatchPlan{}}, Time{}))
     if (const auto* message = std::get_if<rendezvous::ToMembers>(&action))
       if (const auto* prepare = std::get_if<wire::Prepare>(&message->message))
         connect_ms = prepare->connect_ms;
@@ -97,7 +97,7 @@ TEST_CASE("a world whose addresses do not fit into one frame is refused with a r
     change.add.push_back(WorkerId(id));
   }
   membership.step(change, Time{});
-  membership.step(rendezvous::PlanMade{Generation(1), wire::BatchPlan{}}, Time{});
+  membership.step(rendezvous::PlanMade{Generation(1), BatchPlan{}}, Time{});
   const std::string escaped_in_frames(wire::address_bytes_max, '\n');
   std::string aborted;
   for (std::uint32_t id = 1; id <= size; ++id)

@@ -47,6 +47,7 @@ void fill(Rng& rng, std::string& x) {
   for (std::uint64_t left = rng.below(20); left > 0; --left)
     x += static_cast<char>(rng.below(ascii ? 128 : 256));
 }
+void fill(Rng& rng, wire::agent::Bytes& x) { fill(rng, x.value); }
 template <class Tag, class Rep>
 void fill(Rng& rng, Id<Tag, Rep>& x) {
   fill(rng, x.value);
@@ -74,6 +75,8 @@ bool same(const T& a, const T& b) {
     boost::mp11::mp_for_each<Members<T>>(
         [&](auto member) { equal = equal && same(a.*member.pointer, b.*member.pointer); });
     return equal;
+  } else if constexpr (std::same_as<T, wire::agent::Bytes>) {
+    return a.value == b.value;
   } else if constexpr (std::same_as<T, double>) {
     return (a != a && b != b) || std::memcmp(&a, &b, sizeof a) == 0;
   } else {
@@ -127,8 +130,8 @@ TEST_CASE("every message decodes to what was encoded, whatever it contains") {
   round_trips<wire::Welcome, wire::Welcome>(rng);
   round_trips_of_all<wire::ToWorker>();
   round_trips_of_all<wire::FromWorker>();
-  round_trips_of_all<wire::ToAgent>();
-  round_trips_of_all<wire::FromAgent>();
+  round_trips_of_all<wire::agent::ToAgent>();
+  round_trips_of_all<wire::agent::FromAgent>();
 }
 
 TEST_CASE("a string of arbitrary bytes survives a round trip") {
@@ -136,10 +139,10 @@ TEST_CASE("a string of arbitrary bytes survives a round trip") {
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   for (const std::string& bytes : {all, std::string("\0", 1), std::string("gr\xc3\xbc\xc3\x9f"),
                                    std::string("\xed\xa0\x80"), std::string(100'000, '\xfe')}) {
-    const auto back = wire::decode<wire::FromAgent>(
-        wire::encode(wire::FromAgent(wire::Output{WorkerId(1), 1, bytes})));
+    const auto back = wire::decode<wire::agent::FromAgent>(
+        wire::encode(wire::agent::FromAgent(wire::agent::Output{WorkerId(1), 1, {bytes}})));
     REQUIRE(back.has_value());
-    CHECK(bool(std::get<wire::Output>(*back).text == bytes));
+    CHECK(bool(std::get<wire::agent::Output>(*back).text.value == bytes));
   }
 }
 
@@ -148,7 +151,7 @@ TEST_CASE("a missing member keeps its default, and an unknown one is ignored") {
       R"({"Entered":{"step":7,"colour":{"deep":[1,2,{"x":null}]}}})");
   REQUIRE(message.has_value());
   const auto& entered = std::get<wire::Entered>(*message);
-  CHECK(entered.step == Step(7));
+  CHECK(entered.step == StepId(7));
   CHECK(entered.generation == Generation());
   CHECK(entered.idle_ns == -1);
   CHECK(std::get<wire::Answer>(*wire::decode<wire::FromWorker>(R"({"Answer":{}})")).committed ==
@@ -186,6 +189,15 @@ TEST_CASE("an error about a member names its path") {
       {R"(7)", "a message must be one object with one member, the name of the message"},
   };
   for (const auto& [text, error] : cases) CHECK(error_of<wire::ToWorker>(text) == error);
+}
+
+TEST_CASE("bytes follow only a message that has some, and may be missing") {
+  CHECK(error_of<wire::ToWorker>(std::string_view("{\"Go\":{}}\0", 10)) ==
+        "Go: bytes follow, but this message has none");
+  const auto output =
+      wire::decode<wire::agent::FromAgent>(R"({"Output":{"worker":1,"text":"old"}})");
+  REQUIRE(output.has_value());
+  CHECK(std::get<wire::agent::Output>(*output).text.value.empty());
 }
 
 TEST_CASE("invalid JSON, invalid UTF-8, deep nesting and oversized messages are errors") {

@@ -3,18 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 
 #include "wire/codec.hpp"
 
 using namespace elasticrun;
+using namespace std::string_literals;
 
 namespace {
 
 // Each text must decode and encode to itself, and every alternative must have one.
 template <class Variant>
-void check_texts(std::initializer_list<const char*> texts) {
+void check_texts(std::initializer_list<std::string> texts) {
   std::set<std::size_t> seen;
-  for (const char* text : texts) {
+  for (const std::string& text : texts) {
     CAPTURE(text);
     const auto message = wire::decode<Variant>(text);
     REQUIRE_MESSAGE(message.has_value(), message.error().text);
@@ -35,7 +37,7 @@ void check_text(const char* text) {
 
 TEST_CASE("greetings") {
   check_text<wire::Hello>(
-      R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"]}})");
+      R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"],"reason":"was killed"}})");
   check_text<wire::Welcome>(
       R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6}})");
 }
@@ -58,7 +60,7 @@ TEST_CASE("messages from a worker") {
       R"({"Join":{"protocol":2,"version":"0.1.0"}})",
       R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
       R"({"Publish":{"generation":3,"value":"addr","needs":[1,4]}})",
-      R"({"Prepared":{"generation":3,"way":"gloo","strangers":2}})",
+      R"({"Prepared":{"generation":3,"formation":"gloo","rejected":2}})",
       R"({"PrepareFailed":{"generation":3,"reason":"no route","complaints":[{"about":2,"hung_up":false,"waits":false,"reason":"10.0.0.2:4711: No route to host"}]}})",
       R"({"Answer":{"generation":3,"committed":-1,"complaints":[{"about":2,"hung_up":false,"waits":true,"reason":"it was waited for"}]}})",
       R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",
@@ -73,20 +75,22 @@ TEST_CASE("messages from a worker") {
 }
 
 TEST_CASE("messages to and from an agent") {
-  check_texts<wire::ToAgent>({
+  check_texts<wire::agent::ToAgent>({
       R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","bundle":"00ff","bundle_bytes":9}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
       R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"Shutdown":{"grace_ns":5}})",
       R"({"HoldOutput":{"hold":true}})",
-      R"({"BundlePart":{"bundle":"00ff","file":"train","executable":true,"last":false,"bytes":{"b64":"f0VMRv8="},"trouble":""}})",
+      R"({"BundlePart":{"bundle":"00ff","file":"train","executable":true,"last":false,"trouble":""}})"
+      "\0\x7f\x45\0\xff"s,
   });
-  check_texts<wire::FromAgent>({
+  check_texts<wire::agent::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
-      R"({"Output":{"worker":1,"stream":2,"text":"a\n"}})",
+      R"({"Output":{"worker":1,"stream":2}})"
+      "\0a\n"s,
       R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"BundleWanted":{"bundle":"00ff","taken":1048576,"resumes":false}})",
       R"({"Goodbye":{"reason":"its agent was killed"}})",

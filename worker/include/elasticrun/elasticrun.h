@@ -94,7 +94,8 @@ typedef struct elasticrun_train_options {
   int64_t samples;     /* number of samples in one epoch, > 0 */
   int64_t epochs;      /* number of epochs, > 0 */
   int64_t batch;       /* samples one worker computes efficiently; 0: set by --batch, --max-batch */
-  int64_t base_batch;  /* global batch the learning rate was tuned for; 0: the first global batch */
+  int64_t base_batch;  /* global batch the learning rate was tuned for; 0: the first global batch,
+                          which depends on the number of workers at the start */
   int64_t micro_batch; /* most samples one call of compute may get; 0: no limit */
   uint64_t seed;       /* seed of the order of the samples */
 } elasticrun_train_options;

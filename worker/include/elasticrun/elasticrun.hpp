@@ -2,7 +2,7 @@
 //
 //     elasticrun::Job job;
 //     job.state("weights", weights).state("momentum", momentum).gradients("grads", grads);
-//     job.train({.samples = 60'000, .epochs = 5, .batch = 32},
+//     job.train({.samples = 60'000, .epochs = 5, .batch = 32, .base_batch = 32},
 //         [&](elasticrun::Step& step) { model.backward(step.samples(), grads); },
 //         [&](elasticrun::Step& step) { model.apply(grads, 0.1 * step.lr_factor()); });
 //
@@ -130,10 +130,12 @@ class Step {
 };
 
 struct TrainOptions {
-  std::int64_t samples = 0;      // number of samples in one epoch, > 0
-  std::int64_t epochs = 1;       // number of epochs, > 0
-  std::int64_t batch = 0;        // samples one worker computes efficiently; 0: --batch, --max-batch
-  std::int64_t base_batch = 0;   // global batch the learning rate was tuned for; 0: the first one
+  std::int64_t samples = 0;  // number of samples in one epoch, > 0
+  std::int64_t epochs = 1;   // number of epochs, > 0
+  std::int64_t batch = 0;    // samples one worker computes efficiently; 0: --batch, --max-batch
+  // Global batch the learning rate was tuned for. 0: the first one, which depends on the number of
+  // workers at the start; so give it where lr_factor is used.
+  std::int64_t base_batch = 0;
   std::int64_t micro_batch = 0;  // most samples in one call of compute; 0: no limit
   std::uint64_t seed = 0;        // seed of the order of the samples
 };

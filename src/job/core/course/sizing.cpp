@@ -19,11 +19,7 @@ autoscaler::WorkerSample to_report(WorkerId worker, const wire::Sample& sample) 
                                   sample.samples,
                                   Duration(sample.wall_ns),
                                   Duration(sample.compute_ns)};
-  if (!sample.noise.empty()) {
-    const wire::Noise& noise = sample.noise.front();
-    report.noise = autoscaler::Noise{noise.square, noise.variance, noise.steps, noise.biased,
-                                     noise.scale_invariant_steps};
-  }
+  if (!sample.noise.empty()) report.noise = sample.noise.front();
   return report;
 }
 
@@ -102,7 +98,7 @@ bool Sizing::sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sa
     record(*round, out);
   }
   if (uncounted_.hear(sample) && scaler_.policy() != "fixed")
-    out.say(report::LogLevel::error,
+    out.log(report::LogLevel::error,
             fmt::format("the program's own loop does not say how many samples a step has, so "
                         "policy {} cannot measure it and the size stays as it is; call "
                         "elasticrun_samples (C++: job.samples) before each commit",
@@ -117,7 +113,7 @@ void Sizing::advised(const JobSpec& spec, const Result<std::string>& output, Act
   const std::string& why = followed.error().text;
   if (!bad_advice_.insert(why.substr(0, why.find_first_of("0123456789:'"))).second) return;
   out.record("advice_ignored", {{"reason", why}});
-  out.say(report::LogLevel::error,
+  out.log(report::LogLevel::error,
           fmt::format("--policy {}: {}; the size stays as it is", spec.policy, why));
 }
 
@@ -127,13 +123,22 @@ void Sizing::unsettled(bool now_it_is, Time now) {
   unsettled_ = now_it_is;
 }
 
+namespace {
+
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions& out) {
   scaler_.progress(work_.left());
   const autoscaler::Decision decision = scaler_.decide(now);
   // Whether a deadline or a budget will be met is logged once, and again when that changes.
   if (decision.forecast && decision.forecast->met != forecast_met_) {
     forecast_met_ = decision.forecast->met;
-    out.say(*forecast_met_ ? report::LogLevel::info : report::LogLevel::error,
+    out.log(*forecast_met_ ? report::LogLevel::info : report::LogLevel::error,
             decision.forecast->words);
   }
   if (const auto question = scaler_.question()) out.add(Ask{report::question_text(*question)});
@@ -142,8 +147,12 @@ std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions
   const int target = rebatch ? target_ : decision.target;
   const bool moves = decision.action != autoscaler::Action::stay &&
                      (target != target_ || decision.global_batch != target_batch_);
-  if (!moves && decision.reason == last_reason_) return {};
+  if (decision.waits) return {};
+  // A decision to stay that differs from the last one only in its figures is no news.
+  const bool news = moves || last_decision_ != std::pair(target, without_digits(decision.reason));
   last_reason_ = decision.reason;
+  last_decision_ = {target, without_digits(decision.reason)};
+  if (!news) return {};
   std::vector<std::pair<std::string, report::Value>> fields{
       {"policy", std::string(scaler_.policy())},
       {"action", std::string(autoscaler::to_text(decision.action))},
@@ -153,24 +162,18 @@ std::optional<std::string> Sizing::decide(const JobSpec& spec, Time now, Actions
   for (const auto& figure : decision.figures) fields.emplace_back(figure.name, figure.value);
   out.record("decision", std::move(fields));
   if (spec.explain || moves)
-    out.say(report::LogLevel::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
+    out.log(report::LogLevel::info, fmt::format("{}: {}", scaler_.policy(), decision.reason));
   if (!moves) return {};
   target_ = target;
   target_batch_ = decision.global_batch;
   return decision.reason;
 }
 
-wire::BatchPlan Sizing::plan(const std::vector<wire::Member>& members,
-                             const std::vector<autoscaler::Member>& typed, bool keeper) const {
+BatchPlan Sizing::plan(const std::vector<wire::Member>& members,
+                       const std::vector<autoscaler::Member>& typed, bool keeper) const {
   const auto size = static_cast<int>(members.size());
   const std::int64_t global_batch = scaler_.plan(size, {}).global_batch;
-  auto plan = scaler_.plan(size, shares_.weights(global_batch, typed));
-  wire::BatchPlan batch{.global_batch = plan.global_batch,
-                        .micro_batch = plan.micro_batch,
-                        .weights = std::move(plan.weights),
-                        .lr_factor = plan.lr_factor,
-                        .noise_base = plan.noise_base,
-                        .adascale = plan.adascale};
+  BatchPlan batch = scaler_.plan(size, shares_.weights(global_batch, typed));
   if (keeper && size > 1) {
     const auto holder = std::ranges::find(members, true, &wire::Member::holds_state);
     batch.keeper = static_cast<std::int32_t>(holder - members.begin()) % size;

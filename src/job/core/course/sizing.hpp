@@ -35,7 +35,7 @@ class Sizing {
   void ready(const JobSpec& spec, const wire::TrainSpec& train);
   void world_formed(const rendezvous::WorldFormed& formed, std::vector<autoscaler::Member> members,
                     Time now);
-  void committed(Step step) { work_.committed(step); }
+  void committed(StepId step) { work_.committed(step); }
   // True: the samples of all members are in, so the answers below may be different now.
   bool sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sample, Time now,
               Actions& out);
@@ -49,8 +49,8 @@ class Sizing {
   std::optional<std::string> decide(const JobSpec& spec, Time now, Actions& out);
   std::vector<autoscaler::Straggler> stragglers(Time now) { return stragglers_.confirmed(now); }
   // For a world of these members. With `keeper` one of them computes nothing and keeps the state.
-  wire::BatchPlan plan(const std::vector<wire::Member>& members,
-                       const std::vector<autoscaler::Member>& typed, bool keeper) const;
+  BatchPlan plan(const std::vector<wire::Member>& members,
+                 const std::vector<autoscaler::Member>& typed, bool keeper) const;
   // Why the `size` members of the present world should have another plan; nothing: they should not.
   // `replaces`: stragglers are replaced, so shares stay while one is being confirmed.
   std::optional<std::string> better_plan(int size, bool keeper, bool replaces,
@@ -72,13 +72,14 @@ class Sizing {
   autoscaler::Stragglers stragglers_;
   Work work_;
   Uncounted uncounted_;
-  int target_ = 0;                    // number of workers wanted; 0: not known yet
-  std::int64_t target_batch_ = 0;     // global batch chosen with it; 0: the policy chose none
-  std::int32_t keeper_ = -1;          // rank in the present world that computes nothing; -1: none
-  bool unsettled_ = false;            // as last passed to the autoscaler
-  std::string last_reason_;           // of the autoscaler, so that it is logged only once
-  std::set<std::string> bad_advice_;  // kinds of bad advice that were logged
-  std::optional<bool> forecast_met_;  // as last logged
+  int target_ = 0;                 // number of workers wanted; 0: not known yet
+  std::int64_t target_batch_ = 0;  // global batch chosen with it; 0: the policy chose none
+  std::int32_t keeper_ = -1;       // rank in the present world that computes nothing; -1: none
+  bool unsettled_ = false;         // as last passed to the autoscaler
+  std::string last_reason_;        // of the autoscaler's newest decision
+  std::pair<int, std::string> last_decision_;  // its target, and its reason without digits
+  std::set<std::string> bad_advice_;           // kinds of bad advice that were logged
+  std::optional<bool> forecast_met_;           // as last logged
 };
 
 }  // namespace elasticrun::job::course

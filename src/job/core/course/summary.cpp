@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace elasticrun::job::course {
 
 void Summary::count_time(std::size_t workers, Time now) {
@@ -13,15 +15,14 @@ void Summary::count_time(std::size_t workers, Time now) {
   counted_ = now;
 }
 
-void Summary::world(int size, Step from, const std::string& why, bool planned) {
+void Summary::world(int size, StepId from, const std::string& why, bool planned) {
   if (worlds_++ > 0) ++(planned ? planned_ : forced_);
   world_lines_.push_back({size, from, why});
   if (world_lines_.size() > world_lines_max) world_lines_.pop_front();
 }
 
 std::string Summary::steps_made() const {
-  const std::int64_t steps = std::max<std::int64_t>(newest_.value, 0);
-  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+  return counted(std::max<std::int64_t>(newest_.value, 0), "step");
 }
 
 std::vector<std::string> Summary::story(const std::string& at_the_end) const {
@@ -30,8 +31,8 @@ std::vector<std::string> Summary::story(const std::string& at_the_end) const {
   if (const auto left_out = worlds_ - static_cast<int>(world_lines_.size()); left_out > 0)
     lines.push_back(fmt::format("  ({} earlier worlds; --events FILE records all)", left_out));
   for (const WorldLine& one : world_lines_)
-    lines.push_back(fmt::format("  step {}: {} worker{}: {}", one.from.value, one.size,
-                                one.size == 1 ? "" : "s", one.why));
+    lines.push_back(
+        fmt::format("  step {}: {}: {}", one.from.value, counted(one.size, "worker"), one.why));
   if (!at_the_end.empty()) lines.push_back("  at the end: " + at_the_end);
   return lines;
 }

@@ -15,9 +15,9 @@ class Summary {
  public:
   // That many workers have existed since the last call.
   void count_time(std::size_t workers, Time now);
-  void world(int size, Step from, const std::string& why, bool planned);
+  void world(int size, StepId from, const std::string& why, bool planned);
   // A step is committed.
-  void committed(Step step) { newest_ = std::max(newest_, step); }
+  void committed(StepId step) { newest_ = std::max(newest_, step); }
 
   // This decision was logged; a world that forms because of it need not repeat it.
   void told(std::string decision) { told_ = std::move(decision); }
@@ -29,7 +29,7 @@ class Summary {
   }
 
   int worlds() const { return worlds_; }
-  Step newest() const { return newest_; }
+  StepId newest() const { return newest_; }
   Time began() const { return began_; }
   // In worker seconds.
   double worker_time() const { return worker_s_; }
@@ -44,7 +44,7 @@ class Summary {
  private:
   struct WorldLine {
     int size = 0;
-    Step from;
+    StepId from;
     std::string why;
   };
   static constexpr std::size_t world_lines_max = 12;
@@ -52,7 +52,7 @@ class Summary {
   Time began_{};
   Time counted_{};  // worker time is summed up to here
   double worker_s_ = 0;
-  Step newest_ = no_state;
+  StepId newest_ = no_state;
   int worlds_ = 0, planned_ = 0, forced_ = 0;
   std::string told_;
   std::string backend_ = "gloo";

@@ -11,7 +11,8 @@ namespace elasticrun::job::course {
 
 class Uncounted {
  public:
-  // The number of steps of all workers together, by which a program has said it if it ever does.
+  // After this many steps, counted over all workers, a program that has not yet said how many
+  // samples its steps have never will.
   static constexpr std::int64_t steps_enough = 20;
 
   void ready(const wire::TrainSpec& train) { own_loop_ = train.samples == 0; }

@@ -12,7 +12,7 @@ void Work::asked(const wire::TrainSpec& train) {
   from_ = {.step = newest_.value};
 }
 
-void Work::world_changed(Step step, std::int64_t global_batch) {
+void Work::world_changed(StepId step, std::int64_t global_batch) {
   from_ = at(std::max(step.value, from_.step));
   committed(step);
   global_batch_ = global_batch;

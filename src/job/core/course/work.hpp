@@ -22,10 +22,10 @@ class Work {
   // A worker is about to train; the first one in a new call of `train` begins that call.
   void asked(const wire::TrainSpec& train);
   // From this committed step on, a step takes `global_batch` samples; 0: not known.
-  void world_changed(Step step, std::int64_t global_batch);
+  void world_changed(StepId step, std::int64_t global_batch);
   // Of the present world; 0: not known.
   std::int64_t global_batch() const { return global_batch_; }
-  void committed(Step step) { newest_ = std::max(newest_, step); }
+  void committed(StepId step) { newest_ = std::max(newest_, step); }
 
   // Samples left in this call; nothing when the program did not say, or has its own loop.
   std::optional<std::int64_t> left() const;
@@ -44,7 +44,7 @@ class Work {
   wire::TrainSpec train_;
   std::int64_t global_batch_ = 0;
   Place from_;  // where this call, or this world, began
-  Step newest_{0};
+  StepId newest_{0};
 };
 
 }  // namespace elasticrun::job::course

@@ -23,28 +23,30 @@ bool Roster::is_given(const launcher::hosts::Host& host) const {
 
 namespace {
 
-// What is wrong with the Hello, if anything. Its texts go into what workers and users read, so each
-// must be a name or a number, and nothing that could mean more.
-std::optional<std::string> mistake_in(const wire::Hello& hello) {
+// The texts of a Hello go into what workers and users read, so each must be a name or a number, and
+// nothing that could mean more.
+Result<void> check(const wire::Hello& hello) {
   const std::string& address = hello.address;
   const bool v6 = address.find(':') != std::string::npos;
   if (!address.empty())
-    if (auto mistake =
-            v6 ? launcher::hosts::ipv6_mistake(address) : launcher::hosts::name_mistake(address))
-      return mistake;
+    if (auto valid =
+            v6 ? launcher::hosts::check_ipv6(address) : launcher::hosts::check_name(address);
+        !valid)
+      return valid;
   // "GPU-3f...", "MIG-GPU-3f.../1/0", or a number.
   constexpr auto in_gpu = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/";
-  if (hello.gpus.size() > launcher::hosts::slots_per_host_max) return "it names too many GPUs";
+  if (hello.gpus.size() > launcher::hosts::slots_per_host_max)
+    return Error{"it names too many GPUs"};
   for (const std::string& gpu : hello.gpus)
     if (gpu.find_first_not_of(in_gpu) != gpu.npos)
-      return fmt::format("'{}' is no name of a GPU", launcher::hosts::shown(gpu));
-  return std::nullopt;
+      return Error{fmt::format("'{}' is no name of a GPU", launcher::hosts::shown(gpu))};
+  return {};
 }
 
 }  // namespace
 
 Result<HostId> Roster::admit(const wire::Hello& hello) {
-  if (const auto mistake = mistake_in(hello)) return Error{*mistake};
+  if (const auto valid = check(hello); !valid) return valid.error();
   return hello.host == no_host ? number_for_newcomer(hello) : hello.host;
 }
 
@@ -57,7 +59,7 @@ Result<HostId> Roster::number_for_newcomer(const wire::Hello& hello) {
   launcher::hosts::Host host;
   host.name = hello.name;
   host.slots = hello.slots;
-  if (const auto mistake = launcher::hosts::name_mistake(hello.name)) return Error{*mistake};
+  if (const auto valid = launcher::hosts::check_name(hello.name); !valid) return valid.error();
   if (host.slots < 1 || host.slots > launcher::hosts::slots_per_host_max)
     return Error{fmt::format("a host has 1 to {} slots", launcher::hosts::slots_per_host_max)};
   if (is_given(host))

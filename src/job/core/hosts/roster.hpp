@@ -17,7 +17,7 @@
 #include "job/core/terms/events.hpp"
 #include "launcher/hosts/hosts.hpp"
 #include "launcher/hosts/plan.hpp"
-#include "wire/messages.hpp"
+#include "wire/greeting.hpp"
 
 namespace elasticrun::job::hosts {
 
@@ -36,12 +36,12 @@ class Roster {
   // An agent is about to be started there, or has joined: returns the number of its run, from 1.
   std::uint32_t next_run(HostId host) { return ++runs_[host]; }
   bool had_run(HostId host, std::uint32_t run) const;
-  // Its agent is up. News is that the host has joined, or that it was given and the job's slots are
-  // others now.
+  // Its agent is up. Returns `joined` if the host joined by itself, `slots` if its report changes
+  // the job's slots.
   enum class News { none, joined, slots };
   News up(HostId host, const wire::Hello& hello);
-  // Its agent has gone. News is that the host had joined, or that it had lost slots, which it may
-  // have again when it comes back.
+  // Its agent has gone. Returns `joined` if the host had joined by itself, `slots` if it had lost
+  // slots, which it may have again when it comes back.
   News down(HostId host);
 
   // A GPU there is lost, and its slot with it until the host goes. False: the job does not use it.

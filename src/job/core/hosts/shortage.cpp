@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace elasticrun::job::hosts {
 namespace {
 
@@ -21,11 +23,12 @@ std::optional<HostsNoted> Shortage::look(const Look& now) {
   told_ = now.few;
   const std::string named = now.source.empty() ? "" : now.source + " names ";
   const std::string left = now.source.empty() ? " are left" : "";
-  if (!now.few.empty())
-    return HostsNoted{false, fmt::format("{}{}{}; {}", named, now.few, left, what_follows(now))};
-  return HostsNoted{true, now.source.empty()
-                              ? fmt::format("there are hosts for {} workers again", now.slots)
-                              : fmt::format("{}hosts for {} workers again", named, now.slots)};
+  if (now.few)
+    return HostsNoted{false, fmt::format("{}{}{}; {}", named, *now.few, left, what_follows(now))};
+  return HostsNoted{true,
+                    now.source.empty()
+                        ? fmt::format("there are hosts for {} again", counted(now.slots, "worker"))
+                        : fmt::format("{}hosts for {} again", named, counted(now.slots, "worker"))};
 }
 
 }  // namespace elasticrun::job::hosts

@@ -17,7 +17,7 @@ namespace elasticrun::job::hosts {
 class Shortage {
  public:
   struct Look {
-    std::string few;      // in what way slots are too few ("1 of at least 2 hosts"); empty: enough
+    std::optional<std::string> few;  // how slots are too few: "1 of at least 2 hosts"; none: enough
     std::string source;   // file or program that named the hosts; empty: another kind of change
     int slots = 0;        // number there is
     int minimum = 1;      // fewest workers
@@ -28,7 +28,7 @@ class Shortage {
   std::optional<HostsNoted> look(const Look& now);
 
  private:
-  std::string told_;  // Look::few as last reported
+  std::optional<std::string> told_;  // Look::few as last reported
 };
 
 }  // namespace elasticrun::job::hosts

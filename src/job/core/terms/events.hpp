@@ -14,6 +14,7 @@
 #include "job/report/event.hpp"
 #include "job/report/sink.hpp"
 #include "launcher/hosts/place.hpp"
+#include "wire/agent/messages.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job {
@@ -56,7 +57,7 @@ struct HostBack {
 };
 struct FromHost {
   HostId host;
-  wire::FromAgent report;
+  wire::agent::FromAgent report;
 };
 struct FromWorker {
   WorkerId worker;
@@ -109,7 +110,7 @@ struct StartWorker {
 };
 struct Order {
   HostId host;
-  wire::ToAgent order;
+  wire::agent::ToAgent order;
 };
 // One message, sent once to each host, whose agent passes it on to these workers.
 struct Deliver {
@@ -123,7 +124,7 @@ struct Deliver {
 struct Record {
   report::Event event;
 };
-struct Say {
+struct Log {
   report::LogLevel level = report::LogLevel::info;
   std::string text;
 };
@@ -140,14 +141,14 @@ struct Finish {
   int exit_code = 0;
   std::string last_words;
 };
-using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Say,
+using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Log,
                                Ranked, Ask, Finish>;
 
 // Collects the actions of one step, in order.
 class Actions {
  public:
   void add(JobAction action) { actions_.push_back(std::move(action)); }
-  void say(report::LogLevel level, std::string text) { add(Say{level, std::move(text)}); }
+  void log(report::LogLevel level, std::string text) { add(Log{level, std::move(text)}); }
   void record(std::string name, std::vector<std::pair<std::string, report::Value>> fields) {
     add(Record{report::Event{std::move(name), std::move(fields)}});
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "wire/messages.hpp"
 
 namespace elasticrun::job::workers {
@@ -37,8 +38,8 @@ class Divergences {
     const std::string who = names.empty() ? "the members' states differ from each other"
                                           : fmt::format("the state of {} differs from the others'",
                                                         fmt::join(names, ", "));
-    const std::string what =
-        fmt::format("after {} steps {} somewhere in {}", message.step.value, who, message.where);
+    const std::string what = fmt::format("after {} {} somewhere in {}",
+                                         counted(message.step.value, "step"), who, message.where);
     if (message.mixed)
       return Verdict{what +
                      "; nothing is done about it, for machines of several kinds differ in "
@@ -74,7 +75,7 @@ class Divergences {
 
   struct Repairs {
     int times = 0;  // in a row
-    Step last;
+    StepId last;
   };
   Generation told_;
   std::map<WorkerId, Repairs> repairs_;

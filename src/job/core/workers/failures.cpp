@@ -14,12 +14,12 @@ bool Failures::count(bool member) {
   return ++in_a_row_ > restarts_max_;
 }
 
-void Failures::world_formed(Step step) {
+void Failures::world_formed(StepId step) {
   failed_members_ = failed_ = left_ = 0;
   poison_.world_formed(step);
 }
 
-void Failures::committed(Step step) {
+void Failures::committed(StepId step) {
   poison_.committed(step);
   in_a_row_ = 0;
 }

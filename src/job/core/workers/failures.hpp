@@ -28,10 +28,10 @@ class Failures {
   void died_in_step(const std::string& who, Generation world) { poison_.died(who, world); }
   void samples(std::string text) { poison_.samples(std::move(text)); }
   // A world has formed, and goes on from that step; world_stepped: it has made its first step.
-  void world_formed(Step step);
+  void world_formed(StepId step);
   void world_stepped() { ends_.survived(); }
   // A step is committed that was not known to be committed before.
-  void committed(Step step);
+  void committed(StepId step);
 
   // See divergences.hpp.
   std::optional<Divergences::Verdict> states_differ(const wire::Diverged& diverged,

@@ -15,13 +15,13 @@ void Poison::died(const std::string& who, Generation world) {
   dead_.push_back(who);
 }
 
-void Poison::world_formed(Step step) {
+void Poison::world_formed(StepId step) {
   // Steps are reported late, but the step from which the next world begins is certain.
   if (suspected() && !from_) from_ = step;
   committed(step);
 }
 
-void Poison::committed(Step step) {
+void Poison::committed(StepId step) {
   if (from_ && step > *from_) *this = {};
   last_ = step;
 }

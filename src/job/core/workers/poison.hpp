@@ -24,10 +24,10 @@ class Poison {
   // A member of this world has died by itself; `who` names it and says how, for the user.
   void died(const std::string& who, Generation world);
   // The next world begins from this committed step.
-  void world_formed(Step step);
+  void world_formed(StepId step);
   // A step is committed, according to a message or the answer to an Abort. If it is beyond the one
   // from which the next world began, the step does not kill after all.
-  void committed(Step step);
+  void committed(StepId step);
   // What is known about the samples of the step, for the user.
   void samples(std::string text) { samples_ = std::move(text); }
 
@@ -39,9 +39,9 @@ class Poison {
 
  private:
   int attempts_ = 0;
-  Generation counted_;        // the world of the last attempt
-  std::optional<Step> from_;  // the last committed step before the one that kills
-  Step last_;                 // the newest step that is known to be committed
+  Generation counted_;          // the world of the last attempt
+  std::optional<StepId> from_;  // the last committed step before the one that kills
+  StepId last_;                 // the newest step that is known to be committed
   std::vector<std::string> dead_;
   std::string samples_;
 };

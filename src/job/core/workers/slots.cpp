@@ -22,10 +22,12 @@ bool pauses(const Pauses& pauses, SlotId slot, Time when) {
 
 void Slots::set(std::vector<SlotId> slots) { slots_ = std::move(slots); }
 
-void Slots::failed(SlotId slot, Time now) {
+Duration Slots::failed(SlotId slot, Time now) {
   Pause& pause = failures_[slot];
   const int before = pause.times++;
-  pause.until = before == 0 ? now : now + pause_after(before - 1);
+  const Duration time = before == 0 ? Duration::zero() : pause_after(before - 1);
+  pause.until = now + time;
+  return time;
 }
 
 void Slots::host_failed(SlotId slot, Time now) {
@@ -34,7 +36,9 @@ void Slots::host_failed(SlotId slot, Time now) {
   failed(slot, now);
 }
 
-bool Slots::works(SlotId slot) { return failures_.erase(slot) + left_out_.erase(slot) > 0; }
+bool Slots::forget_failures(SlotId slot) {
+  return failures_.erase(slot) + left_out_.erase(slot) > 0;
+}
 
 Duration Slots::quarantine(SlotId slot, Time now) {
   Pause& one = quarantines_[slot];

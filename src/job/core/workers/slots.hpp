@@ -5,6 +5,7 @@
 // again.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -20,17 +21,18 @@ class Slots {
   // Sets the slots that may be used, in rank order.
   void set(std::vector<SlotId> slots);
   const std::vector<SlotId>& all() const { return slots_; }
+  bool contains(SlotId slot) const { return std::ranges::count(slots_, slot) > 0; }
   // This slot may not be used any more.
   void drop(SlotId slot) { std::erase(slots_, slot); }
 
   // A worker failed there. The first failure causes no pause; from then on the pause doubles, up to
   // five minutes. A worker that was lost with its host, or not ready in time, counts twice.
-  void failed(SlotId slot, Time now);
+  Duration failed(SlotId slot, Time now);
   // Its host has failed, which causes a pause from the first time on.
   void host_failed(SlotId slot, Time now);
-  // A worker there has committed a step: earlier failures, and that the slot was left out, are
-  // forgotten. True: there was something to forget.
-  bool works(SlotId slot);
+  // A worker there has committed a step: forgets the slot's failures, and that it was left out.
+  // True: there was something to forget.
+  bool forget_failures(SlotId slot);
   // Its worker is slower than the others: it is replaced if another slot is free, and no other one
   // is started there for a while, twice as long each time. Returns that time.
   Duration quarantine(SlotId slot, Time now);

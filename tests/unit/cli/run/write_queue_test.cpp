@@ -126,18 +126,18 @@ TEST_CASE("a file is closed after its last text, and opened again by a later one
 TEST_CASE("the queue is crowded when much waits and something was written recently") {
   WriteQueue queue(32 << 20);
   queue.put("a", text_of(1 << 20), false, start);
-  CHECK_FALSE(queue.crowded(start));
+  CHECK_FALSE(queue.congested(start));
   queue.put("a", text_of(1 << 20), false, start + 1s);
-  CHECK(queue.crowded(start + 2s));
-  CHECK_FALSE(queue.crowded(start + 3s));  // nothing has been written for a while
+  CHECK(queue.congested(start + 2s));
+  CHECK_FALSE(queue.congested(start + 3s));  // nothing has been written for a while
   const auto piece = queue.take();
   queue.done(std::string_view(piece.text).substr(0, 10), start + 5s);
-  CHECK(queue.crowded(start + 6s));
+  CHECK(queue.congested(start + 6s));
   queue.done(std::string_view(piece.text).substr(10), start + 6s);
-  CHECK_FALSE(queue.crowded(start + 6s));
+  CHECK_FALSE(queue.congested(start + 6s));
   // A queue that was empty does not remember when it was last written.
   drain(queue, start + 6s);
   queue.put("a", text_of(2 << 20), false, start + 1h);
   CHECK(queue.progress() == start + 1h);
-  CHECK(queue.crowded(start + 1h + 1s));
+  CHECK(queue.congested(start + 1h + 1s));
 }

@@ -21,7 +21,7 @@ TEST_CASE("work: the last step of an epoch is smaller") {
   Work work;
   work.asked(train(1, 100, 3));
   CHECK_FALSE(work.left());  // the size of a step is not known yet
-  work.world_changed(Step(0), 30);
+  work.world_changed(StepId(0), 30);
   struct Case {
     std::int64_t step;
     std::int64_t left;
@@ -36,7 +36,7 @@ TEST_CASE("work: the last step of an epoch is smaller") {
                        {12, 0},
                        {13, 0}}) {
     CAPTURE(c.step);
-    work.committed(Step(c.step));
+    work.committed(StepId(c.step));
     CHECK(work.left() == c.left);
     if (c.step <= 12) CHECK(work.between_epochs() == (c.step > 0 && c.left % 100 == 0));
   }
@@ -45,39 +45,39 @@ TEST_CASE("work: the last step of an epoch is smaller") {
 TEST_CASE("work: another world continues in the middle of an epoch where the last one was") {
   Work work;
   work.asked(train(1, 100, 2));
-  work.world_changed(Step(0), 30);
-  work.committed(Step(2));
+  work.world_changed(StepId(0), 30);
+  work.committed(StepId(2));
   // A report of the new world may come before it is known that the world has formed.
-  work.committed(Step(3));
-  work.world_changed(Step(2), 15);  // 60 used, 40 left of the epoch: 15 15 10
+  work.committed(StepId(3));
+  work.world_changed(StepId(2), 15);  // 60 used, 40 left of the epoch: 15 15 10
   CHECK(work.left() == 125);
-  work.committed(Step(5));
+  work.committed(StepId(5));
   CHECK(work.left() == 100);
-  work.committed(Step(6));
+  work.committed(StepId(6));
   CHECK(work.left() == 85);
   // Steps that were lost are repeated, and counted once.
-  work.world_changed(Step(4), 15);
-  work.committed(Step(6));
+  work.world_changed(StepId(4), 15);
+  work.committed(StepId(6));
   CHECK(work.left() == 85);
 }
 
 TEST_CASE("work: each call of train has its own amount of work") {
   Work work;
   work.asked(train(1, 100, 1));
-  work.world_changed(Step(0), 50);
-  work.committed(Step(2));
+  work.world_changed(StepId(0), 50);
+  work.committed(StepId(2));
   CHECK(work.left() == 0);
   work.asked(train(2, 10, 10));
   CHECK(work.left() == 100);
   work.asked(train(1, 100, 1));  // from a newcomer
-  work.committed(Step(5));
+  work.committed(StepId(5));
   CHECK(work.left() == 70);
 }
 
 TEST_CASE("work: the work of a program with its own loop is not known") {
   Work work;
   work.asked(train(1, 0, 0));
-  work.world_changed(Step(0), 50);
+  work.world_changed(StepId(0), 50);
   CHECK_FALSE(work.left());
 }
 
@@ -96,8 +96,8 @@ TEST_CASE("work: training without an end always has work left") {
     CAPTURE(c.samples);
     Work work;
     work.asked(train(1, c.samples, c.epochs));
-    work.world_changed(Step(0), c.batch);
-    work.committed(Step(10));
+    work.world_changed(StepId(0), c.batch);
+    work.committed(StepId(10));
     CHECK(work.left() > endless / 2);
   }
 }

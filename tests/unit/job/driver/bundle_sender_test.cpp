@@ -36,7 +36,7 @@ struct Depot {
   fs::path path() const { return fs::path(spec.cwd) / "train"; }
   void gather() {
     REQUIRE_FALSE(post.gather());
-    wire::StartWorker order;
+    wire::agent::StartWorker order;
     post.announce(order);
     hash = order.bundle;
   }
@@ -78,11 +78,11 @@ struct Depot {
   std::int64_t took = 0;
   std::map<HostId, std::string> came;
   std::set<HostId> ended;
-  BundleSender post{io, spec, [this](HostId host, const wire::BundlePart& part) {
+  BundleSender post{io, spec, [this](HostId host, const wire::agent::BundlePart& part) {
                       CHECK(part.bundle == hash);
-                      CHECK(part.bytes.size() <= launcher::bundle::bundle_part_bytes);
+                      CHECK(part.bytes.value.size() <= launcher::bundle::bundle_part_bytes);
                       CHECK_FALSE(ended.contains(host));
-                      came[host] += part.bytes;
+                      came[host] += part.bytes.value;
                       trouble += part.trouble;
                       if (part.last) ended.insert(host);
                     }};
@@ -124,7 +124,7 @@ TEST_CASE("a host that lost its connection gets the rest, and nothing twice") {
 TEST_CASE("an empty program, a small one and one that fills its parts exactly are delivered") {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, launcher::bundle::bundle_part_bytes,
-        launcher::bundle::bundle_part_bytes * 3}) {
+        launcher::bundle::bundle_part_bytes * 2}) {
     Depot depot(bytes);
     depot.gather();
     depot.ask(1);
@@ -235,7 +235,7 @@ TEST_CASE("--ship is suggested only where it would help") {
   Depot depot(10);
   depot.spec.ship = false;
   const auto advised = [&](int code) {
-    wire::StartFailed failure{WorkerId(1), code, "not found"};
+    wire::agent::StartFailed failure{WorkerId(1), code, "not found"};
     depot.gather();
     depot.post.advise(failure);
     return failure.reason;

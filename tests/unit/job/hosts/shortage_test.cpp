@@ -15,7 +15,7 @@ TEST_CASE("each change is reported once") {
     const char* line;  // empty: nothing is reported
   };
   const Case cases[] = {
-      {{.few = "", .source = "hosts", .slots = 3, .minimum = 2}, ""},
+      {{.few = {}, .source = "hosts", .slots = 3, .minimum = 2}, ""},
       {{.few = "hosts for 1 of at least 2 workers", .source = "hosts", .slots = 1, .minimum = 2},
        "hosts names hosts for 1 of at least 2 workers; the job goes on with 2, also on slots that "
        "are gone, where no worker is replaced"},
@@ -23,7 +23,7 @@ TEST_CASE("each change is reported once") {
        ""},
       {{.few = "1 of at least 2 hosts", .source = "hosts", .slots = 4, .minimum = 2},
        "hosts names 1 of at least 2 hosts; the job goes on with these"},
-      {{.few = "", .source = "hosts", .slots = 3, .minimum = 2},
+      {{.few = {}, .source = "hosts", .slots = 3, .minimum = 2},
        "hosts names hosts for 3 workers again"},
       {{.few = "hosts for 1 of at least 2 workers",
         .source = "",
@@ -32,13 +32,13 @@ TEST_CASE("each change is reported once") {
         .running = false,
         .patience = 5s},
        "hosts for 1 of at least 2 workers are left; waiting up to 5.0 s for more"},
-      {{.few = "", .source = "", .slots = 2, .minimum = 2}, "there are hosts for 2 workers again"},
+      {{.few = {}, .source = "", .slots = 2, .minimum = 2}, "there are hosts for 2 workers again"},
   };
   Shortage shortage;
   for (const Case& one : cases) {
     CAPTURE(one.line);
     const auto news = shortage.look(one.look);
     CHECK((news ? news->text : "") == one.line);
-    if (news) CHECK(news->well == one.look.few.empty());
+    if (news) CHECK(news->well == !one.look.few);
   }
 }

@@ -12,9 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Result<std::string> printed(std::string text) {
-  return {boost::system::in_place_value, std::move(text)};
-}
+Result<std::string> printed(std::string text) { return ok(std::move(text)); }
 
 }  // namespace
 
@@ -33,7 +31,7 @@ TEST_CASE("a question is one line of JSON, with null for what is not known") {
         "\n");
   question.snapshot.global_batch = 1234567;
   question.snapshot.base_batch = 32;
-  question.snapshot.noise = autoscaler::Noise{.square = 0.5, .variance = 40, .steps = 1};
+  question.snapshot.noise = Noise{.square = 0.5, .variance = 40, .steps = 1};
   question.snapshot.samples_left = 0;
   question.snapshot.spent = 2.5;
   // A size that runs but is not available again is not among the sizes.

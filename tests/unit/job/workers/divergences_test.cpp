@@ -17,7 +17,7 @@ struct Story {
   Divergences::Verdict differs(std::int64_t step, std::uint32_t worker) {
     world = world.next();
     const wire::Diverged message{.generation = world,
-                                 .step = Step(step),
+                                 .step = StepId(step),
                                  .odd = {WorkerId(worker)},
                                  .where = "bytes 0 to 7 of 'w'"};
     const std::vector<std::string> names{fmt::format("worker {}", worker)};

@@ -9,17 +9,17 @@ using job::workers::Poison;
 TEST_CASE("three attempts at one step make it certain, whichever workers die") {
   Poison poison;
   CHECK_FALSE(poison.suspected());
-  poison.world_formed(Step(5));
-  poison.committed(Step(6));
+  poison.world_formed(StepId(5));
+  poison.committed(StepId(6));
   poison.died("worker 1 (rank 0) was killed by signal 11", Generation(1));
   CHECK(poison.suspected());
   poison.died("worker 2 (rank 1) was killed by signal 11", Generation(1));  // in the same attempt
-  poison.world_formed(Step(56));
+  poison.world_formed(StepId(56));
   CHECK(poison.suspected());
-  poison.committed(Step(56));  // a late report
+  poison.committed(StepId(56));  // a late report
   poison.died("worker 3 (rank 0) exited with code 1", Generation(2));
   CHECK_FALSE(poison.certain());
-  poison.world_formed(Step(56));
+  poison.world_formed(StepId(56));
   poison.samples("its samples: 1 2 3");
   poison.died("worker 4 (rank 0) was killed by signal 11", Generation(3));
   CHECK(poison.certain());
@@ -32,15 +32,15 @@ TEST_CASE("three attempts at one step make it certain, whichever workers die") {
 TEST_CASE("a step that is committed at last is not suspected any more") {
   Poison poison;
   poison.died("worker 1", Generation(1));
-  poison.world_formed(Step(56));
+  poison.world_formed(StepId(56));
   poison.died("worker 2", Generation(2));
-  poison.world_formed(Step(56));
-  poison.committed(Step(57));
+  poison.world_formed(StepId(56));
+  poison.committed(StepId(57));
   CHECK_FALSE(poison.suspected());
   poison.died("worker 3", Generation(3));
-  poison.world_formed(Step(60));
+  poison.world_formed(StepId(60));
   CHECK(poison.suspected());
-  poison.world_formed(Step(61));  // another world is one step further
+  poison.world_formed(StepId(61));  // another world is one step further
   CHECK_FALSE(poison.suspected());
 }
 
@@ -48,16 +48,16 @@ TEST_CASE("before the first world the step that kills is the first one") {
   Poison poison;
   for (std::uint64_t i = 1; i <= 3; ++i) {
     poison.died("worker 1", Generation(i));
-    if (i < 3) poison.world_formed(Step(0));
+    if (i < 3) poison.world_formed(StepId(0));
   }
   CHECK(poison.words(false).starts_with("step 1 has killed"));
 }
 
 TEST_CASE("attempts may end before their world is known to have formed") {
   Poison poison;
-  poison.committed(Step(40));  // reports come late
+  poison.committed(StepId(40));  // reports come late
   poison.died("worker 1", Generation(1));
-  poison.committed(Step(41));  // a survivor's answer
+  poison.committed(StepId(41));  // a survivor's answer
   poison.died("worker 2", Generation(2));
   SUBCASE("at one step") {
     poison.died("worker 3", Generation(3));
@@ -67,7 +67,7 @@ TEST_CASE("attempts may end before their world is known to have formed") {
         "step 42, or on_epoch before it, has killed its workers 3 times"));
   }
   SUBCASE("at different steps") {
-    poison.committed(Step(42));
+    poison.committed(StepId(42));
     CHECK_FALSE(poison.suspected());
     poison.died("worker 3", Generation(3));
     CHECK(poison.suspected());

@@ -117,7 +117,7 @@ TEST_CASE("the first failure causes no pause, then the pause doubles up to five 
     CHECK(staff.slots.wake_at(Time{} + 10s) == (pause == 0s ? never : Time{} + 10s + pause));
     CHECK(staff.slots.wake_at(Time{} + 10s + pause) == never);
   }
-  staff.slots.works(slot(0));
+  staff.slots.forget_failures(slot(0));
   CHECK(wanted(staff, 4, 10s) == "0123");
   staff.slots.failed(slot(0), Time{} + 20s);
   CHECK(wanted(staff, 4, 20s) == "0123");
@@ -127,7 +127,7 @@ TEST_CASE("a slot whose worker left by itself stays empty") {
   Staff staff;
   staff.slots.retire(slot(1));
   CHECK(wanted(staff, 4) == "023");
-  staff.slots.works(slot(1));
+  staff.slots.forget_failures(slot(1));
   CHECK(wanted(staff, 4) == "023");
 }
 

@@ -12,18 +12,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string text(const wire::WorkerStarted& m) { return fmt::format("started {}", m.worker.value); }
-std::string text(const wire::StartFailed& m) {
+std::string text(const wire::agent::WorkerStarted& m) {
+  return fmt::format("started {}", m.worker.value);
+}
+std::string text(const wire::agent::StartFailed& m) {
   return fmt::format("failed {} {}", m.worker.value, m.code);
 }
-std::string text(const wire::WorkerExited& m) {
+std::string text(const wire::agent::WorkerExited& m) {
   return fmt::format("exited {} {}/{}", m.worker.value, m.code, m.signal);
 }
-std::string text(const wire::Output&) { return "output"; }
-std::string text(const wire::BundleWanted&) { return "wanted"; }
-std::string text(const wire::GpuLost&) { return "lost"; }
-std::string text(const wire::Goodbye&) { return "goodbye"; }
-std::string text(const wire::Heartbeat& m) { return fmt::format("heartbeat {}", m.term.value); }
+std::string text(const wire::agent::Output&) { return "output"; }
+std::string text(const wire::agent::BundleWanted&) { return "wanted"; }
+std::string text(const wire::agent::GpuLost&) { return "lost"; }
+std::string text(const wire::agent::Goodbye&) { return "goodbye"; }
+std::string text(const wire::agent::Heartbeat& m) {
+  return fmt::format("heartbeat {}", m.term.value);
+}
 std::string text(const Spawn& a) { return fmt::format("spawn {}", a.order.worker.value); }
 std::string text(const Signal& a) { return fmt::format("signal {} {}", a.worker.value, a.signal); }
 std::string text(const KillTree& a) { return fmt::format("kill {}", a.worker.value); }
@@ -49,10 +53,10 @@ struct Host {
     CHECK(at(0s, start(id)) == fmt::format("spawn {}", id));
     CHECK(at(0s, ProcessStarted{WorkerId{id}, 100}) == fmt::format("started {}", id));
   }
-  static wire::StartWorker start(std::uint32_t id) {
+  static wire::agent::StartWorker start(std::uint32_t id) {
     return {WorkerId{id}, 0, {"./train"}, {}, ""};
   }
-  static wire::StopWorker stop(std::uint32_t id, Duration grace, int signal = 15) {
+  static wire::agent::StopWorker stop(std::uint32_t id, Duration grace, int signal = 15) {
     return {WorkerId{id}, signal, grace.count()};
   }
 
@@ -74,7 +78,7 @@ TEST_CASE("repeated and unknown orders do no harm") {
   CHECK(host.at(1s, Host::start(1)) == "");
   CHECK(host.at(1s, ProcessStarted{WorkerId{1}, 42}) == "");
   CHECK(host.at(1s, Host::stop(9, 1s)) == "");
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{9}, 10}) == "");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{9}, 10}) == "");
   CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
   CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "");
   CHECK(host.at(2s, Host::start(1)) == "");  // it has finished, and an id is never used twice
@@ -121,8 +125,8 @@ TEST_CASE("a stop with SIGKILL or without grace kills at once, and a huge grace 
 TEST_CASE("a stop or signal during the start takes effect after it") {
   Host host;
   CHECK(host.at(0s, Host::start(1)) == "spawn 1");
-  CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
-  CHECK(host.at(0s, wire::SignalWorker{WorkerId{1}, 10}) == "");
+  CHECK(host.at(0s, wire::agent::SignalWorker{WorkerId{1}, 10}) == "");
+  CHECK(host.at(0s, wire::agent::SignalWorker{WorkerId{1}, 10}) == "");
   CHECK(host.at(0s, Host::stop(1, 1s)) == "call off 1");
   CHECK(host.wake() == 10s);  // there is nothing to kill yet, so no reason to wake
   CHECK(host.at(0s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 10, signal 1 15");
@@ -136,12 +140,12 @@ TEST_CASE("a stop or signal during the start takes effect after it") {
 TEST_CASE("only running workers get signals, and only valid ones") {
   Host host;
   host.runs(1);
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 0}) == "");
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 255}) == "");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{1}, 10}) == "signal 1 10");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{1}, 0}) == "");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{1}, 255}) == "");
   CHECK(host.at(1s, Host::stop(1, 0s)) == "kill 1");
-  CHECK(host.at(1s, wire::SignalWorker{WorkerId{1}, 10}) == "");
+  CHECK(host.at(1s, wire::agent::SignalWorker{WorkerId{1}, 10}) == "");
 }
 
 TEST_CASE("when the controller is silent for a lease, all workers are killed and the agent ends") {
@@ -175,20 +179,21 @@ TEST_CASE("the lease runs from the newest own heartbeat that the controller has 
   for (const Case& c : cases) {
     Host host;
     CAPTURE(c.clock.count());
-    CHECK(host.at(c.heard, wire::Heartbeat{Term{c.term}, c.clock.count()}) == "");
+    CHECK(host.at(c.heard, wire::agent::Heartbeat{Term{c.term}, c.clock.count()}) == "");
     CHECK(host.wake() == c.ends);
   }
   Host host;
-  host.at(3s, wire::Heartbeat{Term{6}, Duration(3s).count()});
-  host.at(5s, wire::Heartbeat{Term{5}, Duration(5s).count()});  // of term 5, which is over by now
-  host.at(6s, wire::Heartbeat{Term{6}, Duration(2s).count()});  // arrives out of order
+  host.at(3s, wire::agent::Heartbeat{Term{6}, Duration(3s).count()});
+  host.at(5s, wire::agent::Heartbeat{Term{5},
+                                     Duration(5s).count()});  // of term 5, which is over by now
+  host.at(6s, wire::agent::Heartbeat{Term{6}, Duration(2s).count()});  // arrives out of order
   CHECK(host.wake() == 13s);
 }
 
 TEST_CASE("no other order renews the lease") {
   const AgentEvent orders[] = {Host::start(1), Host::stop(9, 1s),
-                               wire::SignalWorker{WorkerId{9}, 1},
-                               wire::SignalWorker{WorkerId{1}, 10}};
+                               wire::agent::SignalWorker{WorkerId{9}, 1},
+                               wire::agent::SignalWorker{WorkerId{1}, 10}};
   Host host;
   for (const AgentEvent& order : orders) {
     host.at(3s, order);
@@ -200,7 +205,7 @@ TEST_CASE("a lease that has ended cannot be renewed") {
   Host host;
   host.runs(1);
   CHECK(host.at(10s, Tick{}) == "kill 1");
-  CHECK(host.at(10s, wire::Heartbeat{Term{6}, Duration(10s).count()}) == "");
+  CHECK(host.at(10s, wire::agent::Heartbeat{Term{6}, Duration(10s).count()}) == "");
   CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
 }
 
@@ -262,19 +267,19 @@ TEST_CASE("shutdown: TERM to all, their grace time, then the end with 0, and no 
   Host host;
   host.runs(1);
   host.runs(2);
-  CHECK(host.at(1s, wire::Shutdown{Duration(2s).count()}) == "signal 1 15, signal 2 15");
-  CHECK(host.at(1s, wire::Shutdown{Duration(2s).count()}) == "");
+  CHECK(host.at(1s, wire::agent::Shutdown{Duration(2s).count()}) == "signal 1 15, signal 2 15");
+  CHECK(host.at(1s, wire::agent::Shutdown{Duration(2s).count()}) == "");
   CHECK(host.at(1s, Host::start(3)) == "failed 3 121");
   CHECK(host.at(2s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
   CHECK(host.at(3s, Tick{}) == "kill 2");
   CHECK(host.at(3s, ProcessExited{WorkerId{2}, 0, 9}) == "exited 2 0/9, end 0");
-  CHECK(Host().at(1s, wire::Shutdown{0}) == "end 0");
+  CHECK(Host().at(1s, wire::agent::Shutdown{0}) == "end 0");
 }
 
 TEST_CASE("shutdown reaches a worker that is just starting") {
   Host host;
   CHECK(host.at(0s, Host::start(1)) == "spawn 1");
-  CHECK(host.at(0s, wire::Shutdown{Duration(2s).count()}) == "call off 1");
+  CHECK(host.at(0s, wire::agent::Shutdown{Duration(2s).count()}) == "call off 1");
   CHECK(host.at(1s, ProcessStarted{WorkerId{1}, 42}) == "started 1, signal 1 15");
   CHECK(host.at(2s, Tick{}) == "kill 1");
 }
@@ -295,7 +300,7 @@ TEST_CASE("without its watchdog the agent kills its workers at once and ends") {
 }
 
 TEST_CASE("the first reason to end gives the exit code, and the shortest time holds") {
-  const wire::Shutdown shutdown{Duration(2s).count()};
+  const wire::agent::Shutdown shutdown{Duration(2s).count()};
   struct Case {
     AgentEvent first, second;
     Duration kill;    // the events come at 1 s and 2 s
@@ -326,7 +331,7 @@ TEST_CASE("losing the watchdog kills the workers at once in any state of the age
   };
   const Case cases[] = {
       {Tick{}, "exited 1 0/9, end 1"},
-      {wire::Shutdown{Duration(9s).count()}, "exited 1 0/9, end 0"},
+      {wire::agent::Shutdown{Duration(9s).count()}, "exited 1 0/9, end 0"},
       {ControllerLost{"closed"}, "end 1"},
       {Terminated{}, "exited 1 0/9, end 0"},
       {Host::stop(1, 9s), "exited 1 0/9, end 1"},
@@ -354,13 +359,13 @@ TEST_CASE("without a worker each reason ends the agent at once") {
 TEST_CASE("a process that cannot be killed or started does not keep the agent for ever") {
   Host killed;
   killed.runs(1);
-  CHECK(killed.at(1s, wire::Shutdown{0}) == "kill 1");
+  CHECK(killed.at(1s, wire::agent::Shutdown{0}) == "kill 1");
   CHECK(killed.wake() == 6s);
   CHECK(killed.at(6s, Tick{}) == "end 0");
 
   Host starting;
   CHECK(starting.at(0s, Host::start(1)) == "spawn 1");
-  CHECK(starting.at(1s, wire::Shutdown{0}) == "call off 1");
+  CHECK(starting.at(1s, wire::agent::Shutdown{0}) == "call off 1");
   CHECK(starting.wake() == 6s);
   CHECK(starting.at(6s, Tick{}) == "end 0");
 }
@@ -371,7 +376,7 @@ TEST_CASE("heartbeats are sent in time, with the newest term") {
   CHECK(host.at(999ms, Tick{}) == "");
   CHECK(host.at(1s, Tick{}) == "heartbeat 5");
   CHECK(host.wake() == 2s);
-  CHECK(host.at(1500ms, wire::Heartbeat{Term{8}}) == "");
+  CHECK(host.at(1500ms, wire::agent::Heartbeat{Term{8}}) == "");
   CHECK(host.at(2s, Tick{}) == "heartbeat 8");
 }
 
@@ -380,7 +385,7 @@ TEST_CASE("while work is left, the agent always wakes later than now") {
   host.runs(1);
   host.at(0s, Host::start(2));
   host.at(1s, Host::stop(1, 1s));
-  host.at(1s, wire::Shutdown{0});
+  host.at(1s, wire::agent::Shutdown{0});
   for (int i = 0; i < 20; ++i) {
     const Duration now = host.wake();
     if (host.core.wake_at() == never) break;

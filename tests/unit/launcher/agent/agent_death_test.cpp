@@ -32,7 +32,7 @@ TEST_CASE("the end of a worker ends all that it has started, and nothing else") 
   c.shell(2, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
   const net::Fd other = c.process_named_by(2);
-  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  c.send(wire::agent::StopWorker{WorkerId{1}, SIGKILL, 0});
   CHECK(c.finished(1).signal == SIGKILL);
   CHECK(gone(daemon));
   c.shell(3, "exit 0");
@@ -99,7 +99,7 @@ TEST_CASE("the launcher's channel breaks: the job goes on") {
   c.executor.reset();
   c.shell(2, "exit 5");
   CHECK(c.finished(2).code == 5);
-  c.send(wire::Shutdown{Duration(10s).count()});
+  c.send(wire::agent::Shutdown{Duration(10s).count()});
   CHECK(c.until([&] { return c.agent == nullptr; }));
   CHECK(c.workers[1].signal == SIGTERM);
   CHECK(gone(agent));
@@ -123,7 +123,7 @@ TEST_CASE("the shim of a worker is stopped: the worker can still be killed") {
   const net::Fd worker = c.process(c.workers[1].pid);
   const net::Fd shim = c.process(parent_of(c.workers[1].pid));
   ::kill(parent_of(c.workers[1].pid), SIGSTOP);
-  c.send(wire::StopWorker{WorkerId{1}, SIGKILL, 0});
+  c.send(wire::agent::StopWorker{WorkerId{1}, SIGKILL, 0});
   // Both are gone before the timeout for the shim is over, so the next world can form at once.
   REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
   WARN(!ended(shim));
@@ -155,7 +155,7 @@ TEST_CASE("a program that cannot even be opened is killed when it has to end") {
   for (const int signal : {SIGKILL, SIGTERM}) {
     const auto worker = static_cast<std::uint32_t>(signal);
     c.start(worker, {file.path.string()});
-    c.send(wire::StopWorker{WorkerId{worker}, signal, Duration(1000s).count()});
+    c.send(wire::agent::StopWorker{WorkerId{worker}, signal, Duration(1000s).count()});
     CHECK(c.finished(worker).signal == SIGKILL);
     CHECK(c.workers[worker].pid == 0);
   }
@@ -234,7 +234,7 @@ TEST_CASE("many workers are started and killed in quick succession") {
   Controller c;
   for (std::uint32_t i = 1; i <= 64; ++i) c.shell(i, i % 2 ? "exit 1" : "exec sleep 1000");
   for (std::uint32_t i = 2; i <= 64; i += 2)
-    c.send(wire::StopWorker{WorkerId{i}, SIGTERM, Duration(10s).count()});
+    c.send(wire::agent::StopWorker{WorkerId{i}, SIGTERM, Duration(10s).count()});
   for (std::uint32_t i = 1; i <= 64; ++i) {
     CHECK(c.finished(i).code == (i % 2 ? 1 : 0));
     CHECK(c.finished(i).signal == (i % 2 ? 0 : SIGTERM));

@@ -112,7 +112,7 @@ TEST_CASE("output of workers still arrives when the job is shut down") {
   c.shell(1,
           "trap 'echo last words; exit 3' TERM; echo ready; while :; do sleep 1000 & wait; done");
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\n"; }));
-  c.send(wire::Shutdown{Duration(10s).count()});
+  c.send(wire::agent::Shutdown{Duration(10s).count()});
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent has ended");
   CHECK(c.workers[1].out == "ready\nlast words\n");
@@ -124,13 +124,13 @@ TEST_CASE("workers get signals and are stopped") {
   c.shell(1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 1000 & wait; done");
   c.shell(2, "trap '' TERM; echo ready; while :; do sleep 1000; done");
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\n" && c.workers[2].out == "ready\n"; }));
-  c.send(wire::SignalWorker{WorkerId{2},
-                            SIGUSR1});  // it does not catch the signal, so it does not get it
-  c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
+  c.send(wire::agent::SignalWorker{
+      WorkerId{2}, SIGUSR1});  // it does not catch the signal, so it does not get it
+  c.send(wire::agent::SignalWorker{WorkerId{1}, SIGUSR1});
   REQUIRE(c.until([&] { return c.workers[1].out == "ready\nusr1\n"; }));
-  c.send(wire::StopWorker{WorkerId{1}, SIGTERM, Duration(10s).count()});
+  c.send(wire::agent::StopWorker{WorkerId{1}, SIGTERM, Duration(10s).count()});
   CHECK(c.finished(1).signal == SIGTERM);
-  c.send(wire::StopWorker{WorkerId{2}, SIGTERM, Duration(50ms).count()});
+  c.send(wire::agent::StopWorker{WorkerId{2}, SIGTERM, Duration(50ms).count()});
   CHECK(c.finished(2).signal == SIGKILL);
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("a process that a worker did not start cannot speak for it, nor keep i
         std::string::npos);
   CHECK(c.messages.empty());
 
-  c.send(wire::SignalWorker{WorkerId{1}, SIGUSR1});
+  c.send(wire::agent::SignalWorker{WorkerId{1}, SIGUSR1});
   REQUIRE(c.until([&] { return !c.messages.empty(); }));
   CHECK(c.messages[0] == "1: up");
 }

@@ -27,7 +27,7 @@ struct Box {
     seen.end_file("train", true);
     hash = seen.text();
   }
-  wire::StartWorker order(std::uint32_t worker) const {
+  wire::agent::StartWorker order(std::uint32_t worker) const {
     const auto bytes = script.size() + (has_library ? library.size() : 0);
     return {.worker = WorkerId{worker},
             .argv = {"./none/train", "word"},
@@ -37,13 +37,14 @@ struct Box {
             .bundle_bytes = static_cast<std::int64_t>(bytes)};
   }
   void send(Controller& c, const std::string& text = script) const {
-    if (has_library) c.send(wire::BundlePart{.bundle = hash, .file = "libx.so", .bytes = library});
+    if (has_library)
+      c.send(wire::agent::BundlePart{.bundle = hash, .file = "libx.so", .bytes = {library}});
     for (std::size_t i = 0; i < text.size(); i += 10)
-      c.send(wire::BundlePart{.bundle = hash,
-                              .file = "train",
-                              .executable = true,
-                              .last = i + 10 >= text.size(),
-                              .bytes = text.substr(i, 10)});
+      c.send(wire::agent::BundlePart{.bundle = hash,
+                                     .file = "train",
+                                     .executable = true,
+                                     .last = i + 10 >= text.size(),
+                                     .bytes = text.substr(i, 10)});
   }
   bool has_library;
   std::string hash;
@@ -82,7 +83,7 @@ TEST_CASE("without libraries the library path stays as it is") {
 TEST_CASE("a program that exists on the host is not copied") {
   Controller c;
   const Box box(false);
-  wire::StartWorker order = box.order(1);
+  wire::agent::StartWorker order = box.order(1);
   for (const std::string program : {"echo", "/bin/echo", "bin/echo"}) {
     order.argv[0] = program;
     c.send(order);
@@ -97,7 +98,7 @@ TEST_CASE("a program that exists on the host is not copied") {
 
 TEST_CASE("a relative path is not searched in a fallback directory") {
   Controller c;
-  wire::StartWorker order = Box(false).order(1);
+  wire::agent::StartWorker order = Box(false).order(1);
   order.argv[0] = "bin/echo";
   order.cwd = "/no/such/directory";
   c.send(order);  // would run in /, where bin/echo exists
@@ -110,7 +111,7 @@ TEST_CASE("a worker that waits for a copy can be stopped, and does not keep the 
     Controller c;
     c.send(box.order(1));
     REQUIRE(c.until([&] { return !c.wanted.empty(); }));
-    c.send(wire::StopWorker{WorkerId{1}, signal, Duration(1000s).count()});
+    c.send(wire::agent::StopWorker{WorkerId{1}, signal, Duration(1000s).count()});
     CHECK(c.finished(1).signal == SIGTERM);
     CHECK(c.workers[1].pid == 0);
     box.send(c);  // parts that are still under way do no harm
@@ -121,7 +122,7 @@ TEST_CASE("a worker that waits for a copy can be stopped, and does not keep the 
   Controller c;
   c.send(box.order(1));
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
-  c.send(wire::Shutdown{Duration(1000s).count()});
+  c.send(wire::agent::Shutdown{Duration(1000s).count()});
   CHECK(c.agent_ended());
   CHECK(c.finished(1).signal == SIGTERM);
 }
@@ -131,7 +132,8 @@ TEST_CASE("a copy that fails is reported, and another worker asks again") {
   const Box box(true);
   c.send(box.order(1));
   REQUIRE(c.until([&] { return c.wanted.size() == 1; }));
-  c.send(wire::BundlePart{.bundle = box.hash, .trouble = "'train' cannot be read: it burns"});
+  c.send(
+      wire::agent::BundlePart{.bundle = box.hash, .trouble = "'train' cannot be read: it burns"});
   CHECK(c.finished(1).code == 126);
   CHECK(c.workers[1].reason == "n1: copy of the program: 'train' cannot be read: it burns");
   c.send(box.order(2));
@@ -143,14 +145,14 @@ TEST_CASE("a copy that fails is reported, and another worker asks again") {
   CHECK(c.workers[2].reason.find("is not what was announced") != std::string::npos);
   c.send(box.order(3));
   REQUIRE(c.until([&] { return c.wanted.size() == 3; }));
-  c.send(wire::BundlePart{.bundle = box.hash, .file = "../train", .bytes = "x"});
+  c.send(wire::agent::BundlePart{.bundle = box.hash, .file = "../train", .bytes = {"x"}});
   CHECK(c.finished(3).code == 126);
-  wire::StartWorker huge = box.order(4);
+  wire::agent::StartWorker huge = box.order(4);
   huge.bundle_bytes = std::int64_t{1} << 60;
   c.send(huge);
   CHECK(c.finished(4).code == 126);
   CHECK(c.workers[4].reason.find("not enough room") != std::string::npos);
-  wire::StartWorker odd = box.order(5);
+  wire::agent::StartWorker odd = box.order(5);
   odd.bundle = "../../etc";
   c.send(odd);
   CHECK(c.finished(5).code == 126);
@@ -161,7 +163,7 @@ TEST_CASE("a killed agent leaves no partial copy") {
   const Box box(true);
   c.send(box.order(1));
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
-  c.send(wire::BundlePart{.bundle = box.hash, .file = "libx.so", .bytes = library});
+  c.send(wire::agent::BundlePart{.bundle = box.hash, .file = "libx.so", .bytes = {library}});
   ::kill(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.until([&] { return c.directory_is_empty(); }));

@@ -124,10 +124,12 @@ bool Controller::until(const std::function<bool()>& condition) {
   return true;
 }
 
-void Controller::send(const wire::ToAgent& order) { agent->send(WorkerId{}, wire::encode(order)); }
+void Controller::send(const wire::agent::ToAgent& order) {
+  agent->send(WorkerId{}, wire::encode(order));
+}
 
 void Controller::start(std::uint32_t worker, std::vector<std::string> argv, std::string cwd) {
-  send(wire::StartWorker{
+  send(wire::agent::StartWorker{
       WorkerId{worker}, 0, std::move(argv), {"PATH=/usr/bin:/bin", "COLOUR=blue"}, std::move(cwd)});
 }
 
@@ -172,34 +174,35 @@ void Controller::frame(WorkerId worker, std::string_view payload) {
     messages.push_back(fmt::format("{}: {}", worker.value, payload));
     return;
   }
-  const Result<wire::FromAgent> message = wire::decode<wire::FromAgent>(payload);
+  const Result<wire::agent::FromAgent> message = wire::decode<wire::agent::FromAgent>(payload);
   REQUIRE(message.has_value());
   take(*message);
 }
 
-void Controller::take(const wire::FromAgent& message) {
-  if (const auto* started = std::get_if<wire::WorkerStarted>(&message))
+void Controller::take(const wire::agent::FromAgent& message) {
+  if (const auto* started = std::get_if<wire::agent::WorkerStarted>(&message))
     workers[started->worker.value].pid = started->pid;
-  if (const auto* failure = std::get_if<wire::StartFailed>(&message)) {
+  if (const auto* failure = std::get_if<wire::agent::StartFailed>(&message)) {
     WorkerView& view = workers[failure->worker.value];
     view.failed = true;
     view.code = failure->code;
     view.reason = failure->reason;
   }
-  if (const auto* exit = std::get_if<wire::WorkerExited>(&message)) {
+  if (const auto* exit = std::get_if<wire::agent::WorkerExited>(&message)) {
     WorkerView& view = workers[exit->worker.value];
     CHECK(!view.exited);
     view.exited = true;
     view.code = exit->code;
     view.signal = exit->signal;
   }
-  if (const auto* output = std::get_if<wire::Output>(&message)) {
-    CHECK(output->text.back() == '\n');
+  if (const auto* output = std::get_if<wire::agent::Output>(&message)) {
+    CHECK(output->text.value.back() == '\n');
     WorkerView& view = workers[output->worker.value];
-    (output->stream == 1 ? view.out : view.err) += output->text;
+    (output->stream == 1 ? view.out : view.err) += output->text.value;
   }
-  if (const auto* bundle = std::get_if<wire::BundleWanted>(&message)) wanted.push_back(*bundle);
-  if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message)) {
+  if (const auto* bundle = std::get_if<wire::agent::BundleWanted>(&message))
+    wanted.push_back(*bundle);
+  if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&message)) {
     const Time now = std::chrono::steady_clock::now();
     if (last_heartbeat_ != Time{})
       longest_silence = std::max(longest_silence, now - last_heartbeat_);

@@ -15,7 +15,7 @@
 #include "net/listener.hpp"
 #include "net/session.hpp"
 #include "net/sockets.hpp"
-#include "wire/messages.hpp"
+#include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent {
 
@@ -42,7 +42,7 @@ class Controller {
 
   // Runs until the condition holds; false when it still does not hold after 20 s.
   bool until(const std::function<bool()>& condition);
-  void send(const wire::ToAgent& order);
+  void send(const wire::agent::ToAgent& order);
   void start(std::uint32_t worker, std::vector<std::string> argv, std::string cwd = "/");
   // Starts `sh -c script`.
   void shell(std::uint32_t worker, const std::string& script);
@@ -64,7 +64,7 @@ class Controller {
   boost::asio::io_context io{1};
   std::map<std::uint32_t, WorkerView> workers;
   std::vector<std::string> messages;  // "worker: text"
-  std::vector<wire::BundleWanted> wanted;
+  std::vector<wire::agent::BundleWanted> wanted;
   std::string exit_reason;     // of the agent, empty while it runs
   std::string agent_lines;     // its standard error
   int agent_pid = 0;           // of the agent itself, not its watchdog
@@ -79,7 +79,7 @@ class Controller {
 
  private:
   void frame(WorkerId worker, std::string_view payload);
-  void take(const wire::FromAgent& message);
+  void take(const wire::agent::FromAgent& message);
   void hung_up();
 
   std::string directory_;

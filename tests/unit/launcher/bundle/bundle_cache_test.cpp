@@ -62,8 +62,8 @@ struct Place {
   static std::string fill(UnfinishedBundle& bundle, const std::vector<File>& all = files) {
     for (const File& file : all) {
       for (std::size_t i = 0; i <= file.bytes.size(); ++i) {
-        const wire::BundlePart part{
-            .file = file.name, .executable = file.executable, .bytes = file.bytes.substr(i, 1)};
+        const wire::agent::BundlePart part{
+            .file = file.name, .executable = file.executable, .bytes = {file.bytes.substr(i, 1)}};
         if (const auto taken = bundle.take(part); !taken) return taken.error().text;
       }
     }

@@ -9,10 +9,10 @@ namespace {
 TEST_CASE("a command must be one that every login shell reads alike") {
   for (const char* good : {"numactl -N 0", "nsys profile -o /tmp/a", "docker exec -i \"my box\"",
                            "env A=$HOME", "nice"})
-    CHECK_MESSAGE(wrap_mistake(good).empty(), good);
+    CHECK_MESSAGE(check_wrap(good).has_value(), good);
   for (const char* bad : {"", " \t", "echo 'a'", "a\\ b", "a!", "a\nb", "a\r"})
-    CHECK_MESSAGE(!wrap_mistake(bad).empty(), bad);
-  const std::string mistake = wrap_mistake("a\nb'c");
+    CHECK_MESSAGE(check_wrap(bad).has_error(), bad);
+  const std::string mistake = check_wrap("a\nb'c").error().text;
   CHECK(mistake.starts_with("'a' has a quote"));
   CHECK(mistake.find('\n') == mistake.npos);
   CHECK(mistake.find("script") != mistake.npos);

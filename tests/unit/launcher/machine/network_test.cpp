@@ -44,6 +44,9 @@ TEST_CASE("addresses are offered to other hosts, the best first") {
       {"lo",
        "'lo' is no interface, address or network of this machine; it has docker0 172.17.0.1, "
        "eth0 fd00::5, eth0 10.0.0.5, ib0 192.168.7.5"},
+      {"127.0.0.1",
+       "'127.0.0.1' is the loopback, which other hosts cannot reach; name an interface, an address "
+       "or a network"},
   };
   for (const auto& one : cases) {
     CAPTURE(one.wish);

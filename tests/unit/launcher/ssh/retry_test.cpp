@@ -10,13 +10,13 @@ namespace {
 using namespace std::chrono_literals;
 
 // "try 1, try 2, over 3 reason"
-std::string text(const std::vector<RetryAction>& actions) {
+std::string text(const std::vector<Attempts::Action>& actions) {
   std::string result;
-  for (const RetryAction& action : actions) {
+  for (const Attempts::Action& action : actions) {
     if (!result.empty()) result += ", ";
-    if (const auto* attempt = std::get_if<Attempt>(&action))
+    if (const auto* attempt = std::get_if<Attempts::Attempt>(&action))
       result += fmt::format("try {}", attempt->host.value);
-    if (const auto* over = std::get_if<GiveUp>(&action))
+    if (const auto* over = std::get_if<Attempts::GiveUp>(&action))
       result += fmt::format("over {} {}", over->host.value, over->reason);
   }
   return result;
@@ -27,16 +27,22 @@ struct Bench {
   Time now{};
 
   explicit Bench(const RetryLimits& limits = {}, std::uint64_t seed = 1) : attempts(limits, seed) {}
-  std::string wanted(unsigned host) { return text(attempts.step(Wanted{HostId(host)}, now)); }
-  std::string started(unsigned host) { return text(attempts.step(Started{HostId(host)}, now)); }
-  std::string unwanted(unsigned host) { return text(attempts.step(Unwanted{HostId(host)}, now)); }
+  std::string wanted(unsigned host) {
+    return text(attempts.step(Attempts::Wanted{HostId(host)}, now));
+  }
+  std::string started(unsigned host) {
+    return text(attempts.step(Attempts::Started{HostId(host)}, now));
+  }
+  std::string unwanted(unsigned host) {
+    return text(attempts.step(Attempts::Unwanted{HostId(host)}, now));
+  }
   std::string failed(unsigned host, Retry retry) {
-    return text(attempts.step(Failed{HostId(host), {"bad", retry}}, now));
+    return text(attempts.step(Attempts::Failed{HostId(host), {"bad", retry}}, now));
   }
   std::string wait() {
     REQUIRE(attempts.wake_at() != never);
     now = attempts.wake_at();
-    return text(attempts.step(PauseOver{}, now));
+    return text(attempts.step(Attempts::PauseOver{}, now));
   }
 };
 
@@ -75,34 +81,34 @@ TEST_CASE("a host in a pause takes up no place, and can be unwanted") {
   Bench bench({.in_flight = 1});
   bench.wanted(1);
   CHECK(bench.wanted(2).empty());
-  CHECK(bench.failed(1, Retry::crowded) == "try 2");
+  CHECK(bench.failed(1, Retry::throttled) == "try 2");
   CHECK(bench.wait().empty());  // host 1 waits for host 2 now
   CHECK(bench.started(2) == "try 1");
-  CHECK(bench.failed(1, Retry::crowded).empty());
+  CHECK(bench.failed(1, Retry::throttled).empty());
   CHECK(bench.unwanted(1).empty());
   CHECK(bench.attempts.wake_at() == never);
 }
 
 TEST_CASE("pauses double up to the longest, and vary by half of their length") {
-  const RetryLimits limits{.crowded_attempts = 12, .first_pause = 100ms, .longest_pause = 1s};
+  const RetryLimits limits{.throttled_attempts = 12, .first_pause = 100ms, .longest_pause = 1s};
   Bench bench(limits);
   bench.wanted(1);
   Duration nominal = 100ms;
-  for (int attempt = 1; attempt < limits.crowded_attempts; ++attempt) {
-    CHECK(bench.failed(1, Retry::crowded).empty());
+  for (int attempt = 1; attempt < limits.throttled_attempts; ++attempt) {
+    CHECK(bench.failed(1, Retry::throttled).empty());
     const Duration pause = bench.attempts.wake_at() - bench.now;
     CHECK(pause >= nominal / 2);
     CHECK(pause < nominal * 3 / 2);
     CHECK(bench.wait() == "try 1");
     nominal = std::min<Duration>(2 * nominal, 1s);
   }
-  CHECK(bench.failed(1, Retry::crowded) == "over 1 bad (12 attempts)");
+  CHECK(bench.failed(1, Retry::throttled) == "over 1 bad (12 attempts)");
 }
 
 TEST_CASE("hosts that were refused together do not retry together") {
   Bench bench;
   for (unsigned host = 1; host <= 20; ++host) bench.wanted(host);
-  for (unsigned host = 1; host <= 20; ++host) bench.failed(host, Retry::crowded);
+  for (unsigned host = 1; host <= 20; ++host) bench.failed(host, Retry::throttled);
   int wakes = 0;
   for (; bench.attempts.wake_at() != never; ++wakes) bench.wait();
   CHECK(wakes == 20);

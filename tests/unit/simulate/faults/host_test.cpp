@@ -28,7 +28,7 @@ TEST_CASE("an agent that was frozen beyond its lease kills its workers when it c
   };
 
   agent->begin();
-  agent->order(wire::StartWorker{WorkerId(1), 0, {"train"}, {}, {}});
+  agent->order(wire::agent::StartWorker{WorkerId(1), 0, {"train"}, {}, {}});
   run_until(lease / 2);
   agent->cut();
   agent->close(launcher::agent::GivenUp{"given up"});

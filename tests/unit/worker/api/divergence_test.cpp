@@ -8,7 +8,7 @@
 namespace elasticrun::engine_test {
 namespace {
 
-const wire::BatchPlan twelve{.global_batch = 12};
+const BatchPlan twelve{.global_batch = 12};
 
 // Of `size` workers, one flips a bit while it applies step 6.
 struct Flipped {
@@ -47,11 +47,11 @@ TEST_CASE("one member of three gets the state of the two others") {
     CHECK(run.told_by.size() == 3);
     CHECK(run.told.odd == std::vector<WorkerId>{run.workers[1]});
     // committed by the step with the flip, and noticed in the next one
-    CHECK(run.told.step == Step(7));
+    CHECK(run.told.step == StepId(7));
     CHECK_FALSE(run.told.mixed);
     CHECK_FALSE(run.told.where.empty());
     REQUIRE(run.job.worlds.size() == 2);
-    CHECK(run.job.worlds[1].step == Step(7));
+    CHECK(run.job.worlds[1].step == StepId(7));
     CHECK(run.job.worlds[1].world.members.size() == 3);
     CHECK(run.job.worlds[1].transfer_bytes > 0);
     check_lineage(run.job.all_lines(), 100, 2);
@@ -70,7 +70,7 @@ TEST_CASE("when two members differ, neither is assumed to be right") {
   Flipped run(2, 1, "weights:6");
   run.job.until("both have told", [&] { return run.told_by.size() >= 2; });
   CHECK(run.told.odd.empty());
-  CHECK(run.told.step == Step(7));
+  CHECK(run.told.step == StepId(7));
   for (const WorkerId worker : run.workers) CHECK_FALSE(run.job.has_line(worker, "applied 1 7"));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("a loop of its own gets the others' state as well") {
   Flipped run(3, 2, "weights:6", {"--mode", "loop"});
   run.job.until_all_ended();
   CHECK(run.told.odd == std::vector<WorkerId>{run.workers[2]});
-  CHECK(run.told.step == Step(6));  // the comparison is part of its commit
+  CHECK(run.told.step == StepId(6));  // the comparison is part of its commit
   run.check_finals({"--mode", "loop"});
 }
 

@@ -101,7 +101,7 @@ struct Job::Impl {
     std::vector<wire::FromWorker> messages;  // received, but not processed yet
   };
 
-  explicit Impl(Job& j, wire::BatchPlan p)
+  explicit Impl(Job& j, BatchPlan p)
       : job(j), plan(std::move(p)), membership(rendezvous::MembershipOptions{}) {}
 
   void listen();
@@ -114,7 +114,7 @@ struct Job::Impl {
   std::string history() const;
 
   Job& job;
-  wire::BatchPlan plan;
+  BatchPlan plan;
   rendezvous::Membership membership;
   asio::io_context io;
   std::string directory;
@@ -239,7 +239,7 @@ std::string Job::Impl::history() const {
   return text;
 }
 
-Job::Job(wire::BatchPlan plan) : impl_(std::make_unique<Impl>(*this, std::move(plan))) {
+Job::Job(BatchPlan plan) : impl_(std::make_unique<Impl>(*this, std::move(plan))) {
   impl_->listen();
 }
 

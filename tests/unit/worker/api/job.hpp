@@ -20,7 +20,7 @@ struct Exit {
 class Job {
  public:
   // Every world has this global batch, so any sequence of worlds makes the same updates.
-  explicit Job(wire::BatchPlan plan);
+  explicit Job(BatchPlan plan);
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;

@@ -10,7 +10,7 @@
 namespace elasticrun::engine_test {
 namespace {
 
-const wire::BatchPlan none;
+const BatchPlan none;
 const Job::Arguments loop{"--mode", "loop"};
 
 Job::Arguments loop_with(const Job::Arguments& more) {
@@ -88,11 +88,11 @@ TEST_CASE("a commit that fails on one member but succeeds on others becomes part
     job.until_ready({victim, slow, third});
     job.change({victim, slow, third});
     std::string phase;
-    Step answered;
+    StepId answered;
     job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
       if (from != victim) return;
       if (const auto* sample = std::get_if<wire::Sample>(&message))
-        phase = sample->step == Step(7) ? sample->phase : "";
+        phase = sample->step == StepId(7) ? sample->phase : "";
       if (const auto* answer = std::get_if<wire::Answer>(&message)) answered = answer->committed;
     };
     job.until_line(slow, "holding");
@@ -107,8 +107,8 @@ TEST_CASE("a commit that fails on one member but succeeds on others becomes part
     job.until_line(slow, "applied 1 7 3");
     job.until_line(third, "applied 1 7 3");
     job.let_messages_through(victim);
-    job.until("the world is broken", [&] { return answered != Step(); });
-    CHECK(answered == Step(7));
+    job.until("the world is broken", [&] { return answered != StepId(); });
+    CHECK(answered == StepId(7));
     job.send(victim, wire::Lease{.ends_ns = never.time_since_epoch().count()});
     job.until_all_ended();
     check_all(job, {victim, slow, third});
@@ -249,7 +249,7 @@ TEST_CASE("a member may leave by itself") {
   Job job(none);
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};
-  Step left;
+  StepId left;
   job.on_message = [&](WorkerId, const wire::FromWorker& message) {
     if (const auto* leave = std::get_if<wire::Leave>(&message)) left = leave->step;
   };
@@ -257,7 +257,7 @@ TEST_CASE("a member may leave by itself") {
   job.change(workers);
   job.until_all_ended();
   CHECK(job.has_line(workers[0], "left"));
-  CHECK(left == Step(7));
+  CHECK(left == StepId(7));
   CHECK(job.exit_of(workers[0]).code == 0);
   check_all(job, {workers[1], workers[2]});
 }

@@ -12,7 +12,7 @@ namespace {
 
 // 100 samples in steps of 12: nine steps per epoch, the last one with four samples.
 constexpr std::int64_t samples = 100, epochs = 2;
-const wire::BatchPlan twelve{.global_batch = 12};
+const BatchPlan twelve{.global_batch = 12};
 
 std::vector<double> alone(Job::Arguments arguments = {}, int call = 1) {
   arguments.insert(arguments.end(), {"--batch", "12"});
@@ -78,7 +78,7 @@ TEST_CASE("a world grows from one to three while it trains") {
   CHECK(job.said(workers[2], "computed ").starts_with("2 17"));
   REQUIRE(job.worlds.size() == 2);
   CHECK(job.worlds[1].planned);
-  CHECK(job.worlds[1].step == Step(6));
+  CHECK(job.worlds[1].step == StepId(6));
   CHECK(job.worlds[1].idle_ns >= 0);
   CHECK(job.worlds[1].transfer_ns > 0);
 }
@@ -229,7 +229,7 @@ TEST_CASE("a world that changes where each step is an epoch ends that epoch twic
   for (const WorkerId worker : workers)
     check_close(final_figures(job.lines(worker)), alone(short_epochs));
   REQUIRE(job.worlds.size() == 2);
-  CHECK(job.worlds[1].step == Step(4));
+  CHECK(job.worlds[1].step == StepId(4));
   for (std::int64_t epoch = 1; epoch <= 8; ++epoch)
     CHECK(times_said(job, "saved " + std::to_string(epoch)) == (epoch == 4 ? 2 : 1));
 }
@@ -331,7 +331,7 @@ TEST_CASE("rank 0 reports the gradient noise where the plan asks for it") {
   for (const wire::Sample& sample : job.samples) {
     if (sample.noise.empty()) continue;
     REQUIRE(sample.noise.size() == 1);
-    const wire::Noise& noise = sample.noise.front();
+    const Noise& noise = sample.noise.front();
     told += sample.steps;
     CHECK(noise.steps == told);
     CHECK(noise.variance > 0);
@@ -357,7 +357,7 @@ TEST_CASE("samples report what a worker does, even while it is stuck") {
   };
   job.until("a sample of the hold", [&] {
     return seen([](const wire::Sample& s) {
-      return s.phase == "compute" && s.waiting_ns > 30'000'000 && s.step == Step(4) &&
+      return s.phase == "compute" && s.waiting_ns > 30'000'000 && s.step == StepId(4) &&
              s.generation == Generation(1) && s.steps == 0;
     });
   });

@@ -14,7 +14,7 @@ namespace elasticrun::engine_test {
 namespace {
 
 constexpr std::int64_t samples = 100, epochs = 2;
-const wire::BatchPlan twelve{.global_batch = 12};
+const BatchPlan twelve{.global_batch = 12};
 
 const std::vector<double>& undisturbed() {
   static const std::vector<double> figures = final_figures(run_alone({"--batch", "12"}));
@@ -105,7 +105,7 @@ TEST_CASE("a member is killed inside the reduction") {
   std::set<WorkerId> reducing;
   job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
     if (const auto* sample = std::get_if<wire::Sample>(&message))
-      if (sample->phase == "reduce" && sample->step == Step(6)) reducing.insert(from);
+      if (sample->phase == "reduce" && sample->step == StepId(6)) reducing.insert(from);
   };
   job.until("both reduce", [&] { return reducing.size() == 2; });
   job.kill(victim);
@@ -113,7 +113,7 @@ TEST_CASE("a member is killed inside the reduction") {
   bool answered = false;
   job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
     const auto* answer = std::get_if<wire::Answer>(&message);
-    if (answer && from == slow) answered = answer->committed == Step(6);
+    if (answer && from == slow) answered = answer->committed == StepId(6);
   };
   job.until("the slow one answers", [&] { return answered; });
   job.let_go(slow);
@@ -125,7 +125,7 @@ TEST_CASE("an abort inside apply is answered when the step is complete") {
   Job job(twelve);
   const auto workers = job.form(3, {"--hold", "apply:6"});
   for (const WorkerId worker : workers) job.until_line(worker, "holding");
-  std::map<WorkerId, Step> answers;
+  std::map<WorkerId, StepId> answers;
   job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
     const auto* answer = std::get_if<wire::Answer>(&message);
     if (answer) answers.emplace(from, answer->committed);
@@ -137,7 +137,7 @@ TEST_CASE("an abort inside apply is answered when the step is complete") {
   job.let_go(workers[1]);
   job.let_go(workers[2]);
   job.until("both answer", [&] { return answers.size() == 2; });
-  for (const auto& [worker, committed] : answers) CHECK(committed == Step(7));
+  for (const auto& [worker, committed] : answers) CHECK(committed == StepId(7));
   job.until_all_ended();
   check_survivors(job, {workers[1], workers[2]});
 }

@@ -82,7 +82,7 @@ TEST_CASE("each rank gets one connection to each other rank") {
   for (std::size_t rank = 0; rank < size; ++rank) {
     REQUIRE_MESSAGE(ended[rank].error.empty(), ended[rank].error);
     CHECK(connectors[rank]->missing().empty());
-    CHECK(connectors[rank]->strangers() == 0);
+    CHECK(connectors[rank]->rejected() == 0);
     for (std::size_t peer = 0; peer < size; ++peer) {
       const net::Fd& socket = ended[rank].sockets[peer];
       CHECK((socket.get() >= 0) == (peer != rank));
@@ -158,7 +158,7 @@ TEST_CASE("peers that are no members are rejected and counted, and take no place
   waiting.join();
   CHECK_MESSAGE(theirs.error.empty(), theirs.error);
   CHECK_MESSAGE(ended.error.empty(), ended.error);
-  CHECK(zero.strangers() >= static_cast<int>(std::size(tries)));
+  CHECK(zero.rejected() >= static_cast<int>(std::size(tries)));
 }
 
 TEST_CASE("hundreds of silent connections keep no member out") {

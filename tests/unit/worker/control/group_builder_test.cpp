@@ -51,7 +51,7 @@ class FakeGroup final : public collective::Group {
       throw collective::GroupBroken("aborted");
     }
   }
-  std::string way() const override { return "by hand"; }
+  std::string formation() const override { return "by hand"; }
   void abort() noexcept override { diary_.note("aborted " + std::to_string(rank_)); }
   void close() noexcept override { diary_.note("closed " + std::to_string(rank_)); }
   void all_reduce(void*, collective::DataType, std::size_t) override {}
@@ -91,9 +91,10 @@ struct Scene {
            [this](Generation generation, const std::string& address, const std::vector<int>&) {
              diary.note("published " + std::to_string(generation.value) + " " + address);
            },
-       .formed = [this](
-                     Generation generation, const std::string& way,
-                     int) { diary.note("formed " + std::to_string(generation.value) + " " + way); },
+       .formed =
+           [this](Generation generation, const std::string& formation, int) {
+             diary.note("formed " + std::to_string(generation.value) + " " + formation);
+           },
        .failed =
            [this](Generation generation, const collective::GroupBroken& error) {
              diary.note("failed " + std::to_string(generation.value) + ": " + error.what());

@@ -62,7 +62,7 @@ Member in_world() {
   member.formed(Generation(1), "gloo");
   member.receive(wire::Go{Generation(1), true});
   member.begin_transfer();
-  member.entered({.step = Step(0)});
+  member.entered({.step = StepId(0)});
   member.receive(wire::Prepare{world(2, true)});
   member.formed(Generation(2), "gloo");
   member.receive(wire::Go{Generation(2)});
@@ -77,7 +77,7 @@ TEST_CASE("an abort at any moment is answered once, and nothing is committed aft
     Member member = in_world();
     Said said;
     bool in_apply = false;
-    Step answered = no_state;
+    StepId answered = no_state;
     for (std::size_t i = 0; i <= calls.size(); ++i) {
       if (i == moment) {
         in_apply = i == 2 || i == 5;
@@ -188,11 +188,11 @@ TEST_CASE("a member that is behind answers with its old step until the new state
     if (swapped) REQUIRE(member.may_swap());
     member.take_outbox();
     member.receive(wire::Abort{Generation(3), "again"});
-    member.entered({.step = Step(9)});
+    member.entered({.step = StepId(9)});
     Said said;
     said.listen(member);
     REQUIRE(said.answers.size() == 1);
-    CHECK(said.answers[0].committed == Step(swapped ? 9 : 0));
+    CHECK(said.answers[0].committed == StepId(swapped ? 9 : 0));
     CHECK(said.entered == (swapped ? 1 : 0));
   }
 }
@@ -207,7 +207,7 @@ TEST_CASE("only the first step of a generation is announced") {
     said.listen(member);
   }
   CHECK(said.committed == 1);
-  CHECK(member.committed() == Step(3));
+  CHECK(member.committed() == StepId(3));
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 
 std::string trouble(const GpuLibraryNames& names) {
   const auto loaded = load_gpu_libraries("n3", names);
-  return loaded ? (*loaded)->nccl_trouble : loaded.error().text;
+  if (!loaded) return loaded.error().text;
+  return (*loaded)->nccl_usable ? "" : (*loaded)->nccl_usable.error().text;
 }
 
 TEST_CASE("what a host lacks is named, together with what to do") {

@@ -223,7 +223,7 @@ class FailingGroup final : public Group {
   int size() const override { return inner_.size(); }
   std::string publish() override { return ""; }
   void connect(const std::vector<std::string>&) override {}
-  std::string way() const override { return inner_.way(); }
+  std::string formation() const override { return inner_.formation(); }
   void abort() noexcept override { inner_.abort(); }
   void close() noexcept override {}
   void all_reduce(void* data, DataType type, std::size_t count) override {

@@ -26,15 +26,15 @@ struct Row {
 
 DialEvent event_of(std::string_view text) {
   if (text == "t") return DialTick{};
-  const auto way = static_cast<std::size_t>(text[1] - '0');
-  if (text[0] == 'c') return DialConnected{way};
-  return DialFailed{way};
+  const auto route = static_cast<std::size_t>(text[1] - '0');
+  if (text[0] == 'c') return DialConnected{route};
+  return DialFailed{route};
 }
 
 std::string to_text(const std::vector<DialAction>& actions) {
   std::string text;
   for (const DialAction& action : actions) {
-    if (const auto* dial = std::get_if<DialAddress>(&action)) text += std::to_string(dial->way);
+    if (const auto* dial = std::get_if<DialAddress>(&action)) text += std::to_string(dial->route);
     if (std::holds_alternative<DialThroughSsh>(action)) text += 's';
     if (std::holds_alternative<GiveUpDialling>(action)) text += 'x';
   }

@@ -51,7 +51,7 @@ void leave_socket(const fs::path& directory) {
 TEST_CASE("the directory is made in TMPDIR, for this user only, and locked") {
   const Place place;
   ::setenv("XDG_RUNTIME_DIR", place.path.parent_path().c_str(), 1);
-  const PrivateDirectory directory = make_private_directory();
+  const PrivateDirectory directory = make_private_directory().value();
   ::unsetenv("XDG_RUNTIME_DIR");
   CHECK(fs::path(directory.path).parent_path() == place.path);
   CHECK((fs::status(directory.path).permissions() & fs::perms::all) == fs::perms::owner_all);
@@ -64,7 +64,7 @@ TEST_CASE("/tmp is used when TMPDIR cannot be") {
   for (const std::string& bad : {place.path.string() + std::string(70, 'x'), std::string("here"),
                                  std::string("/no/such/place")}) {
     ::setenv("TMPDIR", bad.c_str(), 1);
-    const PrivateDirectory directory = make_private_directory();
+    const PrivateDirectory directory = make_private_directory().value();
     CHECK(directory.path.starts_with("/tmp/elasticrun-"));
     remove_directory(directory.path);
   }
@@ -72,7 +72,7 @@ TEST_CASE("/tmp is used when TMPDIR cannot be") {
 
 TEST_CASE("directories of dead agents are removed, those of living agents are kept") {
   const Place place;
-  const auto make = [&] { return make_private_directory(); };
+  const auto make = [&] { return make_private_directory().value(); };
   PrivateDirectory dead = make();
   dead.lock = net::Fd();
   leave_socket(dead.path);

@@ -22,7 +22,7 @@ struct stat status_of(const std::string& path) {
 }
 
 TEST_CASE("the socket's times stay recent, and it is made again when it was removed") {
-  const PrivateDirectory directory = make_private_directory();
+  const PrivateDirectory directory = make_private_directory().value();
   boost::asio::io_context io;
   const auto until = [&](const std::function<bool()>& condition) {
     const Time deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -11,7 +11,7 @@
 
 namespace elasticrun::launcher::agent {
 
-inline void say(std::string_view text) {
+inline void log_line(std::string_view text) {
   const std::string line = "elasticrun-agent: " + std::string(text) + '\n';
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -1,0 +1,136 @@
+// What the controller and an agent say to each other about the agent itself: orders and reports.
+// As in wire/messages.hpp, a declared struct is the wire format, times are durations in
+// nanoseconds, and a missing member keeps its default.
+#pragma once
+
+#include <boost/describe/class.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace elasticrun::wire::agent {
+
+// Bytes of any kind. They are no part of their message's JSON text but follow it (codec.hpp), so
+// that a program's output and its files are neither escaped nor parsed. A message has at most one
+// such member.
+struct Bytes {
+  std::string value;
+};
+
+// ---------------------------------------------------------------- orders: controller to agent
+
+struct StartWorker {
+  WorkerId worker;
+  std::int32_t slot = 0;
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // NAME=VALUE; the agent adds facts of its host
+  std::string cwd;
+  std::string bundle = {};  // hash of the bundle with the program, for hosts that lack it; or empty
+  std::int64_t bundle_bytes = 0;
+};
+// Signal the worker's process group. If the worker is still there after the grace time, kill it and
+// its descendants.
+struct StopWorker {
+  WorkerId worker;
+  std::int32_t signal = 15;
+  std::int64_t grace_ns = 0;
+};
+struct SignalWorker {
+  WorkerId worker;
+  std::int32_t signal = 0;
+};
+// A sign of life. The agent sends one with the time of its own clock, the controller sends it back,
+// and the lease is counted from that time: a heartbeat that was long under way prolongs nothing.
+struct Heartbeat {
+  Term term;
+  std::int64_t clock_ns = 0;
+  std::uint64_t received = 0;  // counted frames the sender has received: no need to keep them
+};
+// Flow control for output: the controller's output is read more slowly than the workers print.
+struct HoldOutput {
+  bool hold = false;  // true: let the workers wait; false: read on
+};
+// Stop the workers that are left, and end.
+struct Shutdown {
+  std::int64_t grace_ns = 0;
+};
+// Some bytes of a bundle, which is sent one file after the other, as bulk. Each file has at least
+// one part, and the parts of a file follow each other.
+struct BundlePart {
+  std::string bundle;
+  std::string file;  // a name without folders
+  bool executable = false;
+  bool last = false;  // nothing follows: the bundle is complete
+  Bytes bytes;
+  std::string trouble;  // not empty: the copy failed for this reason, and nothing follows
+};
+
+// ---------------------------------------------------------------- reports: agent to controller
+
+struct WorkerStarted {
+  WorkerId worker;
+  std::int32_t pid = 0;
+};
+// The program never ran. code: 126 or 127 as in a shell, or 121 (exit_code.hpp).
+struct StartFailed {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::string reason;
+};
+struct WorkerExited {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::int32_t signal = 0;
+  std::string host_ends;  // mostly empty; else why the host itself ends: not the worker's failure
+};
+// Whole lines of one worker's output, with newlines. Sent as bulk, never ahead of control frames.
+struct Output {
+  WorkerId worker;
+  std::int32_t stream = 1;
+  Bytes text;
+};
+// Asks for this bundle. The controller may send up to one window beyond the bytes that the host has
+// put on its disk.
+struct BundleWanted {
+  std::string bundle;
+  std::int64_t taken = 0;  // bytes on disk, or received if `resumes`; 0: send from the beginning
+  bool resumes = false;    // go on from `taken` over a new connection: bytes under way were lost
+};
+// The agent ends for this reason; its last report.
+struct Goodbye {
+  std::string reason;
+};
+// A GPU of the host is of no use until an operator has dealt with it. Its slot is lost with it.
+struct GpuLost {
+  std::int32_t slot = 0;
+  std::string gpu;       // name and place, for the user
+  std::int32_t xid = 0;  // the NVIDIA driver's error number (Xid); 0: none was seen
+  std::string reason;    // with what to try
+};
+
+using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Heartbeat, Shutdown, HoldOutput,
+                             BundlePart>;
+using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Heartbeat,
+                               BundleWanted, GpuLost, Goodbye>;
+
+// ---------------------------------------------------------------- descriptions (the wire names)
+
+BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, bundle, bundle_bytes))
+BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
+BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
+BOOST_DESCRIBE_STRUCT(Heartbeat, (), (term, clock_ns, received))
+BOOST_DESCRIBE_STRUCT(HoldOutput, (), (hold))
+BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
+BOOST_DESCRIBE_STRUCT(BundlePart, (), (bundle, file, executable, last, bytes, trouble))
+BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
+BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
+BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
+BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
+BOOST_DESCRIBE_STRUCT(BundleWanted, (), (bundle, taken, resumes))
+BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
+BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
+
+}  // namespace elasticrun::wire::agent
