@@ -147,8 +147,13 @@ constexpr const Flag* find_flag(std::string_view name) {
 // A row of the table, made from its name.
 class FlagName {
  public:
-  consteval FlagName(const char* name) : flag_(find_flag(name)) {
-    if (!flag_) throw "the table of flags has no flag of this name";
+  consteval FlagName(const char* name) {
+    for (const Flag& one : flags)
+      if (one.name == name) {
+        flag_ = &one;
+        return;
+      }
+    throw "the table of flags has no flag of this name";
   }
   constexpr FlagName(const Flag& flag) : flag_(&flag) {}
 
@@ -157,7 +162,7 @@ class FlagName {
   constexpr bool operator==(const FlagName&) const = default;
 
  private:
-  const Flag* flag_;
+  const Flag* flag_ = nullptr;
 };
 
 // The flag with its dashes: "--max-batch", or "-x" when its name is one letter.
