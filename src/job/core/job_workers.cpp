@@ -236,7 +236,8 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   if (own_doing && in_step && signal != SIGKILL) {
     failures_.died_in_step(what, membership_.stepping());
     if (failures_.poison().certain())
-      this->end(course::Cause::step_kills, failures_.poison().words(sizing_.between_epochs()), now);
+      this->end(course::Cause::step_kills,
+                failures_.poison().words(sizing_.may_be_between_epochs()), now);
   }
   // The others have waited for this worker until its deadline, and would wait as long for the next
   // one in its slot. A second failure gives the slot a pause, so they go on without it.

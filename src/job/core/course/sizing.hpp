@@ -55,7 +55,7 @@ class Sizing {
   // `replaces`: stragglers are replaced, so shares stay while one is being confirmed.
   std::optional<std::string> better_plan(int size, bool keeper, bool replaces,
                                          const std::string& why, Time now);
-  bool between_epochs() const { return work_.between_epochs(); }
+  bool may_be_between_epochs() const { return work_.may_be_between_epochs(); }
   // False for a program with its own loop, which does not say how much is left.
   bool knows_what_is_left() const { return work_.left().has_value(); }
   bool settled() const { return !unsettled_; }

@@ -48,7 +48,8 @@ std::optional<std::int64_t> Work::left() const {
   return std::max<std::int64_t>(epochs * train_.samples - now.cursor, 0);
 }
 
-bool Work::between_epochs() const {
+bool Work::may_be_between_epochs() const {
+  if (train_.samples > 0 && global_batch_ <= 0) return newest_.value > 0;
   const Place now = at(std::max(newest_.value, from_.step));
   return now.epoch > 0 && now.cursor == 0;
 }

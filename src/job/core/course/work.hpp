@@ -29,9 +29,10 @@ class Work {
 
   // Samples left in this call; nothing when the program did not say, or has its own loop.
   std::optional<std::int64_t> left() const;
-  // The newest known step is the last one of an epoch: the program is in on_epoch, if it has one,
-  // or in the step after it.
-  bool between_epochs() const;
+  // The newest known step may be the last one of an epoch: the program is in on_epoch, if it has
+  // one, or in the step after it. Where members step before it is known that their world has
+  // formed, that cannot be told apart.
+  bool may_be_between_epochs() const;
 
  private:
   struct Place {

@@ -26,10 +26,10 @@ void Poison::committed(StepId step) {
   last_ = step;
 }
 
-std::string Poison::words(bool between_epochs) const {
+std::string Poison::words(bool may_be_between_epochs) const {
   return fmt::format("step {}{} has killed its workers {} times: {}{}",
                      from_.value_or(last_).next().value,
-                     between_epochs ? ", or on_epoch before it," : "", attempts_,
+                     may_be_between_epochs ? ", or on_epoch before it," : "", attempts_,
                      fmt::join(dead_, "; "), samples_.empty() ? "" : "; " + samples_);
 }
 

@@ -35,7 +35,7 @@ class Poison {
   bool suspected() const { return attempts_ > 0; }
   bool certain() const { return attempts_ >= attempts_max; }
   // Why the job ends. Between two epochs on_epoch is called before the step, and may be what kills.
-  std::string words(bool between_epochs) const;
+  std::string words(bool may_be_between_epochs) const;
 
  private:
   int attempts_ = 0;

@@ -21,6 +21,7 @@ TEST_CASE("work: the last step of an epoch is smaller") {
   Work work;
   work.asked(train(1, 100, 3));
   CHECK_FALSE(work.left());  // the size of a step is not known yet
+  CHECK_FALSE(work.may_be_between_epochs());
   work.world_changed(StepId(0), 30);
   struct Case {
     std::int64_t step;
@@ -38,8 +39,19 @@ TEST_CASE("work: the last step of an epoch is smaller") {
     CAPTURE(c.step);
     work.committed(StepId(c.step));
     CHECK(work.left() == c.left);
-    if (c.step <= 12) CHECK(work.between_epochs() == (c.step > 0 && c.left % 100 == 0));
+    if (c.step <= 12) CHECK(work.may_be_between_epochs() == (c.step > 0 && c.left % 100 == 0));
   }
+}
+
+TEST_CASE("work: steps of a world that is not known to have formed may end an epoch") {
+  Work work;
+  work.asked(train(1, 100, 3));
+  work.committed(StepId(5));
+  CHECK(work.may_be_between_epochs());
+  Work own_loop;
+  own_loop.asked(train(1, 0, 0));
+  own_loop.committed(StepId(5));
+  CHECK_FALSE(own_loop.may_be_between_epochs());
 }
 
 TEST_CASE("work: another world continues in the middle of an epoch where the last one was") {
