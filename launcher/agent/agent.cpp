@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -27,6 +25,8 @@
 #include "launcher/agent/link/controller_link.hpp"
 #include "launcher/agent/link/goodbye.hpp"
 #include "launcher/agent/log.hpp"
+#include "launcher/agent/notice.hpp"
+#include "launcher/agent/workers/error_file.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
@@ -100,6 +100,7 @@ class Agent {
   asio::io_context io_{1};
   std::size_t descriptors_ = machine::raise_descriptor_limit();  // limit, or the need logged last
   asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
+  Notice notice_{io_};
   int ended_by_ = 0;  // signal that ended us; 0: none
   asio::posix::stream_descriptor watchdog_;
   LauncherChannel launcher_{io_};
@@ -164,7 +165,7 @@ void Agent::watch_signals() {
 void Agent::sweep() {
   std::set<pid_t> shims;
   for (const auto& [id, worker] : workers_) shims.insert(worker->shim());
-  workers::end_strays(shims);
+  workers::end_strays(shims, notice_.pid());
 }
 
 // ---------------------------------------------------------------- the controller
@@ -201,6 +202,9 @@ void Agent::connected(const Result<link::Dialled>& reached) {
   core_.emplace(limits_of(start_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::agent::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
+  notice_.watch(start_.notice, [this](const std::string& reason) {
+    act(Report{wire::agent::HostLeaves{reason}});
+  });
   tell_lease();  // workers may come, and step, before the first heartbeat comes back
   wake();
 }
@@ -295,12 +299,11 @@ void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reaso
 
 void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
-  const auto own = machine::own_addresses();
-  const auto here = std::ranges::find(own, address_, &machine::OwnAddress::address);
-  std::string interface = here == own.end() ? "" : here->interface;
+  const std::string error_file = workers::error_file(directory_, id);
   order.env = machine::with_account(std::move(order.env), machine::own_environment());
-  order.env = machine::with_host(std::move(order.env),
-                                 {socket_.path(), id, address_, std::move(interface)});
+  const std::string interface = machine::interface_of(machine::own_addresses(), address_);
+  order.env = machine::with_host(std::move(order.env), {socket_.path(), id, address_, interface,
+                                                        error_file, workers::progress_descriptor});
   auto worker = workers::WorkerProcess::start(
       io_, order, start_.name, program,
       {.on_started =
@@ -312,9 +315,10 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
              step(ProcessFailed{id, code, std::move(reason)});
            },
        .on_exited =
-           [this, id](std::int32_t code, std::int32_t signal) {
+           [this, id, error_file](std::int32_t code, std::int32_t signal) {
              gpu_watch_->look();  // a lost GPU may be why it ended
-             step(ProcessExited{id, code, signal});
+             step(ProcessExited{id, code, signal, workers::take_error(error_file),
+                                net::free_port(address_)});
            },
        .output_full = [this] { return held_ || controller_.bulk_full(); },
        .on_output =
@@ -323,6 +327,7 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
              controller_.send_bulk(wire::encode(FromAgent(Output{id, stream, {std::move(lines)}})));
              if (ending_) await_output();
            },
+       .on_progress = [this](const wire::agent::Progress& made) { act(Report{made}); },
        .on_done =
            [this, id] {
              asio::post(io_, [this, id] {
@@ -330,12 +335,8 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
                if (ending_ && workers_.empty()) say_good_bye();
              });
            }});
-  if (worker)
-    workers_[id] = std::move(*worker);
-  else
-    asio::post(io_, [this, id, text = worker.error().text] {
-      step(ProcessFailed{id, exit_code::nothing_started, text});
-    });
+  if (!worker) return not_started(id, exit_code::nothing_started, worker.error().text);
+  workers_[id] = std::move(*worker);
 }
 
 void Agent::act(const Signal& action) {

@@ -93,7 +93,8 @@ void AgentCore::on(const ProcessFailed& event, Time) {
 void AgentCore::on(const ProcessExited& event, Time) {
   if (!workers_.contains(event.worker)) return;
   report(wire::agent::WorkerExited{event.worker, event.code, event.signal,
-                                   host_ends_ ? ending_->reason : std::string()});
+                                   host_ends_ ? ending_->reason : std::string(), event.error,
+                                   event.free_port});
   finish(event.worker);
 }
 

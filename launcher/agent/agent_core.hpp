@@ -50,6 +50,8 @@ struct ProcessExited {
   WorkerId worker;
   std::int32_t code = 0;
   std::int32_t signal = 0;
+  std::string error = {};  // as in wire::agent::WorkerExited, like free_port
+  std::uint16_t free_port = 0;
 };
 // The control connection is lost and is being dialled again. The lease goes on.
 struct ConnectionLost {};

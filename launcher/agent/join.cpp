@@ -120,6 +120,7 @@ void learn(executors::AgentStart& start, const wire::Welcome& welcome) {
   start.identity = welcome.identity;
   start.key_hex = welcome.key_hex;
   start.term = welcome.term;
+  start.notice = welcome.notice;
   if (welcome.lease_ms <= 0 || welcome.heartbeat_ms <= 0) return;  // not usable
   start.lease_ms = welcome.lease_ms;
   start.heartbeat_ms = welcome.heartbeat_ms;

@@ -36,7 +36,7 @@ void ignore(int signal) {
 sigset_t guarded_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
   return signals;
 }
 
@@ -44,7 +44,7 @@ sigset_t guarded_signals() {
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal == SIGTERM || signal == SIGINT) ::kill(agent, signal);
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGUSR2) ::kill(agent, signal);
     if (signal == SIGUSR1) ::kill(agent, SIGKILL);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
@@ -82,7 +82,8 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     ::close(sockets[0]);
     ::setsid();
     workers::become_subreaper();
-    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) sigdelset(&before, signal);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2})
+      sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return agent(Guarded{sockets[1], directory->path});
   }

@@ -40,10 +40,11 @@ struct AgentStart {
   // and output: it writes a line to standard output that begins with this word. Empty: it cannot.
   std::string stream;
   std::int32_t slots = 0;  // of an agent that joins by itself: number of workers it takes
+  std::string notice;      // command that says when this host will go; empty: none
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
                       (job, identity, key_hex, term, host, name, addresses, port, network, address,
-                       lease_ms, heartbeat_ms, orphan_grace_ms, version, stream, slots))
+                       lease_ms, heartbeat_ms, orphan_grace_ms, version, stream, slots, notice))
 
 // What a host that joins by itself needs to know about the job: one line of JSON, in a file or on
 // standard input.

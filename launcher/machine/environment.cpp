@@ -138,6 +138,8 @@ std::vector<std::string> with_host(std::vector<std::string> env, const HostFacts
   all["ELASTICRUN_SOCKET"] = facts.socket;
   all["ELASTICRUN_WORKER"] = fmt::format("{}", facts.worker.value);
   all["ELASTICRUN_ADDRESS"] = facts.address;
+  all["ELASTICRUN_PROGRESS_FD"] = fmt::format("{}", facts.progress_fd);
+  all["TORCHELASTIC_ERROR_FILE"] = facts.error_file;
   if (!facts.interface.empty()) all.emplace("NCCL_SOCKET_IFNAME", "=" + facts.interface);
   return to_entries(all);
 }
@@ -148,6 +150,9 @@ std::vector<std::string> worker_environment(const hosts::Place& place, const Job
   // Otherwise each of several workers would start a thread per core, and they would starve each
   // other. torchrun does the same.
   if (place.local_size() > 1) all.emplace("OMP_NUM_THREADS", "1");
+  // A collective of NCCL that fails must end the worker and not let it wait for ever, as torchrun
+  // has it.
+  all.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   const auto set = [&](const char* name, const auto& value) {
     all[name] = fmt::format("{}", value);
   };
@@ -159,6 +164,7 @@ std::vector<std::string> worker_environment(const hosts::Place& place, const Job
   set("GROUP_WORLD_SIZE", place.groups);
   set("ROLE_RANK", place.rank.value);
   set("ROLE_WORLD_SIZE", place.size);
+  set("ROLE_NAME", "default");
   set("MASTER_ADDR", facts.master_address);
   set("MASTER_PORT", facts.master_port);
   set("TORCHELASTIC_RUN_ID", facts.job_id);

@@ -50,8 +50,10 @@ std::vector<std::string> with_account(std::vector<std::string> env,
 struct HostFacts {
   std::string socket;  // path of the agent's socket
   WorkerId worker;
-  std::string address;    // where workers on other hosts reach this one
-  std::string interface;  // network interface with that address; empty: not known
+  std::string address;     // where workers on other hosts reach this one
+  std::string interface;   // network interface with that address; empty: not known
+  std::string error_file;  // where the worker may write why it failed
+  int progress_fd = -1;    // its descriptor for lines about its progress
 };
 
 // `env` with these facts, which replace values that it has already. NCCL_SOCKET_IFNAME is set to

@@ -75,6 +75,11 @@ std::vector<OwnAddress> own_addresses() {
   return found;
 }
 
+std::string interface_of(const std::vector<OwnAddress>& own, std::string_view address) {
+  const auto found = std::ranges::find(own, address, &OwnAddress::address);
+  return found == own.end() ? std::string() : found->interface;
+}
+
 Result<std::vector<std::string>> addresses_for_others(const std::vector<OwnAddress>& own,
                                                       std::string_view wish) {
   std::vector<std::pair<int, std::string>> ranked;

@@ -24,6 +24,9 @@ struct OwnAddress {
 // The addresses of all interfaces that are up, in the kernel's order. Not pure: asks the kernel.
 std::vector<OwnAddress> own_addresses();
 
+// The interface that has the address; empty: none in `own` has it. Pure.
+std::string interface_of(const std::vector<OwnAddress>& own, std::string_view address);
+
 // The addresses in `own` that other hosts can dial, the best first: IPv4 before IPv6, container
 // bridges last; never loopback or link-local. `wish` selects among them: an interface ("eth1"), an
 // address, or a network in CIDR notation ("10.1.0.0/16", "fd00::/8"); empty: all. The error, when

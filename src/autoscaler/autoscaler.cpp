@@ -106,7 +106,10 @@ Result<Autoscaler> Autoscaler::make(Options options) {
 }
 
 Autoscaler::Autoscaler(Options options, std::unique_ptr<Policy> policy)
-    : policy_(std::move(policy)), rule_(sound(options.batch)), limits_(std::move(options.limits)) {
+    : policy_(std::move(policy)),
+      rule_(sound(options.batch)),
+      limits_(std::move(options.limits)),
+      settle_(limits_.settle) {
   std::vector<Offer> offers;
   for (const int size : limits_.sizes) offers.push_back({.size = size});
   set_offers(std::move(offers));
@@ -174,6 +177,8 @@ void Autoscaler::change_ended(Time now) {
   wanted_ = 0;
   dirty_ = true;
 }
+
+void Autoscaler::change_costs(Duration cost) { limits_.settle = std::max(settle_, 10 * cost); }
 
 void Autoscaler::world_changed(Generation generation, int size, std::int64_t global_batch,
                                Time now) {

@@ -50,6 +50,9 @@ class Autoscaler {
   // The program has given its batch settings, which replace the previous rule.
   void batch_rule_changed(const BatchRule& rule) { rule_ = sound(rule); }
   void progress(std::optional<std::int64_t> samples_left);
+  // A change costs that much time, in which nothing is computed: decisions to change are so far
+  // apart that at most about a tenth of the time is lost.
+  void change_costs(Duration cost);
   // A second call before change_ended() still counts as the same change.
   void change_started(Time now);
   // Call this after world_changed() if the change led to a new world. If the world did not reach
@@ -103,6 +106,7 @@ class Autoscaler {
   std::unique_ptr<Policy> policy_;
   BatchRule rule_;
   Limits limits_;
+  Duration settle_;  // as the user gave it
   Window window_;
   std::vector<Offer> offers_;  // one per entry of limits_.sizes, in order
   std::optional<Noise> noise_;

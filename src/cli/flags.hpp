@@ -77,7 +77,7 @@ inline constexpr Flag flags_before_deadlines[] = {
     {"verify-state", "", "K|off", Kind::value, Group::scaling, "5000",
      "compare all state once in K steps"},
     {"max-restarts", "", "N", Kind::value, Group::scaling, "",
-     "tolerate N failures in a row; default 10"},
+     "tolerate N failures in a row (10; plain: 0)"},
 
     {"include", "", "LIST", Kind::value, Group::hosts, "all", "use only these: a,n[1-8],b:2"},
     {"exclude", "", "LIST", Kind::value, Group::hosts, "", "use all hosts but these"},
@@ -101,12 +101,20 @@ inline constexpr Flag flags_before_deadlines[] = {
      "reduce with gloo (CPUs) or nccl (GPUs)"},
     {"one-gpu-visible", "", "", Kind::toggle, Group::hosts, "",
      "show each worker its own GPU alone"},
+    {"notice", "", "COMMAND", Kind::value, Group::hosts, "",
+     "leave a host where COMMAND ends with 0"},
     {"wrap", "", "COMMAND", Kind::value, Group::hosts, "",
      "start agents inside COMMAND: numactl -N 0"},
 };
 
 inline constexpr Flag flags_after_deadlines[] = {
     {"log-dir", "", "DIR", Kind::value, Group::output, "", "write two files per worker in DIR"},
+    {"redirects", "-r", "STREAMS", Kind::value, Group::output, "",
+     "write these to DIR only: 1, 2, 3 or 0:3,1:2"},
+    {"tee", "-t", "STREAMS", Kind::value, Group::output, "",
+     "write these to DIR and show them, too"},
+    {"local-ranks-filter", "", "LIST", Kind::value, Group::output, "all",
+     "show lines of these local ranks: 0,1"},
     {"label", "", "WHAT", Kind::value, Group::output, "host:rank",
      "label lines by host:rank, or none"},
     {"quiet", "", "", Kind::toggle, Group::output, "", "print only errors of elasticrun itself"},

@@ -11,6 +11,7 @@
 #include "autoscaler/batch_plan.hpp"
 #include "autoscaler/objective.hpp"
 #include "job/deadlines.hpp"
+#include "job/streams.hpp"
 #include "launcher/hosts/host_filter.hpp"
 #include "launcher/hosts/hosts.hpp"
 #include "launcher/hosts/plan.hpp"
@@ -37,6 +38,7 @@ struct JobSpec {
   bool slots_are_gpus = false;     // such a host has one slot per GPU instead, if it has GPUs
   bool one_gpu_visible = false;    // a worker sees its own GPU only; else all of the job's there
   launcher::hosts::Limits limits;  // min <= slots, unless hosts are discovered; max 0: all slots
+  bool resizable = false;          // a range was given: a plain program is restarted at other sizes
   int start = 0;                   // initial size; 0: the largest that the limits allow
   launcher::hosts::Unit unit = launcher::hosts::Unit::host;
 
@@ -57,11 +59,13 @@ struct JobSpec {
   std::string network;                          // of the data plane; empty: where hosts can dial
   std::int64_t verify_state = 5000;             // steps in which all state is compared once; 0: off
   std::string backend = "auto";                 // of the data plane: auto, gloo or nccl
+  std::string notice;                           // says on each host that it will go; empty: none
   std::string wrap;                             // command that agents are started in; empty: none
   std::uint16_t port_first = 0;                 // range of ports agents dial; 0: any free port
   std::uint16_t port_last = 0;
 
   std::string log_dir;      // folder for one log file per worker and stream; empty: no log files
+  Streams streams;          // which lines are shown, and which go to log files
   bool label = true;        // put "host:rank: " before each line of output
   bool quiet = false;       // of our own lines, print only errors
   std::string events_file;  // empty: none

@@ -201,6 +201,11 @@ int socket_family(int fd) { return name_of(fd, &::getsockname).ss_family; }
 
 std::uint16_t local_port(int fd) { return port_of(name_of(fd, &::getsockname)); }
 
+std::uint16_t free_port(const std::string& address) {
+  const Result<int> socket = listen_tcp(address, 0);
+  return socket ? local_port(Fd(*socket).get()) : std::uint16_t{0};
+}
+
 std::string peer_name(int fd) {
   const sockaddr_storage storage = name_of(fd, &::getpeername);
   char text[INET6_ADDRSTRLEN] = "?";

@@ -56,6 +56,9 @@ void set_tcp_options(int fd, Duration user_timeout);
 
 int socket_family(int fd);  // AF_UNIX, AF_INET, AF_INET6
 std::uint16_t local_port(int fd);
+// A port of that address that is free at the moment; a program that wants it later must be quick,
+// as with torchrun's free port. 0: there is none.
+std::uint16_t free_port(const std::string& address);
 // "10.0.0.2:4711", "[::1]:4711"
 std::string peer_name(int fd);
 std::string host_and_port(const std::string& address, std::uint16_t port);

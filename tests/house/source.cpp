@@ -34,6 +34,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/bundle/bundle_receiver.*",
       "launcher/bundle/libraries.*",
       "launcher/executors/file_thread.*",
+      "launcher/executors/hook_process.*",
       "launcher/executors/join_key.*",
       "launcher/executors/local_executor.*",
       "launcher/executors/start_process.hpp",

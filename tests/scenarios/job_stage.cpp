@@ -106,6 +106,8 @@ class JobStage final : public Stage {
   static wire::agent::FromAgent report(Words& words) {
     const std::string what = words.word();
     if (what == "heartbeat") return wire::agent::Heartbeat{};
+    if (what == "progress") return progress(words);
+    if (what == "leaves") return wire::agent::HostLeaves{words.reason()};
     if (what == "lost") {
       words.expect("gpu");
       const std::int32_t slot = number(words);
@@ -123,7 +125,21 @@ class JobStage final : public Stage {
     if (!by_signal) words.expect("code");
     const int value = number(words);
     if (what == "failed") return wire::agent::StartFailed{worker, value, words.reason()};
-    return wire::agent::WorkerExited{worker, by_signal ? 0 : value, by_signal ? value : 0};
+    return wire::agent::WorkerExited{.worker = worker,
+                                     .code = by_signal ? 0 : value,
+                                     .signal = by_signal ? value : 0,
+                                     .error = words.empty() ? std::string() : words.reason()};
+  }
+  // "host 0 says progress 1 steps 10 samples 80 time 500ms"
+  static wire::agent::Progress progress(Words& words) {
+    wire::agent::Progress made{.worker = words.worker()};
+    words.expect("steps");
+    made.steps = number(words);
+    words.expect("samples");
+    made.samples = number(words);
+    words.expect("time");
+    made.wall_ns = words.duration().count();
+    return made;
   }
   static int number(Words& words) { return static_cast<int>(words.number()); }
 
@@ -176,6 +192,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.aims.deadline = setting.duration();
     else if (name == "max-restarts")
       spec.max_restarts = number();
+    else if (name == "resizable")
+      spec.resizable = true;
     else if (name == "settle")
       spec.deadlines.settle = setting.duration();
     else if (name == "start-timeout")

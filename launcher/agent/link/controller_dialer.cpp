@@ -31,13 +31,6 @@ net::TcpOptions tcp_options_of(const executors::AgentStart& start) {
   return {.user_timeout = std::chrono::milliseconds(start.lease_ms) / 4};
 }
 
-// Returns a port that is free at the moment; a program that wants it later must be quick, as with
-// torchrun's free port.
-std::uint16_t free_port(const std::string& address) {
-  const Result<int> socket = net::listen_tcp(address, 0);
-  return socket ? net::local_port(net::Fd(*socket).get()) : std::uint16_t{0};
-}
-
 }  // namespace
 
 ControllerDialer::ControllerDialer(asio::io_context& io, const executors::AgentStart& start,
@@ -151,7 +144,7 @@ wire::Hello ControllerDialer::hello_from(const std::string& address) const {
   hello.name = start_.name;
   hello.slots = start_.slots;
   hello.address = address;
-  hello.free_port = free_port(address);
+  hello.free_port = net::free_port(address);
   for (const machine::Gpu& gpu : gpus_) hello.gpus.push_back(machine::answers(gpu) ? gpu.name : "");
   return hello;
 }

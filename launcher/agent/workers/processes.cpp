@@ -139,11 +139,10 @@ void signal_who_catches(pid_t child, int signal) {
     if (catches(each.pid, signal)) each.signal(signal);
 }
 
-void end_strays(const std::set<pid_t>& shims) {
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
+void end_strays(const std::set<pid_t>& shims, pid_t hook) {
   for (const pid_t child : children_of(::getpid()))
-    if (!shims.contains(child)) kill_tree(child);
+    if (child != hook && ::waitpid(child, nullptr, WNOHANG) == 0 && !shims.contains(child))
+      kill_tree(child);
 }
 
 // Every process that was started unseen during a walk becomes our child when its parent, which was

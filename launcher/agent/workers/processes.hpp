@@ -29,8 +29,9 @@ void kill_below(pid_t child);
 // for it: it would kill a process to which USR1 means nothing.
 void signal_who_catches(pid_t child, int signal);
 // Reaps children, and kills those that are none of these shims. Orphans become children of the
-// agent only when a shim was killed; no other process would end them.
-void end_strays(const std::set<pid_t>& shims);
+// agent only when a shim was killed, or by a hook; no other process would end them. `hook` is left
+// to the code that has started it.
+void end_strays(const std::set<pid_t>& shims, pid_t hook);
 // Sends SIGKILL to everything below this process, again whenever one of the processes has gone,
 // until none is left; reaps them. False: some are still there after `limit` (stuck in the kernel).
 bool end_descendants(Duration limit);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/exit_code.hpp"
+#include "launcher/agent/workers/shim.hpp"
 #include "launcher/machine/program_search.hpp"
 
 namespace elasticrun::launcher::agent::workers {
@@ -86,7 +87,7 @@ ExecFailure exec_program(const wire::agent::StartWorker& order, const std::strin
     return {exit_code::not_found, fmt::format("{}: no program was given", host)};
   enter_directory(order, host);
   reset_signals();
-  ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+  ::close_range(progress_descriptor + 1, ~0u, CLOSE_RANGE_CLOEXEC);
   const std::vector<char*> argv = pointers(order.argv);
   const std::vector<char*> env = pointers(order.env);
   const std::string& name = program.empty() ? order.argv[0] : program;

@@ -40,16 +40,18 @@ sigset_t all_signals() {
   return all;
 }
 
-// Leaves 0: /dev/null, 1 and 2: the worker's output, 3: the channel. All others are closed: the
-// agent's connections must not live on in here. The three given descriptors are above 2, and the
-// targets are filled from the lowest up, so that none is overwritten before its turn.
-void take_descriptors(int channel_fd, int out, int err) {
+// Leaves 0: /dev/null, 1 and 2: the worker's output, 3: the channel, 4: the worker's progress. All
+// others are closed: the agent's connections must not live on in here. The given descriptors are
+// above 2 and were made in the order of their targets, which are filled from the lowest up, so that
+// none is overwritten before its turn.
+void take_descriptors(int channel_fd, int out, int err, int progress) {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   ::dup2(channel_fd, channel);
-  ::close_range(channel + 1, ~0u, 0);
+  ::dup2(progress, progress_descriptor);
+  ::close_range(progress_descriptor + 1, ~0u, 0);
   ::fcntl(channel, F_SETFD, FD_CLOEXEC);
 }
 
@@ -92,6 +94,7 @@ pid_t start_worker(const wire::agent::StartWorker& order, const std::string& hos
   // Only the worker's processes may hold its output open, so that the pipes end when they do.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);
   ::dup2(STDIN_FILENO, STDERR_FILENO);
+  ::close(progress_descriptor);
   tell({ShimReport::started, worker, 0, {}});
   return worker;
 }
@@ -140,10 +143,10 @@ void watch(pid_t worker) {
 }
 
 [[noreturn]] void keep(const wire::agent::StartWorker& order, const std::string& host,
-                       const std::string& program, int channel_fd, int out, int err) {
+                       const std::string& program, int channel_fd, int out, int err, int progress) {
   become_subreaper();
   ::prctl(PR_SET_NAME, "er-shim");
-  take_descriptors(channel_fd, out, err);
+  take_descriptors(channel_fd, out, err, progress);
   const pid_t worker = start_worker(order, host, program);
   if (worker > 0) watch(worker);
   ::_exit(0);
@@ -153,9 +156,9 @@ void watch(pid_t worker) {
 
 Result<Kept> start_shim(const wire::agent::StartWorker& order, const std::string& host,
                         const std::string& program) {
-  int sockets[2], out[2], err[2];
+  int sockets[2], out[2], err[2], progress[2];
   const auto failure = [&](const char* what) {
-    return Error{fmt::format("{}: {}: {}", host, what, std::strerror(errno))};
+    return Error{fmt::format("{}: {}", what, std::strerror(errno))};
   };
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
     return failure("cannot make a socket");
@@ -164,18 +167,23 @@ Result<Kept> start_shim(const wire::agent::StartWorker& order, const std::string
   net::Fd out_read(out[0]), out_write(out[1]);
   if (::pipe2(err, O_CLOEXEC) != 0) return failure("cannot make a pipe");
   net::Fd err_read(err[0]), err_write(err[1]);
-  for (const int fd : {out[0], err[0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  if (::pipe2(progress, O_CLOEXEC) != 0) return failure("cannot make a pipe");
+  net::Fd progress_read(progress[0]), progress_write(progress[1]);
+  for (const int fd : {out[0], err[0], progress[0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   // All signals stay blocked in the shim: a handler of the agent must never run there.
   const sigset_t all = all_signals();
   sigset_t before;
   ::sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t shim = ::fork();
-  if (shim == 0) keep(order, host, program, theirs.get(), out_write.get(), err_write.get());
+  if (shim == 0)
+    keep(order, host, program, theirs.get(), out_write.get(), err_write.get(),
+         progress_write.get());
   const int error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   if (shim < 0) return failure("cannot start a process");
-  return Kept{shim, std::move(ours), std::move(out_read), std::move(err_read)};
+  return Kept{shim, std::move(ours), std::move(out_read), std::move(err_read),
+              std::move(progress_read)};
 }
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -37,6 +37,9 @@ struct ShimReport {
 // Orders to a shim are single bytes: the number of a signal for the worker's group, or this one.
 inline constexpr unsigned char kill_everything = 255;
 
+// The worker's descriptor for lines about its progress (ELASTICRUN_PROGRESS_FD).
+inline constexpr int progress_descriptor = 4;
+
 // What the worker left behind is killed at once; only a process stuck in the kernel takes longer
 // than this.
 inline constexpr auto shim_cleaning_time = std::chrono::seconds(1);
@@ -46,6 +49,7 @@ struct Kept {
   net::Fd channel;  // a packet socket: reports up, orders down; its end is the shim's end
   net::Fd out;      // the worker's standard output, non-blocking, as err is
   net::Fd err;
+  net::Fd progress;  // what the worker writes to the descriptor progress_descriptor
 };
 
 // Starts a shim, which starts the program: the file `program`, or, if that is empty, what a search

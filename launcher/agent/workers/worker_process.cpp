@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/boot_clock.hpp"
 #include "base/exit_code.hpp"
 #include "launcher/agent/workers/processes.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 
 // How long the shim may take to report, after which nothing of the worker is left.
 constexpr auto shim_patience = shim_cleaning_time + std::chrono::milliseconds(500);
+
+constexpr Duration progress_interval = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -28,11 +31,11 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_cont
   Result<Kept> kept = start_shim(order, host, program);
   if (!kept) return kept.error();
   return std::unique_ptr<WorkerProcess>(
-      new WorkerProcess(io, std::move(*kept), host, std::move(handlers)));
+      new WorkerProcess(io, order.worker, std::move(*kept), host, std::move(handlers)));
 }
 
-WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host,
-                             Handlers handlers)
+WorkerProcess::WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept,
+                             const std::string& host, Handlers handlers)
     : shim_(kept.shim),
       host_(host),
       handlers_(std::move(handlers)),
@@ -43,7 +46,15 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& io, Kept kept, const std::
             [this] { pipe_ended(); }}),
       err_(io, std::move(kept.err),
            {handlers_.output_full, [this](std::string text) { handlers_.on_output(2, text); },
-            [this] { pipe_ended(); }}) {
+            [this] { pipe_ended(); }}),
+      meter_(worker, progress_interval),
+      progress_(io, std::move(kept.progress),
+                {[] { return false; },
+                 [this](const std::string& lines) {
+                   if (const auto report = meter_.hear(lines, boot_now()))
+                     handlers_.on_progress(*report);
+                 },
+                 [this] { pipe_ended(); }}) {
   receive();
 }
 
@@ -123,6 +134,7 @@ void WorkerProcess::channel_ended() {
   }
   out_.expect_end();
   err_.expect_end();
+  progress_.expect_end();
   finish_if_done();
 }
 

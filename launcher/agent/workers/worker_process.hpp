@@ -1,4 +1,5 @@
-// One worker as the agent sees it: its shim's channel and its two output pipes.
+// One worker as the agent sees it: its shim's channel, its two output pipes, and what it says about
+// its progress.
 //
 // The exit is reported as soon as it is known, and the output follows until the pipes have ended:
 // news of a death must not wait behind megabytes of text.
@@ -15,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "launcher/agent/workers/output_pipe.hpp"
+#include "launcher/agent/workers/progress_meter.hpp"
 #include "launcher/agent/workers/shim.hpp"
 #include "wire/agent/messages.hpp"
 
@@ -29,6 +31,7 @@ class WorkerProcess {
     std::function<void(std::int32_t code, std::int32_t signal)> on_exited;
     std::function<bool()> output_full;
     std::function<void(std::int32_t stream, std::string lines)> on_output;
+    std::function<void(const wire::agent::Progress&)> on_progress;
     std::function<void()> on_done;  // failed or exited, and all its output handed over
   };
 
@@ -53,7 +56,8 @@ class WorkerProcess {
   void resume_output();
 
  private:
-  WorkerProcess(boost::asio::io_context& io, Kept kept, const std::string& host, Handlers handlers);
+  WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept, const std::string& host,
+                Handlers handlers);
   void order(unsigned char byte);
   void unless_over_soon(std::function<void()> what);
   void end_shim();
@@ -73,9 +77,11 @@ class WorkerProcess {
   bool killed_ = false;  // we killed it together with its shim
   bool called_off_ = false;
   boost::asio::steady_timer patience_;
-  int open_pipes_ = 2;
+  int open_pipes_ = 3;
   OutputPipe out_;
   OutputPipe err_;
+  ProgressMeter meter_;
+  OutputPipe progress_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers under way
 };
 

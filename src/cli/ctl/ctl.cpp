@@ -13,9 +13,9 @@
 #include "base/exit_code.hpp"
 #include "cli/ctl/options.hpp"
 #include "job/deadlines.hpp"
-#include "job/driver/hook_process.hpp"
 #include "job/report/advice.hpp"
 #include "job/report/event_log.hpp"
+#include "launcher/executors/hook_process.hpp"
 #include "launcher/hosts/hosts.hpp"
 #include "simulate/what_if/curve.hpp"
 
@@ -35,10 +35,10 @@ Result<std::string> read(const std::string& path, const std::string& hint) {
 }
 
 simulate::what_if::Advisor advisor_of(std::string program) {
-  job::driver::Hook hook{std::move(program), job::Deadlines{}.policy_timeout};
+  launcher::executors::Hook hook{std::move(program), job::Deadlines{}.policy_timeout};
   return [hook = std::move(hook)](const autoscaler::Question& question) {
     return job::report::read_advice(
-        job::driver::run_hook(hook, job::report::question_text(question)).output);
+        launcher::executors::run_hook(hook, job::report::question_text(question)).output);
   };
 }
 

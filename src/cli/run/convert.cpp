@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "cli/flags.hpp"
 #include "cli/run/host_flags.hpp"
+#include "cli/run/stream_flags.hpp"
 #include "launcher/executors/wrap.hpp"
 #include "launcher/hosts/host_line.hpp"
 
@@ -241,11 +242,16 @@ class Converter {
     spec_.network = text("network");
     spec_.backend = choice("backend", {"auto", "gloo", "nccl"});
     read_verify_state();
+    spec_.notice = text("notice");
     spec_.wrap = text("wrap");
     if (find("wrap"))
       if (const auto valid = launcher::executors::check_wrap(spec_.wrap); !valid)
         fail("wrap", valid.error().text);
     spec_.log_dir = text("log-dir");
+    if (auto streams = read_stream_flags(settings_))
+      spec_.streams = std::move(*streams);
+    else
+      note(streams.error());
     spec_.events_file = text("events");
     spec_.label = choice("label", {"host:rank", "none"}) != "none";
     spec_.one_gpu_visible = toggle("one-gpu-visible");
@@ -363,7 +369,8 @@ class Converter {
     const launcher::hosts::Limits& limits = spec_.limits;
     const bool range = (find("np") || find("min-np") || find("max-np")) && limits.min != limits.max;
     const bool host_range = limits.min_hosts != limits.max_hosts;
-    spec_.policy = range || host_range || spec_.batch.max_batch > 0 ? "fit" : "fixed";
+    spec_.resizable = range || host_range;
+    spec_.policy = spec_.resizable || spec_.batch.max_batch > 0 ? "fit" : "fixed";
     if (const std::string_view named = aim(); !named.empty()) spec_.policy = named;
     if (!find("policy")) return;
     if (const auto known = autoscaler::Autoscaler::check_policy(text("policy")); !known)

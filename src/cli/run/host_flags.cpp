@@ -41,7 +41,7 @@ std::string near_name(const std::string& name, const std::vector<launcher::hosts
 }
 
 Result<void> discover(const Setting& program, job::JobSpec& spec) {
-  auto found = job::driver::run_hook(job::driver::discovery_hook(spec));
+  auto found = launcher::executors::run_hook(job::driver::discovery_hook(spec));
   if (!found.output)
     return job::driver::discovery_trouble(spec, program.place, found.output.error());
   auto hosts = launcher::hosts::parse_hosts(*found.output, program.place);

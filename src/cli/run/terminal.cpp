@@ -57,6 +57,7 @@ Terminal::Terminal(const job::JobSpec& spec)
     : label_(spec.label),
       quiet_(spec.quiet),
       explain_(spec.explain),
+      streams_(spec.streams),
       screen_("er-screen", lines_bytes_max,
               {open_stream,
                [this](const std::string&, int error) {
@@ -147,7 +148,8 @@ void Terminal::put(const Record& record, const std::string& file, std::string_vi
 
 void Terminal::output(const job::report::WorkerLabel& label, std::int32_t stream,
                       std::string_view text) {
-  put(logs_, log_name(label, stream), text, label.gone);
+  if (streams_.logged(label.slot, stream)) put(logs_, log_name(label, stream), text, label.gone);
+  if (!streams_.shown(label.slot, stream)) return;
   const char* const shown_on = stream == 1 ? standard_output : standard_error;
   if (!label_) return show(shown_on, text);
   const std::string prefix = label.rank < 0 ? fmt::format("{}:-: ", label.host_name)

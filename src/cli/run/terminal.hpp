@@ -57,6 +57,7 @@ class Terminal : public job::report::Sink {
   void tell_trouble(const std::string& name, int error);  // may be called from any thread
 
   const bool label_, quiet_, explain_;
+  const job::Streams streams_;
   net::Fd log_folder_, event_file_;
   Writer screen_;
   Record logs_, events_;  // after screen_, because their threads put messages into it

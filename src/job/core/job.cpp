@@ -36,6 +36,7 @@ Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec) {
 Job::Job(const JobSpec& spec, course::Sizing sizing)
     : spec_(spec),
       watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
+      restarts_(spec.max_restarts.value_or(0), spec.resizable),
       sizing_(std::move(sizing)),
       membership_(membership_options(spec)),
       failures_(spec.max_restarts.value_or(10)) {}

@@ -2,12 +2,12 @@
 // come out.
 //
 // It composes small machines, one idea each: which hosts there are (hosts.hpp), their slots
-// (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), which size is worth
-// having (sizing.hpp), planned changes (changes.hpp), what failures lead to (failures.hpp), how the
-// job ends (ending.hpp). Membership decides how one world becomes the next, and Liveness finds
-// silent hosts and workers. Each event handler calls the machines that the event concerns. All that
-// is due by time stands in one table (looks, in job.cpp), except the end of the job itself
-// (wind_up), which follows from all the rest.
+// (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), restarts of programs
+// without the library (restarts.hpp), which size is worth having (sizing.hpp), planned changes
+// (changes.hpp), what failures lead to (failures.hpp), how the job ends (ending.hpp). Membership
+// decides how one world becomes the next, and Liveness finds silent hosts and workers. Each event
+// handler calls the machines that the event concerns. All that is due by time stands in one table
+// (looks, in job.cpp), except the end of the job itself (wind_up), which follows from all the rest.
 //
 // One driver (controller.cpp) feeds it events and carries out its actions; the simulator and the
 // scenarios are other drivers.
@@ -29,6 +29,7 @@
 #include "job/core/terms/events.hpp"
 #include "job/core/workers/failures.hpp"
 #include "job/core/workers/first_world.hpp"
+#include "job/core/workers/restarts.hpp"
 #include "job/core/workers/slots.hpp"
 #include "job/core/workers/staff_time.hpp"
 #include "job/core/workers/workers.hpp"
@@ -89,6 +90,8 @@ class Job {
   void hear(HostId, const wire::agent::BundleWanted&, Time) {}
   void hear(HostId, const wire::agent::Heartbeat&, Time now);
   void hear(HostId, const wire::agent::GpuLost&, Time now);
+  void hear(HostId, const wire::agent::Progress&, Time now);
+  void hear(HostId, const wire::agent::HostLeaves&, Time now);
   void hear(HostId, const wire::agent::Goodbye&, Time) {}  // the driver turns it into a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
   std::size_t hosts_well() const;
@@ -121,6 +124,7 @@ class Job {
     std::string how;
     Time dead_by{};          // from this time on it certainly does not run
     bool with_host = false;  // the host ended; its workers are not reported singly
+    bool never_ran = false;
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
@@ -157,11 +161,7 @@ class Job {
   void staff(Time now);
   void tell_unsettled(Time now);
   void fill(Time now);
-  void gather(Time now);
-  void tell_missing(const std::set<HostId>& missing, Time now);
-  std::vector<SlotId> first_choice(Time now) const;
   void ask_for_hosts(const std::vector<SlotId>& wanted);
-  void begin(const std::vector<SlotId>& here, Time now);
   void start_missing(const std::vector<SlotId>& wanted, Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
   void tell_wanted(const std::vector<SlotId>& slots, Time now);
@@ -170,11 +170,32 @@ class Job {
   void consider_plan(Time now);
   void begin_change(rendezvous::Change change, Time now);
   std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
+  bool some_member_is_leaving() const;
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;
   bool may_join(WorkerId worker, Time now) const;
+
+  // ---- the first workers: job_gathering.cpp
   std::optional<std::string> too_few(const std::vector<SlotId>& slots) const;
   void wait_for_more(const std::string& what, Time now);
+  std::vector<SlotId> first_choice(Time now) const;
+  void gather(Time now);
+  void tell_missing(const std::set<HostId>& missing, Time now);
+  void begin(const std::vector<SlotId>& here, Time now);
+
+  // ---- programs without the library: job_restarts.cpp
+  bool plain() const { return first_.program() == workers::Program::plain; }
+  // The size that the next run of a plain program must have, if it may not differ.
+  std::optional<int> run_size() const {
+    return plain() ? restarts_.fixed_size() : std::optional<int>();
+  }
+  workers::RunEnd run_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end,
+                          Time now) const;
+  void plain_ended(WorkerId worker, const workers::Worker& row, const WorkerEnd& end, Time now);
+  void end_run(const std::string& why, Time now);
+  void run_ended(Time now);
+  void keep_run(Time now);
+  bool run_is_settled() const;
 
   // ---- sizes: job_sizing.cpp
   Time size_at() const;
@@ -206,6 +227,7 @@ class Job {
   workers::Slots slots_;
   workers::Workers workers_;
   workers::FirstWorld first_;
+  workers::Restarts restarts_;
   course::Sizing sizing_;
   course::Changes changes_;
   rendezvous::Membership membership_;

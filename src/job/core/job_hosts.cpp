@@ -41,7 +41,7 @@ void Job::on(const SlotsChanged& changed, Time now) {
                                 {"policy", spec_.policy},
                                 {"slots", static_cast<std::int64_t>(changed.slots.size())}});
   sizing_.set_target(spec_.start > 0 ? std::min(spec_.start, most) : most);
-  if (first_.begun()) return;
+  if (first_.begun() || first_.state() == workers::Start::ending) return;
   // With too few slots (hosts are still being found) nothing is started. But where slots are
   // guessed, hosts must be up to report how many they have.
   const bool chosen = first_.state() == workers::Start::gathering;
@@ -87,7 +87,7 @@ void Job::on(const HostDown& down, Time now) {
   const std::vector<WorkerId> lost = workers_.on(down.host);
   const std::vector<WorkerId> stuck = workers_.stuck_on(down.host);
   const bool nothing =
-      first_.state() == workers::Start::gathering &&
+      first_.state() == workers::Start::gathering && restarts_.runs() == 0 &&
       std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
   if (!ending_.ending()) {
     const std::string with = lost.empty() ? "" : " with " + counted(lost.size(), "worker");
@@ -191,7 +191,12 @@ void Job::hear(HostId host, const wire::agent::WorkerStarted& started, Time) {
 
 void Job::hear(HostId host, const wire::agent::StartFailed& failed, Time now) {
   if (!workers_.runs_on(failed.worker, host)) return;
-  worker_ended(failed.worker, {failed.code, 0, "did not start: " + failed.reason, now}, now);
+  worker_ended(failed.worker,
+               {.code = failed.code,
+                .how = "did not start: " + failed.reason,
+                .dead_by = now,
+                .never_ran = true},
+               now);
 }
 
 void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
@@ -208,6 +213,7 @@ void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
   if (exited.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
                       ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
+  if (!exited.error.empty()) how += ": " + exited.error;
   worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
 }
 
@@ -231,6 +237,15 @@ void Job::hear(HostId host, const wire::agent::GpuLost& lost, Time now) {
   concerns_staff(now);
   const auto id = workers_.in({host, lost.slot});
   if (id && !ending_.ending()) lose_worker(*id, "lost its GPU", now);
+}
+
+// The driver then takes its slots away (SlotsChanged).
+void Job::hear(HostId host, const wire::agent::HostLeaves& leaves, Time now) {
+  hosts_.leaves(host);
+  out_.record("host_leaves", {{"host", name_of(host)}, {"reason", leaves.reason}});
+  out_.log(report::LogLevel::info,
+           fmt::format("{} will go: {}; its workers leave before", name_of(host), leaves.reason));
+  concerns_staff(now);
 }
 
 }  // namespace elasticrun::job

@@ -7,8 +7,8 @@
 namespace elasticrun::job {
 
 Time Job::size_at() const {
-  const bool elastic = first_.program() == workers::Program::with_library;
-  return elastic && membership_.running() && !ending_.ending() ? sizing_.wake_at() : never;
+  const bool stands = plain() ? spec_.resizable && run_is_settled() : membership_.running();
+  return stands && !ending_.ending() ? sizing_.wake_at() : never;
 }
 
 void Job::decide_size(Time now) {

@@ -8,8 +8,6 @@
 #include <map>
 #include <set>
 
-#include "base/name_ranges.hpp"
-#include "base/text.hpp"
 #include "job/core/job.hpp"
 #include "job/core/workers/staffing.hpp"
 
@@ -34,17 +32,22 @@ std::map<SlotId, launcher::hosts::Place> places_in(const std::vector<SlotId>& or
 void Job::staff(Time now) {
   staff_time_.looked(slots_.all().size(), now);
   if (ending_.ending() || ending_.is(course::Phase::trained) ||
-      first_.state() == workers::Start::choosing)
+      first_.state() == workers::Start::choosing || first_.state() == workers::Start::ending)
     return;
   if (first_.state() == workers::Start::gathering) gather(now);
-  if (first_.begun()) fill(now);
+  if (first_.begun() && plain())
+    keep_run(now);
+  else if (first_.begun())
+    fill(now);
   tell_unsettled(now);
-  staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now)}));
+  staff_time_.again(std::min(
+      {first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now), restarts_.wake_at()}));
 }
 
 // Step times are not representative while processes start or groups form.
 void Job::tell_unsettled(Time now) {
-  sizing_.unsettled(workers_.any_starting() || changes_.under_way() || !membership_.running(), now);
+  const bool of_world = workers_.any_starting() || changes_.under_way() || !membership_.running();
+  sizing_.unsettled(plain() ? !run_is_settled() : of_world, now);
 }
 
 void Job::fill(Time now) {
@@ -62,85 +65,10 @@ void Job::fill(Time now) {
   propose(wanted, now);
 }
 
-// ---------------------------------------------------------------- the first workers
-
-// In what way these slots are too few to begin with; nothing: they are enough.
-std::optional<std::string> Job::too_few(const std::vector<SlotId>& slots) const {
-  std::set<HostId> hosts;
-  for (const SlotId slot : slots) hosts.insert(slot.host);
-  const launcher::hosts::Limits& limits = spec_.limits;
-  if (static_cast<int>(hosts.size()) < limits.min_hosts)
-    return fmt::format("{} of at least {} hosts", hosts.size(), limits.min_hosts);
-  if (static_cast<int>(slots.size()) < std::max(limits.min, 1))
-    return fmt::format("hosts for {} of at least {} workers", slots.size(), limits.min);
-  return std::nullopt;
-}
-
-void Job::wait_for_more(const std::string& what, Time now) {
-  if (ending_.short_of_workers()) return;
-  ending_.short_since(now);
-  tell_all_troubles(now);
-  out_.log(report::LogLevel::info, fmt::format("{} are there; waiting up to {} for more", what,
-                                               to_text(spec_.deadlines.minimum_timeout)));
-}
-
-// Slots for the first workers. Those of failed hosts are taken only where there are no others.
-std::vector<SlotId> Job::first_choice(Time now) const {
-  auto slots = workers::wanted_slots(slots_, workers_, std::numeric_limits<int>::max(), now);
-  std::ranges::stable_partition(slots, [&](SlotId slot) { return !hosts_.failed(slot.host); });
-  slots.resize(std::min(slots.size(), static_cast<std::size_t>(sizing_.target())));
-  return slots;
-}
-
-void Job::gather(Time now) {
-  const auto wanted = first_choice(now);
-  ask_for_hosts(wanted);
-  std::vector<SlotId> here;
-  std::set<HostId> missing;
-  for (const SlotId slot : wanted) {
-    if (hosts_.up(slot.host))
-      here.push_back(slot);
-    else if (!hosts_.failed(slot.host))
-      missing.insert(slot.host);
-  }
-  if (!missing.empty()) return tell_missing(missing, now);
-  if (now >= first_.wake_at()) first_.tell_missing_at(never);
-  const auto few = too_few(here);
-  if (!few) return begin(here, now);
-  const bool final = spec_.hosts_file.empty() && spec_.host_discovery.empty() &&
-                     spec_.join_key.empty();  // no more hosts can come
-  if (hosts_.failed() > 0 || !final)
-    wait_for_more(*few, now);
-  else if (hosts_.live().size() == hosts_.in(hosts::HostState::up).size())
-    end(course::Cause::hosts_too_few,
-        fmt::format("{} are there; add hosts, or slots, as in a:8", *few), now);
-}
-
-void Job::tell_missing(const std::set<HostId>& missing, Time now) {
-  if (now < first_.wake_at()) return;
-  first_.tell_missing_at(never);
-  std::vector<std::string> names;
-  for (const HostId host : missing) names.push_back(name_of(host));
-  out_.log(report::LogLevel::info,
-           fmt::format("waiting for {}: {}", counted(names.size(), "host"), fold_names(names)));
-}
-
-void Job::begin(const std::vector<SlotId>& here, Time now) {
-  tell_all_troubles(now);
-  if (here.size() < first_.chosen())
-    out_.log(report::LogLevel::info,
-             fmt::format("beginning with {} of {} workers; the others' hosts are not there",
-                         here.size(), first_.chosen()));
-  first_.begin(here);
-  ending_.enough();
-  start_missing(here, now);
-}
-
 // ---------------------------------------------------------------- starting and stopping
 
 bool Job::startable(SlotId slot) const {
-  return first_.program() == workers::Program::with_library || first_.awaits(slot) ||
-         !first_.begun();
+  return !plain() || first_.awaits(slot) || !first_.begun() || restarts_.resizable();
 }
 
 void Job::ask_for_hosts(const std::vector<SlotId>& wanted) {
@@ -162,7 +90,7 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
     const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
     first_.started(slot);
     const launcher::hosts::Place& place = places.at(slot);
-    out_.add(StartWorker{id, slot, place, membership_.generation()});
+    out_.add(StartWorker{id, slot, place, membership_.generation(), restarts_.count()});
     if (!membership_.ever_formed()) {
       workers_.set_rank(id, place.rank.value);
       out_.add(Ranked{id, place.rank.value});
@@ -172,11 +100,9 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
 }
 
 // Stops newcomers that are not wanted any more. Members leave by a change, never by a signal; one
-// that leaves is kept until it is dismissed, because it may be the last to have the state. A plain
-// program keeps the workers it began with.
+// that leaves is kept until it is dismissed, because it may be the last to have the state.
 void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
-  if (first_.program() == workers::Program::plain || changes_.under_way() || !membership_.quiet())
-    return;
+  if (changes_.under_way() || !membership_.quiet()) return;
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   for (const auto& [id, worker] : workers_.rows()) {
     if (worker.expected() || worker.is(workers::WorkerState::fenced)) continue;
@@ -210,21 +136,23 @@ void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
 
 // One change for all that is wanted: ready workers join, unwanted members leave, a replacement
 // before the one it replaces. Nothing: the change waits for newcomers that are still starting;
-// their start has its own deadline.
+// their start has its own deadline. But a host that will go does not wait for them.
 std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wanted,
                                                   Time now) const {
   rendezvous::Change change;
+  const bool in_a_hurry = some_member_is_leaving();
   for (const SlotId slot : wanted) {
     const auto id = workers_.in(slot);
     if (!id) {
       // A failed host is tried again while the job goes on: the change does not wait for it.
-      if (!startable(slot) || hosts_.failed(slot.host)) continue;
+      if (in_a_hurry || !startable(slot) || hosts_.failed(slot.host)) continue;
       return {};
     }
     if (membership_.is_member(*id)) continue;
     const workers::Worker& worker = *workers_.find(*id);
     if (worker.is(workers::WorkerState::fenced) && worker.was_ready())
       continue;  // its exit will be reported
+    if (in_a_hurry && !worker.was_ready()) continue;
     if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
     if (!slots_.left_out(slot, now)) change.add.push_back(*id);
   }
@@ -243,6 +171,13 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   return change;
 }
 
+bool Job::some_member_is_leaving() const {
+  return std::ranges::any_of(membership_.members(), [&](WorkerId id) {
+    const workers::Worker* const worker = workers_.find(id);
+    return worker && hosts_.leaving(worker->slot.host);
+  });
+}
+
 // How many workers may join while `leavers` members leave. When all members leave, one of them
 // stays beside the newcomers until these have its state; so a maximum of 1 cannot be kept
 // meanwhile, and sets no limit here.
@@ -256,8 +191,7 @@ std::size_t Job::room_beside(std::size_t leavers) const {
 }
 
 bool Job::may_propose(Time now) const {
-  return first_.program() == workers::Program::with_library && !ending_.ending() &&
-         membership_.quiet() && changes_.may_begin(now);
+  return !plain() && !ending_.ending() && membership_.quiet() && changes_.may_begin(now);
 }
 
 void Job::propose(const std::vector<SlotId>& wanted, Time now) {

@@ -15,7 +15,7 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
   // The first message shows that this is no plain program, so all slots may be used.
-  if (first_.program() == workers::Program::plain) concerns_staff(now);
+  if (plain()) concerns_staff(now);
   first_.joined();
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
@@ -153,8 +153,8 @@ void Job::act_on_worker_deadlines(Time now) {
     if (worker.is(workers::WorkerState::leaving)) {
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
     } else if (worker.starts()) {
-      const bool must_be_ready = first_.program() == workers::Program::with_library &&
-                                 !ending_.ending() && !ending_.is(course::Phase::trained);
+      const bool must_be_ready =
+          !plain() && !ending_.ending() && !ending_.is(course::Phase::trained);
       if (must_be_ready)
         give_up_worker(
             id,
@@ -195,7 +195,12 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
                                 {"signal", static_cast<std::int64_t>(end.signal)},
                                 {"expected", expected || (clean && !membership_.is_training(id))},
                                 {"reason", why}});
-  if (!expected) judge_end(id, worker, end, now);
+  if (first_.state() == workers::Start::ending)
+    restarts_.ended(run_end(id, worker, end, now));
+  else if (!expected && plain())
+    plain_ended(id, worker, end, now);
+  else if (!expected)
+    judge_end(id, worker, end, now);
   workers_.erase(id);
   watch_.liveness.worker_gone(id);
   concerns_staff(now);
@@ -204,7 +209,7 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
 
 // Decides what follows from the end of a worker that was not expected to end.
 void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now) {
-  const auto& [code, signal, how, dead_by, with_host] = end;
+  const auto& [code, signal, how, dead_by, with_host, never_ran] = end;
   const std::string name = name_of(id);
   const bool member = worker.rank.has_value();
   const bool training = membership_.is_training(id);
@@ -216,8 +221,7 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   workers_.erase(id);
   if (member) failures_.member_ended({name, why, code, signal, own_doing});
   const bool first_steps = !membership_.ever_formed() && own_doing;
-  if (first_.program() == workers::Program::plain || ending_.is(course::Phase::trained) ||
-      first_steps) {
+  if (ending_.is(course::Phase::trained) || first_steps) {
     // There is nothing to go on from, or nothing left to do: a failure ends the job, as under
     // torchrun. But a worker given up before the last world formed does not affect how it ends.
     const bool past = ending_.is(course::Phase::trained) && given_up && !member;

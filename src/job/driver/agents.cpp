@@ -9,6 +9,7 @@
 #include "launcher/executors/local_executor.hpp"
 #include "launcher/machine/network.hpp"
 #include "launcher/ssh/executor.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::job::driver {
 namespace {
@@ -16,6 +17,16 @@ namespace {
 constexpr const char* loopback = "127.0.0.1";
 
 }  // namespace
+
+wire::Welcome welcome_of(const launcher::executors::AgentStart& told) {
+  return {.protocol = wire::protocol,
+          .version = told.version,
+          .term = told.term,
+          .lease_ms = told.lease_ms,
+          .heartbeat_ms = told.heartbeat_ms,
+          .orphan_grace_ms = told.orphan_grace_ms,
+          .notice = told.notice};
+}
 
 Agents::Agents(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
                const launcher::machine::Machine& machine, const rendezvous::server::HostKeys& keys,
@@ -45,6 +56,7 @@ launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
   start.heartbeat_ms = ms(spec_.deadlines.heartbeat);
   start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
   start.version = ELASTICRUN_VERSION;
+  start.notice = spec_.notice;
   return start;
 }
 

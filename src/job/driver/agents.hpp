@@ -15,12 +15,16 @@
 #include "launcher/executors/executor.hpp"
 #include "launcher/machine/machine.hpp"
 #include "rendezvous/server/host_keys.hpp"
+#include "wire/greeting.hpp"
 
 namespace boost::asio {
 class io_context;
 }
 
 namespace elasticrun::job::driver {
+
+// What a host that joins by itself is told of these parameters.
+wire::Welcome welcome_of(const launcher::executors::AgentStart& told);
 
 class Agents {
  public:

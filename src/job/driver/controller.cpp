@@ -18,7 +18,6 @@
 #include "job/core/job.hpp"
 #include "job/driver/agents.hpp"
 #include "job/driver/bundle_sender.hpp"
-#include "job/driver/hook_process.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/pulse.hpp"
@@ -26,6 +25,7 @@
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "job/report/worker_labels.hpp"
+#include "launcher/executors/hook_process.hpp"
 #include "launcher/executors/join_key.hpp"
 #include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
@@ -38,7 +38,7 @@ using report::LogLevel;
 
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-Hook advice_hook(const JobSpec& spec) {
+launcher::executors::Hook advice_hook(const JobSpec& spec) {
   const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
   return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
 }
@@ -68,7 +68,7 @@ class Run {
   Result<void> prepare();
   Result<void> listen();
   Result<void> let_join(const launcher::executors::AgentStart& told);
-  void hosts_changed(const char* why = "the hosts were changed", std::string source = {});
+  void hosts_changed(std::string why = "the hosts were changed", std::string source = {});
 
   void feed(const JobEvent& event);
   void step(const JobEvent& event, Time now);
@@ -100,8 +100,9 @@ class Run {
   }
   void act(Ranked& action) { labels_.ranked(action.worker, action.rank); }
   void act(Ask& action) {
-    advisor_->run(std::move(action.question),
-                  [this](HookAnswer heard) { feed(Advised{std::move(heard.output)}); });
+    advisor_->run(std::move(action.question), [this](launcher::executors::HookAnswer heard) {
+      feed(Advised{std::move(heard.output)});
+    });
   }
   void act(Finish& action);
 
@@ -121,7 +122,7 @@ class Run {
   hosts::Roster roster_{spec_.default_slots, spec_.slots_are_gpus};
   Agents agents_;
   HostSource source_;
-  std::optional<HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
+  std::optional<launcher::executors::HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
   std::unique_ptr<launcher::executors::JoinKey> join_key_;
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
@@ -162,12 +163,7 @@ Result<void> Run::listen() {
   rendezvous::server::ServerOptions options;
   options.address = agents_.listen_address();
   launcher::executors::AgentStart told = agents_.start_of(job_id_);
-  options.welcome = {.protocol = wire::protocol,
-                     .version = told.version,
-                     .term = told.term,
-                     .lease_ms = told.lease_ms,
-                     .heartbeat_ms = told.heartbeat_ms,
-                     .orphan_grace_ms = told.orphan_grace_ms};
+  options.welcome = welcome_of(told);
   options.port = static_cast<std::uint16_t>(spec_.port_first);
   options.port_last = static_cast<std::uint16_t>(spec_.port_last);
   options.keys = keys_;
@@ -217,10 +213,11 @@ Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
   return {};
 }
 
-void Run::hosts_changed(const char* why, std::string source) {
+void Run::hosts_changed(std::string why, std::string source) {
   if (finish_) return;
   const launcher::hosts::Plan plan = roster_.plan();
-  SlotsChanged changed{{}, plan.slots_by_host, {}, roster_.guesses(), why, std::move(source)};
+  SlotsChanged changed{
+      {}, plan.slots_by_host, {}, roster_.guesses(), std::move(why), std::move(source)};
   // Slots of spare hosts come last and add no size: they only take the places of other slots.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {
@@ -309,19 +306,23 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
   }
   if (const auto* wanted = std::get_if<wire::agent::BundleWanted>(&*report))
     return bundles_.asked(host, *wanted, boot_now());
-  if (auto* failed = std::get_if<wire::agent::StartFailed>(&*report);
-      failed && !agents_.is_here(host))
-    bundles_.advise(*failed);
+  auto* const failed = std::get_if<wire::agent::StartFailed>(&*report);
+  if (failed && !agents_.is_here(host)) bundles_.advise(*failed);
   if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&*report))
     server_->acknowledged(host, heartbeat->received);
-  if (const auto* exited = std::get_if<wire::agent::WorkerExited>(&*report))
+  if (const auto* exited = std::get_if<wire::agent::WorkerExited>(&*report)) {
+    roster_.port_is_free(host, exited->free_port);
     for (const report::WorkerLabel& label : labels_.exited(host, exited->worker)) sink_.gone(label);
+  }
   if (const auto* goodbye = std::get_if<wire::agent::Goodbye>(&*report))
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::agent::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
+  const bool leaves = std::holds_alternative<wire::agent::HostLeaves>(*report);
+  if (leaves && !roster_.leaves(host)) return;
   feed(FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
+  if (leaves) hosts_changed(roster_.name(host) + " will go");
 }
 
 Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
@@ -381,8 +382,7 @@ int Run::run() {
   ER_CHECK(finish_.has_value());
   if (join_key_ && !join_key_->remove())
     sink_.log(LogLevel::error,
-              fmt::format("--join-key {}: its file system does not answer; remove it "
-                          "yourself",
+              fmt::format("--join-key {}: its file system does not answer; remove it yourself",
                           spec_.join_key));
   if (!finish_->last_words.empty())
     sink_.log(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,

@@ -44,7 +44,7 @@ Result<std::string> text_of(const std::string& path, off_t size) {
 
 }  // namespace
 
-Hook discovery_hook(const JobSpec& spec) {
+launcher::executors::Hook discovery_hook(const JobSpec& spec) {
   return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
 }
 
@@ -73,7 +73,7 @@ struct HostSource::State {
   boost::asio::steady_timer timer;
   std::optional<launcher::executors::FileThread> files;
   bool silent = false;  // it was reported that the file does not answer
-  std::optional<HookProcess> discovery;
+  std::optional<launcher::executors::HookProcess> discovery;
   std::vector<launcher::hosts::Host> hosts;  // as last reported
   std::optional<Stamp> seen;                 // of the file when it was read last
   std::string words;                         // the program's standard error, as last reported
@@ -178,7 +178,7 @@ void HostSource::discover_later() {
   state_->timer.expires_after(spec_.deadlines.discovery_interval);
   state_->timer.async_wait([this](const boost::system::error_code& ec) {
     if (ec || state_->stopped) return;
-    state_->discovery->run({}, [this](HookAnswer found) {
+    state_->discovery->run({}, [this](launcher::executors::HookAnswer found) {
       say_words(found.stderr_text);
       if (found.output)
         take(launcher::hosts::parse_hosts(*found.output, "--host-discovery"));

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "job/core/terms/source_notes.hpp"
-#include "job/driver/hook_process.hpp"
 #include "job/spec.hpp"
+#include "launcher/executors/hook_process.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -23,7 +23,7 @@ namespace elasticrun::job::driver {
 
 // How --host-discovery is run, and the error message when a run failed; `place` (a flag, say)
 // begins the message.
-Hook discovery_hook(const JobSpec& spec);
+launcher::executors::Hook discovery_hook(const JobSpec& spec);
 Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
 
 // What messages call the source of the hosts: the path of the host file, or "--host-discovery".

@@ -31,6 +31,7 @@ wire::agent::StartWorker StartOrders::order(const StartWorker& start, const host
   const auto [address, port] = roster.meeting_on(start.place.first_host, start.place.groups == 1);
   facts.master_address = address;
   facts.master_port = port;
+  facts.restart_count = start.restarts;
   facts.max_restarts = spec_->max_restarts.value_or(0);
   facts.generation = start.generation;
   facts.max_batch = spec_->batch.max_batch;

@@ -73,7 +73,9 @@ class Cluster {
 
   // ---- host_faults.cpp
   std::shared_ptr<Agent> agent_of(const Fault& fault) const;
+  HostId host_of(const Agent& agent) const;
   void strike_host(const Fault& fault);
+  void give_notice(HostId host);
   void touch_all(const Agent& agent);
   void reset(Agent& agent, Duration time);
   void reset_all(Duration time);

@@ -32,6 +32,7 @@ constexpr KindRow kinds[] = {
     {FaultKind::freeze_host, "freeze_host", 6, 0},
     {FaultKind::kill_agent, "kill_agent", 6, 0},
     {FaultKind::power, "power", 4, 0},
+    {FaultKind::notice, "notice", 6, 0},
     {FaultKind::join, "join", 4, 10},
     {FaultKind::link_drops, "link_drops", 5, 0},
     {FaultKind::link_small, "link_small", 5, 0},

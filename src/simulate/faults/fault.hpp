@@ -33,8 +33,9 @@ enum class FaultKind {
   freeze_agent,  // the agent is frozen for `time` while its workers run
   freeze_host,   // the agent and its workers are frozen for `time`
   kill_agent,
-  power,  // the host loses power
-  join,   // a host that the job did not ask for comes up
+  power,   // the host loses power
+  notice,  // the host says that it will go
+  join,    // a host that the job did not ask for comes up
   // ---- the path from `host` to host `number`, for `time`
   link_drops,  // loses everything, in both directions
   link_small,  // loses all but small packets, in both directions

@@ -36,6 +36,7 @@ void Cluster::happen(const Fault& fault) {
     case FaultKind::freeze_host:
     case FaultKind::kill_agent:
     case FaultKind::power:
+    case FaultKind::notice:
     case FaultKind::join:
       return strike_host(fault);
     case FaultKind::stand_still:
@@ -78,6 +79,7 @@ std::set<WorkerId> Cluster::victims(const Fault& fault) const {
     case FaultKind::scale:
     case FaultKind::edit:
     case FaultKind::join:
+    case FaultKind::notice:
     case FaultKind::slow:
       return {};
     case FaultKind::leave:

@@ -1,4 +1,6 @@
 // Faults of hosts, of the paths between hosts, and of the controller (faults.cpp).
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "simulate/faults/cluster.hpp"
@@ -17,11 +19,29 @@ std::shared_ptr<Agent> Cluster::agent_of(const Fault& fault) const {
   return from ? from : before;
 }
 
+HostId Cluster::host_of(const Agent& agent) const {
+  const auto found = std::ranges::find_if(agents_, [&](const auto& one) {
+    return std::ranges::any_of(one.second, [&](const auto& run) { return run.get() == &agent; });
+  });
+  return found->first;
+}
+
 void Cluster::touch_all(const Agent& agent) {
   for (const auto& [id, process] : agent.workers()) {
     touched_.insert(id);
     tainted_.insert(id);
   }
+}
+
+// As the driver does, takes the slots of the host away, but never the last ones: people do that.
+void Cluster::give_notice(HostId host) {
+  const auto elsewhere = [&](job::SlotId slot) { return slot.host != host; };
+  if (std::ranges::none_of(file_slots_, elsewhere)) return;
+  feed(job::FromHost{host, wire::agent::HostLeaves{"is told to"}});
+  if (!controller_alive_) return;
+  std::erase_if(file_slots_, std::not_fn(elsewhere));
+  std::erase_if(joined_slots_, std::not_fn(elsewhere));
+  tell_slots();
 }
 
 void Cluster::strike_host(const Fault& fault) {
@@ -30,6 +50,7 @@ void Cluster::strike_host(const Fault& fault) {
   const auto agent = agent_of(fault);
   if (!agent) return;
   if (fault.kind == FaultKind::reset) return reset(*agent, fault.time);
+  if (fault.kind == FaultKind::notice) return give_notice(host_of(*agent));
   touch_all(*agent);
   switch (fault.kind) {
     case FaultKind::cut:

@@ -85,6 +85,8 @@ struct WorkerExited {
   std::int32_t code = 0;
   std::int32_t signal = 0;
   std::string host_ends;  // mostly empty; else why the host itself ends: not the worker's failure
+  std::string error;      // what the worker wrote about its failure; empty: nothing
+  std::uint16_t free_port = 0;  // an unused port of the host, for the program's next start
 };
 // Whole lines of one worker's output, with newlines. Sent as bulk, never ahead of control frames.
 struct Output {
@@ -111,10 +113,22 @@ struct GpuLost {
   std::string reason;    // with what to try
 };
 
+// What a worker of a program without the library says about its progress, since its last report.
+struct Progress {
+  WorkerId worker;
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;  // of this worker in those steps
+  std::int64_t wall_ns = 0;  // time of those steps
+};
+// The host will soon go away, for a reason that lies outside of the job; its workers still run.
+struct HostLeaves {
+  std::string reason;
+};
+
 using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Heartbeat, Shutdown, HoldOutput,
                              BundlePart>;
 using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Heartbeat,
-                               BundleWanted, GpuLost, Goodbye>;
+                               BundleWanted, GpuLost, Progress, HostLeaves, Goodbye>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -127,10 +141,12 @@ BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
 BOOST_DESCRIBE_STRUCT(BundlePart, (), (bundle, file, executable, last, bytes, trouble))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
-BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends))
+BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends, error, free_port))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 BOOST_DESCRIBE_STRUCT(BundleWanted, (), (bundle, taken, resumes))
 BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
 BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
+BOOST_DESCRIBE_STRUCT(Progress, (), (worker, steps, samples, wall_ns))
+BOOST_DESCRIBE_STRUCT(HostLeaves, (), (reason))
 
 }  // namespace elasticrun::wire::agent

@@ -41,7 +41,7 @@ Scaling
       --spares N                  keep N workers ready outside the world [0]
       --stragglers WHAT           replace or report stragglers, or off [replace]
       --verify-state K|off        compare all state once in K steps [5000]
-      --max-restarts N            tolerate N failures in a row; default 10
+      --max-restarts N            tolerate N failures in a row (10; plain: 0)
 
 Hosts
       --include LIST              use only these: a,n[1-8],b:2 [all]
@@ -58,6 +58,7 @@ Hosts
       --network CIDR|NIC          connect workers of several hosts over this
       --backend NAME              reduce with gloo (CPUs) or nccl (GPUs) [auto]
       --one-gpu-visible           show each worker its own GPU alone
+      --notice COMMAND            leave a host where COMMAND ends with 0
       --wrap COMMAND              start agents inside COMMAND: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)
@@ -70,6 +71,9 @@ Deadlines (TIME is a number with ms, s, m or h)
 
 Output
       --log-dir DIR               write two files per worker in DIR
+  -r, --redirects STREAMS         write these to DIR only: 1, 2, 3 or 0:3,1:2
+  -t, --tee STREAMS               write these to DIR and show them, too
+      --local-ranks-filter LIST   show lines of these local ranks: 0,1 [all]
       --label WHAT                label lines by host:rank, or none [host:rank]
       --quiet                     print only errors of elasticrun itself
       --events FILE               append events to FILE, a JSON object a line

@@ -147,7 +147,7 @@ TEST_CASE("the manual has the environment variables") {
   const std::string code = sources("launcher") + sources("worker") + sources("src/job");
   Names names = found(code, "\\b(?:set|emplace)\\(\"([A-Z_]+)\"");
   names.merge(found(code, "getenv\\(\"([A-Z_]+)\"\\)"));
-  names.merge(found(code, "\"(ELASTICRUN_[A-Z_]*[A-Z])[\"=]"));
+  names.merge(found(code, "\"((?:ELASTICRUN|TORCHELASTIC)_[A-Z_]*[A-Z])[\"=]"));
   names.merge(Names{"USER", "LOGNAME"});  // the code reads both in a loop
   same(marked(section(text_of("man/elasticrun.1"), "ENVIRONMENT"), "Ev"), names);
 }

@@ -39,7 +39,7 @@ TEST_CASE("greetings") {
   check_text<wire::Hello>(
       R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"],"reason":"was killed"}})");
   check_text<wire::Welcome>(
-      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6}})");
+      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6,"notice":"w"}})");
 }
 
 TEST_CASE("messages to a worker") {
@@ -88,11 +88,13 @@ TEST_CASE("messages to and from an agent") {
   check_texts<wire::agent::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
-      R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":""}})",
+      R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":"","error":"","free_port":0}})",
       R"({"Output":{"worker":1,"stream":2}})"
       "\0a\n"s,
       R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",
       R"({"BundleWanted":{"bundle":"00ff","taken":1048576,"resumes":false}})",
+      R"({"Progress":{"worker":1,"steps":3,"samples":96,"wall_ns":500000000}})",
+      R"({"HostLeaves":{"reason":"a reboot"}})",
       R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });

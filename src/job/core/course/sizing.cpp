@@ -106,6 +106,27 @@ bool Sizing::sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sa
   return round.has_value();
 }
 
+void Sizing::run_begins(int size, Duration cost, Time now) {
+  run_ = run_.next();
+  run_step_ = StepId{0};
+  scaler_.change_costs(cost);
+  scaler_.world_changed(run_, size, scaler_.plan(size, {}).global_batch, now);
+}
+
+void Sizing::progress(const wire::agent::Progress& made, Time now, Actions& out) {
+  auto round = scaler_.observe(autoscaler::WorkerSample{.worker = made.worker,
+                                                        .generation = run_,
+                                                        .step = run_step_,
+                                                        .steps = made.steps,
+                                                        .samples = made.samples,
+                                                        .wall = Duration(made.wall_ns)},
+                               now);
+  if (!round) return;
+  run_step_ = StepId{run_step_.value + round->steps};
+  round->step = run_step_;
+  record(*round, out);
+}
+
 // A program may fail each time with other numbers or names in its text: each kind is logged once.
 void Sizing::advised(const JobSpec& spec, const Result<std::string>& output, Actions& out) {
   const auto followed = scaler_.advised(report::read_advice(output));

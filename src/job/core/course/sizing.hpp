@@ -39,6 +39,10 @@ class Sizing {
   // True: the samples of all members are in, so the answers below may be different now.
   bool sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sample, Time now,
               Actions& out);
+  // All workers of a plain program were started, and make progress. `cost`: what such a restart
+  // costs; it keeps policies from restarting all the time.
+  void run_begins(int size, Duration cost, Time now);
+  void progress(const wire::agent::Progress& made, Time now, Actions& out);
   void advised(const JobSpec& spec, const Result<std::string>& output, Actions& out);
   // Whether processes are starting or groups forming: step times are then not representative.
   void unsettled(bool now_it_is, Time now);
@@ -72,6 +76,8 @@ class Sizing {
   autoscaler::Stragglers stragglers_;
   Work work_;
   Uncounted uncounted_;
+  Generation run_;                 // of a plain program
+  StepId run_step_{0};             // in it
   int target_ = 0;                 // number of workers wanted; 0: not known yet
   std::int64_t target_batch_ = 0;  // global batch chosen with it; 0: the policy chose none
   std::int32_t keeper_ = -1;       // rank in the present world that computes nothing; -1: none

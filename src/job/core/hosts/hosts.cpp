@@ -71,6 +71,12 @@ void Hosts::came(HostId host, Time leased_until) {
 void Hosts::went(HostId host) {
   turn(host, HostTurn::went);
   rows_[host].leased_until = {};
+  rows_[host].leaving = false;
+}
+
+bool Hosts::leaving(HostId host) const {
+  const auto row = rows_.find(host);
+  return row != rows_.end() && row->second.leaving;
 }
 
 void Hosts::prolong(HostId host, Time leased_until) {

@@ -73,6 +73,9 @@ class Hosts {
   bool ask(HostId host);
   void came(HostId host, Time leased_until);
   void went(HostId host);
+  // It has said that it will soon go; forgotten when it has gone.
+  void leaves(HostId host) { rows_[host].leaving = true; }
+  bool leaving(HostId host) const;
   // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);
   // The end of the lease: if no heartbeat came back by then, the agent kills its workers.
@@ -83,6 +86,7 @@ class Hosts {
     std::string name, type;
     HostState state = HostState::absent;
     Time leased_until{};
+    bool leaving = false;
   };
   void turn(HostId host, HostTurn turn);
 

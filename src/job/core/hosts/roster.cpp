@@ -98,7 +98,7 @@ void Roster::heard(HostId host, const wire::Hello& hello) {
 }
 
 Roster::News Roster::down(HostId host) {
-  const bool some_lost = lost_.erase(host) > 0;
+  const bool some_lost = lost_.erase(host) + leaving_.erase(host) > 0;
   if (joined_.erase(host) > 0) return News::joined;
   return some_lost ? News::slots : News::none;
 }
@@ -135,6 +135,8 @@ bool Roster::lose(HostId host, std::int32_t slot) {
   return true;
 }
 
+bool Roster::leaves(HostId host) { return met_.contains(host) && leaving_.insert(host).second; }
+
 bool Roster::is_lost(HostId host, std::int32_t slot) const {
   const auto found = lost_.find(host);
   return found != lost_.end() && found->second.contains(slot);
@@ -147,7 +149,7 @@ launcher::hosts::Plan Roster::plan() {
   for (launcher::hosts::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
   launcher::hosts::Plan plan = launcher::hosts::make_plan(hosts, default_slots_, book_);
   const auto lost = [&](const launcher::hosts::Slot& slot) {
-    return is_lost(slot.host, slot.slot);
+    return is_lost(slot.host, slot.slot) || leaving_.contains(slot.host);
   };
   if (std::erase_if(plan.slots, lost) > 0)
     plan.slots_by_host = launcher::hosts::count_by_host(plan.slots);
@@ -166,6 +168,11 @@ void Roster::meet(HostId id, const launcher::hosts::Host& host) {
 }
 
 HostsMet Roster::take_met() { return std::exchange(untold_, {}); }
+
+void Roster::port_is_free(HostId host, int port) {
+  if (const auto meeting = meetings_.find(host); meeting != meetings_.end() && port > 0)
+    meeting->second.port = port;
+}
 
 Roster::Meeting Roster::meeting_on(HostId host, bool alone) const {
   const auto found = meetings_.find(host);

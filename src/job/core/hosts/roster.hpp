@@ -41,11 +41,15 @@ class Roster {
   enum class News { none, joined, slots };
   News up(HostId host, const wire::Hello& hello);
   // Its agent has gone. Returns `joined` if the host had joined by itself, `slots` if it had lost
-  // slots, which it may have again when it comes back.
+  // slots or was leaving: it may have them again when it comes back.
   News down(HostId host);
 
   // A GPU there is lost, and its slot with it until the host goes. False: the job does not use it.
   bool lose(HostId host, std::int32_t slot);
+
+  // The host will soon go away: its slots are not used any more until it has gone. False: that was
+  // known, or it is no host of the job.
+  bool leaves(HostId host);
 
   // The present hosts and slots in rank order; hosts that joined come last.
   launcher::hosts::Plan plan();
@@ -67,6 +71,8 @@ class Roster {
     int port = 0;
   };
   Meeting meeting_on(HostId host, bool alone) const;
+  // This port is unused there now; 0: none is known to be.
+  void port_is_free(HostId host, int port);
 
  private:
   void meet(HostId id, const launcher::hosts::Host& host);
@@ -88,6 +94,7 @@ class Roster {
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of hosts whose agents were ever up
   std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; no set is empty
+  std::set<HostId> leaving_;                         // hosts that are up
   // Slots of a host not heard from yet: as many as the last one heard from has, for a cluster
   // mostly has one kind of hosts.
   int guess_ = default_slots_;

@@ -107,6 +107,7 @@ struct StartWorker {
   SlotId slot;
   launcher::hosts::Place place;
   Generation generation;  // the newest one
+  int restarts = 0;       // of a plain program, before this start
 };
 struct Order {
   HostId host;

@@ -1,7 +1,8 @@
 // The first workers of a job: they start together, when each of their hosts is up or has failed.
 //
 // Each one is started with its rank and their number, and a plain program has no second chance to
-// learn these. A host that comes up later can only be used to grow.
+// learn these. A host that comes up later can only be used to grow. When a plain program is
+// restarted, all workers are first workers again.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +15,14 @@
 
 namespace elasticrun::job::workers {
 
-// A plain program sends no messages: its first workers are all it gets.
+// A plain program sends no messages: its first workers are all it gets until it is restarted.
 enum class Program { plain, with_library };
 
 enum class Start {
   choosing,   // there are too few slots, or their number is not known
   gathering,  // some hosts of the first workers are neither up nor failed
   begun,
+  ending,  // all workers of a plain program are told to end, because it is to be restarted
 };
 
 class FirstWorld {
@@ -43,6 +45,10 @@ class FirstWorld {
     state_ = Start::begun;
     order_ = slots;
     slots_ = {slots.begin(), slots.end()};
+  }
+  void end_run() {
+    state_ = Start::ending;
+    slots_.clear();
   }
   // A first worker is still to be started there.
   bool awaits(SlotId slot) const { return slots_.contains(slot); }

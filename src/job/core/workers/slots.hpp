@@ -47,6 +47,8 @@ class Slots {
   }
   // Its worker left by itself and is not replaced.
   void retire(SlotId slot) { retired_.insert(slot); }
+  // All workers are started again.
+  void unretire() { retired_.clear(); }
   // True: no slot will ever have a worker again. A slot in a pause will have one, and a job without
   // slots may get some, so these do not count.
   bool all_retired() const;

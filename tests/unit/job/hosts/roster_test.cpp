@@ -31,6 +31,19 @@ std::vector<std::string> names(Roster& roster) {
 
 }  // namespace
 
+TEST_CASE("a host that will go has no slots until it has gone") {
+  Roster roster;
+  roster.give({host("a", 2), host("b", 1)});
+  const HostId b = roster.plan().slots.back().host;
+  CHECK(roster.leaves(b));
+  CHECK_FALSE(roster.leaves(b));
+  CHECK_FALSE(roster.leaves(HostId(7)));
+  CHECK(roster.plan().slots_by_host == std::vector<int>{2});
+  CHECK(roster.down(b) == Roster::News::slots);
+  CHECK(roster.plan().slots_by_host == std::vector<int>{2, 1});
+  CHECK(roster.leaves(b));
+}
+
 TEST_CASE("a host that joins comes last, and only once its agent is up") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});

@@ -59,6 +59,7 @@ TEST_CASE("a script without an interpreter is reported as such") {
 TEST_CASE("a worker gets a clean process") {
   Controller c;
   c.shell(1,
+          "test $ELASTICRUN_PROGRESS_FD = 4 && exec 4>&-;"
           "f=3; while [ $f -lt 256 ]; do [ -e /proc/$$/fd/$f ] && echo leak $f; f=$((f+1)); done;"
           "readlink /proc/self/fd/0; echo $COLOUR; pwd;"
           "grep -E 'SigBlk|SigIgn' /proc/self/status; echo $ELASTICRUN_WORKER");

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "job/driver/hook_process.hpp"
 #include "launcher/bundle/content_hash.hpp"
+#include "launcher/executors/hook_process.hpp"
 
 namespace elasticrun::launcher::agent {
 namespace {
@@ -26,7 +26,7 @@ struct Copy {
   ~Copy() { fs::remove_all(path.parent_path()); }
   // "ready" or "damaged", as printed for the launcher that starts it by ssh.
   std::string answer() const {
-    const job::driver::HookAnswer heard = job::driver::run_hook(
+    const executors::HookAnswer heard = executors::run_hook(
         {fmt::format("{} --ready mark </dev/null; :", path.string()), 60s, "time"}, {});
     REQUIRE(heard.output.has_value());
     const std::string& printed = *heard.output;

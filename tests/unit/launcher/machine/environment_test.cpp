@@ -43,13 +43,18 @@ std::string names(const Entries& entries) {
 }  // namespace
 
 TEST_CASE("the agent adds what only its host knows") {
-  const HostFacts here{
-      .socket = "/s", .worker = WorkerId(4), .address = "10.0.0.2", .interface = "eth1"};
+  const HostFacts here{.socket = "/s",
+                       .worker = WorkerId(4),
+                       .address = "10.0.0.2",
+                       .interface = "eth1",
+                       .error_file = "/e",
+                       .progress_fd = 4};
   CHECK(with_host({"A=1", "ELASTICRUN_SOCKET=/other"}, here) ==
-        Entries{"A=1", "ELASTICRUN_ADDRESS=10.0.0.2", "ELASTICRUN_SOCKET=/s", "ELASTICRUN_WORKER=4",
-                "NCCL_SOCKET_IFNAME==eth1"});
+        Entries{"A=1", "ELASTICRUN_ADDRESS=10.0.0.2", "ELASTICRUN_PROGRESS_FD=4",
+                "ELASTICRUN_SOCKET=/s", "ELASTICRUN_WORKER=4", "NCCL_SOCKET_IFNAME==eth1",
+                "TORCHELASTIC_ERROR_FILE=/e"});
   CHECK(has(with_host({"NCCL_SOCKET_IFNAME=ib"}, here), "NCCL_SOCKET_IFNAME=ib"));
-  CHECK(with_host({}, {.socket = "/s", .worker = WorkerId(4), .address = "x"}).size() == 3);
+  CHECK(with_host({}, {.socket = "/s", .worker = WorkerId(4), .address = "x"}).size() == 5);
 }
 
 TEST_CASE("the backend is passed only when it is given") {
@@ -75,11 +80,13 @@ TEST_CASE("the whole environment of one worker") {
                 "OMP_NUM_THREADS=1",
                 "PATH=/bin",
                 "RANK=1",
+                "ROLE_NAME=default",
                 "ROLE_RANK=1",
                 "ROLE_WORLD_SIZE=3",
                 "TORCHELASTIC_MAX_RESTARTS=3",
                 "TORCHELASTIC_RESTART_COUNT=1",
                 "TORCHELASTIC_RUN_ID=j1",
+                "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
                 "WORLD_SIZE=3"});
 }
 

@@ -1,7 +1,7 @@
 // See hook_process.hpp. A run ends when its first process ends. A pidfd shows that end before the
 // process is reaped: until then no other process group can have its number, so that killing the
 // group is safe.
-#include "job/driver/hook_process.hpp"
+#include "launcher/executors/hook_process.hpp"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -32,7 +32,7 @@
 #include "launcher/executors/start_process.hpp"
 #include "launcher/hosts/host_line.hpp"
 
-namespace elasticrun::job::driver {
+namespace elasticrun::launcher::executors {
 namespace {
 
 namespace asio = boost::asio;
@@ -71,7 +71,7 @@ exit $code
 // What the program said last, as the end of an error.
 std::string last_words(std::string_view text) {
   const std::string_view line = last_line(text);
-  return line.empty() ? "" : fmt::format(": {}", launcher::hosts::shown(line));
+  return line.empty() ? "" : fmt::format(": {}", hosts::shown(line));
 }
 
 }  // namespace
@@ -129,11 +129,10 @@ void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   if (!error) asio::connect_pipe(run->output, output, error);
   if (!error) asio::connect_pipe(run->errors, errors, error);
   if (!error) {
-    run->process = launcher::executors::start_process(
+    run->process = start_process(
         io_, error, "/bin/sh",
         {"-c", wrapper, "sh", hook_.command, fmt::to_string(run->input.size())},
-        process::process_stdio{child_end.native_handle(), output, errors},
-        launcher::executors::OwnSession{});
+        process::process_stdio{child_end.native_handle(), output, errors}, OwnSession{});
   }
   run_ = run;
   // glibc 2.36 declares pidfd_open for C only.
@@ -149,6 +148,8 @@ void HookProcess::run(std::string input, std::function<void(HookAnswer)> done) {
   read_errors(run);
   watch(run);
 }
+
+int HookProcess::pid() const { return run_ && !run_->ended ? run_->process.id() : 0; }
 
 // The channel is a socket because writing to it, unlike to a pipe, raises no signal when the reader
 // is gone.
@@ -217,16 +218,18 @@ void HookProcess::finish_if_over(const std::shared_ptr<Run>& run) {
   run->timer.cancel();
   run_ = nullptr;
   std::string trouble = std::move(run->trouble);
+  int code = 0;
   if (trouble.empty()) {
     const int status = run->process.native_exit_code();
+    if (WIFEXITED(status)) code = WEXITSTATUS(status);
     if (WIFSIGNALED(status))
       trouble = fmt::format("was killed by signal {}", WTERMSIG(status));
-    else if (WEXITSTATUS(status) != 0)
-      trouble = fmt::format("ended with exit code {}", WEXITSTATUS(status));
+    else if (code != 0)
+      trouble = fmt::format("ended with exit code {}", code);
   }
   if (trouble.empty()) return done({ok(std::move(run->text)), std::move(run->stderr_text)});
   Error error{trouble + last_words(run->stderr_text)};
-  done({std::move(error), std::move(run->stderr_text)});
+  done({std::move(error), std::move(run->stderr_text), code});
 }
 
 HookAnswer run_hook(Hook hook, std::string input) {
@@ -238,4 +241,4 @@ HookAnswer run_hook(Hook hook, std::string input) {
   return result;
 }
 
-}  // namespace elasticrun::job::driver
+}  // namespace elasticrun::launcher::executors

@@ -20,7 +20,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace elasticrun::job::driver {
+namespace elasticrun::launcher::executors {
 
 struct Hook {
   std::string command;         // for sh(1)
@@ -33,6 +33,7 @@ struct HookAnswer {
   // same kind have the same text up to the first digit or colon.
   Result<std::string> output;
   std::string stderr_text;  // the first 4 KiB of what it wrote to standard error
+  int exit_code = 0;        // where it ended by itself
 };
 
 class HookProcess {
@@ -44,6 +45,8 @@ class HookProcess {
   // without zero bytes, from its standard input. `done` is called once, never from inside a
   // function of this class.
   void run(std::string input, std::function<void(HookAnswer)> done);
+  // The process of the run under way; 0: none.
+  int pid() const;
 
  private:
   struct Run;
@@ -61,4 +64,4 @@ class HookProcess {
 // Runs the program once and waits until it has ended.
 HookAnswer run_hook(Hook hook, std::string input = {});
 
-}  // namespace elasticrun::job::driver
+}  // namespace elasticrun::launcher::executors

@@ -1,5 +1,5 @@
 // Hook processes: their input, their output, and how each of them ends.
-#include "job/driver/hook_process.hpp"
+#include "launcher/executors/hook_process.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,8 +12,7 @@
 #include <thread>
 
 using namespace elasticrun;
-using namespace elasticrun::job;
-using namespace elasticrun::job::driver;
+using namespace elasticrun::launcher::executors;
 using namespace std::chrono_literals;
 
 namespace {

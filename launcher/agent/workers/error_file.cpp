@@ -1,0 +1,83 @@
+// See error_file.hpp.
+#include "launcher/agent/workers/error_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <string_view>
+
+#include "net/sockets.hpp"
+#include "wire/text.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t file_max = 64u << 10;
+constexpr std::size_t message_max = 300;
+
+std::string read_small_file(const std::string& path) {
+  const net::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts {};
+  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  std::string text(file_max + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t n = ::read(file.get(), text.data() + size, text.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  text.resize(size > file_max ? 0 : size);
+  return text;
+}
+
+// The text of the innermost "message"; what is no JSON is the message itself.
+std::string message_in(const std::string& text) {
+  json::error_code error;
+  const json::value parsed = json::parse(text, error);
+  const json::value* inner = &parsed;
+  while (!error && inner->is_object()) {
+    const json::value* next = inner->get_object().if_contains("message");
+    if (!next) return {};
+    inner = next;
+  }
+  return !error && inner->is_string() ? std::string(inner->get_string()) : text;
+}
+
+// Its first line that is not empty; what a terminal would obey or not show becomes '?'.
+std::string as_line(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n \t"), text.size()));
+  text = text.substr(0, text.find_first_of("\r\n"));
+  std::size_t size = std::min(text.size(), message_max);
+  while (size < text.size() && size > 0 && (text[size] & 0xc0) == 0x80)
+    --size;  // a whole character
+  while (size > 0 && text[size - 1] == ' ') --size;
+  std::string line(text.substr(0, size));
+  const bool utf8 = wire::is_utf8(line);
+  for (char& c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte == 0x7f || (byte > 0x7f && !utf8)) c = '?';
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string error_file(const std::string& directory, WorkerId worker) {
+  return fmt::format("{}/error-{}.json", directory, worker.value);
+}
+
+std::string take_error(const std::string& file) {
+  const std::string text = read_small_file(file);
+  (void)!::unlink(file.c_str());
+  return as_line(message_in(text));
+}
+
+}  // namespace elasticrun::launcher::agent::workers
