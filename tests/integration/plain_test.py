@@ -34,7 +34,8 @@ names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "
          "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS")
 print("met " + json.dumps({name: int(os.environ[name]) for name in names}))
 while not os.path.exists(sys.argv[1]):
-    if peers and select.select(peers, [], [], 0.01)[0]:
+    lost = peers and select.select(peers, [], [], 0.01)[0]
+    if lost and not os.path.exists(sys.argv[1]):  # else the peer has come to its end
         with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
             json.dump({"message": {"message": "RuntimeError: lost a peer"}}, file)
         sys.exit(1)
@@ -135,7 +136,6 @@ raise SystemExit(1)"""]
             job.wait_for("host_down")
             job.wait_for("restarted", reason=lambda text: "was lost with its host" in text)
             edit("localhost:2\n")
-            self.sizes += [0]
             until("a run of two", lambda: job.out().count('"WORLD_SIZE": 2') >= 4, 60)
             self.assertTrue(all(not event["counted"] for event in job.find("restarted")))
             self.stop(job)
