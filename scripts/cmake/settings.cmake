@@ -43,7 +43,11 @@ if(ELASTICRUN_SANITIZE)
     target_compile_definitions(elasticrun_settings INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
   # -g1: file and line for the reports, without the cost of debug information for every Boost template.
-  target_compile_options(elasticrun_settings INTERFACE ${sanitize} -g1 -O1)
+  # Tests are compiled without optimization, which takes longer than they do (tests/CMakeLists.txt).
+  define_property(TARGET PROPERTY ELASTICRUN_OPTIMIZE INITIALIZE_FROM_VARIABLE ELASTICRUN_OPTIMIZE)
+  set(ELASTICRUN_OPTIMIZE -O1)
+  target_compile_options(elasticrun_settings INTERFACE
+    ${sanitize} -g1 $<TARGET_PROPERTY:ELASTICRUN_OPTIMIZE>)
   target_link_options(elasticrun_settings INTERFACE ${sanitize})
 elseif(CMAKE_BUILD_TYPE STREQUAL Release)
   # The controller and the agents listen on the network: an overrun must end the process, not be used.
