@@ -154,7 +154,9 @@ void Membership::maybe_finish_abort(Time now) {
 // Asked only while no world runs. Any worker may hold the state, also a leaver or a newcomer. If
 // members of the first world have survived without state, it never completed a step (it cannot
 // without them), so fresh weights are as good. If no member has survived, this is not known.
+// With a save the state is never lost, only the steps since then.
 bool Membership::state_is_lost() const {
+  if (!restore_.from.empty()) return false;
   const bool held = std::ranges::any_of(peers_, [](const auto& entry) {
     return !entry.second.left && entry.second.committed != no_state;
   });

@@ -44,17 +44,18 @@ struct EverybodySilent {
 };
 using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck, EverybodySilent>;
 
-struct LivenessOptions {
-  Duration agent_timeout = std::chrono::seconds(5);
-  Duration worker_timeout = std::chrono::seconds(10);  // the lease; also for all hosts together
-  Duration hung = std::chrono::minutes(10);
-  Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
-  Duration lost_link = std::chrono::seconds(30);   // instead of hung, in reductions over a bad link
-};
-
 class Liveness {
  public:
-  explicit Liveness(LivenessOptions options) : options_(options) {}
+  struct Options {
+    Duration agent_timeout = std::chrono::seconds(5);
+    Duration worker_timeout = std::chrono::seconds(10);  // the lease; also for all hosts together
+    Duration hung = std::chrono::minutes(10);
+    Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
+    Duration lost_link =
+        std::chrono::seconds(30);  // instead of hung, in reductions over a bad link
+  };
+
+  explicit Liveness(Options options) : options_(options) {}
 
   void host_heard(HostId host, Time now);
   void host_gone(HostId host);
@@ -95,7 +96,7 @@ class Liveness {
   void check_hosts(Time now, std::vector<Verdict>& verdicts);
   void check_stuck(Time now, std::vector<Verdict>& verdicts);
 
-  LivenessOptions options_;
+  Options options_;
   LastHeard<HostId> hosts_;
   bool everybody_ = false;  // all hosts are silent, and the verdict was given
   LastHeard<WorkerId> workers_;

@@ -1,4 +1,5 @@
-// The events and planned changes of membership.hpp. Forced changes are in forced.cpp.
+// The events and planned changes of membership.hpp. Forced changes are in forced.cpp, and the
+// course of the program in training.cpp.
 #include "rendezvous/membership.hpp"
 
 #include <fmt/format.h>
@@ -123,7 +124,10 @@ void Membership::form(RankTable rank_table, std::vector<WorkerId> leavers,
     forming.ranks.try_emplace(worker, Rank(static_cast<std::int32_t>(forming.ranks.size())));
     forming.world.members.push_back({worker, peer.host, peer.slot, false});
   }
-  mark_holders(forming.world.members);
+  if (!mark_holders(forming.world.members) && !restore_.from.empty()) {
+    forming.world.restore = restore_.from;
+    for (auto& member : forming.world.members) member.holds_state = true;  // each reads it
+  }
   forming.rank_table = std::move(rank_table);
   forming.leavers = std::move(leavers);
   forming.change = change;
@@ -327,64 +331,6 @@ void Membership::dismiss_leavers(const std::string& why) {
   outbox_.push_back(Dismissed{{leaving_.begin(), leaving_.end()}});
   send({leaving_.begin(), leaving_.end()}, wire::Dismiss{why});
   leaving_.clear();
-}
-
-// ---------------------------------------------------------------- the program's own course
-
-void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
-  Peer& peer = peers_.at(worker);
-  training_.insert(worker);
-  done_.erase(worker);
-  peer.train = ready.train;
-  if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
-  if (is_member(worker) && running_ && incomplete_ && quiet()) {
-    start_abort("a worker left between two calls of train", now);
-    maybe_finish_abort(now);
-  }
-}
-
-void Membership::hear(WorkerId worker, const wire::Done& done, Time) {
-  if (aborting_) return;  // sent before the Abort arrived; it is sent again in the next world
-  // From a newcomer that got the state of a call which the world has finished.
-  if (done.call <= released_call_) {
-    training_.erase(worker);
-    return send({worker}, wire::Release{done.call});
-  }
-  done_[worker] = done.call;
-  maybe_release();
-}
-
-// train returns on no member before the last step is committed on all of them: until then a member
-// that has committed it may be the only source of it.
-void Membership::maybe_release() {
-  if (!running_ || aborting_) return;
-  // Cheap test first: the members are gone through only when enough of them have sent Done.
-  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;
-  const auto members = rank_table_.order();
-  const auto call_of = [&](WorkerId worker) {
-    const auto found = done_.find(worker);
-    return found == done_.end() ? 0 : found->second;
-  };
-  const std::int64_t call = call_of(members.front());
-  const auto other = [&](WorkerId worker) { return call_of(worker) != call; };
-  if (call == 0 || std::ranges::any_of(members, other)) return;
-  if (forming_) {
-    // Each member sends Entered before Done, so without an Entered no member has switched or ever
-    // will.
-    if (!forming_->entered.empty()) return;
-    cancel("training is over");
-  }
-  released_call_ = call;
-  for (const WorkerId worker : members) training_.erase(worker);
-  done_.clear();
-  send(members, wire::Release{call});
-  outbox_.push_back(Trained{call, no_state});
-  dismiss_leavers("training is over");
-}
-
-void Membership::hear(WorkerId worker, const wire::Leave& leave, Time now) {
-  outbox_.push_back(WorkerLeft{worker, leave.reason});
-  on(WorkerGone{worker, "left by itself", now}, now);
 }
 
 }  // namespace elasticrun::rendezvous

@@ -83,13 +83,23 @@ struct PlanMade {
   Generation generation;
   BatchPlan plan;
 };
+// While nobody holds the state, a world begins with this save of it, not with fresh weights. The
+// newest one counts.
+struct Restore {
+  std::string from;  // its folder
+  StepId step;       // that it holds the state after
+};
+// Training is over for all workers; none of them is needed any more.
+struct Dissolve {
+  std::string reason;
+};
 // The controller itself stood still for this long, so the deadlines of workers are extended by it.
 struct StoodStill {
   Duration time{};
 };
 struct Tick {};
 using Event = std::variant<WorkerUp, WorkerGone, WorkerMessage, Change, Wanted, Stuck, PlanMade,
-                           StoodStill, Tick>;
+                           Restore, Dissolve, StoodStill, Tick>;
 
 // ---------------------------------------------------------------- what comes out
 
@@ -191,6 +201,8 @@ class Membership {
   // True: nothing is being prepared, entered or torn down, so a Change would be accepted.
   bool quiet() const { return !forming_ && !aborting_; }
   bool running() const { return running_ && !forming_ && !aborting_; }
+  // A world steps, whatever is being prepared beside it.
+  bool steps() const { return running_ && !aborting_; }
   // A world is being torn down: a worker that hangs up now does so because of the Abort.
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
@@ -278,6 +290,8 @@ class Membership {
   void on(const Wanted& wanted, Time) { wanted_ = wanted; }
   void on(const Stuck& stuck, Time now);
   void on(const PlanMade& made, Time);
+  void on(const Restore& restore, Time) { restore_ = restore; }
+  void on(const Dissolve& dissolve, Time);
   void on(const StoodStill& stood, Time);
   void on(const Tick&, Time now);
 
@@ -290,6 +304,8 @@ class Membership {
   void hear(WorkerId, const wire::Entered&, Time now);
   void hear(WorkerId, const wire::Committed&, Time now);
   void hear(WorkerId, const wire::Broken&, Time now);
+  void hear(WorkerId, const wire::Saved&, Time) const {}
+  void hear(WorkerId, const wire::Unreadable&, Time) const {}
   void hear(WorkerId, const wire::Sample&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time) const {}
   void hear(WorkerId, const wire::Diverged&, Time) const {}
@@ -349,6 +365,7 @@ class Membership {
   wire::World went_;                    // newest world that was sent Go
   bool state_born_ = false;             // Go was sent once: from here on state can be lost
   StepId newest_seen_ = no_state;       // in any message, ever
+  Restore restore_;                     // from: empty, there is no save
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
   std::int64_t released_call_ = 0;      // newest call of train that was released

@@ -23,9 +23,9 @@ enum class Kind {
 };
 
 // In the order of --help.
-enum class Group { common, scaling, hosts, deadlines, output, scripting };
+enum class Group { common, scaling, saving, hosts, deadlines, output, scripting };
 constexpr std::string_view group_headings[] = {
-    "Common", "Scaling",  "Hosts", "Deadlines (TIME is a number with ms, s, m or h)",
+    "Common", "Scaling",  "Saving", "Hosts", "Deadlines (TIME is a number with ms, s, m or h)",
     "Output", "Scripting"};
 
 struct Flag {
@@ -78,6 +78,14 @@ inline constexpr Flag flags_before_deadlines[] = {
      "compare all state once in K steps"},
     {"max-restarts", "", "N", Kind::value, Group::scaling, "",
      "tolerate N failures in a row (10; plain: 0)"},
+
+    {"save", "", "DIR", Kind::value, Group::saving, "", "save the state in DIR, and go on from it"},
+    {"save-every", "", "TIME", Kind::value, Group::saving, "",
+     "also save while the job runs, every TIME"},
+    {"stop-signal", "", "SIG", Kind::value, Group::saving, "",
+     "stop at SIG, too [inside Slurm: USR1]"},
+    {"time-limit", "", "TIME", Kind::value, Group::saving, "",
+     "save and stop before TIME has passed"},
 
     {"include", "", "LIST", Kind::value, Group::hosts, "all", "use only these: a,n[1-8],b:2"},
     {"exclude", "", "LIST", Kind::value, Group::hosts, "", "use all hosts but these"},

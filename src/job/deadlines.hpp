@@ -34,6 +34,7 @@ struct Deadlines {
   Duration discovery_interval = std::chrono::seconds(1);
   Duration discovery_timeout = std::chrono::seconds(30);
   Duration policy_timeout = std::chrono::seconds(5);
+  Duration save_timeout = std::chrono::minutes(10);
 
   bool operator==(const Deadlines&) const = default;
 };
@@ -82,6 +83,8 @@ inline constexpr DeadlineRow deadline_table[] = {
      "allow one run of --host-discovery this time"},
     {"policy-timeout", "5s", &Deadlines::policy_timeout, "",
      "allow one answer of --policy exec: this time"},
+    {"save-timeout", "10m", &Deadlines::save_timeout, "",
+     "give up a save that is not whole by then"},
 };
 
 // Whether 0 is allowed. For these deadlines 0 means "at once"; any other wait of 0 would always

@@ -17,6 +17,7 @@
 #include "launcher/hosts/plan.hpp"
 #include "launcher/machine/environment.hpp"
 #include "launcher/ssh/config.hpp"
+#include "wire/saved/manifest.hpp"
 
 namespace elasticrun::job {
 
@@ -51,6 +52,17 @@ struct JobSpec {
   bool shares_by_speed = true;      // shares of a step's samples follow speed; else they are equal
   std::optional<int> max_restarts;  // unset: 0 for plain programs, 10 for those with the library
 
+  // --save and what belongs to it.
+  struct Saving {
+    std::string folder;     // absolute; empty: the state is not saved
+    Duration every{};       // also while the job runs; 0: only when it stops
+    int stop_signal = 0;    // a further signal by which the job stops; 0: none
+    Duration time_limit{};  // the job stops before it has run for that long; 0: it may run for ever
+    // What the folder held at the start.
+    std::vector<wire::saved::Save> found = {};  // the newest first
+    std::int64_t next_number = 1;               // for the next save
+  };
+  Saving saving;
   Deadlines deadlines;
   launcher::machine::EnvironmentRules environment;
   std::vector<std::string> caller_environment;  // NAME=VALUE

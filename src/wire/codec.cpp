@@ -130,11 +130,15 @@ template std::string encode(const ToWorker&);
 template std::string encode(const FromWorker&);
 template std::string encode(const agent::ToAgent&);
 template std::string encode(const agent::FromAgent&);
+template std::string encode(const saved::Manifest&);
+template std::string encode(const saved::Contents&);
 template Result<Hello> decode(std::string_view);
 template Result<Welcome> decode(std::string_view);
 template Result<ToWorker> decode(std::string_view);
 template Result<FromWorker> decode(std::string_view);
 template Result<agent::ToAgent> decode(std::string_view);
 template Result<agent::FromAgent> decode(std::string_view);
+template Result<saved::Manifest> decode(std::string_view);
+template Result<saved::Contents> decode(std::string_view);
 
 }  // namespace elasticrun::wire

@@ -9,10 +9,12 @@
 #include "wire/agent/messages.hpp"
 #include "wire/greeting.hpp"
 #include "wire/messages.hpp"
+#include "wire/saved/manifest.hpp"
 
 namespace elasticrun::wire {
 
-// Instantiated in codec.cpp for Hello, Welcome and the four variants of messages.
+// Instantiated in codec.cpp for Hello, Welcome, the four variants of messages, saved::Manifest and
+// saved::Contents.
 template <class Message>
 std::string encode(const Message& message);
 

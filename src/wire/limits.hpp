@@ -9,7 +9,7 @@ namespace elasticrun::wire {
 // Bumped when an old peer could misread a new one. Controller and agent must have the same version
 // of elasticrun; a library may be older or newer than its agent as long as this number is the same,
 // because unknown JSON members are ignored and missing ones have defaults.
-inline constexpr std::uint32_t protocol = 5;
+inline constexpr std::uint32_t protocol = 6;
 
 inline constexpr std::size_t frame_bytes_max = 16u << 20;          // one frame, header not counted
 inline constexpr std::size_t worker_message_bytes_max = 4u << 20;  // from a worker: others quote it

@@ -20,6 +20,7 @@
 
 #include "base/ids.hpp"
 #include "base/plan.hpp"
+#include "wire/saved/manifest.hpp"
 
 namespace elasticrun::wire {
 
@@ -38,6 +39,8 @@ struct World {
   std::vector<Member> members;
   BatchPlan plan;
   std::string reason;
+  // Folder of the save from which its members take the state, since nobody holds it; empty: none.
+  std::string restore = {};
 };
 
 // The arguments of the program's call of `train`.
@@ -49,6 +52,7 @@ struct TrainSpec {
   std::int64_t base_batch = 0;  // batch the learning rate was tuned for; 0: not given
   std::uint64_t state_bytes = 0;
   std::uint64_t state_layout = 0;  // hash of names, types and sizes: the same on all members
+  std::string save_trouble = {};   // why the folder of --save cannot be used here; empty: it can
 };
 
 // ---------------------------------------------------------------- controller to worker
@@ -79,6 +83,13 @@ struct Cancel {
 struct Abort {
   Generation generation;
   std::string reason;
+};
+// Save the state of the next step after which all members of the world agree to it (votes.hpp):
+// each member writes its part into this folder and replies with Saved.
+struct Save {
+  std::int64_t number = 0;  // of this save; never used again for another one
+  std::string folder = {};
+  bool stop = false;  // make no step after it: the job ends
 };
 // Every member has committed the last step of this call of train, so the call may return.
 struct Release {
@@ -154,18 +165,39 @@ struct Broken {
   std::string reason;
   std::vector<Complaint> complaints = {};
 };
+// A member has written its part of a save, or could not.
+struct Saved {
+  std::int64_t number = 0;
+  Generation generation;
+  StepId step;              // the save holds the state after this step
+  std::int32_t rank = 0;    // of the member in that generation
+  std::int32_t size = 0;    // of that generation
+  std::int64_t call = 0;    // of train, from 1
+  std::int64_t epoch = 0;   // of that call, from 0
+  std::int64_t cursor = 0;  // number of places of the epoch that are used
+  std::vector<saved::File> files = {};
+  std::int64_t held_ns = 0;  // how long it held up the next step
+  std::int64_t took_ns = 0;  // until its part was on the disk
+  std::string error = {};    // why it could not; empty: it could
+};
+// The save that the world of this generation begins with cannot be read on this worker.
+struct Unreadable {
+  Generation generation;
+  std::string save;  // its folder
+  std::string reason;
+};
 // Sent once per interval by each worker: a throughput sample and a sign of life.
 struct Sample {
   Generation generation;
-  StepId step;                       // last committed
-  std::int64_t steps = 0;            // committed since the last sample; 0: only a sign of life
-  std::int64_t samples = 0;          // computed by this worker in those steps
-  std::int64_t wall_ns = 0;          // duration of those steps
-  std::int64_t compute_ns = 0;       // part of wall_ns inside the program's compute
-  std::int64_t reduce_ns = 0;        // part of wall_ns inside collectives
-  std::int64_t waiting_ns = 0;       // since the training thread entered `phase`
-  std::string phase;                 // "compute", "reduce", "apply", "epoch", "transfer", "idle"
-  std::uint64_t transfer_bytes = 0;  // of state, moved by this process so far; grows in a transfer
+  StepId step;                  // last committed
+  std::int64_t steps = 0;       // committed since the last sample; 0: only a sign of life
+  std::int64_t samples = 0;     // computed by this worker in those steps
+  std::int64_t wall_ns = 0;     // duration of those steps
+  std::int64_t compute_ns = 0;  // part of wall_ns inside the program's compute
+  std::int64_t reduce_ns = 0;   // part of wall_ns inside collectives
+  std::int64_t waiting_ns = 0;  // since the training thread entered `phase`
+  std::string phase;            // "compute", "reduce", "apply", "epoch", "transfer", "save", "idle"
+  std::uint64_t transfer_bytes = 0;  // of state, moved by this process so far
   std::vector<Noise> noise;          // newest value, from rank 0 if it is measured; else empty
   bool lost_link = false;            // in a reduction: the link to a peer loses what is sent
 };
@@ -195,21 +227,24 @@ struct Leave {
   StepId step = no_state;  // last committed
 };
 
-using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Release, Dismiss, Lease>;
-using FromWorker = std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered,
-                                Committed, Broken, Sample, StepSamples, Diverged, Done, Leave>;
+using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Save, Release, Dismiss, Lease>;
+using FromWorker =
+    std::variant<Join, Ready, Publish, Prepared, PrepareFailed, Answer, Entered, Committed, Broken,
+                 Saved, Unreadable, Sample, StepSamples, Diverged, Done, Leave>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
 BOOST_DESCRIBE_STRUCT(Member, (), (worker, host, slot, holds_state))
-BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason))
+BOOST_DESCRIBE_STRUCT(World, (), (generation, members, plan, reason, restore))
 BOOST_DESCRIBE_STRUCT(TrainSpec, (),
-                      (call, samples, epochs, batch, base_batch, state_bytes, state_layout))
+                      (call, samples, epochs, batch, base_batch, state_bytes, state_layout,
+                       save_trouble))
 BOOST_DESCRIBE_STRUCT(Prepare, (), (world, secret, connect_ms))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values, ranks))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
 BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason))
+BOOST_DESCRIBE_STRUCT(Save, (), (number, folder, stop))
 BOOST_DESCRIBE_STRUCT(Release, (), (call))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
 BOOST_DESCRIBE_STRUCT(Lease, (), (ends_ns))
@@ -223,6 +258,10 @@ BOOST_DESCRIBE_STRUCT(Answer, (), (generation, committed, complaints))
 BOOST_DESCRIBE_STRUCT(Entered, (), (generation, step, idle_ns, transfer_ns, transfer_bytes))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, step))
 BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason, complaints))
+BOOST_DESCRIBE_STRUCT(Saved, (),
+                      (number, generation, step, rank, size, call, epoch, cursor, files, held_ns,
+                       took_ns, error))
+BOOST_DESCRIBE_STRUCT(Unreadable, (), (generation, save, reason))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
                        phase, transfer_bytes, noise, lost_link))

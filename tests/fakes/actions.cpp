@@ -156,6 +156,13 @@ struct JobWriter {
   std::string operator()(const job::Ask& a) const {
     return "ask " + a.question.substr(0, a.question.find('\n'));
   }
+  std::string operator()(const job::SealSave& a) const {
+    return fmt::format("seal save {}: step {}, {} files", a.number, a.manifest.step,
+                       a.manifest.files.size());
+  }
+  std::string operator()(const job::DropSave& a) const {
+    return fmt::format("drop save {}", a.number);
+  }
   std::string operator()(const job::Finish& a) const {
     return fmt::format("finish {}: {}", a.exit_code, a.last_words);
   }

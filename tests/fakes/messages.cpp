@@ -38,7 +38,8 @@ struct Writer {
     for (const auto& member : m.world.members)
       members.push_back(fmt::format("{}{}", member.worker.value, member.holds_state ? "*" : ""));
     return fmt::format("prepare g{} members {} {}{}", m.world.generation.value,
-                       fmt::join(members, ","), batch(m.world.plan), because(m.world.reason));
+                       fmt::join(members, ","), batch(m.world.plan), because(m.world.reason)) +
+           (m.world.restore.empty() ? "" : " from " + m.world.restore);
   }
   std::string operator()(const wire::Gathered& m) const {
     return fmt::format("gathered g{} {}", m.generation.value, fmt::join(m.values, " "));
@@ -51,6 +52,9 @@ struct Writer {
   }
   std::string operator()(const wire::Abort& m) const {
     return fmt::format("abort g{}{}", m.generation.value, because(m.reason));
+  }
+  std::string operator()(const wire::Save& m) const {
+    return fmt::format("save {}{}", m.number, m.stop ? " stop" : "");
   }
   std::string operator()(const wire::Release& m) const {
     return fmt::format("release call {}", m.call);
@@ -88,6 +92,13 @@ struct Writer {
   std::string operator()(const wire::Broken& m) const {
     return fmt::format("broken g{}{}{}", m.generation.value, about(m.complaints),
                        because(m.reason));
+  }
+  std::string operator()(const wire::Saved& m) const {
+    return fmt::format("saved g{} {} save {} rank {} of {}{}", m.generation.value, step(m.step),
+                       m.number, m.rank, m.size, because(m.error));
+  }
+  std::string operator()(const wire::Unreadable& m) const {
+    return fmt::format("unreadable g{} {}{}", m.generation.value, m.save, because(m.reason));
   }
   std::string operator()(const wire::Sample& m) const {
     std::string text =
@@ -216,6 +227,11 @@ wire::ToWorker to_worker(Words& words) {
     words.expect("call");
     return wire::Release{words.number()};
   }
+  if (name == "save") {
+    wire::Save m{.number = words.number(), .folder = "/saves/draft"};
+    m.stop = words.accept("stop");
+    return m;
+  }
   const auto generation = words.generation();
   if (name == "gathered") {
     wire::Gathered m{generation, {}};
@@ -261,6 +277,22 @@ wire::FromWorker from_worker(Words& words) {
     m.mixed = words.accept("mixed");
     m.where = words.reason();
     return m;
+  }
+  if (name == "saved") {
+    wire::Saved m{.generation = generation, .step = words.step()};
+    words.expect("save");
+    m.number = words.number();
+    words.expect("rank");
+    m.rank = static_cast<std::int32_t>(words.number());
+    words.expect("of");
+    m.size = static_cast<std::int32_t>(words.number());
+    m.files = {{fmt::format("part-{}", m.rank), 1'000'000, "0"}};
+    m.error = words.reason();
+    return m;
+  }
+  if (name == "unreadable") {
+    const std::string save = words.word();
+    return wire::Unreadable{generation, save, words.reason()};
   }
   if (name == "publish") return wire::Publish{generation, words.word()};
   if (name == "prepared") return wire::Prepared{generation, words.reason()};

@@ -18,6 +18,8 @@ const std::vector<std::string_view>& drivers() {
       "src/main.*",
       "src/ctl.*",
       "src/net/",
+      "-src/save/names.hpp",
+      "src/save/",
       "src/cli/",
       "src/base/boot_clock.*",  // asks for the time
       "src/base/check.*",       // ends the process
@@ -58,12 +60,14 @@ const std::vector<std::string_view>& drivers() {
       "worker/control/connection.*",
       "worker/control/group_builder.*",
       "worker/control/member_lock.*",
+      "worker/control/saver.*",
       "worker/control/step_meter.*",
       "worker/control/world_session.*",
       "worker/gpu/communicator_cache.*",
       "worker/gpu/gpu.*",
       "worker/gpu/nccl_*",
       "worker/state/machine_kind.*",
+      "worker/state/saved_state.*",
       "worker/state/state_image.*",  // asks the system for memory
       "worker/state/state_transfer.*",
       "worker/training/own_loop.*",

@@ -12,6 +12,7 @@
 
 #include "job/core/course/ending.hpp"
 #include "job/core/course/phase.hpp"
+#include "job/core/course/saves.hpp"
 #include "job/core/hosts/hosts.hpp"
 #include "job/core/workers/workers.hpp"
 
@@ -29,10 +30,11 @@ constexpr std::string_view head =
 .Os
 .Sh NAME
 .Nm elasticrun-states
-.Nd the states of a job, of its hosts and of its workers
+.Nd the states of a job, of its hosts, workers and saves
 .Sh DESCRIPTION
 .Xr elasticrun 1
-keeps one state for the job, one for each host and one for each worker.
+keeps one state for the job, one for each host, one for each worker, and one for the
+save that is under way.
 Below each state stand its meaning, the events that can change it, and the state
 that follows each of them.
 No other event changes the state.
@@ -66,6 +68,7 @@ std::string page() {
   write(page, "THE JOB", phases, phase_events, phase_transitions);
   write(page, "A HOST", host_states, host_turns, host_transitions);
   write(page, "A WORKER", worker_states, worker_turns, worker_transitions);
+  write(page, "A SAVE", save_states, save_turns, save_transitions);
   page += ".Sh HOW A JOB ENDS\nEvery cause of the end, with its exit code.\n";
   page += ".Bl -column -compact \"its own\" \"why\"\n";
   for (const CauseRow& row : causes)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Proves from the records of a run that every sample was used exactly once.
 
-    lineage.py PREFIX [--samples N] [--epochs E] [--same-as OTHER [--tolerance X]]
+    lineage.py PREFIX... [--samples N] [--epochs E] [--same-as OTHER [--tolerance X]]
 
-Reads PREFIX.<host>.<pid> as worker/examples/fashion/record.hpp describes them. The final lineage of
+Reads PREFIX.<host>.<pid> as worker/examples/fashion/record.hpp describes them. Several prefixes are
+those of jobs that went on from each other's saves, in their order: what a job repeats replaces what
+the jobs before it have made of these steps. The final lineage of
 a step is the highest generation in which any worker applied it; the weights are made of what all
 ranks of that generation computed for the step. Collecting only what was applied would not do: a
 worker may die after the reduction that carried its gradient to the others, before its own commit.
@@ -36,37 +38,41 @@ class Share:
 
 
 class Run:
-    def __init__(self, prefix):
-        self.prefix = prefix
+    GENERATIONS = 10**9  # more than a job has: those of the next job come after them
+
+    def __init__(self, *prefixes):
         self.shares = defaultdict(dict)  # (step, generation) -> rank -> (file, Share)
         self.finished = {}               # file -> (steps, generation, hash)
         self.last = {}                   # file -> the last (generation, step) it knows
         self.committed = {}              # file -> the last step it applied
-        files = sorted(f for f in glob.glob(glob.escape(prefix) + ".*.*")
-                       if f.rpartition(".")[2].isdigit())
-        if not files:
-            raise OSError(f"no record is called {prefix}.*; run the program with --record {prefix}")
-        for name in files:
-            self.read(name)
+        for number, prefix in enumerate(prefixes):
+            files = sorted(f for f in glob.glob(glob.escape(prefix) + ".*.*")
+                           if f.rpartition(".")[2].isdigit())
+            if not files:
+                raise OSError(
+                    f"no record is called {prefix}.*; run the program with --record {prefix}")
+            for name in files:
+                self.read(name, number * self.GENERATIONS)
 
-    def read(self, name):
+    def read(self, name, before):
         with open(name, encoding="ascii") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith("\n"):
                     break  # the process was killed while it wrote; ignore the unfinished line
                 try:
-                    self.take(name, line.split())
+                    self.take(name, line.split(), before)
                 except (ValueError, IndexError) as error:
                     print(f"{name}:{number}: not a record: {error}", file=sys.stderr)
                     sys.exit(2)
 
-    def take(self, name, fields):
+    def take(self, name, fields, before):
         require(name not in self.finished, f"{name} goes on after its end")
         if fields[0] == "finished":
-            self.finished[name] = (int(fields[1]), int(fields[2]), fields[3])
+            self.finished[name] = (int(fields[1]), before + int(fields[2]), fields[3])
             return
         kind, numbers = fields[0], [int(field) for field in fields[1:]]
         step, generation, epoch, rank, size, batch = numbers[:6]
+        generation += before
         where = f"step {step}, generation {generation}, rank {rank}"
         if kind not in ("computed", "applied"):
             raise ValueError(kind)
@@ -148,7 +154,9 @@ def check_generations(run, final):
     """Generations follow each other, and a worker whose committed step was discarded is gone."""
     for (step, generation), ranks in run.shares.items():
         for rank, (name, share) in ranks.items():
-            lost = share.applied is not None and generation != final[step]
+            # A job that goes on from a save repeats what the others had made since.
+            job, repeated_in = generation // run.GENERATIONS, final[step] // run.GENERATIONS
+            lost = share.applied is not None and generation != final[step] and job == repeated_in
             require(not lost or run.last[name][0] == generation,
                     f"step {step} was committed in generation {generation} by rank {rank} ({name}),"
                     f" which lives on, and was repeated in generation {final[step]}")
@@ -194,7 +202,7 @@ def compare(prefix, steps, other_prefix, tolerance, kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("prefix")
+    parser.add_argument("prefix", nargs="+")
     parser.add_argument("--samples", type=int, default=0, help="in one epoch; default as seen")
     parser.add_argument("--epochs", type=int, default=0, help="that were to be trained")
     parser.add_argument("--same-as", metavar="PREFIX", help="a run with the same steps")
@@ -203,10 +211,10 @@ def main():
                         help="of weights, with --same-as")
     options = parser.parse_args()
     try:
-        run = Run(options.prefix)
+        run = Run(*options.prefix)
         final, steps, count, absent = check(run, options.samples, options.epochs)
         if options.same_as:
-            worst = compare(options.prefix, steps, options.same_as, options.tolerance,
+            worst = compare(options.prefix[-1], steps, options.same_as, options.tolerance,
                             options.precision[0])
             print(f"same samples in each step as {options.same_as}, weights differ by {worst:.3g}")
     except Violation as violation:

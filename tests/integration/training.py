@@ -24,16 +24,16 @@ def accuracies(out: str) -> dict[int, float]:
 
 
 class Training(Job):
-    """The example on slots that a host file names; `record` is the prefix of its records. `where`
-    is the flag that leads to the file."""
+    """The example on slots that a host file names; `record` is the prefix of its records, in the
+    job's folder or elsewhere. `where` is the flag that leads to the file."""
 
     def __init__(self, hosts: str, epochs: int, samples: int = 2560, device_ms: float = 1.0,
                  more: list[str] | None = None, options: list[str] | None = None,
                  where: tuple[str, str] = ("--hosts", "hosts"), shares: str = "equal",
                  program: list[str] | None = None, start: list[str] | None = None,
-                 **popen: Any) -> None:
+                 record: str = "record", **popen: Any) -> None:
         program = [*(program or [FASHION]), "--samples", str(samples), "--epochs", str(epochs),
-                   "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", "record",
+                   "--batch", str(BATCH), "--device-ms", str(device_ms), "--record", record,
                    *(more or [])]
         script = f"printf '{hosts}' > hosts; exec \"$@\""
         super().__init__([*where, "--policy", "fixed", "--max-batch", str(BATCH),
@@ -41,7 +41,7 @@ class Training(Job):
                           *(options or [])],
                          program, start=["sh", "-c", script, "sh", *(start or [])], **popen)
         self.epochs, self.samples = epochs, samples
-        self.record = self.path("record")
+        self.record = self.path(record)
 
     def set_hosts(self, text: str) -> None:
         """Replaces the host file as an editor does: it writes another file and renames it."""
@@ -77,10 +77,11 @@ class Training(Job):
         return sorted(pids.get(event["worker"], 0)
                       for event in self.find("worker_exited", expected=False))
 
-    def lineage(self, *more: str) -> str:
-        """The summary of the checker; raises with its finding when the record is not sound."""
+    def lineage(self, *more: str, before: list[str] | None = None) -> str:
+        """The summary of the checker; raises with its finding when the record is not sound. `before`:
+        the records of the jobs whose saves this one has gone on from."""
         done = subprocess.run(
-            [sys.executable, LINEAGE, self.record, "--samples", str(self.samples),
+            [sys.executable, LINEAGE, *(before or []), self.record, "--samples", str(self.samples),
              "--epochs", str(self.epochs), *more], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)

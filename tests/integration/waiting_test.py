@@ -144,6 +144,13 @@ def stop_agent_of_second(job: Job) -> None:
         kill(worker, signal.SIGSTOP)
 
 
+def stop_with_one_silent(job: Job) -> None:
+    """The members cannot agree on a step after which they save."""
+    stop_worker(job)
+    kill(job.process.pid, signal.SIGTERM)
+    said("saving the state within 2.0 s")(job)
+
+
 def fill_the_pipe(job: Job) -> None:
     until("a full pipe", lambda: not select.select([], [job.pipe], [], 0)[1], PATIENCE)
     runs("sleep")(job)
@@ -228,6 +235,10 @@ ROWS = {
     "silent agents, no other is heard": Row(
         ["-H", "localhost:1", "--np", "1", *QUICK_LEASE], TRAIN, stop_agent, 122, "state lost",
         more_on_signal=2.0),
+    "a save of the state": Row(
+        ["-H", "localhost:2", "--save", "state", "--save-timeout", DEADLINE_TEXT], TRAIN,
+        stop_with_one_silent, 143, "it is not whole within --save-timeout 2.0 s", more=GRACE,
+        signals=dict.fromkeys(SIGNALS, 143)),
     "a collective one worker does not call": Row(
         ["-H", "localhost:2", *QUICK_HUNG], [QUITTER, "hang"], printed("hangs"), None,
         "was in one step for longer than --hung 2.0 s", more=REPORT, idle=True),

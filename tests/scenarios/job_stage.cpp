@@ -47,7 +47,7 @@ class JobStage final : public Stage {
  private:
   using Events = std::vector<job::JobEvent>;
 
-  static Events events(Words& words) {
+  Events events(Words& words) const {
     if (words.at_number()) return messages(words);
     const std::string what = words.word();
     if (what == "tick") return {job::Tick{}};
@@ -59,6 +59,7 @@ class JobStage final : public Stage {
     if (what == "advised") return {advised(words)};
     if (what == "slots") return {slots(words)};
     if (what == "source") return {noted(words)};
+    if (what == "sealed") return {sealed(words)};
     if (what != "host") words.fail("no event of a job");
     const HostId host = words.host();
     if (words.accept("up")) return {job::HostUp{host}};
@@ -80,6 +81,12 @@ class JobStage final : public Stage {
   static job::Advised advised(Words& words) {
     if (words.accept("not")) return {Error{words.reason()}};
     return {ok(words.reason())};
+  }
+  // "sealed 3"; "sealed 3 not: the disk is full"
+  job::SealSave::Answer sealed(Words& words) const {
+    const std::int64_t number = words.number();
+    if (words.accept("not")) return {number, Error{words.reason()}, {}};
+    return {number, ok(fmt::format("/saves/save-{}", number)), to_seal_};
   }
   // "source well: hosts can be read again"; "source trouble: hosts cannot be read"
   static job::HostsNoted noted(Words& words) {
@@ -146,6 +153,7 @@ class JobStage final : public Stage {
   Lines tell(const job::JobEvent& event, Time now) {
     Lines lines;
     for (const auto& action : job_->step(event, now)) {
+      if (const auto* seal = std::get_if<job::SealSave>(&action)) to_seal_ = seal->manifest;
       const auto* order = std::get_if<job::Order>(&action);
       if (!order || !std::holds_alternative<wire::agent::Heartbeat>(order->order))
         std::ranges::move(fakes::to_lines(action), std::back_inserter(lines));
@@ -155,6 +163,7 @@ class JobStage final : public Stage {
 
   std::unique_ptr<job::Job> job_;
   job::course::Phase phase_ = job::course::Phase::starting;
+  wire::saved::Manifest to_seal_;  // of the newest SealSave
 };
 
 // "exec:PROGRAM" takes the rest of the line.
@@ -194,7 +203,16 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.max_restarts = number();
     else if (name == "resizable")
       spec.resizable = true;
-    else if (name == "settle")
+    else if (name == "save")
+      spec.saving.folder = "/saves";
+    else if (name == "save-every")
+      spec.saving.every = setting.duration();
+    else if (name == "time-limit")
+      spec.saving.time_limit = setting.duration();
+    else if (name == "saved-step") {  // by an earlier job, in save-1
+      spec.saving.found.push_back({"/saves/save-1", {.step = setting.number(), .call = 1}});
+      spec.saving.next_number = 2;
+    } else if (name == "settle")
       spec.deadlines.settle = setting.duration();
     else if (name == "start-timeout")
       spec.deadlines.start_timeout = setting.duration();

@@ -1,4 +1,6 @@
 // One worker's Member on a stage: the controller's messages and the training thread's calls go in.
+#include <fmt/format.h>
+
 #include "tests/fakes/notation.hpp"
 #include "tests/scenarios/stage.hpp"
 
@@ -94,11 +96,30 @@ class WorkerStage final : public Stage {
   Lines step(Words& words) {
     if (words.accept("may-swap?")) return answer(member_.may_swap());
     if (words.accept("begin-compute?")) return answer(member_.begin_compute(now_));
-    if (words.accept("vote?")) return answer(member_.vote() == 1);
+    if (words.accept("vote?")) return answer(member_.votes().change == 1);
     if (words.accept("commit?")) return answer(member_.commit());
+    if (words.accept("takes")) {
+      words.expect("save?");
+      const auto order = member_.take_save();
+      return {order ? fmt::format("save {} as rank {} of {}", order->save.number, order->rank.value,
+                                  order->size)
+                    : "no"};
+    }
+    if (words.accept("wrote")) {
+      words.expect("save");
+      return member_.saved({.number = words.number()}), Lines{};
+    }
     if (!words.accept("may-apply?")) words.fail("no event of a worker");
     words.expect("votes");
-    return answer(member_.may_apply(static_cast<double>(words.number()), now_));
+    worker::core::Votes sums{static_cast<double>(words.number())};
+    if (words.accept("saves")) {  // of so many members, for that save
+      const auto voters = static_cast<double>(words.number());
+      words.expect("for");
+      const double digit = worker::core::Votes::digit_of(words.number());
+      sums.save = voters * digit;
+      sums.save_square = voters * digit * digit;
+    }
+    return answer(member_.may_apply(sums, now_));
   }
 
   worker::core::Member member_;

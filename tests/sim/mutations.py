@@ -89,6 +89,8 @@ MUTATIONS = [
              "return !held && state_born_ &&", "return !held && !state_born_ &&"),
     Mutation("state is lost only with its last holder", "rendezvous/forced.cpp",
              "return !held && state_born_ &&", "return (!held || peers_.size() < 3) && state_born_ &&"),
+    Mutation("a save is one state", "worker/core/member.cpp",
+             "asked_ && sums.agree_to_save(asked_->number, members);", "asked_ && sums.save > 0;"),
     # ---- the answer
     Mutation("each sample exactly once", "worker/core/progress.cpp",
              "after.cursor = step_range(*this, global_batch, samples).last;",
@@ -96,7 +98,7 @@ MUTATIONS = [
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),
     Mutation("success means trained", "src/job/core/job_workers.cpp",
              "    if (!clean && !past)\n", "    if (code == 1000)\n"),
-    Mutation("every epoch has its end", "rendezvous/membership.cpp",
+    Mutation("every epoch has its end", "rendezvous/training.cpp",
              "  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;\n",
              "  if (rank_table_.empty() || done_.empty()) return;\n"
              "  if (const auto any = done_.begin()->second; any > released_call_)\n"

@@ -127,7 +127,7 @@ worker::control::WorldSession& begin(elasticrun_job& job) {
   if (!job.session) {
     job.table.seal();
     job.session.emplace(job.member_lock, *job.channel, job.meter, job.table,
-                        worker::api::own_compare_steps());
+                        worker::api::own_session());
   }
   return *job.session;
 }

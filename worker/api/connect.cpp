@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "save/folder.hpp"
 #include "worker/api/backend.hpp"
 #include "worker/control/agent_channel.hpp"
 #include "worker/control/standalone.hpp"
@@ -63,8 +64,14 @@ WorkerId own_worker() {
   return WorkerId(static_cast<std::uint32_t>(self));
 }
 
-std::int64_t own_compare_steps() {
-  return std::max<std::int64_t>(number_of("ELASTICRUN_VERIFY_STATE"), 0);
+control::SessionOptions own_session() {
+  control::SessionOptions options;
+  options.compare_steps = std::max<std::int64_t>(number_of("ELASTICRUN_VERIFY_STATE"), 0);
+  if (const std::string folder = text_of("ELASTICRUN_SAVE"); !folder.empty())
+    if (const auto usable = save::probe(folder, text_of("ELASTICRUN_JOB_ID"), own_worker().value);
+        !usable)
+      options.save_trouble = usable.error().text;
+  return options;
 }
 
 std::string own_host() { return text_of("ELASTICRUN_HOST"); }

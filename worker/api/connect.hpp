@@ -8,6 +8,7 @@
 #include "worker/control/control_channel.hpp"
 #include "worker/control/member_lock.hpp"
 #include "worker/control/step_meter.hpp"
+#include "worker/control/world_session.hpp"
 #include "worker/gpu/gpu.hpp"
 
 namespace elasticrun::worker::api {
@@ -15,8 +16,10 @@ namespace elasticrun::worker::api {
 // The id of the worker as which elasticrun has started this process; solo_worker without
 // elasticrun.
 WorkerId own_worker();
-// The number of steps in which the whole state is compared once with that of the others; 0: never.
-std::int64_t own_compare_steps();
+// What elasticrun has told this process about its time in the job. Reads and writes in the folder
+// of
+// --save, where there is one.
+control::SessionOptions own_session();
 // The name of this host, for message texts; empty without elasticrun.
 std::string own_host();
 

@@ -17,10 +17,10 @@ namespace elasticrun::worker::control {
 
 class StepMeter {
  public:
-  // Bytes of the state received or sent by this process so far; StateTransfer counts them.
+  // Bytes of the state received, sent, written or read by this process so far.
   std::atomic<std::uint64_t> transferred{0};
 
-  enum class Phase { idle, compute, reduce, apply, epoch, transfer };
+  enum class Phase { idle, compute, reduce, apply, epoch, transfer, save };
 
   struct StepCost {
     std::int64_t samples = 0;  // number of samples of this worker
@@ -46,8 +46,8 @@ class StepMeter {
   }
   // A sample without its generation and step; the sums begin again at 0.
   wire::Sample take(Time now) {
-    static constexpr const char* names[] = {"idle",  "compute", "reduce",
-                                            "apply", "epoch",   "transfer"};
+    static constexpr const char* names[] = {"idle",  "compute",  "reduce", "apply",
+                                            "epoch", "transfer", "save"};
     const std::lock_guard lock(mutex_);
     wire::Sample sample = std::exchange(sums_, {});
     sample.waiting_ns = (now - since_).count();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "worker/state/saved_state.hpp"
 #include "worker/state/state_transfer.hpp"
 
 namespace elasticrun::worker::control {
@@ -22,6 +23,7 @@ Time now() { return std::chrono::steady_clock::now(); }
 void WorldSession::ready(wire::TrainSpec train) {
   train.state_bytes = table_.bytes();
   train.state_layout = table_.layout_hash();
+  train.save_trouble = options_.save_trouble;
   member_lock_.update([&](core::Member& member) { member.ready(train); });
 }
 
@@ -77,6 +79,14 @@ void WorldSession::fail(elasticrun_status status, const std::string& why) {
   throw Stop(status, why);
 }
 
+bool WorldSession::save_if_agreed() {
+  const auto order = member_lock_.update([](core::Member& member) { return member.take_save(); });
+  if (!order) return false;
+  saver_.save(*order, progress);
+  meter_.enter(StepMeter::Phase::idle, now());
+  return order->save.stop;
+}
+
 // ---------------------------------------------------------------- entering a world
 
 void WorldSession::enter() {
@@ -105,6 +115,7 @@ void WorldSession::enter() {
 // Returns nullopt when this world has failed; the state is then what it was before.
 std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collective::Group& group) {
   const bool holder = entry.world.members[static_cast<std::size_t>(entry.rank.value)].holds_state;
+  if (entry.newcomer && !entry.world.restore.empty() && !restore(entry)) return std::nullopt;
   state::TransferResult result;
   try {
     state::StateTransfer transfer(group, core::holders(entry.world), table_, &meter_.transferred);
@@ -134,6 +145,24 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
   if (holder || !entry.newcomer) report.transfer_ns = result.took.count();
   report.transfer_bytes = result.bytes;
   return report;
+}
+
+// Reads the save that the world begins with. False: it cannot be read, and the controller is told.
+bool WorldSession::restore(const Entry& entry) {
+  const std::string& folder = entry.world.restore;
+  try {
+    auto read = state::restore(folder, table_, &meter_.transferred);
+    if (read) {
+      install(*read);
+      return true;
+    }
+    const std::string why = read.error().text;
+    member_lock_.update([&](core::Member& member) { member.unreadable(why); });
+    broken(collective::GroupBroken(why));
+  } catch (const collective::GroupBroken& error) {
+    broken(error);
+  }
+  return false;
 }
 
 void WorldSession::install(const std::string& received) {

@@ -7,9 +7,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "worker/control/control_channel.hpp"
 #include "worker/control/member_lock.hpp"
+#include "worker/control/saver.hpp"
 #include "worker/control/step_meter.hpp"
 #include "worker/control/stop.hpp"
 #include "worker/core/progress.hpp"
@@ -17,16 +19,21 @@
 
 namespace elasticrun::worker::control {
 
+struct SessionOptions {
+  std::int64_t compare_steps = 0;  // see StateComparison
+  std::string save_trouble;        // why the folder of --save cannot be used here; empty: it can
+};
+
 class WorldSession {
  public:
-  // For `compare_steps` see StateComparison.
   WorldSession(MemberLock& member_lock, ControlChannel& channel, StepMeter& meter,
-               state::StateTable& table, std::int64_t compare_steps = 0)
+               state::StateTable& table, SessionOptions options = {})
       : member_lock_(member_lock),
         channel_(channel),
         meter_(meter),
         table_(table),
-        compare_steps_(compare_steps) {}
+        saver_(member_lock, meter, table),
+        options_(std::move(options)) {}
   ~WorldSession() { let_go(); }
   WorldSession(const WorldSession&) = delete;
   WorldSession& operator=(const WorldSession&) = delete;
@@ -47,13 +54,16 @@ class WorldSession {
   // Waits until the GPU, if one is used, has done what the program has enqueued. Throws
   // GroupBroken.
   void await_gpu() const;
+  // Called after each commit: saves this worker's part of the state if all have agreed to it. True:
+  // no step follows in this world, because the job stops.
+  bool save_if_agreed();
   // Records when a step, or the callback after it, ended: the idle time of a re-form begins there.
   void note_end(Time now) { last_end_ = now; }
 
   MemberLock& member_lock() { return member_lock_; }
   StepMeter& meter() { return meter_; }
   state::StateTable& table() { return table_; }
-  std::int64_t compare_steps() const { return compare_steps_; }
+  std::int64_t compare_steps() const { return options_.compare_steps; }
   // The group of the world that await() has entered; null after broken().
   collective::Group* group() { return group_; }
   const wire::World& world() const { return world_; }
@@ -73,6 +83,7 @@ class WorldSession {
   };
   void enter();
   std::optional<wire::Entered> exchange(const Entry& entry, collective::Group& group);
+  bool restore(const Entry& entry);
   void install(const std::string& received);
   void let_go();
 
@@ -80,7 +91,8 @@ class WorldSession {
   ControlChannel& channel_;
   StepMeter& meter_;
   state::StateTable& table_;
-  const std::int64_t compare_steps_;
+  Saver saver_;
+  const SessionOptions options_;
   wire::World world_;
   int rank_ = 0;
   collective::Group* group_ = nullptr;

@@ -161,15 +161,26 @@ bool Member::begin_compute(Time now) {
   return true;
 }
 
-bool Member::may_apply(double votes, Time now) {
+Votes Member::votes(bool may_change) const {
+  Votes mine;
+  if (may_change && next_ && next_->go) mine.change = 1;
+  if (asked_) {
+    mine.save = Votes::digit_of(asked_->number);
+    mine.save_square = mine.save * mine.save;
+  }
+  return mine;
+}
+
+bool Member::may_apply(const Votes& sums, Time now) {
   if (phase_ != Phase::compute || evicted_) return false;
   if (!lease_holds(now)) {
     // The others may have applied this step: even if the lease is renewed, this world cannot go on.
     broken(collective::GroupBroken(lease_over_words));
     return false;
   }
-  // The sum of the votes is exact in a float up to 2^24 members.
-  agreed_ = next_ && next_->go && votes == static_cast<double>(world_->world.members.size());
+  const std::size_t members = world_->world.members.size();
+  agreed_ = next_ && next_->go && sums.agree_to_change(members);
+  save_agreed_ = asked_ && sums.agree_to_save(asked_->number, members);
   phase_ = Phase::apply;
   return true;
 }
@@ -185,6 +196,15 @@ bool Member::commit() {
     // All members took part in this world's reduction, so none reads from an older group.
     outbox_.push_back(CloseGroups{generation});
   }
+  if (std::exchange(save_agreed_, false)) {
+    save_now_ = SaveOrder{*std::exchange(asked_, std::nullopt), world_->world.generation,
+                          world_->rank, static_cast<int>(world_->world.members.size())};
+    // All members have agreed to this in the same step, so none of them enters the next world.
+    if (save_now_->save.stop) {
+      phase_ = Phase::saved;
+      agreed_ = false;
+    }
+  }
   if (owes_answer_) {
     answer();
     return false;
@@ -195,6 +215,21 @@ bool Member::commit() {
   }
   dismiss_if_due();
   return true;
+}
+
+void Member::on(const wire::Save& save) {
+  if (save.number <= newest_save_) return;
+  newest_save_ = save.number;
+  asked_ = save;
+}
+
+void Member::saved(wire::Saved report) {
+  if (!evicted_) send(std::move(report));
+}
+
+void Member::unreadable(const std::string& reason) {
+  if (phase_ != Phase::transfer) return;  // aborted meanwhile
+  send(wire::Unreadable{world_->world.generation, world_->world.restore, reason});
 }
 
 void Member::broken(const collective::GroupBroken& error) {
@@ -231,6 +266,7 @@ bool Member::holds_state() const {
 void Member::begin_transfer() {
   ER_CHECK(world_ && !world_->entered);
   phase_ = Phase::transfer;
+  asked_.reset();  // it was for the world before, and its members are asked again
 }
 
 bool Member::may_swap() {
@@ -260,7 +296,8 @@ void Member::ready(const wire::TrainSpec& train) {
 Task Member::task() const {
   if (evicted_) return Task::evicted;
   if (call_ > 0 && released_call_ >= call_) return Task::released;
-  if (!world_ || world_->broken || phase_ == Phase::done || lease_over_) return Task::wait;
+  if (!world_ || world_->broken || lease_over_) return Task::wait;
+  if (phase_ == Phase::done || phase_ == Phase::saved) return Task::wait;
   return world_->entered ? Task::step : Task::enter;
 }
 

@@ -27,6 +27,7 @@
 #include "base/time.hpp"
 #include "wire/messages.hpp"
 #include "worker/collective/group.hpp"
+#include "worker/core/votes.hpp"
 
 namespace elasticrun::worker::core {
 
@@ -60,6 +61,14 @@ struct CloseGroups {
 };
 using MemberAction =
     std::variant<Send, FormGroup, ConnectGroup, AbortGroups, DropGroup, CloseGroups>;
+
+// This worker's part in a save of the state.
+struct SaveOrder {
+  wire::Save save;
+  Generation generation;
+  Rank rank;
+  int size = 0;
+};
 
 // For each rank, whether it holds the state of the world.
 std::vector<bool> holders(const wire::World& world);
@@ -102,13 +111,19 @@ class Member {
 
   // For Task::step. Each of these calls returns false when the step is to be discarded.
   bool begin_compute(Time now);
-  // 1 when this worker is ready to switch to the prepared world, otherwise 0; it is summed in the
-  // step's reduction.
-  double vote() const { return next_ && next_->go ? 1 : 0; }
-  // `votes` is the sum over the world: when it equals the size, all members switch after this step.
-  bool may_apply(double votes, Time now);
+  // What is summed in the step's reduction (votes.hpp). In a step after which the world must not
+  // change (`may_change` is false) it only says whether to save.
+  Votes votes(bool may_change = true) const;
+  // `sums` are the sums over the world: they say what all members do after this step.
+  bool may_apply(const Votes& sums, Time now);
   // Returns false when the step counts, but the world was aborted meanwhile.
   bool commit();
+  // The save that all have agreed to in the step just committed, once; nothing: none.
+  std::optional<SaveOrder> take_save() { return std::exchange(save_now_, std::nullopt); }
+  // This worker's part of a save is written, or could not be.
+  void saved(wire::Saved report);
+  // The save that its world begins with cannot be read here.
+  void unreadable(const std::string& reason);
   // A collective of this world, or the transfer into it, failed here.
   void broken(const collective::GroupBroken& error);
   // This step's reduction has shown that the ranks in `odd` hold another state than the rest; `odd`
@@ -143,7 +158,19 @@ class Member {
   std::vector<MemberAction> take_outbox() { return std::exchange(outbox_, {}); }
 
  private:
-  enum class Phase { outside, waiting, transfer, swap, between, compute, apply, done, leaving };
+  // saved: all members have agreed to make no more steps; the state is being saved, or is.
+  enum class Phase {
+    outside,
+    waiting,
+    transfer,
+    swap,
+    between,
+    compute,
+    apply,
+    saved,
+    done,
+    leaving
+  };
 
   struct Place {
     wire::World world;
@@ -162,6 +189,7 @@ class Member {
   void on(const wire::Go&);
   void on(const wire::Cancel&);
   void on(const wire::Abort&);
+  void on(const wire::Save&);
   void on(const wire::Release&);
   void on(const wire::Dismiss&);
   void on(const wire::Lease&);
@@ -181,10 +209,14 @@ class Member {
   WorkerId self_;
   Phase phase_ = Phase::outside;
   StepId committed_ = no_state;
-  std::optional<Place> world_;  // the world entered, or being entered
-  std::optional<Place> next_;   // the world prepared, or being prepared
-  bool agreed_ = false;         // in this step's reduction all members voted to switch
-  Generation aborted_;          // no group up to this generation is used any more
+  std::optional<Place> world_;         // the world entered, or being entered
+  std::optional<Place> next_;          // the world prepared, or being prepared
+  bool agreed_ = false;                // in this step's reduction all members voted to switch
+  std::optional<wire::Save> asked_;    // the save that was asked for and not agreed to yet
+  bool save_agreed_ = false;           // in this step's reduction all members voted for it
+  std::optional<SaveOrder> save_now_;  // agreed to, and not taken yet
+  std::int64_t newest_save_ = 0;       // number of the newest save that was asked for
+  Generation aborted_;                 // no group up to this generation is used any more
   bool owes_answer_ = false;
   std::vector<wire::Complaint> held_up_;  // what this worker waited for, for its Answer
   std::int64_t released_call_ = 0;

@@ -119,25 +119,29 @@ void OwnLoop::barrier() {
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
   if (!begin()) return false;
-  // The vote, then the numbers that show whether all members hold the same state.
-  std::array<double, 1 + Divergence::Row().size()> row{
-      session_.member_lock().update([](core::Member& member) { return member.vote(); })};
+  // The votes, then the numbers that show whether all members hold the same state.
+  constexpr std::size_t state_at = 3;
+  const core::Votes mine =
+      session_.member_lock().update([](core::Member& member) { return member.votes(); });
+  std::array<double, state_at + Divergence::Row().size()> row{mine.change, mine.save,
+                                                              mine.save_square};
   try {
     session_.await_gpu();
     const Time begun = now();
     session_.meter().enter(control::StepMeter::Phase::reduce, begun);
     Divergence::Row state = divergence_.look();
-    std::ranges::copy(state, row.begin() + 1);
+    std::ranges::copy(state, row.begin() + state_at);
     session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
-    std::copy_n(row.begin() + 1, state.size(), state.begin());
+    std::copy_n(row.begin() + state_at, state.size(), state.begin());
     divergence_.check(*session_.group(), state);
     reduce_ += now() - begun;
   } catch (const collective::GroupBroken& error) {
     session_.broken(error);
     return false;
   }
+  const core::Votes sums{row[0], row[1], row[2]};
   return session_.member_lock().update(
-      [&](core::Member& member) { return member.may_apply(row[0], boot_now()); });
+      [&](core::Member& member) { return member.may_apply(sums, boot_now()); });
 }
 
 void OwnLoop::commit() {
@@ -159,6 +163,7 @@ void OwnLoop::commit() {
   const Duration wall = end - begun_;
   session_.meter().committed(
       {.samples = samples_, .wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
+  (void)session_.save_if_agreed();
   enter();
 }
 

@@ -17,10 +17,10 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// Numbers that ride on a step's reduction: the vote, the number of sum names that are new in this
+// Numbers that ride on a step's reduction: the votes, the number of sum names that are new in this
 // step, the numbers that show whether all members hold the same state, and room for all sums. Their
 // count must not depend on the names, which a worker with an empty share does not know yet.
-constexpr std::size_t vote_at = 0, new_names_at = 1, state_at = 2;
+constexpr std::size_t votes_at = 0, new_names_at = 3, state_at = 4;
 constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
@@ -234,7 +234,7 @@ void TrainLoop::compute(const Part& part) {
 
 // Returns false when the step is discarded.
 bool TrainLoop::reduce_and_apply(const Part& part) {
-  const double votes = reduce(part);
+  const core::Votes votes = reduce(part);
   if (!session_.member_lock().update(
           [&](core::Member& member) { return member.may_apply(votes, boot_now()); }))
     return false;
@@ -246,19 +246,21 @@ bool TrainLoop::reduce_and_apply(const Part& part) {
   return true;
 }
 
-// Returns the world's votes for a switch. There is no vote on the last step of an epoch, so that
-// the members that have ended the epoch are those that call on_epoch; except when an epoch is one
-// step, for then there would never be a switch.
-double TrainLoop::reduce(const Part& part) {
+// Returns the world's votes. There is none for a switch on the last step of an epoch, so that the
+// members that have ended the epoch are those that call on_epoch; except when an epoch is one step,
+// for then there would never be a switch.
+core::Votes TrainLoop::reduce(const Part& part) {
   const bool may_switch = !part.last_of_epoch || part.first_of_epoch;
   const Time begin = now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
   if (agreed_ != std::pair(session_.generation(), call_)) check_agreement(group);
   std::array<double, extras> numbers{};
-  if (may_switch)
-    numbers[vote_at] =
-        session_.member_lock().update([](core::Member& member) { return member.vote(); });
+  core::Votes votes = session_.member_lock().update(
+      [may_switch](core::Member& member) { return member.votes(may_switch); });
+  numbers[votes_at] = votes.change;
+  numbers[votes_at + 1] = votes.save;
+  numbers[votes_at + 2] = votes.save_square;
   numbers[new_names_at] =
       static_cast<double>(step_.sums.names().size() - session_.progress.sum_names.size());
   Divergence::Row state = divergence_.look();
@@ -273,7 +275,7 @@ double TrainLoop::reduce(const Part& part) {
   // names, so without a new name the names are still the same.
   if (numbers[new_names_at] != 0) agree_on_names(group);
   cost_.reduce += now() - begin;
-  return numbers[vote_at];
+  return {numbers[votes_at], numbers[votes_at + 1], numbers[votes_at + 2]};
 }
 
 // The worth of this step in steps of the base batch, by the present estimate of the noise.
@@ -319,8 +321,10 @@ void TrainLoop::commit(const Part& part) {
   session_.note_end(end);
   session_.meter().committed(cost_, end);
   in_step_ = false;
-  // This comes before a switch, if there is one. After an abort the next world calls on_epoch.
-  if (orderly) end_epoch();
+  const bool stops = session_.save_if_agreed();
+  // This comes before a switch, if there is one. After an abort the next world calls on_epoch, and
+  // after a stop the next job.
+  if (orderly && !stops) end_epoch();
 }
 
 // The state may be half-new, so this process must not be a source of it any more.

@@ -65,7 +65,7 @@ class TrainLoop {
   void compute(const Part& part);
   void check_state();
   bool reduce_and_apply(const Part& part);
-  double reduce(const Part& part);
+  core::Votes reduce(const Part& part);
   double gain(const Part& part) const;
   void weigh_noise(const Part& part);
   void keep_noise(const Part& part, core::Progress& next);

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "cli/flags.hpp"
 #include "cli/run/host_flags.hpp"
+#include "cli/run/save_flags.hpp"
 #include "cli/run/stream_flags.hpp"
 #include "launcher/executors/wrap.hpp"
 #include "launcher/hosts/host_line.hpp"
@@ -119,6 +120,11 @@ class Converter {
   }
   void note(const Error& error) {
     if (!mistake_) mistake_ = error;
+  }
+  template <class T>
+  void take(Result<T> read, T& into) {
+    if (!read) return note(read.error());
+    into = std::move(*read);
   }
 
   void read_limits() {
@@ -248,10 +254,8 @@ class Converter {
       if (const auto valid = launcher::executors::check_wrap(spec_.wrap); !valid)
         fail("wrap", valid.error().text);
     spec_.log_dir = text("log-dir");
-    if (auto streams = read_stream_flags(settings_))
-      spec_.streams = std::move(*streams);
-    else
-      note(streams.error());
+    take(read_stream_flags(settings_), spec_.streams);
+    take(read_save_flags(settings_, machine_.cwd), spec_.saving);
     spec_.events_file = text("events");
     spec_.label = choice("label", {"host:rank", "none"}) != "none";
     spec_.one_gpu_visible = toggle("one-gpu-visible");

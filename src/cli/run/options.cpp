@@ -11,6 +11,7 @@
 #include "base/exit_code.hpp"
 #include "cli/flags.hpp"
 #include "cli/run/convert.hpp"
+#include "cli/run/save_flags.hpp"
 #include "cli/text.hpp"
 
 namespace elasticrun::cli::run {
@@ -155,6 +156,7 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   auto spec = to_spec(*all, machine);
   if (!spec) return spec.error();
   spec->argv = std::move(line->program);
+  choose_stop_signal(spec->saving, environment);
   spec->caller_environment = std::move(environment);
   const auto passed =
       launcher::machine::passed_environment(spec->caller_environment, spec->environment, true);

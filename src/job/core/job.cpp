@@ -20,7 +20,7 @@ rendezvous::MembershipOptions membership_options(const JobSpec& spec) {
   return options;
 }
 
-rendezvous::LivenessOptions liveness_options(const Deadlines& deadlines) {
+rendezvous::Liveness::Options liveness_options(const Deadlines& deadlines) {
   return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.epoch_timeout,
           deadlines.transfer_timeout};
 }
@@ -38,11 +38,16 @@ Job::Job(const JobSpec& spec, course::Sizing sizing)
       watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
       restarts_(spec.max_restarts.value_or(0), spec.resizable),
       sizing_(std::move(sizing)),
+      requests_{{}, course::Saves(spec)},
       membership_(membership_options(spec)),
       failures_(spec.max_restarts.value_or(10)) {}
 
 std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
-  if (summary_.began() == Time{}) first_.tell_missing_at(now + silence_max);
+  if (summary_.began() == Time{}) {
+    first_.tell_missing_at(now + silence_max);
+    requests_.saves.job_began(now);
+    tell_restore(now);
+  }
   summary_.count_time(workers_.rows().size(), now);
   std::visit([&](const auto& e) { on(e, now); }, event);
   for (const auto& [at, look] : looks)
@@ -62,12 +67,13 @@ Time Job::wake_at(Time now) const {
 // An event makes a look due at once, or later. Each event goes through the table once: an earlier
 // look that a later one makes due comes with the next Tick. A look must move its own time on, or
 // Ticks would never end.
-constexpr std::array<Job::Look, 7> Job::looks{{
+constexpr std::array<Job::Look, 8> Job::looks{{
     {&Job::watch_at, &Job::watch_hosts},  // gives hosts and workers up, before what follows from it
     {&Job::stragglers_at, &Job::check_stragglers},
     {&Job::size_at, &Job::decide_size},  // all samples are in, or the time the policy waits for
     {&Job::membership_at, &Job::tick_membership},
     {&Job::worker_deadlines_at, &Job::act_on_worker_deadlines},
+    {&Job::saves_at, &Job::look_at_saves},  // before a change is proposed, which waits for a save
     {&Job::staff_at, &Job::look_at_staff},  // events for slots and workers; pauses; changes
     {&Job::troubles_at, &Job::tell_troubles},
 }};
@@ -82,20 +88,25 @@ void Job::look_at_staff(Time now) {
 
 void Job::on(const Interrupt& interrupt, Time now) {
   const char* name = ::sigabbrev_np(interrupt.signal);
-  if (!ending_.interrupt(interrupt.signal)) {
+  // A batch system sends its own signal first and TERM when the time is up: only TERM, INT or HUP
+  // again means that the user will not wait.
+  const bool asks = spec_.saving.stop_signal == interrupt.signal;
+  if (!asks && !ending_.interrupt(interrupt.signal)) {
     out_.log(report::LogLevel::error, fmt::format("SIG{} again: stopping at once", name));
+    if (requests_.saves.stopping())
+      end(course::Cause::signalled,
+          fmt::format("stopped by SIG{}, before the state was saved", name), now,
+          requests_.saves.why_stop().exit_code);
     for (const auto& [id, worker] : workers_.rows())
       stop_worker(id, SIGKILL, Duration::zero(), now);
     ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
     return;
   }
-  if (ending_.ending()) return;
-  out_.log(report::LogLevel::info,
-           fmt::format("SIG{}: stopping gently within {}; once more stops at once", name,
-                       to_text(spec_.deadlines.grace)));
+  if (ending_.ending() || requests_.saves.stopping()) return;
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
-  end(course::Cause::signalled, fmt::format("stopped by SIG{}", name), now,
-      exit_code::signal_base + number);
+  stop({fmt::format("SIG{}", name), fmt::format("stopped by SIG{}", name),
+        exit_code::signal_base + number},
+       now);
 }
 
 void Job::on(const PassSignal& pass, Time) {
@@ -113,7 +124,7 @@ void Job::on(const Scale& scale, Time now) {
   int target = std::max(scale.size, spec_.limits.min);
   if (spec_.limits.max > 0) target = std::min(target, spec_.limits.max);
   sizing_.set_target(target);
-  changes_.because(fmt::format("asked for {} workers", scale.size));
+  requests_.changes.because(fmt::format("asked for {} workers", scale.size));
   concerns_staff(now);
 }
 

@@ -4,10 +4,11 @@
 // It composes small machines, one idea each: which hosts there are (hosts.hpp), their slots
 // (slots.hpp) and workers (workers.hpp), the first world (first_world.hpp), restarts of programs
 // without the library (restarts.hpp), which size is worth having (sizing.hpp), planned changes
-// (changes.hpp), what failures lead to (failures.hpp), how the job ends (ending.hpp). Membership
-// decides how one world becomes the next, and Liveness finds silent hosts and workers. Each event
-// handler calls the machines that the event concerns. All that is due by time stands in one table
-// (looks, in job.cpp), except the end of the job itself (wind_up), which follows from all the rest.
+// (changes.hpp) and saves (saves.hpp), what failures lead to (failures.hpp), how the job ends
+// (ending.hpp). Membership decides how one world becomes the next, and Liveness finds silent hosts
+// and workers. Each event handler calls the machines that the event concerns. All that is due by
+// time stands in one table (looks, in job.cpp), except the end of the job itself (wind_up), which
+// follows from all the rest.
 //
 // One driver (controller.cpp) feeds it events and carries out its actions; the simulator and the
 // scenarios are other drivers.
@@ -20,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "job/core/course/changes.hpp"
 #include "job/core/course/ending.hpp"
+#include "job/core/course/requests.hpp"
 #include "job/core/course/sizing.hpp"
 #include "job/core/course/summary.hpp"
 #include "job/core/hosts/hosts.hpp"
@@ -63,7 +64,7 @@ class Job {
     Time (Job::*at)() const;
     void (Job::*look)(Time now);
   };
-  static const std::array<Look, 7> looks;
+  static const std::array<Look, 8> looks;
 
   // ---- the user and the controller itself: job.cpp
   void on(const StoodStill&, Time now);
@@ -104,6 +105,8 @@ class Job {
   void hear(WorkerId, const wire::Sample&, Time now);
   void hear(WorkerId, const wire::Committed&, Time now);
   void hear(WorkerId, const wire::Answer&, Time now);
+  void hear(WorkerId, const wire::Saved&, Time now);
+  void hear(WorkerId, const wire::Unreadable&, Time now);
   void hear(WorkerId, const wire::Done&, Time now);
   void hear(WorkerId, const wire::Leave&, Time now);
   void hear(WorkerId, const wire::Broken&, Time now);
@@ -206,8 +209,20 @@ class Job {
   bool needs_keeper() const;
   std::optional<std::string> better_plan(Time now);
 
+  // ---- saves: job_saves.cpp
+  void on(const SealSave::Answer&, Time now);
+  bool fits(WorkerId worker, const wire::Ready& ready, Time now);
+  void tell_restore(Time now);
+  bool may_ask_for_save() const;
+  Time saves_at() const;
+  void look_at_saves(Time now);
+  void give_up_save(const std::string& why, Time now);
+  void forget_save();
+  void stop(course::Saves::Stop why, Time now);
+
   // ---- the end: job_ending.cpp
   void end(course::Cause cause, std::string words, Time now, int code = exit_code::ok);
+  void end_saved(std::string words, Time now);
   bool ended_by_mistake(const char* what, Time now);
   void wind_up(Time now);
   void stop_idle(Time now);
@@ -229,7 +244,7 @@ class Job {
   workers::FirstWorld first_;
   workers::Restarts restarts_;
   course::Sizing sizing_;
-  course::Changes changes_;
+  course::Requests requests_;
   rendezvous::Membership membership_;
   workers::Failures failures_;
   course::Ending ending_;

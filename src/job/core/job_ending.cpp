@@ -16,6 +16,16 @@ void Job::end(course::Cause cause, std::string words, Time now, int code) {
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 
+// The state is saved: the workers learn it from their library, and end by themselves.
+void Job::end_saved(std::string words, Time now) {
+  const Duration grace = spec_.deadlines.grace;
+  ending_.begin(course::Cause::saved, exit_code::stopped_saved, std::move(words),
+                now + 2 * grace + std::chrono::seconds(2));
+  tell(rendezvous::Dissolve{"the state is saved, and the job ends"}, now);
+  for (const auto& [id, worker] : workers_.rows())
+    if (!worker.expected()) stop_worker(id, SIGTERM, grace, now);
+}
+
 // True: ends the job, because all members ended by the same mistake, except those that left or were
 // stopped. Workers that took their place would make that mistake, too.
 bool Job::ended_by_mistake(const char* what, Time now) {

@@ -33,7 +33,7 @@ void Job::on(const SlotsChanged& changed, Time now) {
   if (membership_.ever_formed()) {
     // The hosts were changed; a user who chose no size wants all of them.
     if (spec_.policy == "fixed" && spec_.start == 0) sizing_.set_target(most);
-    changes_.because(changed.why);
+    requests_.changes.because(changed.why);
     return;
   }
   if (first_.state() == workers::Start::choosing && !ending_.short_of_workers())

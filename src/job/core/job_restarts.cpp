@@ -100,19 +100,19 @@ void Job::keep_run(Time now) {
   const auto lost =
       std::ranges::count_if(here, [&](SlotId slot) { return !slots_.contains(slot); });
   if ((lost == 0 && next.size() == here.size()) || too_few(next)) {
-    if (all_are_there) changes_.because("");  // the decision leads to no restart
+    if (all_are_there) requests_.changes.because("");  // the decision leads to no restart
     return restarts_.nothing_better();
   }
-  const bool decided = all_are_there && !changes_.why().empty();
+  const bool decided = all_are_there && !requests_.changes.why().empty();
   const bool in_a_hurry =
       std::ranges::any_of(here, [&](SlotId slot) { return hosts_.leaving(slot.host); });
   restarts_.could_have(next, now, in_a_hurry ? Duration::zero() : spec_.deadlines.settle);
   if (now < restarts_.wake_at() && !decided) return;
-  std::string why = decided ? changes_.why()
+  std::string why = decided ? requests_.changes.why()
                             : fmt::format("there is room for {} in place of {}",
                                           counted(next.size(), "worker"), here.size());
   if (lost > 0) why = fmt::format("{} of {} slots may not be used any more", lost, here.size());
-  changes_.because("");
+  requests_.changes.because("");
   restarts_.hosts_changed(why);
   end_run(why, now);
 }

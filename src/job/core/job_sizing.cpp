@@ -15,7 +15,7 @@ void Job::decide_size(Time now) {
   const auto why = sizing_.decide(spec_, now, out_);
   if (!why) return;
   summary_.told(*why);
-  changes_.because(*why);
+  requests_.changes.because(*why);
   concerns_staff(now);
 }
 
@@ -48,7 +48,7 @@ void Job::check_stragglers(Time now) {
         report::LogLevel::info,
         fmt::format("{}; it is replaced, and its slot left alone for {}", what, to_text(time)));
     summary_.told(what);
-    changes_.because(what);
+    requests_.changes.because(what);
     concerns_staff(now);
   }
 }
@@ -69,7 +69,7 @@ std::optional<std::string> Job::better_plan(Time now) {
   if (!membership_.running() || !sizing_.settled()) return {};
   if (!membership_.first_is_training()) return {};
   return sizing_.better_plan(static_cast<int>(membership_.size()), needs_keeper(),
-                             replaces_stragglers(now), changes_.why(), now);
+                             replaces_stragglers(now), requests_.changes.why(), now);
 }
 
 }  // namespace elasticrun::job

@@ -40,13 +40,14 @@ void Job::staff(Time now) {
   else if (first_.begun())
     fill(now);
   tell_unsettled(now);
-  staff_time_.again(std::min(
-      {first_.wake_at(), slots_.wake_at(now), changes_.wake_at(now), restarts_.wake_at()}));
+  staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), requests_.changes.wake_at(now),
+                              restarts_.wake_at()}));
 }
 
 // Step times are not representative while processes start or groups form.
 void Job::tell_unsettled(Time now) {
-  const bool of_world = workers_.any_starting() || changes_.under_way() || !membership_.running();
+  const bool of_world =
+      workers_.any_starting() || requests_.changes.under_way() || !membership_.running();
   sizing_.unsettled(plain() ? !run_is_settled() : of_world, now);
 }
 
@@ -102,7 +103,7 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
 // Stops newcomers that are not wanted any more. Members leave by a change, never by a signal; one
 // that leaves is kept until it is dismissed, because it may be the last to have the state.
 void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
-  if (changes_.under_way() || !membership_.quiet()) return;
+  if (requests_.changes.under_way() || !membership_.quiet()) return;
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   for (const auto& [id, worker] : workers_.rows()) {
     if (worker.expected() || worker.is(workers::WorkerState::fenced)) continue;
@@ -191,7 +192,9 @@ std::size_t Job::room_beside(std::size_t leavers) const {
 }
 
 bool Job::may_propose(Time now) const {
-  return !plain() && !ending_.ending() && membership_.quiet() && changes_.may_begin(now);
+  const bool saves = requests_.saves.under_way() && membership_.steps();
+  return !plain() && !ending_.ending() && !saves && membership_.quiet() &&
+         requests_.changes.may_begin(now);
 }
 
 void Job::propose(const std::vector<SlotId>& wanted, Time now) {
@@ -204,7 +207,7 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
   } else if (static_cast<int>(membership_.size() + change->add.size()) < spec_.limits.min) {
     return ending_.short_since(now);
   }
-  if (!membership_.ever_formed()) changes_.because("the first world");
+  if (!membership_.ever_formed()) requests_.changes.because("the first world");
   begin_change(*change, now);
 }
 
@@ -212,17 +215,17 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
 void Job::consider_plan(Time now) {
   staff_time_.nobody_moves();
   if (const auto why = better_plan(now)) {
-    changes_.because(*why);
+    requests_.changes.because(*why);
     begin_change({}, now);
   } else if (sizing_.settled()) {
-    changes_.because("");  // it led to no change
+    requests_.changes.because("");  // it led to no change
   }
 }
 
 void Job::begin_change(rendezvous::Change change, Time now) {
   const char* const otherwise =
       change.remove.empty() ? "replacements and new slots" : "slots that are not wanted any more";
-  change = changes_.begin(std::move(change), otherwise);
+  change = requests_.changes.begin(std::move(change), otherwise);
   out_.record("change_started", {{"change", static_cast<std::int64_t>(change.id.value)},
                                  {"planned", true},
                                  {"add", static_cast<std::int64_t>(change.add.size())},

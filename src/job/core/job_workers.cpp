@@ -17,6 +17,9 @@ void Job::on(const FromWorker& from, Time now) {
   // The first message shows that this is no plain program, so all slots may be used.
   if (plain()) concerns_staff(now);
   first_.joined();
+  if (const auto* ready = std::get_if<wire::Ready>(&from.message);
+      ready && !fits(from.worker, *ready, now))
+    return;
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
 }

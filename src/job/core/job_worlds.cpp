@@ -81,9 +81,14 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
     workers_.set_rank(member.worker, rank);
     out_.add(Ranked{member.worker, rank++});
   }
+  if (const auto* const save = requests_.saves.kept().newest();
+      save && save->path == formed.world.restore)
+    sizing_.restored(save->manifest);
   sizing_.world_formed(formed, with_types(formed.world.members), now);
   progress(formed.step, now);
   failures_.world_formed(formed.step);
+  (void)requests_.saves.world_ended();
+  requests_.saves.world_formed(now);
   record_world(formed);
   say_world(formed, now);
   concerns_staff(now);
@@ -132,6 +137,8 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
              fmt::format("workers refused {} connections that could not prove to be of this job",
                          formed.rejected));
   const std::string samples = batch > 0 ? fmt::format(", global batch {}", batch) : "";
+  const std::string& restore = formed.world.restore;
+  const std::string save = restore.empty() ? "" : fmt::format(" ({})", restore);
   tell_all_troubles(now);  // the causes come first
   const auto size = static_cast<std::int64_t>(formed.world.members.size());
   if (batch > 0 && batch < size)
@@ -141,13 +148,13 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
                     "nothing",
                     batch, size - batch, size));
   out_.log(report::LogLevel::info,
-           fmt::format("world {}: {}{}{}, from step {}{}{}", summary_.worlds(),
+           fmt::format("world {}: {}{}{}, from step {}{}{}{}", summary_.worlds(),
                        counted(formed.world.members.size(), "worker"), over, samples,
-                       formed.step.value, idle, why));
+                       formed.step.value, save, idle, why));
 }
 
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
-  if (!changes_.ended(ended.id, ended.how, now)) return;
+  if (!requests_.changes.ended(ended.id, ended.how, now)) return;
   if (ended.how != rendezvous::ChangeEnded::How::done)
     out_.log(report::LogLevel::info, "change dropped: " + ended.reason);
   concerns_staff(now);
@@ -189,6 +196,8 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
 
 void Job::on(rendezvous::WorldBroken& broken, Time now) {
   ending_.happen(course::PhaseEvent::world_broken);
+  if (const std::int64_t number = requests_.saves.world_ended(); number > 0)
+    out_.add(DropSave{number});
   out_.record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
                                  {"planned", false},
                                  {"reason", broken.reason}});

@@ -19,14 +19,15 @@
 #include "job/driver/agents.hpp"
 #include "job/driver/bundle_sender.hpp"
 #include "job/driver/host_source.hpp"
+#include "job/driver/let_join.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/pulse.hpp"
+#include "job/driver/save_keeper.hpp"
 #include "job/driver/signals.hpp"
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "job/report/worker_labels.hpp"
 #include "launcher/executors/hook_process.hpp"
-#include "launcher/executors/join_key.hpp"
 #include "rendezvous/server/server.hpp"
 #include "wire/codec.hpp"
 
@@ -67,7 +68,6 @@ class Run {
  private:
   Result<void> prepare();
   Result<void> listen();
-  Result<void> let_join(const launcher::executors::AgentStart& told);
   void hosts_changed(std::string why = "the hosts were changed", std::string source = {});
 
   void feed(const JobEvent& event);
@@ -104,6 +104,8 @@ class Run {
       feed(Advised{std::move(heard.output)});
     });
   }
+  void act(SealSave& action) { saves_.seal(action); }
+  void act(DropSave& action) { saves_.drop(action); }
   void act(Finish& action);
 
   void frame(HostId host, WorkerId worker, std::string_view payload);
@@ -128,6 +130,7 @@ class Run {
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
                           server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};
+  SaveKeeper saves_{io_, job_id_, sink_, [this](const SealSave::Answer& sealed) { feed(sealed); }};
   std::unique_ptr<Job> job_;
   asio::steady_timer wake_{io_};
   workers::StaffTime joined_;  // when to tell the core of joined hosts: it looks at all slots then
@@ -196,20 +199,10 @@ Result<void> Run::listen() {
   server_ = std::move(*server);
   told.port = server_->port();
   agents_.told(told);
-  return let_join(told);
-}
-
-// Writes the key by which hosts may join, if the user has asked for one (--join-key).
-Result<void> Run::let_join(const launcher::executors::AgentStart& told) {
   if (spec_.join_key.empty()) return {};
-  const rendezvous::server::HostKey key = keys_.to_join();
-  auto written = launcher::executors::JoinKey::write(
-      spec_.join_key, {told.job, key.identity, key.key_hex, told.version});
-  if (!written) return written.error();
-  join_key_ = std::move(*written);
-  sink_.log(LogLevel::info,
-            "hosts may join: " + launcher::executors::join_command(
-                                     spec_.join_key, agents_.addresses_for_others(), told.port));
+  auto key = let_join(spec_.join_key, keys_.to_join(), told, agents_.addresses_for_others(), sink_);
+  if (!key) return key.error();
+  join_key_ = std::move(*key);
   return {};
 }
 
@@ -360,7 +353,8 @@ void Run::agent_gone(HostId host, const std::string& reason) {
 
 void Run::signal(int number) {
   if (number == SIGTSTP) return feed(Suspend{});
-  if (number == SIGUSR1 || number == SIGUSR2) return feed(PassSignal{number});
+  const bool passes = number == SIGUSR1 || number == SIGUSR2;
+  if (passes && number != spec_.saving.stop_signal) return feed(PassSignal{number});
   feed(Interrupt{number});
 }
 
@@ -369,17 +363,22 @@ int Run::run() {
     sink_.log(LogLevel::error, trouble->text);
     return trouble->code;
   }
+  if (auto ready = saves_.open(spec_.saving); !ready) {
+    sink_.log(LogLevel::error, ready.error().text);
+    return exit_code::usage;
+  }
   if (auto ready = prepare(); !ready) {
     sink_.log(LogLevel::error, ready.error().text);
     return exit_code::nothing_started;
   }
-  signals_.start();
+  signals_.start(spec_.saving.stop_signal);
   pulse_.start();
   roster_.give(spec_.hosts);
   hosts_changed();
   source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
+  saves_.close(finish_->exit_code);
   if (join_key_ && !join_key_->remove())
     sink_.log(LogLevel::error,
               fmt::format("--join-key {}: its file system does not answer; remove it yourself",

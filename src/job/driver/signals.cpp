@@ -9,12 +9,13 @@ namespace elasticrun::job::driver {
 
 Signals::Signals(boost::asio::io_context& io, Heard heard) : set_(io), heard_(std::move(heard)) {}
 
-void Signals::start() {
+void Signals::start(int added) {
   ::signal(SIGPIPE, SIG_IGN);
   for (const int number : {SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2}) set_.add(number);
   struct sigaction hup {};
   ::sigaction(SIGHUP, nullptr, &hup);
   if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // keep the effect of nohup(1)
+  if (added != 0) set_.add(added);
   wait();
 }
 

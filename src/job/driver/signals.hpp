@@ -8,13 +8,13 @@ namespace elasticrun::job::driver {
 
 class Signals {
  public:
-  // INT, TERM, HUP, TSTP, USR1 or USR2.
+  // INT, TERM, HUP, TSTP, USR1, USR2 or the signal that was added.
   using Heard = std::function<void(int signal)>;
   Signals(boost::asio::io_context& io, Heard heard);
 
   // From now on these signals do not end this program, and neither does writing to a pipe without
-  // a reader (SIGPIPE).
-  void start();
+  // a reader (SIGPIPE). `added`: a further signal; 0: none.
+  void start(int added);
 
  private:
   void wait();

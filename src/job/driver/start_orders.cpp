@@ -19,6 +19,7 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
                                   static_cast<long>(milliseconds(spec.deadlines.sample_interval))));
     if (spec.verify_state > 0)
       passed->push_back(fmt::format("ELASTICRUN_VERIFY_STATE={}", spec.verify_state));
+    if (!spec.saving.folder.empty()) passed->push_back("ELASTICRUN_SAVE=" + spec.saving.folder);
     (here ? orders.passed_here_ : orders.passed_elsewhere_) = std::move(*passed);
   }
   return orders;

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "job/core/workers/staffing.hpp"
+#include "save/names.hpp"
 #include "wire/codec.hpp"
 
 namespace elasticrun::simulate::faults {
@@ -26,7 +27,7 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       plane_(queue_, rng_),
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits),
       stepping_(scene.only_newcomers),
-      stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}} {
+      stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}, {}, {}} {
   job_ = std::move(*job::Job::make(scene_.spec));
   job::HostsMet met;
   for (int number = 1; number <= scene_.hosts; ++number) {
@@ -193,6 +194,20 @@ void Cluster::act(const job::Record& action) {
 }
 
 void Cluster::act(const job::Log& action) { told(action.text); }
+
+// Makes a save whole, or the file system fails.
+void Cluster::act(const job::SealSave& action) {
+  const std::string& folder = scene_.spec.saving.folder;
+  Result<std::string> path = Error{"the disk is full"};
+  if (!rng_.chance(0.05)) {
+    path = ok(save::whole_of(folder, action.number));
+    stage_.saves[*path] = stage_.drafts.at(save::draft_of(folder, action.number));
+  }
+  queue_.after(stage_.between_us(100, 50'000),
+               [this, sealed = job::SealSave::Answer{action.number, path, action.manifest}] {
+                 feed(sealed);
+               });
+}
 
 void Cluster::act(const job::Finish& action) {
   told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));

@@ -49,6 +49,8 @@ class Cluster {
   void act(const job::Log& action);
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
+  void act(const job::SealSave& action);
+  void act(const job::DropSave&) {}
   void act(const job::Finish& action);
   void tell_slots();
   void watch_for_the_end();

@@ -125,6 +125,16 @@ void Invariants::received(WorkerId worker, StepId before, StepId after) {
   stands_[worker] = {after.value, Generation()};
 }
 
+void Invariants::saved(std::int64_t number, Generation generation, const Model& model) {
+  const SavedAs part{generation, model.progress.step, model.digest};
+  const SavedAs& first = saves_.emplace(number, part).first->second;
+  if (part != first)
+    throw Violation(
+        "a save is one state",
+        fmt::format("save {}: parts of step {} in world {} and of step {} in world {}", number,
+                    first.step, first.generation.value, part.step, generation.value));
+}
+
 void Invariants::started_fresh(WorkerId worker, Generation generation) {
   // An unreachable worker may enter an old world by itself; no other worker is in that world.
   const bool trained = std::ranges::any_of(
@@ -205,7 +215,9 @@ void Invariants::finished(int exit_code, const std::string& words, bool interrup
   namespace code = elasticrun::exit_code;
   const std::set<int> known{
       code::ok, code::below_minimum, code::budget_spent, code::nothing_started, 1, 121, 137};
-  if (!known.contains(exit_code) && !(interrupted && (exit_code == 130 || exit_code == 143)))
+  const std::set<int> stopped{code::stopped_saved, 130, 143};
+  const bool unreadable = exit_code == code::usage && words.find("no save") != words.npos;
+  if (!known.contains(exit_code) && !(interrupted && stopped.contains(exit_code)) && !unreadable)
     throw Violation("documented exit codes", fmt::format("{} ({})", exit_code, words));
   if (exit_code != code::ok && words.empty())
     throw Violation("the last words tell why", std::to_string(exit_code));

@@ -54,6 +54,8 @@ class Invariants {
   void received(WorkerId worker, StepId before, StepId after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
+  // A worker writes its part of a save.
+  void saved(std::int64_t number, Generation generation, const Model& model);
   // `stopping`: the controller told its workers to end before this action.
   void controller_says(const job::JobAction& action, bool stopping);
   // The controller has asked for another tick without time passing, `times` times in a row.
@@ -97,6 +99,13 @@ class Invariants {
   };
   std::map<WorkerId, Stand> stands_;
   std::map<Generation, std::set<WorkerId>> worlds_;
+  struct SavedAs {
+    Generation generation;
+    std::int64_t step = 0;
+    std::uint64_t digest = 0;
+    bool operator==(const SavedAs&) const = default;
+  };
+  std::map<std::int64_t, SavedAs> saves_;  // by the number of the save, its first part
   std::set<WorkerId> gone_;
   std::set<WorkerId> dismissed_;
 };

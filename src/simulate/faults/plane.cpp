@@ -48,7 +48,7 @@ bool Plane::somebody_gone(const Group& group) const {
 // ---------------------------------------------------------------- calls
 
 void Plane::connect(Generation generation, WorkerId worker, Duration limit, Done done) {
-  call(generation, worker, connecting, 0, nullptr, std::move(done));
+  call(generation, worker, connecting, {}, nullptr, std::move(done));
   queue_.after(limit, [=, this] { out_of_time(generation, worker); });
   const Group& group = groups_[generation];
   const int rank = rank_of(group.world, worker);
@@ -60,16 +60,16 @@ void Plane::connect(Generation generation, WorkerId worker, Duration limit, Done
 }
 
 void Plane::transfer(Generation generation, WorkerId worker, Complete complete, Done done) {
-  call(generation, worker, moving_state, 0, std::move(complete), std::move(done));
+  call(generation, worker, moving_state, {}, std::move(complete), std::move(done));
 }
 
-void Plane::reduce(Generation generation, WorkerId worker, int index, double value,
+void Plane::reduce(Generation generation, WorkerId worker, int index, const Votes& votes,
                    Complete complete, Done done) {
-  call(generation, worker, first_reduction + index, value, std::move(complete), std::move(done));
+  call(generation, worker, first_reduction + index, votes, std::move(complete), std::move(done));
 }
 
-void Plane::call(Generation generation, WorkerId worker, int index, double value, Complete complete,
-                 Done done) {
+void Plane::call(Generation generation, WorkerId worker, int index, const Votes& votes,
+                 Complete complete, Done done) {
   Group& group = groups_[generation];
   End& end = group.ends[worker];
   if (end.gone) return queue_.after(soon(500), [done] { done({}); });
@@ -78,7 +78,7 @@ void Plane::call(Generation generation, WorkerId worker, int index, double value
   end.pending = std::move(done);
   Call& call = group.calls[index];
   call.arrived.insert(worker);
-  call.sum += value;
+  call.sum += votes;
   call.complete = std::move(complete);
   if (index == connecting || !somebody_gone(group)) return settle(generation, index);
   const bool last = call.arrived.size() == group.size;

@@ -16,14 +16,16 @@
 #include "simulate/queue.hpp"
 #include "wire/messages.hpp"
 #include "worker/collective/group.hpp"
+#include "worker/core/votes.hpp"
 
 namespace elasticrun::simulate::faults {
 
 class Plane {
  public:
-  // The result of a call: the sum over all members, or, if it broke, no sum and the peers blamed.
+  // The result of a call: the sums over all members, or, if it broke, none and the peers blamed.
+  using Votes = worker::core::Votes;
   struct Ended {
-    std::optional<double> sum;
+    std::optional<Votes> sum;
     std::vector<worker::collective::PeerTrouble> troubles;
   };
   using Done = std::function<void(const Ended&)>;
@@ -39,8 +41,8 @@ class Plane {
   // Transfers the state from its holders; `done` runs when this worker's part in that is finished.
   void transfer(Generation generation, WorkerId worker, Complete complete, Done done);
   // Every member calls the same reductions in the same order; `index` names the call, from 0.
-  void reduce(Generation generation, WorkerId worker, int index, double value, Complete complete,
-              Done done);
+  void reduce(Generation generation, WorkerId worker, int index, const Votes& votes,
+              Complete complete, Done done);
   void abort(WorkerId worker, Generation up_to);
   void drop(WorkerId worker, Generation generation);
   void died(WorkerId worker);
@@ -63,7 +65,7 @@ class Plane {
   };
   struct Call {
     std::set<WorkerId> arrived;
-    double sum = 0;
+    Votes sum;
     Complete complete;
     bool completed = false;
     std::set<WorkerId> served;  // members whose results are on the way
@@ -81,8 +83,8 @@ class Plane {
     std::vector<int> lost;       // ranks that do not receive what is sent to them
   };
 
-  void call(Generation generation, WorkerId worker, int index, double value, Complete complete,
-            Done done);
+  void call(Generation generation, WorkerId worker, int index, const Votes& votes,
+            Complete complete, Done done);
   void settle(Generation generation, int index);
   void leave(Generation generation, Group& group, WorkerId worker, bool alive);
   void serve(Generation generation, Call& call, WorkerId worker, int index);

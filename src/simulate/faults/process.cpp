@@ -1,11 +1,9 @@
-// See process.hpp.
+// See process.hpp. The steps are in process_steps.cpp.
 #include "simulate/faults/process.hpp"
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
-
-#include "worker/core/shares.hpp"
 
 namespace elasticrun::simulate::faults {
 
@@ -200,6 +198,13 @@ void Process::enter() {
   const Generation g = world.generation;
   bool all_hold = true;
   for (const auto& member : world.members) all_hold &= member.holds_state;
+  const bool restores = !world.restore.empty() && member_.committed() == no_state;
+  if (restores && stage_.rng.chance(0.02))
+    return later(stage_.between_us(10, 10'000), [this] {
+      member_.unreadable("a disk failed");
+      broken("a save cannot be read", {});
+    });
+  if (restores) model_ = stage_.saves.at(world.restore);
   if (all_hold) return later(stage_.between_us(1, 100), [this] { entered(model_); });
   if (transfer_fails()) return;
   if (member_.holds_state()) stage_.holders[g].push_back(model_);
@@ -218,6 +223,7 @@ void Process::enter() {
 void Process::discard() {
   busy_ = false;
   phase("idle");
+  do_outbox();
   pump();
 }
 
@@ -272,8 +278,10 @@ void Process::entered(const Model& received) {
   };
   if (!member_.in_transfer()) return discard();  // aborted meanwhile
   if (member_.holds_state()) {
-    if (member_.committed() == no_state)
+    if (member_.committed() == no_state && member_.world().restore.empty())
       stage_.invariants.started_fresh(id_, member_.world().generation);
+    if (!member_.world().restore.empty())
+      stage_.invariants.received(id_, member_.committed(), StepId(model_.progress.step));
     return finish();
   }
   if (!member_.may_swap()) return discard();
@@ -282,106 +290,6 @@ void Process::entered(const Model& received) {
     model_ = received;
     finish();
   });
-}
-
-void Process::step() {
-  worker::core::Progress& progress = model_.progress;
-  if (progress.train_call > call_)
-    return end_call();  // this is a newcomer: the world has finished this call already
-  if (progress.train_call < call_) {
-    progress.train_call = call_;
-    progress.epoch = progress.cursor = 0;
-    epochs_ended_ = 0;
-  }
-  if (epochs_ended_ < progress.epoch) return end_epoch();
-  if (progress.epoch >= stage_.scene.epochs) {
-    member_.done(call_);
-    phase("idle");
-    return do_outbox();
-  }
-  if (!member_.begin_compute(stage_.queue.now())) return phase("idle");
-  busy_ = true;
-  phase("compute");
-  if (caught(Point::compute)) return;
-  const Generation g = member_.world().generation;
-  const wire::World& world = member_.world();
-  const auto range =
-      worker::core::step_range(progress, world.plan.global_batch, stage_.scene.samples);
-  const auto shares = worker::core::split(range.count(), static_cast<int>(world.members.size()),
-                                          world.plan.weights);
-  share_ = shares[static_cast<std::size_t>(member_.rank().value)];
-  // The scene's time is for an equal share, or for one sample where some workers have none.
-  const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
-                        share_ * std::ssize(shares) / std::max(range.count(), std::ssize(shares));
-  computed_ += time;
-  later(time, [this, g] { reduce(g); });
-}
-
-bool Process::ends_epoch() const {
-  const auto& batch = member_.world().plan.global_batch;
-  return worker::core::step_range(model_.progress, batch, stage_.scene.samples).last ==
-         stage_.scene.samples;
-}
-
-// The program's on_epoch, which evaluates, and on rank 0 writes the model.
-void Process::end_epoch() {
-  busy_ = true;
-  phase("epoch");
-  // on_epoch may take any time.
-  if (caught(Point::epoch))
-    return later(std::chrono::seconds(2), [this] {
-      hangs_ = false;
-      discard();
-    });
-  const auto most = std::chrono::duration_cast<std::chrono::microseconds>(stage_.scene.epoch_end);
-  later(stage_.between_us(0, static_cast<int>(most.count())),
-        [this, g = member_.world().generation, rank = member_.rank()] {
-          ++epochs_ended_;
-          if (rank == Rank(0)) stage_.invariants.epoch_ended(g, model_.progress.step);
-          discard();
-        });
-}
-
-void Process::reduce(Generation g) {
-  phase("reduce");
-  if (caught(Point::reduce)) return;
-  if (!member_.running(g)) return reduced(g, {});
-  const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
-  // The world that ends an epoch must also call on_epoch: no vote to switch worlds at this step.
-  const double vote = ends_epoch() ? 0 : member_.vote();
-  stage_.plane.reduce(g, id_, index_++, vote, complete,
-                      [this, g, self = shared_from_this()](const Plane::Ended& ended) {
-                        now_or_thawed([this, g, ended] { reduced(g, ended); });
-                      });
-}
-
-void Process::reduced(Generation generation, const Plane::Ended& ended) {
-  if (!ended.sum) return broken("the reduction broke", ended.troubles);
-  if (!member_.may_apply(*ended.sum, stage_.queue.now())) {
-    do_outbox();
-    return discard();
-  }
-  stage_.invariants.applies(generation);
-  phase("apply");
-  if (caught(Point::apply)) return;
-  later(stage_.between_us(10, 3000), [this, generation] { applied(generation); });
-}
-
-void Process::applied(Generation generation) {
-  const worker::core::Progress before = model_.progress;
-  const auto range =
-      worker::core::step_range(before, member_.world().plan.global_batch, stage_.scene.samples);
-  model_.digest = updated(model_.digest, before, range);
-  model_.progress = before.next(range.count(), stage_.scene.samples);
-  stage_.invariants.committed(id_, generation, before, range, model_.digest);
-  stage_.stepping.committed(stage_.queue.now());
-  ++steps_;
-  samples_ += share_;
-  member_.commit();
-  busy_ = false;
-  phase("idle");
-  do_outbox();
-  pump();
 }
 
 void Process::leave() {

@@ -32,6 +32,9 @@ struct Stage {
     Generation generation;  // the last one in which a transfer failed
   };
   std::map<WorkerId, Spoiled> spoiled;  // workers to which state transfers fail
+  // What is in the folder of --save, by folder: what members have written, and whole saves.
+  std::map<std::string, Model> drafts;
+  std::map<std::string, Model> saves;
 
   Duration between_us(int low, int high) {
     return std::chrono::microseconds(
@@ -86,6 +89,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void reduce(Generation generation);
   void reduced(Generation generation, const Plane::Ended& ended);
   void applied(Generation generation);
+  void save(const worker::core::SaveOrder& order);
   void end_call();
   void sample();
   void phase(const char* name);

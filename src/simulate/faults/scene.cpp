@@ -73,6 +73,13 @@ Scene draw(std::uint64_t seed) {
                      .people = rng.chance(0.8),
                      .only_newcomers = scene.only_newcomers};
   scene.faults = draw_faults(choice, rng);
+
+  if (rng.chance(0.25)) {
+    spec.saving.folder = "/saves";
+    if (rng.chance(0.7)) spec.saving.every = milliseconds(between(50, 800));
+    spec.deadlines.save_timeout = milliseconds(rng.chance(0.2) ? 100 : 3000);
+    scene.interrupted |= rng.chance(0.3);
+  }
   return scene;
 }
 

@@ -30,6 +30,9 @@ void for_each_value(Any& scene, Visit visit) {
   visit("max_restarts", spec.max_restarts);
   visit("straggler_time", spec.deadlines.straggler_time);
   visit("minimum_timeout", spec.deadlines.minimum_timeout);
+  visit("save", spec.saving.folder);
+  visit("save_every", spec.saving.every);
+  visit("save_timeout", spec.deadlines.save_timeout);
   visit("samples", scene.samples);
   visit("epochs", scene.epochs);
   visit("train_calls", scene.train_calls);

@@ -43,6 +43,12 @@ Scaling
       --verify-state K|off        compare all state once in K steps [5000]
       --max-restarts N            tolerate N failures in a row (10; plain: 0)
 
+Saving
+      --save DIR                  save the state in DIR, and go on from it
+      --save-every TIME           also save while the job runs, every TIME
+      --stop-signal SIG           stop at SIG, too [inside Slurm: USR1]
+      --time-limit TIME           save and stop before TIME has passed
+
 Hosts
       --include LIST              use only these: a,n[1-8],b:2 [all]
       --exclude LIST              use all hosts but these
@@ -67,7 +73,7 @@ Deadlines (TIME is a number with ms, s, m or h)
   --hung [10m] --epoch-timeout [2h] --grace [10s] --orphan-grace [10s]
   --settle [10s] --straggler-time [30s] --sample-interval [500ms]
   --minimum-timeout [10m] --discovery-interval [1s] --discovery-timeout [30s]
-  --policy-timeout [5s]
+  --policy-timeout [5s] --save-timeout [10m]
 
 Output
       --log-dir DIR               write two files per worker in DIR

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "job/core/course/ending.hpp"
+#include "job/core/course/saves.hpp"
 #include "job/core/hosts/hosts.hpp"
 #include "job/core/workers/workers.hpp"
 
@@ -36,6 +37,7 @@ TEST_CASE("tables are in the order of their enums, unambiguous, and reach every 
   check_tables(course::phases, course::phase_events, course::phase_transitions);
   check_tables(hosts::host_states, hosts::host_turns, hosts::host_transitions);
   check_tables(workers::worker_states, workers::worker_turns, workers::worker_transitions);
+  check_tables(course::save_states, course::save_turns, course::save_transitions);
   for (std::size_t i = 0; i < course::causes.size(); ++i)
     CHECK(static_cast<std::size_t>(course::causes[i].cause) == i);
 }

@@ -44,11 +44,12 @@ TEST_CASE("greetings") {
 
 TEST_CASE("messages to a worker") {
   check_texts<wire::ToWorker>({
-      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"count":1,"per_host":1,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[{"value":1,"count":1},{"value":"0.1","count":1}],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow"},"secret":"00ff","connect_ms":24000}})",
+      R"({"Prepare":{"world":{"generation":3,"members":[{"worker":1,"host":2,"slot":3,"count":1,"per_host":1,"holds_state":true}],"plan":{"global_batch":64,"micro_batch":8,"weights":[{"value":1,"count":1},{"value":"0.1","count":1}],"keeper":1,"lr_factor":"1.5","noise_base":32,"adascale":true},"reason":"grow","restore":"/s/save-1"},"secret":"00ff","connect_ms":24000}})",
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}],"ranks":[2,5]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
       R"({"Abort":{"generation":3,"reason":"host n1 is silent"}})",
+      R"({"Save":{"number":4,"folder":"/s/.saving-4","stop":true}})",
       R"({"Release":{"call":2}})",
       R"({"Dismiss":{"reason":"evicted"}})",
       R"({"Lease":{"ends_ns":5}})",
@@ -58,7 +59,7 @@ TEST_CASE("messages to a worker") {
 TEST_CASE("messages from a worker") {
   check_texts<wire::FromWorker>({
       R"({"Join":{"protocol":2,"version":"0.1.0"}})",
-      R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615}}})",
+      R"({"Ready":{"train":{"call":1,"samples":60000,"epochs":5,"batch":32,"base_batch":64,"state_bytes":4096,"state_layout":18446744073709551615,"save_trouble":"none"}}})",
       R"({"Publish":{"generation":3,"value":"addr","needs":[1,4]}})",
       R"({"Prepared":{"generation":3,"formation":"gloo","rejected":2}})",
       R"({"PrepareFailed":{"generation":3,"reason":"no route","complaints":[{"about":2,"hung_up":false,"waits":false,"reason":"10.0.0.2:4711: No route to host"}]}})",
@@ -66,6 +67,8 @@ TEST_CASE("messages from a worker") {
       R"({"Entered":{"generation":3,"step":10,"idle_ns":-1,"transfer_ns":5,"transfer_bytes":6}})",
       R"({"Committed":{"generation":3,"step":11}})",
       R"({"Broken":{"generation":3,"reason":"peer","complaints":[{"about":2,"hung_up":true,"waits":false,"reason":"10.0.0.2:4711: closed"}]}})",
+      R"({"Saved":{"number":4,"generation":3,"step":9,"rank":1,"size":2,"call":1,"epoch":2,"cursor":64,"files":[{"name":"part-1","bytes":100,"hash":"00ff"}],"held_ns":5,"took_ns":6,"error":"the disk is full"}})",
+      R"({"Unreadable":{"generation":3,"save":"/s/save-4","reason":"part-1 is torn"}})",
       R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","transfer_bytes":5,"noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}],"lost_link":true}})",
       R"({"StepSamples":{"generation":3,"epoch":2,"by_rank":["7 8",""]}})",
       R"({"Diverged":{"generation":3,"step":11,"odd":[2],"where":"bytes 0 to 99 of 'w'","mixed":true}})",
@@ -98,4 +101,11 @@ TEST_CASE("messages to and from an agent") {
       R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });
+}
+
+TEST_CASE("what is written about a save") {
+  check_text<wire::saved::Manifest>(
+      R"({"Manifest":{"version":1,"step":9,"call":1,"epoch":2,"cursor":64,"samples":128,"state_bytes":100,"state_layout":7,"job":"j","argv":["./train"],"written":"2026-11-24T11:27:28.354Z","files":[{"name":"contents","bytes":3,"hash":"00ff"}]}})");
+  check_text<wire::saved::Contents>(
+      R"({"Contents":{"progress":"2 1","arrays":[{"kind":"state","name":"w","type":"","bytes":100}]}})");
 }

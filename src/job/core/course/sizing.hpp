@@ -35,6 +35,7 @@ class Sizing {
   void ready(const JobSpec& spec, const wire::TrainSpec& train);
   void world_formed(const rendezvous::WorldFormed& formed, std::vector<autoscaler::Member> members,
                     Time now);
+  void restored(const wire::saved::Manifest& save) { work_.restored(save); }
   void committed(StepId step) { work_.committed(step); }
   // True: the samples of all members are in, so the answers below may be different now.
   bool sample(const JobSpec& spec, WorkerId worker, const wire::Sample& sample, Time now,

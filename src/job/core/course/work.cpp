@@ -5,11 +5,18 @@
 
 namespace elasticrun::job::course {
 
+void Work::restored(const wire::saved::Manifest& save) {
+  restored_call_ = save.call;
+  restored_ = {.step = save.step, .epoch = save.epoch, .cursor = save.cursor};
+  newest_ = StepId(save.step);
+  if (train_.call == restored_call_) from_ = restored_;
+}
+
 void Work::asked(const wire::TrainSpec& train) {
   // A newcomer goes through earlier calls of train, which return at once.
   if (train.call <= train_.call) return;
   train_ = train;
-  from_ = {.step = newest_.value};
+  from_ = train.call == restored_call_ ? restored_ : Place{.step = newest_.value};
 }
 
 void Work::world_changed(StepId step, std::int64_t global_batch) {

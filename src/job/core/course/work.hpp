@@ -19,6 +19,8 @@ namespace elasticrun::job::course {
 
 class Work {
  public:
+  // The next world begins at this place, from a save.
+  void restored(const wire::saved::Manifest& save);
   // A worker is about to train; the first one in a new call of `train` begins that call.
   void asked(const wire::TrainSpec& train);
   // From this committed step on, a step takes `global_batch` samples; 0: not known.
@@ -45,6 +47,9 @@ class Work {
   wire::TrainSpec train_;
   std::int64_t global_batch_ = 0;
   Place from_;  // where this call, or this world, began
+  // The call of the save that was restored, and the place in it; call 0: none was.
+  std::int64_t restored_call_ = 0;
+  Place restored_;
   StepId newest_{0};
 };
 

@@ -86,10 +86,21 @@ struct Scale {
 struct Advised {
   Result<std::string> output;
 };
+// All parts of a save are written: make it whole. An action; its answer comes back as an event.
+struct SealSave {
+  std::int64_t number = 0;
+  wire::saved::Manifest manifest;
+
+  struct Answer {
+    std::int64_t number = 0;
+    Result<std::string> path;  // the folder of the whole save, or why it is not whole
+    wire::saved::Manifest manifest;
+  };
+};
 struct Tick {};
-using JobEvent =
-    std::variant<SlotsChanged, HostsMet, HostsNoted, HostUp, HostDown, HostAway, HostBack, FromHost,
-                 FromWorker, StoodStill, Suspend, Interrupt, PassSignal, Scale, Advised, Tick>;
+using JobEvent = std::variant<SlotsChanged, HostsMet, HostsNoted, HostUp, HostDown, HostAway,
+                              HostBack, FromHost, FromWorker, StoodStill, Suspend, Interrupt,
+                              PassSignal, Scale, Advised, SealSave::Answer, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -138,12 +149,16 @@ struct Ranked {
 struct Ask {
   std::string question;
 };
+// Nobody waits for this save any more: remove its files.
+struct DropSave {
+  std::int64_t number = 0;
+};
 struct Finish {
   int exit_code = 0;
   std::string last_words;
 };
 using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Log,
-                               Ranked, Ask, Finish>;
+                               Ranked, Ask, SealSave, DropSave, Finish>;
 
 // Collects the actions of one step, in order.
 class Actions {

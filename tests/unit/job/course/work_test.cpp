@@ -113,3 +113,28 @@ TEST_CASE("work: training without an end always has work left") {
     CHECK(work.left() > endless / 2);
   }
 }
+
+TEST_CASE("work: a job that goes on from a save has done what the save holds") {
+  for (const bool later_call : {false, true}) {
+    CAPTURE(later_call);
+    Work work;
+    work.asked(train(1, 100, 3));
+    work.restored({.step = 7, .call = later_call ? 2 : 1, .epoch = 1, .cursor = 90});
+    if (later_call) work.asked(train(2, 100, 3));  // the first one returns at once
+    work.world_changed(StepId(7), 30);
+    CHECK(work.left() == 110);
+    work.committed(StepId(8));
+    CHECK(work.left() == 100);
+    CHECK(work.may_be_between_epochs());
+  }
+}
+
+TEST_CASE("work: a world that goes back to a save has more to do again") {
+  Work work;
+  work.asked(train(1, 100, 1));
+  work.world_changed(StepId(0), 10);
+  work.committed(StepId(8));
+  work.restored({.step = 5, .call = 1, .cursor = 50});
+  work.world_changed(StepId(5), 10);
+  CHECK(work.left() == 50);
+}

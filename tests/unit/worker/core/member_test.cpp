@@ -45,7 +45,9 @@ wire::World world(std::uint64_t generation, bool holder) {
 std::vector<Call> two_steps_and_a_switch() {
   const Call compute = [](Member& m) { m.begin_compute(noon); };
   const Call commit = [](Member& m) { m.commit(); };
-  const auto apply = [](double votes) { return [votes](Member& m) { m.may_apply(votes, noon); }; };
+  const auto apply = [](double votes) {
+    return [votes](Member& m) { m.may_apply({votes}, noon); };
+  };
   const Call enter = [](Member& m) {
     if (m.task() == Task::enter) m.begin_transfer();
   };
@@ -100,7 +102,7 @@ TEST_CASE("an abort at any moment is answered once, and nothing is committed aft
     CHECK(member.committed().value == answered.value + (in_apply ? 1 : 0));
     CHECK(member.task() == Task::wait);
     CHECK_FALSE(member.begin_compute(noon));
-    CHECK_FALSE(member.may_apply(2, noon));
+    CHECK_FALSE(member.may_apply({2}, noon));
   }
 }
 
@@ -167,9 +169,9 @@ TEST_CASE("the switch needs the votes of all members, and this member's own Go")
   };
   for (const Case& c : {Case{0, Task::step}, Case{1, Task::step}, Case{2, Task::enter}}) {
     Member member = in_world();
-    CHECK(member.vote() == 1);
+    CHECK(member.votes().change == 1);
     REQUIRE(member.begin_compute(noon));
-    REQUIRE(member.may_apply(c.votes, noon));
+    REQUIRE(member.may_apply({c.votes}, noon));
     REQUIRE(member.commit());
     CHECK(member.task() == c.task);
   }
@@ -202,7 +204,7 @@ TEST_CASE("only the first step of a generation is announced") {
   Said said;
   for (int i = 0; i < 3; ++i) {
     REQUIRE(member.begin_compute(noon));
-    REQUIRE(member.may_apply(0, noon));
+    REQUIRE(member.may_apply({}, noon));
     REQUIRE(member.commit());
     said.listen(member);
   }

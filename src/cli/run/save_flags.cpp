@@ -1,0 +1,78 @@
+// See save_flags.hpp.
+#include "cli/run/save_flags.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+namespace elasticrun::cli::run {
+namespace {
+
+// The signals that batch systems send as a warning, and that mean nothing else to us.
+constexpr int stop_signals[] = {SIGUSR1, SIGUSR2, SIGQUIT, SIGXCPU, SIGURG, SIGALRM, SIGPWR};
+
+// "USR1", "SIGUSR1" or "10"; 0: none of the signals above.
+int signal_of(std::string_view text) {
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  for (const int number : stop_signals)
+    if (text == ::sigabbrev_np(number) || text == std::to_string(number)) return number;
+  return 0;
+}
+
+Result<Duration> time_above_zero(const Setting& setting) {
+  auto time = parse_duration(setting.values.back());
+  if (!time) return Error{fmt::format("{}: {}", setting.place, time.error().text)};
+  if (*time == Duration::zero())
+    return Error{fmt::format("{}: 0 is too short; write a time as in 30m", setting.place)};
+  return time;
+}
+
+}  // namespace
+
+Result<job::JobSpec::Saving> read_save_flags(const Settings& settings, const std::string& cwd) {
+  job::JobSpec::Saving saving;
+  const Setting* const folder = find(settings, "save");
+  if (folder) {
+    if (folder->values.back().empty())
+      return Error{fmt::format("{}: the name of the folder is empty", folder->place)};
+    saving.folder =
+        (std::filesystem::path(cwd) / folder->values.back()).lexically_normal().string();
+    while (saving.folder.size() > 1 && saving.folder.back() == '/') saving.folder.pop_back();
+  }
+  struct Row {
+    FlagName name;
+    Duration job::JobSpec::Saving::*member;
+  };
+  const Row rows[] = {{"save-every", &job::JobSpec::Saving::every},
+                      {"time-limit", &job::JobSpec::Saving::time_limit}};
+  for (const auto& [name, member] : rows) {
+    const Setting* const setting = find(settings, name);
+    if (!setting) continue;
+    const auto time = time_above_zero(*setting);
+    if (!time) return time.error();
+    if (!folder)
+      return Error{
+          fmt::format("{}: there is no folder to save in; add --save DIR", setting->place)};
+    saving.*member = *time;
+  }
+  if (const Setting* const signal = find(settings, "stop-signal")) {
+    saving.stop_signal = signal_of(signal->values.back());
+    if (saving.stop_signal == 0)
+      return Error{fmt::format("{}: '{}' is none of USR1, USR2, QUIT, XCPU, URG, ALRM and PWR",
+                               signal->place, signal->values.back())};
+  }
+  return saving;
+}
+
+void choose_stop_signal(job::JobSpec::Saving& saving, const std::vector<std::string>& environment) {
+  const bool in_slurm = std::ranges::any_of(
+      environment, [](const std::string& one) { return one.starts_with("SLURM_JOB_ID="); });
+  const bool saves = !saving.folder.empty();
+  if (in_slurm && saves && saving.stop_signal == 0) saving.stop_signal = SIGUSR1;
+}
+
+}  // namespace elasticrun::cli::run

@@ -1,0 +1,40 @@
+// The whole saves of the state that are there: what a job goes on from, and what a world begins
+// with when nobody holds the state. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "wire/messages.hpp"
+#include "wire/saved/manifest.hpp"
+
+namespace elasticrun::job::course {
+
+class KeptSaves {
+ public:
+  // `found`: what the folder held at the start, the newest first.
+  explicit KeptSaves(std::vector<wire::saved::Save> found);
+
+  // Null: there is none.
+  const wire::saved::Save* newest() const { return saves_.empty() ? nullptr : &saves_.front(); }
+  void add(wire::saved::Save save);
+  // It cannot be used: the one before counts as the newest.
+  void refuse(const std::string& path);
+  // The step that the job has gone on from at its start; nothing: it has begun afresh.
+  std::optional<StepId> resumed_from() const { return resumed_from_; }
+
+  // A worker is about to train. Returns why it cannot go on from the newest save; empty: it can, or
+  // there is none.
+  std::string ready(const wire::TrainSpec& train);
+  // As the workers have said, of the newest call.
+  const wire::TrainSpec& train() const { return train_; }
+
+ private:
+  std::vector<wire::saved::Save> saves_;  // the newest first
+  std::optional<StepId> resumed_from_;
+  wire::TrainSpec train_;
+};
+
+}  // namespace elasticrun::job::course

@@ -1,0 +1,141 @@
+// Saves of the state: when one is due, what its members have written, and when it is given up.
+//
+// One save at a time. The members agree on the step by themselves (worker/core/votes.hpp); a save
+// whose world ends before all parts are written is asked for again in the next world, under another
+// number, so that no file of the one can be taken for a file of the other. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "job/core/course/kept_saves.hpp"
+#include "job/core/terms/state_table.hpp"
+#include "job/spec.hpp"
+#include "wire/messages.hpp"
+
+namespace elasticrun::job::course {
+
+enum class SaveState { idle, wanted, asked, sealing };
+
+inline constexpr std::array save_states{
+    Named<SaveState>{SaveState::idle, "idle", "no save is under way"},
+    Named<SaveState>{SaveState::wanted, "wanted", "the next world that steps is asked for a save"},
+    Named<SaveState>{SaveState::asked, "asked",
+                     "the members agree on a step, and write their parts of the state after it"},
+    Named<SaveState>{SaveState::sealing, "sealing",
+                     "all parts are written, and the save is being made whole"},
+};
+
+enum class SaveTurn { due, asked, world_ended, written, sealed, given_up };
+
+inline constexpr std::array save_turns{
+    Named<SaveTurn>{SaveTurn::due, "it is time"},
+    Named<SaveTurn>{SaveTurn::asked, "the members were asked"},
+    Named<SaveTurn>{SaveTurn::world_ended, "the world ended"},
+    Named<SaveTurn>{SaveTurn::written, "all parts are written"},
+    Named<SaveTurn>{SaveTurn::sealed, "it is whole"},
+    Named<SaveTurn>{SaveTurn::given_up, "it is given up"},
+};
+
+using SaveTransition = Transition<SaveState, SaveTurn>;
+
+inline constexpr std::array save_transitions{
+    SaveTransition{SaveState::idle, SaveTurn::due, SaveState::wanted},
+    SaveTransition{SaveState::wanted, SaveTurn::asked, SaveState::asked},
+    SaveTransition{SaveState::wanted, SaveTurn::given_up, SaveState::idle},
+    SaveTransition{SaveState::asked, SaveTurn::world_ended, SaveState::wanted},
+    SaveTransition{SaveState::asked, SaveTurn::written, SaveState::sealing},
+    SaveTransition{SaveState::asked, SaveTurn::given_up, SaveState::idle},
+    SaveTransition{SaveState::sealing, SaveTurn::sealed, SaveState::idle},
+    SaveTransition{SaveState::sealing, SaveTurn::given_up, SaveState::idle},
+};
+
+class Saves {
+ public:
+  explicit Saves(const JobSpec& spec);
+
+  bool on() const { return !saving_.folder.empty(); }
+  const std::string& folder() const { return saving_.folder; }
+  KeptSaves& kept() { return kept_; }
+  const KeptSaves& kept() const { return kept_; }
+
+  // ---- when
+  // The job begins, and with it its time limit; a world has formed, and saves are due from then on.
+  void job_began(Time now);
+  void world_formed(Time now);
+  bool is(SaveState state) const { return state_ == state; }
+  bool under_way() const { return state_ != SaveState::idle; }
+  // When one of the next three answers changes. Without a world that steps no save is due.
+  Time wake_at(bool steps) const { return std::min({steps ? due_ : never, deadline_, limit_at()}); }
+  // The time has come for a save while the job runs: it is under way from now on.
+  void look_if_due(bool steps, Time now);
+  // The time limit comes near: the job should stop.
+  bool limit_is_near(Time now) const { return now >= limit_at(); }
+  bool overdue(Time now) const { return now >= deadline_; }
+  // How long the save under way may still take.
+  Duration left(Time now) const { return deadline_ - now; }
+
+  // ---- stopping
+  struct Stop {
+    std::string what;   // asks for it: "SIGTERM"
+    std::string why;    // "stopped by SIGTERM"
+    int exit_code = 0;  // if the state cannot be saved
+  };
+  // The job stops as soon as the state is saved.
+  void stop(Stop stop, Time now);
+  bool stopping() const { return stop_.has_value(); }
+  const Stop& why_stop() const { return *stop_; }
+
+  // ---- one save
+  // What to send to the members of the world.
+  wire::Save ask();
+  // The world has ended: what is not written by now is asked for again. Returns the number of a
+  // save that has no use any more; 0: none.
+  std::int64_t world_ended();
+  // A member has written its part. True: it was the last one.
+  bool written(const wire::Saved& part);
+  std::int64_t number() const { return number_; }
+  // Of the save that is being made whole, as far as it is known here.
+  wire::saved::Manifest manifest(const std::vector<std::string>& argv) const;
+  // It is whole, and lies in this folder.
+  struct Report {
+    wire::saved::Manifest manifest;
+    std::uint64_t bytes = 0;
+    Duration held{};    // longest time for which it held up a step
+    Duration took{};    // since it was asked for
+    bool last = false;  // no step follows it
+  };
+  Report sealed(std::string path, wire::saved::Manifest manifest, Time now);
+  // It is given up, and the next one comes in its time.
+  void give_up(Time now);
+
+ private:
+  void turn(SaveTurn happening) { state_ = next_in(save_transitions, state_, happening); }
+  Duration margin() const;
+  Time limit_at() const;
+
+  const JobSpec::Saving saving_;
+  const Duration timeout_;
+  KeptSaves kept_;
+
+  SaveState state_ = SaveState::idle;
+  std::int64_t number_ = 0;  // of the save under way, or of the last one
+  std::int64_t next_number_;
+  std::map<std::int32_t, wire::Saved> parts_;  // by rank
+  Time asked_at_{};
+  Time due_ = never;
+  Time deadline_ = never;
+  Time began_ = never;
+  Duration longest_{};  // of all saves so far
+  bool last_ = false;   // the save under way is that of a stop
+  std::optional<Stop> stop_;
+};
+
+using elasticrun::to_text;
+
+constexpr std::string_view to_text(SaveState state) { return name_in(save_states, state); }
+
+}  // namespace elasticrun::job::course

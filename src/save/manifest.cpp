@@ -1,0 +1,58 @@
+// See manifest.hpp. Two lines: JSON, and the hash of the first line.
+#include "save/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <span>
+#include <sstream>
+
+#include "net/sockets.hpp"
+#include "save/file.hpp"
+#include "wire/codec.hpp"
+
+namespace elasticrun::save {
+namespace {
+
+std::string hash_of(std::string_view text) {
+  FileHash hash;
+  hash.add(std::as_bytes(std::span(text)));
+  return hash.text();
+}
+
+}  // namespace
+
+std::string encode(const wire::saved::Manifest& manifest) {
+  const std::string line = wire::encode(manifest);
+  return fmt::format("{}\n{}\n", line, hash_of(line));
+}
+
+Result<wire::saved::Manifest> decode(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) return Error{"it is torn: it has no second line"};
+  const std::string_view line = text.substr(0, end);
+  if (text.substr(end + 1) != hash_of(line) + "\n")
+    return Error{"it is damaged: its hash does not fit"};
+  auto manifest = wire::decode<wire::saved::Manifest>(line);
+  if (!manifest) return manifest.error();
+  if (manifest->version > format_version)
+    return Error{fmt::format("it is of format {}, and this version of elasticrun reads up to {}",
+                             manifest->version, format_version)};
+  return manifest;
+}
+
+Result<wire::saved::Manifest> read_manifest(const std::string& folder) {
+  const std::string path = folder + "/" + manifest_name;
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{fmt::format("cannot read {}: {}", path, net::error_text(errno ? errno : EIO))};
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto manifest = decode(std::move(text).str());
+  if (!manifest) return Error{fmt::format("{}: {}", path, manifest.error().text)};
+  return manifest;
+}
+
+}  // namespace elasticrun::save

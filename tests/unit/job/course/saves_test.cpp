@@ -1,0 +1,160 @@
+// When a save is due, whole or given up, and what a job goes on from.
+#include <doctest/doctest.h>
+
+#include "job/core/course/saves.hpp"
+
+namespace elasticrun::job::course {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time at(Duration time) { return Time{} + time; }
+
+JobSpec spec(Duration every = {}, Duration limit = {}) {
+  JobSpec spec;
+  spec.saving.folder = "/s";
+  spec.saving.every = every;
+  spec.saving.time_limit = limit;
+  return spec;
+}
+
+wire::Saved part(const Saves& saves, int rank, int size, std::int64_t step = 7) {
+  return {.number = saves.number(),
+          .generation = Generation(3),
+          .step = StepId(step),
+          .rank = rank,
+          .size = size,
+          .call = 1,
+          .files = {{"part-" + std::to_string(rank), 100, "0"}},
+          .held_ns = 1'000'000 * (rank + 1)};
+}
+
+TEST_CASE("a save is whole when each member has written its part of the same step") {
+  Saves saves(spec(10s));
+  saves.job_began(at(0s));
+  saves.world_formed(at(1s));
+  CHECK(saves.wake_at(true) == at(11s));
+  CHECK(saves.wake_at(false) == never);  // without a world no save is due
+  saves.look_if_due(false, at(12s));
+  CHECK_FALSE(saves.under_way());
+  saves.look_if_due(true, at(12s));
+  REQUIRE(saves.is(SaveState::wanted));
+  const wire::Save order = saves.ask();
+  CHECK(order.folder == "/s/.saving-1");
+  CHECK_FALSE(order.stop);
+  CHECK_FALSE(saves.written(part(saves, 2, 3)));
+  CHECK_FALSE(saves.written(part(saves, 0, 3, 8)));  // of another step: not of this save
+  CHECK_FALSE(saves.written(part(saves, 0, 3)));
+  CHECK_FALSE(saves.written(part(saves, 0, 3)));  // the same again
+  CHECK(saves.written(part(saves, 1, 3)));
+  const auto manifest = saves.manifest({"./train"});
+  REQUIRE(manifest.files.size() == 3);
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    CHECK(manifest.files[rank].name == "part-" + std::to_string(rank));
+  const auto report = saves.sealed("/s/save-1", manifest, at(15s));
+  CHECK(report.bytes == 300);
+  CHECK(report.held == 3ms);
+  CHECK(report.took == 3s);
+  CHECK_FALSE(report.last);
+  CHECK(saves.kept().newest()->path == "/s/save-1");
+  CHECK(saves.wake_at(true) == at(22s));  // counted from when the last one began
+}
+
+TEST_CASE("a world that ends takes its save along, and the next one gets another number") {
+  Saves saves(spec(10s));
+  saves.world_formed(at(0s));
+  saves.look_if_due(true, at(10s));
+  (void)saves.ask();
+  const wire::Saved late = part(saves, 0, 2);
+  CHECK_FALSE(saves.written(part(saves, 1, 2)));
+  CHECK(saves.world_ended() == 1);
+  CHECK(saves.is(SaveState::wanted));
+  CHECK(saves.ask().number == 2);
+  CHECK_FALSE(saves.written(late));
+  CHECK_FALSE(saves.written(part(saves, 0, 2)));
+  CHECK(saves.written(part(saves, 1, 2)));
+  CHECK(saves.world_ended() == 0);  // all is written: the world is not needed any more
+}
+
+TEST_CASE("a save that is not whole in time is given up, and tried again in its time") {
+  Saves saves(spec(10s));
+  saves.world_formed(at(0s));
+  saves.look_if_due(true, at(10s));
+  (void)saves.ask();
+  CHECK_FALSE(saves.overdue(at(609s)));
+  CHECK(saves.overdue(at(610s)));
+  saves.give_up(at(610s));
+  CHECK_FALSE(saves.under_way());
+  CHECK(saves.wake_at(true) == at(620s));
+}
+
+TEST_CASE("a stop has the last word, whatever is being saved") {
+  for (const int progress : {0, 1, 2, 3}) {
+    CAPTURE(progress);
+    Saves saves(spec(10s));
+    saves.world_formed(at(0s));
+    if (progress > 0) saves.look_if_due(true, at(10s));
+    if (progress > 1) (void)saves.ask();
+    if (progress > 2) REQUIRE(saves.written(part(saves, 0, 1)));
+    saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, at(11s));
+    if (progress > 2) {  // the save before is made whole first
+      REQUIRE(saves.is(SaveState::sealing));
+      CHECK_FALSE(saves.sealed("/s/save-1", saves.manifest({}), at(12s)).last);
+    }
+    REQUIRE(saves.is(SaveState::wanted));
+    CHECK(saves.ask().stop);
+    REQUIRE(saves.written(part(saves, 0, 1, 9)));
+    CHECK(saves.sealed("/s/save-2", saves.manifest({}), at(13s)).last);
+    CHECK(saves.wake_at(true) == at(611s));
+  }
+}
+
+TEST_CASE("before the time limit there is time for a save, and half of it is for training") {
+  struct Case {
+    Duration limit;
+    Time near;
+  };
+  for (const Case& c : {Case{1h, at(1h - 90s)}, Case{2min, at(1min)}, Case{0s, never}}) {
+    Saves saves(spec({}, c.limit));
+    saves.job_began(at(0s));
+    CHECK(saves.wake_at(true) == c.near);
+    if (c.near != never) CHECK(saves.limit_is_near(c.near));
+  }
+  Saves saves(spec(10s, 1h));  // a slow save moves the time
+  saves.job_began(at(0s));
+  saves.world_formed(at(0s));
+  saves.look_if_due(true, at(10s));
+  (void)saves.ask();
+  REQUIRE(saves.written(part(saves, 0, 1)));
+  (void)saves.sealed("/s/save-1", saves.manifest({}), at(70s));
+  CHECK_FALSE(saves.limit_is_near(at(1h - 211s)));
+  CHECK(saves.limit_is_near(at(1h - 210s)));
+  saves.stop({"--time-limit", "", 143}, at(1h - 210s));
+  CHECK(saves.left(at(1h - 210s)) == 210s);
+}
+
+TEST_CASE("a job goes on from the newest save that fits") {
+  const wire::saved::Save newer{"/s/save-2", {.step = 20, .call = 1, .samples = 60, .argv = {"a"}}};
+  const wire::saved::Save older{"/s/save-1", {.step = 10, .call = 1, .samples = 60}};
+  KeptSaves kept({newer, older});
+  CHECK(kept.resumed_from() == StepId(20));
+  CHECK(kept.ready({.call = 1, .samples = 60}) == "");
+  CHECK(kept.ready({.call = 2, .samples = 9}) == "");  // of another call: not comparable
+  CHECK(kept.ready({.call = 1, .samples = 50}).find("an epoch had 60 samples") !=
+        std::string::npos);
+  CHECK(kept.ready({.call = 1, .samples = 60, .state_bytes = 4}).find("another program") !=
+        std::string::npos);
+  CHECK(kept.ready({.call = 1, .samples = 60, .state_layout = 4}).find("names, types or sizes") !=
+        std::string::npos);
+  kept.refuse("/s/save-2");
+  CHECK(kept.newest()->path == "/s/save-1");
+  CHECK(kept.resumed_from() == StepId(10));
+  for (const char* path : {"/s/save-3", "/s/save-4", "/s/save-5"}) kept.add({path, {}});
+  kept.refuse("/s/save-5");
+  CHECK(kept.newest()->path == "/s/save-4");
+  kept.refuse("/s/save-4");
+  CHECK_FALSE(kept.newest());  // only two are kept
+}
+
+}  // namespace
+}  // namespace elasticrun::job::course

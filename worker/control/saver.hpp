@@ -1,0 +1,43 @@
+// Writes this worker's part of a save: while the others wait, when the job stops; otherwise behind
+// the program's back.
+//
+// In the second case the part is copied between two steps, which takes as long as copying memory,
+// and a thread writes the copy. So the state on the disk is that of one step, and the next step
+// does not wait for a disk. A write to a file server that does not answer cannot be ended: its
+// thread is left alone, and the next save fails for it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "wire/messages.hpp"
+#include "worker/control/member_lock.hpp"
+#include "worker/control/step_meter.hpp"
+#include "worker/core/progress.hpp"
+#include "worker/state/saved_state.hpp"
+
+namespace elasticrun::worker::control {
+
+class Saver {
+ public:
+  // All of these outlive this. `table` is sealed when the first save comes.
+  Saver(MemberLock& member_lock, StepMeter& meter, const state::StateTable& table);
+  // Nothing is reported any more.
+  ~Saver();
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+
+  // Called between two steps; `progress` is that of the state. Reports by itself how it went.
+  void save(const core::SaveOrder& order, const core::Progress& progress);
+
+ private:
+  struct Copy;
+  void write_behind(state::Share share, const std::string& folder, wire::Saved report, Time begun);
+
+  MemberLock& member_lock_;
+  StepMeter& meter_;
+  const state::StateTable& table_;
+  std::shared_ptr<Copy> copy_;  // made for the first save that does not stop the job
+};
+
+}  // namespace elasticrun::worker::control
