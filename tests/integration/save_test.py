@@ -379,9 +379,13 @@ class Kills(Folder):
                 if not [name for name in os.listdir(self.folder)
                         if name.startswith(os.path.basename(self.records[-1]) + ".")]:
                     self.records.pop()  # it was killed before its first step
-        step = self.manifest(self.whole()[-1])
-        with self.training(2, device_ms=0, epochs=step["epoch"] + 1, more=more) as job:
-            self.epochs = step["epoch"] + 1
+        # A job that was killed may have been in a later epoch than its newest save, and the last one has
+        # something to do in any case.
+        epochs = 2 + max(int(line.split()[3]) for name in os.listdir(self.folder)
+                         if name.startswith("record")
+                         for line in read(os.path.join(self.folder, name)).splitlines()
+                         if line.startswith(("applied", "computed")) and len(line.split()) > 6)
+        with self.training(2, device_ms=0, epochs=epochs, more=more) as job:
             summary = self.finish(job)
         print(f"{killed} killed, {len(self.records)} jobs: {summary.strip()}", file=sys.stderr)
 
