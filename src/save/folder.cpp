@@ -109,10 +109,14 @@ Result<void> sign(const net::Fd& lock, const std::string& path, const std::strin
   return {};
 }
 
+// An old save gets the name of one that is being written before its files go: half of one must not
+// look like a torn save.
 void keep_newest(const std::string& folder) {
   auto saves = entries(folder, whole_prefix);
   while (saves.size() > kept) {
-    remove_tree(saves.begin()->second);
+    const auto& [number, save] = *saves.begin();
+    const std::string draft = draft_of(folder, number);
+    if (::rename(save.c_str(), draft.c_str()) == 0) remove_tree(draft);
     saves.erase(saves.begin());
   }
 }
