@@ -368,9 +368,9 @@ class Kills(Folder):
                     killed[kind] = killed.get(kind, 0) + bool(pids)
                 if job.process.poll() is None:
                     kill(job.process.pid, signal.SIGTERM)
-                # 75: stopped; 123: without a new step; 137: the controller was killed; 143: before
-                # the first step.
-                self.assertIn(job.wait(60), (75, 123, 137, 143), job.err())
+                # 75: stopped; 121: the agent was killed before it was up; 123: without a new step;
+                # 137: the controller was killed; 143: stopped before the first step.
+                self.assertIn(job.wait(60), (75, 121, 123, 137, 143), job.err())
                 job.gone(30)
                 if newest:
                     self.assertIn(f"going on from {newest}:", job.err())
