@@ -19,8 +19,11 @@ WORKERS = 4
 STEP_US = 5_000
 GRADIENT_KB = 1_000
 FOREVER = 10_000_000  # steps
+TORCH_PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 # With -r and -t Debian's torch 1.13 on Python 3.11 requires a rank; it need not exist.
-TORCHRUN = ["/usr/bin/python3", "-m", "torch.distributed.run", "-r", "9:1", "-t", "9:1"]
+TORCHRUN = [TORCH_PYTHON, "-m", "torch.distributed.run", "-r", "9:1", "-t", "9:1"]
+# With the shared store of their default, versions from 2 on do not recover.
+os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
 
 
 def output_of(command: Sequence[str | Path]) -> str:
@@ -134,6 +137,16 @@ def torchrun_recoveries(options: Sequence[str], kills: int) -> list[float]:
         return recoveries(training, kills)
 
 
+def plain_recoveries(programs: Path, kills: int) -> list[float]:
+    """The same program as under torchrun, which knows nothing of elasticrun."""
+    def command(folder: Path) -> list[str | Path]:
+        return [programs / "elasticrun", "-H", f"localhost:{WORKERS}", "--max-restarts",
+                str(kills + 1), TORCH_PYTHON, HERE / "torch_trainer.py", folder / "steps",
+                str(STEP_US), str(GRADIENT_KB)]
+    with Training(command) as training:
+        return recoveries(training, kills)
+
+
 def has_torch() -> bool:
     probe = subprocess.run([TORCHRUN[0], "-c", "import torch.distributed.run"], check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -150,10 +163,13 @@ def recovery(programs: Path, kills: int) -> list[Row]:
                 ratio(median(own), median(bare)))]
     if not has_torch():
         return rows + [Row("torchrun", "not installed (python3-torch)")]
+    plain = plain_recoveries(programs, kills)
     for options in ([], ["--monitor_interval", "0.1"]):
         torch = torchrun_recoveries(options, kills)
         rows.append(Row(" ".join(["torchrun", *options]), spread(torch, "ms"), "elasticrun / this",
                         f"{median(own) / median(torch):.4f}"))
+        rows.append(Row("  the same program under elasticrun", spread(plain, "ms"),
+                        "this / torchrun", ratio(median(plain), median(torch))))
     return rows
 
 
