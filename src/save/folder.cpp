@@ -187,6 +187,17 @@ Result<void> Folder::finish(const std::string& folder) {
   return sync_folder(folder);
 }
 
+Result<std::string> find_save(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path + "/" + manifest_name, error)) return ok(path);
+  const auto saves = entries(path, whole_prefix);
+  if (saves.empty())
+    return Error{fmt::format(
+        "{} is no save and has none in it; give a folder of elasticrun --save, or one save in it",
+        path)};
+  return ok(saves.rbegin()->second);
+}
+
 Result<void> probe(const std::string& folder, const std::string& job, std::uint32_t worker) {
   const std::string file = folder + "/" + lock_name;
   if (text_of(file).find(fmt::format("job {} ", job)) == std::string::npos)

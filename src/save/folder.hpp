@@ -55,6 +55,9 @@ class Folder {
   Inventory inventory_;
 };
 
+// The folder of one save: `path` itself, or the newest save in it. For readers beside a job.
+Result<std::string> find_save(const std::string& path);
+
 // For a worker: whether this folder is the one that the job's controller has locked, and can be
 // written. An error says what is wrong.
 Result<void> probe(const std::string& folder, const std::string& job, std::uint32_t worker);

@@ -55,4 +55,15 @@ Result<wire::saved::Manifest> read_manifest(const std::string& folder) {
   return manifest;
 }
 
+Result<wire::saved::Contents> read_contents(const std::string& folder,
+                                            const wire::saved::Manifest& manifest) {
+  if (manifest.files.empty() || manifest.files.front().name != contents_name)
+    return Error{fmt::format("{}: its manifest names no {}", folder, contents_name)};
+  const auto text = read_text(folder, manifest.files.front());
+  if (!text) return text.error();
+  auto contents = wire::decode<wire::saved::Contents>(*text);
+  if (!contents) return Error{fmt::format("{}: {}", folder, contents.error().text)};
+  return contents;
+}
+
 }  // namespace elasticrun::save

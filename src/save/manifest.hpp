@@ -20,5 +20,8 @@ Result<wire::saved::Manifest> decode(std::string_view text);
 
 // The manifest of the save in this folder. Errors name the file.
 Result<wire::saved::Manifest> read_manifest(const std::string& folder);
+// The file `contents` of that save: its arrays, and the progress.
+Result<wire::saved::Contents> read_contents(const std::string& folder,
+                                            const wire::saved::Manifest& manifest);
 
 }  // namespace elasticrun::save

@@ -38,7 +38,8 @@ const std::map<std::string_view, Names>& folders() {
       {"worker/gpu", {"base", "worker/collective"}},
       {"worker/state", {"base", "wire", "save", "worker/core", "worker/gpu", "worker/collective"}},
       {"worker/control",
-       {"base", "wire", "net", "worker/core", "worker/state", "worker/gpu", "worker/collective"}},
+       {"base", "wire", "net", "save", "worker/core", "worker/state", "worker/gpu",
+        "worker/collective"}},
       {"worker/training",
        {"base", "wire", "net", "worker/control", "worker/core", "worker/state", "worker/gpu",
         "worker/collective"}},
@@ -67,8 +68,8 @@ const std::map<std::string_view, Names>& folders() {
        {"base", "net", "launcher", "rendezvous", "autoscaler", "job", "cli/flags.hpp",
         "cli/suggest.hpp", "cli/text.hpp"}},
       {"cli/ctl",
-       {"base", "launcher", "autoscaler", "job", "simulate/what_if", "cli/suggest.hpp",
-        "cli/text.hpp"}},
+       {"base", "wire/saved", "net", "save", "launcher", "autoscaler", "job", "simulate/what_if",
+        "cli/suggest.hpp", "cli/text.hpp"}},
       {"main", {"cli"}},
   };
   return table;
@@ -108,6 +109,7 @@ const std::vector<ThirdParty>& third_party() {
        {"worker/state/", "worker/gpu/", "launcher/bundle/content_hash.cpp", "src/save/file.cpp"},
        "hashes of state, of its files, and of what is copied to hosts"},
       {"zlib", {"worker/examples/"}, "only examples read compressed data"},
+      {"minizip/", {"src/cli/ctl/array_archive.cpp"}, "only exported arrays lie in an archive"},
       {"cblas", {"worker/examples/"}, "we write no arithmetic but in examples"},
       {"openblas", {"worker/examples/"}, "we write no arithmetic but in examples"},
       {"doctest/", {}, "tests only"},

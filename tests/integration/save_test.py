@@ -1,30 +1,41 @@
 #!/usr/bin/env python3
 """Jobs that are stopped and go on from their saves.
 
-    save_test.py Sizes Loops Rules Trouble    what a user meets
+    save_test.py Sizes Loops Rules Trouble Export    what a user meets
     save_test.py Kills.test_two_hundred       200 kills while jobs save and go on
 
 The records of all jobs of a row prove that each sample of each epoch was used once in what the final
 weights were made of, and the weights are those of a job that was never stopped.
 """
+import ast
+import io
 import json
 import os
+import pickletools
 import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zipfile
 from typing import Any
 
 import lineage
+import slow_files
 from job import BIN, SANITIZED, Job, kill, read, until
 from same_answer_test import PRECISE, TOLERANCE, relative_difference
 from training import Training
 
 UPDATES = os.path.join(BIN, "updates")
+
+
+def read_bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 class Folder(unittest.TestCase):
@@ -313,6 +324,42 @@ class Trouble(Folder):
             self.assertIn("Read-only file system", job.last_line())
             self.assertEqual(job.find("host_up"), [])
 
+    def slow(self, bytes_per_s: float) -> slow_files.SlowFolder:
+        if why := slow_files.missing():
+            self.skipTest(why)
+        os.mkdir(self.state)
+        return slow_files.SlowFolder(self.state, bytes_per_s)
+
+    def test_a_slow_disk(self) -> None:
+        """Training goes on while a save is written; when it stops, the save is life enough for
+        --grace."""
+        with self.slow(4e6), \
+                self.training(2, ["--save-every", "200ms", "--grace", "500ms"], device_ms=2,
+                              epochs=1000, more=["--state-mb", "8"]) as job:
+            until("a save that is written", lambda: any(
+                name.startswith(".saving") for name in os.listdir(self.state)), 30)
+            step = job.newest_step()
+            saved = job.wait_for("saved")
+            self.assertGreater(saved["took_ms"], 1500)
+            self.assertGreater(job.newest_step(), step + 3)
+            self.stop(job)
+            self.assertIn("saving the state within 10 m", job.err())
+            self.assertGreater(job.find("saved")[-1]["took_ms"], 1500)
+
+    def test_a_file_system_that_does_not_answer(self) -> None:
+        """One line after --save-timeout, and training goes on; so it is when the job is stopped."""
+        with self.slow(50e6) as folder, \
+                self.training(2, ["--save-every", "200ms", "--save-timeout", "1s"], device_ms=2,
+                              epochs=1000) as job:
+            job.wait_for("saved")
+            after = job.now()
+            with folder.hung():
+                reason = job.wait_for("save_failed", after)["reason"]
+                self.assertIn("not whole within --save-timeout 1.0 s", reason)
+                self.steps(job, job.newest_step() + 3)
+            job.wait_for("saved", job.now())
+            self.stop(job)
+
     def test_the_folder_disappears_and_comes_back(self) -> None:
         with self.training(2, ["--save-every", "200ms"], device_ms=2, epochs=1000) as job:
             job.wait_for("saved")
@@ -324,6 +371,88 @@ class Trouble(Folder):
             os.rename(self.state + "-away", self.state)
             job.wait_for("saved", job.now())
             self.stop(job)
+
+
+class Export(Folder):
+    """A save as arrays that other programs read."""
+
+    def export(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([os.path.join(BIN, "elasticctl"), "export", *arguments],
+                              capture_output=True, text=True, check=False, timeout=60)
+
+    def saved(self) -> None:
+        with self.training(2, device_ms=2) as job:
+            self.steps(job, 3)
+            self.stop(job)
+
+    def parts(self) -> bytes:
+        save = self.whole()[-1]
+        names = [file["name"] for file in self.manifest(save)["files"]][1:]
+        return b"".join(read_bytes(os.path.join(save, name)) for name in names)
+
+    def test_npz(self) -> None:
+        """Read as numpy documents it: a header that is a literal of Python, then the elements."""
+        self.saved()
+        path = self.folder + "/model.npz"
+        done = self.export(self.state, path, "--as", "float32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(self.whole()[-1], done.stdout)
+        elements = b""
+        with zipfile.ZipFile(path) as archive:
+            self.assertIsNone(archive.testzip())
+            for member in archive.namelist():
+                text = archive.read(member)
+                self.assertEqual(text[:8], b"\x93NUMPY\x01\x00")
+                length = int.from_bytes(text[8:10], "little")
+                self.assertEqual((10 + length) % 64, 0)
+                header = ast.literal_eval(text[10:10 + length].decode())
+                self.assertEqual((header["descr"], header["fortran_order"]), ("<f4", False))
+                self.assertEqual(header["shape"], ((len(text) - 10 - length) // 4,))
+                elements += text[10 + length:]
+            self.assertIn("weights.npy", archive.namelist())
+        self.assertEqual(elements, self.parts())
+        self.assertEqual([name for name in os.listdir(self.folder) if "model" in name],
+                         ["model.npz"])
+
+    def test_pt(self) -> None:
+        """The pickle is one that pickletools takes, and names each file of elements; torch itself
+        reads one where it is installed."""
+        self.saved()
+        path = self.folder + "/model.pt"
+        done = self.export(self.whole()[-1], path, "--as", "float32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with zipfile.ZipFile(path) as archive:
+            self.assertIsNone(archive.testzip())
+            names = archive.namelist()
+            program = archive.read("archive/data.pkl")
+            pickletools.dis(program, io.StringIO())
+            count = sum(op.name == "BINPERSID" for op, _, _ in pickletools.genops(program))
+            self.assertEqual(names, ["archive/data.pkl", "archive/byteorder",
+                                     *(f"archive/data/{i}" for i in range(count)),
+                                     "archive/version"])
+            self.assertEqual(b"".join(archive.read(name) for name in names[2:-1]), self.parts())
+
+    def test_mistakes(self) -> None:
+        self.saved()
+        path = self.folder + "/model.npz"
+        for arguments, said in (
+                ((self.state, self.folder + "/model.txt"), "ends in .npz"),
+                ((self.folder, path), "is no save and has none in it"),
+                ((self.state, path, "--as", "float31"), "'float31' is no type"),
+                ((self.state, path, "--as", "wights=float32"), "the save has no 'wights'"),
+                ((self.state, path, "--as", "bfloat16"), "numpy has no bfloat16"),
+                ((self.state, "/nowhere/model.npz"), "cannot write /nowhere/model.npz")):
+            with self.subTest(said):
+                done = self.export(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(said, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        with open(os.path.join(self.whole()[-1], "part-1"), "r+b") as file:
+            file.write(b"damaged")
+        done = self.export(self.state, path)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("part-1 is damaged", done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if "model" in name], [])
 
 
 class Kills(Folder):

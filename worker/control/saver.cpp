@@ -13,16 +13,37 @@
 
 #include "base/quiet_thread.hpp"
 #include "net/sockets.hpp"
+#include "save/file.hpp"
+#include "save/manifest.hpp"
 
 namespace elasticrun::worker::control {
 namespace {
 
 Time now() { return std::chrono::steady_clock::now(); }
 
-// Whoever comes first makes the folder.
-Result<void> make_folder(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST) return {};
-  return Error{fmt::format("cannot make {}: {}", folder, net::error_text(errno))};
+// The files of a part. `image` begins with byte `begins` of the state.
+Result<std::vector<wire::saved::File>> write(const Part& part, const state::StateImage& image,
+                                             std::uint64_t begins, state::Moved moved) {
+  // Whoever comes first makes the folder.
+  if (::mkdir(part.folder.c_str(), 0755) != 0 && errno != EEXIST)
+    return Error{fmt::format("cannot make {}: {}", part.folder, net::error_text(errno))};
+  std::vector<wire::saved::File> files;
+  if (!part.contents.empty()) {
+    auto contents = save::write_file(part.folder, save::contents_name, part.contents);
+    if (!contents) return contents.error();
+    files.push_back(std::move(*contents));
+  }
+  auto state = state::write_part(part.folder, part.rank, image, begins, part.share, moved);
+  if (!state) return state.error();
+  files.push_back(std::move(*state));
+  return files;
+}
+
+void add(const Result<std::vector<wire::saved::File>>& files, wire::Saved& report) {
+  if (files)
+    report.files = *files;
+  else
+    report.error = files.error().text;
 }
 
 }  // namespace
@@ -64,30 +85,19 @@ void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
                      .call = progress.train_call,
                      .epoch = progress.epoch,
                      .cursor = progress.cursor};
-  const std::string& folder = order.save.folder;
-  const auto report_error = [&](const std::string& error) {
-    report.error = error;
-    member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
-  };
   meter_.enter(StepMeter::Phase::save, begun);
-  if (auto made = make_folder(folder); !made) return report_error(made.error().text);
-  const state::Share share = state::share_of(table_.bytes(), order.rank.value, order.size);
-  if (order.rank == Rank(0)) {
-    auto contents = state::write_contents(folder, table_, encode(progress));
-    if (!contents) return report_error(contents.error().text);
-    report.files.push_back(std::move(*contents));
-  }
-  if (!order.save.stop) return write_behind(share, folder, std::move(report), begun);
+  Part part{.folder = order.save.folder,
+            .rank = order.rank.value,
+            .share = state::share_of(table_.bytes(), order.rank.value, order.size)};
+  if (order.rank == Rank(0)) part.contents = state::contents_of(table_, encode(progress));
+  if (!order.save.stop) return write_behind(std::move(part), std::move(report), begun);
   const state::StateImage image(table_.segments(), table_.gpu());
-  auto part = state::write_part(folder, report.rank, image, 0, share, &meter_.transferred);
-  if (!part) return report_error(part.error().text);
-  report.files.push_back(std::move(*part));
+  add(write(part, image, 0, &meter_.transferred), report);
   report.held_ns = report.took_ns = (now() - begun).count();
   member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
 }
 
-void Saver::write_behind(state::Share share, const std::string& folder, wire::Saved report,
-                         Time begun) {
+void Saver::write_behind(Part part, wire::Saved report, Time begun) {
   const auto report_error = [&](const std::string& error) {
     report.error = error;
     member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
@@ -96,6 +106,7 @@ void Saver::write_behind(state::Share share, const std::string& folder, wire::Sa
     const std::lock_guard lock(copy_->mutex);
     if (copy_->busy) return report_error("an earlier save still waits for the file system");
   }
+  const state::Share share = part.share;
   try {
     if (!copy_ || copy_->bytes < share.bytes) {
       copy_ = std::make_shared<Copy>();
@@ -112,15 +123,11 @@ void Saver::write_behind(state::Share share, const std::string& folder, wire::Sa
   copy_->busy = true;
   report.held_ns = (now() - begun).count();
   std::thread file_thread = start_quiet_thread(
-      "er-save", [copy = copy_, share, folder, report = std::move(report), begun]() mutable {
+      "er-save",
+      [copy = copy_, part = std::move(part), report = std::move(report), begun]() mutable {
         const std::vector<state::Segment> segments{
-            {.data = copy->memory.data(), .bytes = share.bytes}};
-        auto part = state::write_part(folder, report.rank, state::StateImage(segments),
-                                      share.offset, share, nullptr);
-        if (part)
-          report.files.push_back(std::move(*part));
-        else
-          report.error = part.error().text;
+            {.data = copy->memory.data(), .bytes = part.share.bytes}};
+        add(write(part, state::StateImage(segments), part.share.offset, nullptr), report);
         report.took_ns = (now() - begun).count();
         copy->tell(std::move(report));
       });

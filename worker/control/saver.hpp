@@ -2,9 +2,9 @@
 // the program's back.
 //
 // In the second case the part is copied between two steps, which takes as long as copying memory,
-// and a thread writes the copy. So the state on the disk is that of one step, and the next step
-// does not wait for a disk. A write to a file server that does not answer cannot be ended: its
-// thread is left alone, and the next save fails for it.
+// and a thread does all that touches the file system. So the state on the disk is that of one step,
+// and the next step waits for no disk. A call to a file server that does not answer cannot be
+// ended: its thread is left alone, and the next save fails for it.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,14 @@
 #include "worker/state/saved_state.hpp"
 
 namespace elasticrun::worker::control {
+
+// What one member writes.
+struct Part {
+  std::string folder;
+  int rank = 0;
+  state::Share share;
+  std::string contents;  // text of that file; empty: another member writes it
+};
 
 class Saver {
  public:
@@ -32,7 +40,7 @@ class Saver {
 
  private:
   struct Copy;
-  void write_behind(state::Share share, const std::string& folder, wire::Saved report, Time begun);
+  void write_behind(Part part, wire::Saved report, Time begun);
 
   MemberLock& member_lock_;
   StepMeter& meter_;

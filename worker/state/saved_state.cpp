@@ -44,8 +44,7 @@ Result<wire::saved::File> write_part(const std::string& folder, int rank, const 
   return file->finish();
 }
 
-Result<wire::saved::File> write_contents(const std::string& folder, const StateTable& table,
-                                         const std::string& progress) {
+std::string contents_of(const StateTable& table, const std::string& progress) {
   wire::saved::Contents contents{.progress = progress};
   // As the segments of the state are: what is registered as state, then the buffers.
   for (const char kind : {'s', 'b'})
@@ -53,21 +52,17 @@ Result<wire::saved::File> write_contents(const std::string& folder, const StateT
       if (one.kind == kind)
         contents.arrays.push_back({kind_name(kind), one.name,
                                    kind == 's' ? "" : collective::name_of(one.type), one.bytes});
-  return save::write_file(folder, save::contents_name, wire::encode(contents));
+  return wire::encode(contents);
 }
 
 Result<std::string> restore(const std::string& folder, StateTable& table, Moved moved) {
   const auto manifest = save::read_manifest(folder);
   if (!manifest) return manifest.error();
-  if (manifest->files.empty() || manifest->files.front().name != save::contents_name)
-    return Error{fmt::format("{}: its manifest names no {}", folder, save::contents_name)};
   if (manifest->state_bytes != table.bytes() || manifest->state_layout != table.layout_hash())
     return Error{fmt::format("{} holds another program's state: {} bytes, and this one has {}",
                              folder, manifest->state_bytes, table.bytes())};
-  const auto text = save::read_text(folder, manifest->files.front());
-  if (!text) return text.error();
-  auto contents = wire::decode<wire::saved::Contents>(*text);
-  if (!contents) return Error{fmt::format("{}: {}", folder, contents.error().text)};
+  auto contents = save::read_contents(folder, *manifest);
+  if (!contents) return contents.error();
   const StateImage image(table.segments(), table.gpu());
   std::uint64_t at = 0;
   for (std::size_t i = 1; i < manifest->files.size(); ++i) {

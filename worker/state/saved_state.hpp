@@ -33,9 +33,8 @@ using Moved = std::atomic<std::uint64_t>*;
 // name the file.
 Result<wire::saved::File> write_part(const std::string& folder, int rank, const StateImage& image,
                                      std::uint64_t begins, Share share, Moved moved);
-// Writes the file `contents`.
-Result<wire::saved::File> write_contents(const std::string& folder, const StateTable& table,
-                                         const std::string& progress);
+// The text of the file `contents`.
+std::string contents_of(const StateTable& table, const std::string& progress);
 
 // Reads a save into the registered memory of a sealed table, and returns the progress. After an
 // error the memory holds anything. Throws GroupBroken when the GPU fails.

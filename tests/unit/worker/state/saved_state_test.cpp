@@ -54,7 +54,8 @@ void write(const std::string& folder, const Program& program, int size) {
   wire::saved::Manifest manifest{.version = save::format_version,
                                  .state_bytes = program.table.bytes(),
                                  .state_layout = program.table.layout_hash()};
-  const auto contents = write_contents(folder, program.table, "progress");
+  const auto contents =
+      save::write_file(folder, save::contents_name, contents_of(program.table, "progress"));
   REQUIRE(contents.has_value());
   manifest.files.push_back(*contents);
   const StateImage image(program.table.segments());
