@@ -68,6 +68,8 @@ Result<Report> run(const PlanCommand& command) {
   return plan_command(command, *events, hosts);
 }
 
+Result<Report> run(const ExportCommand& command) { return export_command(command); }
+
 Result<Report> run(const std::string& text) { return Report{text}; }
 
 }  // namespace

@@ -204,6 +204,19 @@ void declare(CLI::App& app, SimulateCommand& command) {
   app.add_flag("--json", json, "print events as elasticrun does, a JSON object a line");
 }
 
+void declare(CLI::App& app, ExportCommand& command) {
+  app.add_option("SAVE", command.save, "a save, or a folder of elasticrun --save: its newest one")
+      ->required();
+  app.add_option("FILE", command.file, "write this file: NAME.npz for numpy, NAME.pt for PyTorch")
+      ->required();
+  app.add_option("--as", command.types,
+                 "take state for elements of this type, as in float32,step=int64")
+      ->type_name("[NAME=]TYPE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("uint8");
+}
+
 // The policy when none is named: naming an aim implies the policy that pursues it.
 std::string implied(const autoscaler::Aims& aims) {
   if (aims.deadline > Duration::zero()) return "deadline";
@@ -221,6 +234,7 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   simulate.conditions.recovery = std::chrono::seconds(2);
   simulate.conditions.new_host = std::chrono::seconds(60);
   PlanCommand plan;
+  ExportCommand exported;
   CLI::App app("Asks about elastic jobs and about what they would do.", "elasticctl");
   app.set_version_flag("--version", version_text("elasticctl"));
   app.require_subcommand(1);
@@ -231,6 +245,9 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   CLI::App* asks_plan = app.add_subcommand(
       "plan", "Show size, time and cost of a job, from the events of an earlier run.");
   declare(*asks_plan, plan);
+  CLI::App* asks_export = app.add_subcommand(
+      "export", "Write the state of a save as arrays that numpy or PyTorch reads.");
+  declare(*asks_export, exported);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -240,6 +257,7 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return one_line(error.what());
   }
+  if (asks_export->parsed()) return Asked(std::move(exported));
   plan.policy = implied(plan.aims);
   if (asks_plan->parsed()) return Asked(std::move(plan));
   if (simulate.question.policy.empty()) simulate.question.policy = implied(simulate.question.aims);

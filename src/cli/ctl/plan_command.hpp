@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autoscaler/objective.hpp"
-#include "cli/ctl/simulate_command.hpp"
+#include "cli/ctl/report.hpp"
 #include "job/report/event.hpp"
 #include "launcher/hosts/hosts.hpp"
 

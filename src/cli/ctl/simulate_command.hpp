@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/ctl/report.hpp"
 #include "simulate/what_if/what_if.hpp"
 
 namespace elasticrun::cli::ctl {
@@ -14,10 +15,6 @@ struct SimulateCommand {
   simulate::what_if::Question question;
   int seeds = 1;      // number of simulations, with consecutive seeds
   bool json = false;  // print events instead of text
-};
-
-struct Report {
-  std::string text;  // all that the command prints
 };
 
 // `curve` is the content of the file that the command names.

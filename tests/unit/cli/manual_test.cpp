@@ -199,7 +199,7 @@ TEST_CASE("the manual has the policies") {
 
 TEST_CASE("the manual has the flags of elasticctl") {
   Names code;
-  for (const char* command : {"simulate", "plan"}) {
+  for (const char* command : {"simulate", "plan", "export"}) {
     const char* arguments[] = {"elasticctl", command, "--help"};
     const auto help = std::get<std::string>(parse_ctl(3, arguments).value());
     code.merge(found(help, "\n  (?:-h,)?--([a-z-]+)"));
