@@ -67,6 +67,8 @@ class Controller {
   void act(const job::Log& action);
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
+  void act(const job::SealSave&) {}
+  void act(const job::DropSave&) {}
   void act(const job::Finish& action);
 
   simulate::Queue& queue_;

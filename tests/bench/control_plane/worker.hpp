@@ -43,6 +43,7 @@ class StubWorker : public std::enable_shared_from_this<StubWorker> {
   void on(const wire::Go& go) { training_.go(go); }
   void on(const wire::Cancel& cancel) { training_.cancel(cancel.generation); }
   void on(const wire::Abort& abort);
+  void on(const wire::Save&) {}
   void on(const wire::Release&) { end_soon(); }
   void on(const wire::Dismiss&) { end_soon(); }
   void on(const wire::Lease&) {}
