@@ -39,10 +39,13 @@ wire::agent::StartWorker StartOrders::order(const StartWorker& start, const host
   facts.backend = spec_->backend;
   if (!names(spec_->environment, "CUDA_VISIBLE_DEVICES")) facts.gpus = roster.gpus(host);
   facts.one_gpu_visible = spec_->one_gpu_visible;
-  return {start.worker, start.slot.index, spec_->argv,
-          launcher::machine::worker_environment(start.place, facts,
-                                                here ? passed_here_ : passed_elsewhere_),
-          spec_->cwd};
+  return {.worker = start.worker,
+          .slot = start.slot.index,
+          .argv = spec_->argv,
+          .env = launcher::machine::worker_environment(start.place, facts,
+                                                       here ? passed_here_ : passed_elsewhere_),
+          .cwd = spec_->cwd,
+          .after_ms = static_cast<std::int32_t>(milliseconds(start.after))};
 }
 
 }  // namespace elasticrun::job::driver
