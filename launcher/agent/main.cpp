@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 
@@ -56,9 +57,11 @@ int fail(std::string_view text) {
 int agent(const launcher::agent::Guarded& guarded) {
   const Result<std::string> line = read_line(guarded.watchdog_socket);
   if (!line) return fail(line.error().text);
-  const Result<launcher::executors::AgentStart> start =
-      launcher::executors::decode_agent_start(*line);
+  Result<launcher::executors::AgentStart> start = launcher::executors::decode_agent_start(*line);
   if (!start) return fail(start.error().text);
+  // srun gives the same line to the agents of many nodes (launcher/srun).
+  if (const char* const node = ::getenv("SLURMD_NODENAME"); node && start->name.empty())
+    start->name = node;
   if (start->version != ELASTICRUN_VERSION)
     return fail(
         fmt::format("{}: this agent has version {}, elasticrun has {}; install the same on both",
@@ -91,6 +94,7 @@ int main(int argc, char** argv) {
   // the file is intact.
   if (argc == 3 && std::string_view(argv[1]) == "--ready") {
     const bool damaged = launcher::agent::own_file_is_damaged();
+    launcher::agent::remove_own_file_of_one_use();
     fmt::print("\n{} {} 0 {}\n", argv[2], damaged ? "damaged" : "ready", ::getpid());
     std::fflush(stdout);
     if (damaged) return exit_code::not_executable;

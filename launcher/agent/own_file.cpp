@@ -1,41 +1,45 @@
 // See own_file.hpp.
 #include "launcher/agent/own_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "launcher/bundle/content_hash.hpp"
-#include "net/sockets.hpp"
+#include "launcher/bundle/file_hash.hpp"
 
 namespace elasticrun::launcher::agent {
 namespace {
 
 constexpr const char* own_file = "/proc/self/exe";
 constexpr std::string_view prefix = "agent-";
-constexpr std::size_t piece = 256u << 10;
+
+// The hash in the name of a copy, "agent-HASH" or "agent-HASH.WORD"; empty: it is no copy.
+std::string hash_in(const std::string& name) {
+  if (!name.starts_with(prefix)) return "";
+  std::string hash = name.substr(prefix.size(), name.find('.') - prefix.size());
+  return bundle::is_content_hash(hash) ? hash : "";
+}
+
+std::filesystem::path own_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink(own_file, error);
+}
 
 }  // namespace
 
 bool own_file_is_damaged() {
-  std::error_code error;
-  const std::string name = std::filesystem::read_symlink(own_file, error).filename().string();
-  if (!name.starts_with(prefix) || !bundle::is_content_hash(name.substr(prefix.size())))
-    return false;
-  const net::Fd file(::open(own_file, O_RDONLY | O_CLOEXEC));
-  bundle::ContentHash hash;
-  std::vector<char> bytes(piece);
-  for (;;) {
-    const ssize_t n = ::read(file.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return true;
-    if (n == 0) return hash.text() != name.substr(prefix.size());
-    hash.add({bytes.data(), static_cast<std::size_t>(n)});
-  }
+  const std::string expected = hash_in(own_path().filename().string());
+  if (expected.empty()) return false;
+  const auto hash = bundle::hash_of_file(own_file);
+  return !hash || *hash != expected;
+}
+
+void remove_own_file_of_one_use() {
+  const std::filesystem::path path = own_path();
+  const std::string name = path.filename().string();
+  if (!hash_in(name).empty() && name.find('.') != name.npos) ::unlink(path.c_str());
 }
 
 }  // namespace elasticrun::launcher::agent

@@ -12,4 +12,7 @@ namespace elasticrun::launcher::agent {
 // Also false if the name has no hash in it.
 bool own_file_is_damaged();
 
+// Removes the file if it was copied for this one start, by srun: then it is called agent-HASH.WORD.
+void remove_own_file_of_one_use();
+
 }  // namespace elasticrun::launcher::agent

@@ -262,6 +262,14 @@ std::string take_heads(std::vector<std::string>& words) {
   return heads;
 }
 
+// Grid Engine writes "host slots queue@host processors": its slots, as a key of ours.
+void translate_grid_engine(std::vector<std::string>& keys) {
+  const bool is_one = keys.size() == 3 && std::ranges::all_of(keys[0], is_digit) &&
+                      keys[1].find('@') != std::string::npos &&
+                      keys[1].find('=') == std::string::npos;
+  if (is_one) keys = {"slots=" + keys[0]};
+}
+
 Result<std::vector<Host>> hosts_of(const Head& head, const std::vector<std::string>& keys) {
   Host host;
   host.user = head.user;
@@ -346,6 +354,7 @@ Result<std::vector<Host>> parse_host_line(std::string_view line) {
   std::vector<Host> hosts;
   if (words->empty()) return hosts;
   const std::string heads = take_heads(*words);
+  translate_grid_engine(*words);
   std::string_view rest = heads;
   while (true) {
     const std::size_t end = end_of_item(rest);

@@ -18,11 +18,20 @@ namespace {
 
 bool same_name(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
+// A host with nothing but its name.
+bool is_bare(const Host& host) {
+  Host bare;
+  bare.name = host.name;
+  bare.line = host.line;
+  return host == bare;
+}
+
 // Collects the hosts of all entries and finds duplicates. `word` is what an entry's number counts:
-// "line" or "item".
+// "line" or "item". In a file, a line with a bare host that was given before is one more slot: so
+// batch systems (PBS, LSF) write how many slots a job has where.
 class Gatherer {
  public:
-  explicit Gatherer(std::string_view word) : word_(word) {}
+  explicit Gatherer(std::string_view word, bool counts) : word_(word), counts_(counts) {}
 
   // Adds the hosts of one entry.
   Result<void> add(std::string_view entry, int number) {
@@ -32,30 +41,53 @@ class Gatherer {
       host.line = number;
       std::string key = key_of(host);
       key = lower(key);
-      const auto [place, fresh] = first_.emplace(std::move(key), number);
-      if (!fresh)
+      const auto [place, fresh] = first_.emplace(std::move(key), hosts_.size());
+      if (!fresh) {
+        const std::size_t first = place->second;
+        const bool alone = parsed->size() == 1 && alone_[first];
+        if (counts_ && alone && is_bare(host) && is_bare(hosts_[first])) {
+          ++repeats_[first];
+          continue;
+        }
         return Error{fmt::format("{} is given twice; it was first given in {} {}", key_of(host),
-                                 word_, place->second)};
+                                 word_, hosts_[first].line)};
+      }
       if (hosts_.size() == hosts_max) return Error{fmt::format("more than {} hosts", hosts_max)};
       hosts_.push_back(std::move(host));
+      alone_.push_back(parsed->size() == 1);
     }
     return {};
   }
 
-  std::vector<Host> take() { return std::move(hosts_); }
+  // Where one host is repeated, each bare one is counted.
+  Result<std::vector<Host>> take() {
+    if (repeats_.empty()) return std::move(hosts_);
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      if (!is_bare(hosts_[i])) continue;
+      const auto repeats = repeats_.find(i);
+      hosts_[i].slots = 1 + (repeats == repeats_.end() ? 0 : repeats->second);
+      if (hosts_[i].slots > slots_per_host_max)
+        return Error{fmt::format("{} is given {} times, and a host has at most {} slots",
+                                 hosts_[i].name, hosts_[i].slots, slots_per_host_max)};
+    }
+    return std::move(hosts_);
+  }
   bool empty() const { return hosts_.empty(); }
 
  private:
   std::string_view word_;
+  bool counts_;
   std::vector<Host> hosts_;
-  std::map<std::string, int> first_;  // number of the first entry, by lower-case key
+  std::vector<bool> alone_;                   // of each host: its entry gives no other
+  std::map<std::string, std::size_t> first_;  // index of the first entry, by lower-case key
+  std::map<std::size_t, int> repeats_;        // by index: how often it is given again
 };
 
 }  // namespace
 
 Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view file) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark of some editors
-  Gatherer gatherer("line");
+  Gatherer gatherer("line", true);
   for (int number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
     if (const auto added = gatherer.add(text.substr(0, end), number); !added)
@@ -64,11 +96,13 @@ Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view fi
   }
   if (gatherer.empty())
     return Error{fmt::format("{}: no host in it; write one a line, as in 'node1 slots=4'", file)};
-  return gatherer.take();
+  auto hosts = gatherer.take();
+  if (!hosts) return Error{fmt::format("{}: {}", file, hosts.error().text)};
+  return hosts;
 }
 
 Result<std::vector<Host>> parse_host_list(std::string_view text, std::string_view where) {
-  Gatherer gatherer("item");
+  Gatherer gatherer("item", false);
   int number = 0;
   while (true) {
     const std::size_t end = end_of_item(text);

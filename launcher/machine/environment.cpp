@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <map>
 
+#include "launcher/hosts/allocation.hpp"
 #include "launcher/machine/gpus.hpp"
 
 namespace elasticrun::launcher::machine {
 namespace {
 
-using Variables = std::map<std::string, std::string, std::less<>>;
+using hosts::Variables;
 
 constexpr DeniedVariable host_specific[] = {
     {"HOSTNAME", "the name of this machine"},

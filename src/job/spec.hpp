@@ -12,6 +12,7 @@
 #include "autoscaler/objective.hpp"
 #include "job/deadlines.hpp"
 #include "job/streams.hpp"
+#include "launcher/hosts/allocation.hpp"
 #include "launcher/hosts/host_filter.hpp"
 #include "launcher/hosts/hosts.hpp"
 #include "launcher/hosts/plan.hpp"
@@ -30,7 +31,9 @@ struct JobSpec {
   std::string cwd;
 
   std::vector<launcher::hosts::Host> hosts;  // those chosen; at least one is not a spare
-  std::string hosts_file;                    // host file, read again when it changes; empty: none
+  // The job of Slurm that the hosts are from: agents are started by srun. Empty: by ssh.
+  std::optional<launcher::hosts::SlurmAllocation> slurm;
+  std::string hosts_file;       // host file, read again when it changes; empty: none
   std::string host_discovery;   // program that is run periodically and prints hosts; empty: none
   std::string discovery_words;  // what its first run wrote to standard error
   launcher::hosts::HostFilter host_filter;  // applied whenever hosts are read again

@@ -29,6 +29,7 @@ const std::map<std::string_view, Names>& folders() {
       {"launcher/bundle", {"base", "wire", "net", "launcher/hosts", "launcher/machine"}},
       {"launcher/ssh",
        {"base", "wire", "net", "launcher/hosts", "launcher/executors", "launcher/bundle"}},
+      {"launcher/srun", {"base", "wire/limits.hpp", "launcher/hosts", "launcher/executors"}},
       {"launcher/agent/link", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
       {"launcher/agent/workers", {"base", "wire", "net", "launcher/executors", "launcher/machine"}},
       {"launcher/agent", {"base", "wire", "net", "launcher"}},
@@ -85,7 +86,8 @@ const std::vector<ThirdParty>& third_party() {
   static const std::vector<ThirdParty> table = {
       {"boost/asio", drivers(), "Asio stays in drivers: decisions must run without a network"},
       {"boost/process",
-       {"launcher/executors/", "launcher/ssh/child_process.cpp", "launcher/agent/"},
+       {"launcher/executors/", "launcher/srun/executor.cpp", "launcher/ssh/child_process.cpp",
+        "launcher/agent/"},
        "processes are started by executors and the agent, and for hooks"},
       {"boost/json",
        {"src/wire/*.cpp", "src/wire/described.hpp", "src/job/report/advice.cpp",

@@ -39,9 +39,9 @@ class Converter {
   Converter(const Settings& settings, const launcher::machine::Machine& machine)
       : settings_(settings), machine_(machine) {}
 
-  Result<job::JobSpec> run() {
+  Result<job::JobSpec> run(const launcher::hosts::Variables& environment) {
     spec_.cwd = machine_.cwd;
-    read_hosts();
+    if (auto hosts = read_host_flags(settings_, environment, spec_); !hosts) return hosts.error();
     read_limits();
     read_batch();
     read_aims();
@@ -115,9 +115,6 @@ class Converter {
   }
 
   // ---- groups of values
-  void read_hosts() {
-    if (const auto done = read_host_flags(settings_, spec_); !done) note(done.error());
-  }
   void note(const Error& error) {
     if (!mistake_) mistake_ = error;
   }
@@ -393,8 +390,10 @@ class Converter {
 
 }  // namespace
 
-Result<job::JobSpec> to_spec(const Settings& settings, const launcher::machine::Machine& machine) {
-  return Converter(settings, machine).run();
+Result<job::JobSpec> to_spec(const Settings& settings,
+                             const launcher::hosts::Variables& environment,
+                             const launcher::machine::Machine& machine) {
+  return Converter(settings, machine).run(environment);
 }
 
 }  // namespace elasticrun::cli::run

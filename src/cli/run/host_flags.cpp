@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,27 @@ Result<std::vector<launcher::hosts::Host>> named_hosts(const Settings& settings,
   return launcher::hosts::parse_hosts(*content, value);
 }
 
+// The hosts of the batch system inside whose job we are; none outside of one.
+Result<void> take_allocation(const launcher::hosts::Variables& environment, job::JobSpec& spec) {
+  auto slurm = launcher::hosts::slurm_allocation(environment);
+  if (!slurm) return slurm.error();
+  spec.slurm = std::move(*slurm);
+  if (spec.slurm) {
+    spec.hosts = spec.slurm->hosts;
+    return {};
+  }
+  const auto file = launcher::hosts::allocation_file(environment);
+  if (!file) return {};
+  const auto content = read_text(file->path, file->variable);
+  if (!content) return content.error();
+  auto hosts = launcher::hosts::parse_hosts(*content, file->path);
+  if (!hosts) return hosts.error();
+  spec.hosts = std::move(*hosts);
+  // Here a host is written once for each of its slots, also when no host is written twice.
+  for (launcher::hosts::Host& host : spec.hosts) host.slots = std::max(host.slots, 1);
+  return {};
+}
+
 using launcher::hosts::HostFilter;
 
 struct FilterFlag {
@@ -80,7 +102,8 @@ constexpr FilterFlag filter_flags[] = {
 
 }  // namespace
 
-Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
+Result<void> read_host_flags(const Settings& settings,
+                             const launcher::hosts::Variables& environment, job::JobSpec& spec) {
   const auto source = only_source(settings);
   if (!source) return source.error();
   const Setting* const given = *source;
@@ -88,11 +111,13 @@ Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
     auto hosts = named_hosts(settings, *given, spec);
     if (!hosts) return hosts.error();
     spec.hosts = std::move(*hosts);
+  } else if (auto taken = take_allocation(environment, spec); !taken) {
+    return taken;
   }
   for (const FilterFlag& flag : filter_flags) {
     const Setting* const list = find(settings, flag.name);
     if (!list) continue;
-    if (!given)
+    if (!given && spec.hosts.empty())
       return Error{
           fmt::format("{}: there are no hosts to choose from; give --hosts, -H or "
                       "--host-discovery",
@@ -105,6 +130,10 @@ Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec) {
 }
 
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
+  // What Slurm says of its nodes was not written by the user, and --slots is.
+  if (spec.slurm && find(settings, "slots"))
+    for (launcher::hosts::Host& host : spec.hosts)
+      host.slots = spec.slots_are_gpus ? 0 : spec.default_slots;
   const bool discovered = !spec.host_discovery.empty();
   if (discovered)
     if (auto done = discover(*find(settings, "host-discovery"), spec); !done) return done;

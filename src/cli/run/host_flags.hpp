@@ -6,15 +6,19 @@
 #include "base/result.hpp"
 #include "cli/run/settings.hpp"
 #include "job/spec.hpp"
+#include "launcher/hosts/allocation.hpp"
 
 namespace elasticrun::cli::run {
 
 // Takes the host file, list or program, whichever has the strongest source (command line,
-// environment, configuration file), and --include and --exclude. Reads the host file; runs nothing.
-Result<void> read_host_flags(const Settings& settings, job::JobSpec& spec);
+// environment, configuration file), otherwise what a batch system has given us, and --include and
+// --exclude. Reads the host file; runs nothing.
+Result<void> read_host_flags(const Settings& settings,
+                             const launcher::hosts::Variables& environment, job::JobSpec& spec);
 
-// Runs the discovery program if there is one, and applies --include and --exclude to the hosts. The
-// spec must already have its deadlines. If the user named no hosts, the spec has none afterwards.
+// Runs the discovery program if there is one, and applies --slots to the nodes of Slurm, and
+// --include and --exclude to the hosts. The spec must already have its slots and deadlines. If the
+// user named no hosts, the spec has none afterwards.
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec);
 
 }  // namespace elasticrun::cli::run

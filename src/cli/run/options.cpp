@@ -153,7 +153,7 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   if (!all) return all.error();
   if (auto answer = answer_of_command(line->settings, *all)) return Parsed(std::move(*answer));
   if (line->program.empty()) return Error{fmt::format("no program given; {}", usage_line)};
-  auto spec = to_spec(*all, machine);
+  auto spec = to_spec(*all, launcher::hosts::to_variables(environment), machine);
   if (!spec) return spec.error();
   spec->argv = std::move(line->program);
   choose_stop_signal(spec->saving, environment);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 
+#include "launcher/bundle/file_hash.hpp"
 #include "launcher/executors/local_executor.hpp"
 #include "launcher/machine/network.hpp"
+#include "launcher/srun/executor.hpp"
 #include "launcher/ssh/executor.hpp"
 #include "wire/limits.hpp"
 
@@ -87,8 +89,41 @@ Result<void> Agents::prepare(const std::string& job) {
     return {};
   }
 
+  const bool v6 = std::ranges::any_of(
+      own, [](const auto& one) { return one.address.find(':') != std::string::npos; });
+  listen_address_ = !spec_.bind.empty() ? for_others_.front() : v6 ? "::" : "0.0.0.0";
+  return spec_.slurm ? prepare_srun(*agent, job) : prepare_ssh(*agent, job);
+}
+
+Result<void> Agents::prepare_srun(const std::string& agent, const std::string& job) {
+  const auto hash = launcher::bundle::hash_of_file(agent);
+  if (!hash) return hash.error();
+  const rendezvous::server::HostKey join = keys_.to_join();
+  srun_ = std::make_unique<launcher::srun::SrunExecutor>(
+      io_,
+      launcher::srun::SrunOptions{
+          .agent = agent,
+          .hash = *hash,
+          .wrap = spec_.wrap,
+          .join_identity = join.identity,
+          .join_key_hex = join.key_hex,
+          .component_of = [this](HostId host) { return component_of(host); },
+          .seed = std::hash<std::string>{}(job)},
+      handlers_for_executor());
+  return {};
+}
+
+int Agents::component_of(HostId host) const {
+  const std::vector<int>& components = spec_.slurm->components;
+  const auto& hosts = spec_.slurm->hosts;
+  const auto found =
+      std::ranges::find(hosts, roster_.name(host), &launcher::hosts::Host::name) - hosts.begin();
+  return found < std::ssize(components) ? components[static_cast<std::size_t>(found)] : -1;
+}
+
+Result<void> Agents::prepare_ssh(const std::string& agent, const std::string& job) {
   launcher::ssh::SshOptions options;
-  options.agent = *agent;
+  options.agent = agent;
   options.wrap = spec_.wrap;
   options.overrides = spec_.ssh;
   // Two jobs that run at the same time must not give their files on a host the same names.
@@ -98,10 +133,13 @@ Result<void> Agents::prepare(const std::string& job) {
       handlers_for_executor());
   if (!ssh) return ssh.error();
   ssh_ = std::move(*ssh);
-  const bool v6 = std::ranges::any_of(
-      own, [](const auto& one) { return one.address.find(':') != std::string::npos; });
-  listen_address_ = !spec_.bind.empty() ? for_others_.front() : v6 ? "::" : "0.0.0.0";
   return {};
+}
+
+std::optional<HostId> Agents::awaited(const std::string& name) const {
+  for (const HostId host : awaited_)
+    if (roster_.name(host) == name) return host;
+  return std::nullopt;
 }
 
 bool Agents::is_here(HostId host) const {
@@ -110,7 +148,7 @@ bool Agents::is_here(HostId host) const {
 }
 
 launcher::executors::Executor& Agents::executor_of(HostId host) {
-  return is_here(host) ? *local_ : *ssh_;
+  return is_here(host) ? *local_ : srun_ ? *srun_ : *ssh_;
 }
 
 void Agents::start(HostId host) {
@@ -133,11 +171,13 @@ void Agents::start_now(HostId host) {
     start.addresses = {loopback};
   start.address = roster_.at(host).address;
   running_.insert(host);
+  if (srun_ && !is_here(host)) awaited_.insert(host);
   executor_of(host).start(start);
 }
 
 void Agents::ended(HostId host, const std::string& reason) {
   running_.erase(host);
+  awaited_.erase(host);
   if (waiting_.erase(host) > 0) return start_now(host);
   handlers_.gone(host, reason);
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,10 @@ class Agents {
   // Sets the common start parameters: those of start_of(), with the port.
   void told(launcher::executors::AgentStart common) { common_ = std::move(common); }
 
+  // The host of this name whose agent was started with the join key (launcher/srun) and is not up.
+  std::optional<HostId> awaited(const std::string& name) const;
+  void up(HostId host) { awaited_.erase(host); }
+
   // Whether that host is the machine of the controller.
   bool is_here(HostId host) const;
 
@@ -64,6 +69,9 @@ class Agents {
   bool none() const { return running_.empty(); }
 
  private:
+  Result<void> prepare_ssh(const std::string& agent, const std::string& job);
+  Result<void> prepare_srun(const std::string& agent, const std::string& job);
+  int component_of(HostId host) const;  // of a heterogeneous job of Slurm
   launcher::executors::Executor& executor_of(HostId host);
   launcher::executors::ExecutorHandlers handlers_for_executor();
   void start_now(HostId host);
@@ -81,6 +89,8 @@ class Agents {
   std::unique_ptr<launcher::executors::Executor> local_;
   std::unique_ptr<launcher::executors::Executor> ssh_;
   std::set<HostId> running_;
+  std::unique_ptr<launcher::executors::Executor> srun_;
+  std::set<HostId> awaited_;
   std::set<HostId> waiting_;  // hosts whose next agent starts when the last one has ended
 };
 

@@ -167,10 +167,10 @@ Result<void> Run::listen() {
   options.address = agents_.listen_address();
   launcher::executors::AgentStart told = agents_.start_of(job_id_);
   options.welcome = welcome_of(told);
-  options.port = static_cast<std::uint16_t>(spec_.port_first);
-  options.port_last = static_cast<std::uint16_t>(spec_.port_last);
+  options.port = spec_.port_first;
+  options.port_last = spec_.port_last;
   options.keys = keys_;
-  options.hosts_may_join = !spec_.join_key.empty();
+  options.hosts_may_join = !spec_.join_key.empty() || spec_.slurm.has_value();
   options.tcp.user_timeout = spec_.deadlines.lease;  // a silent host counts as lost earlier
   rendezvous::server::ServerHandlers handlers;
   handlers.knows = [this](const rendezvous::server::KeyOwner& owner) {
@@ -321,16 +321,21 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
 Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
                                                 const rendezvous::server::KeyOwner& owner) {
   if (finish_) return Error{"the job is over"};
-  const auto host = roster_.admit(hello);
+  const bool joins = owner.host == no_host;
+  const auto started = joins ? agents_.awaited(hello.name) : hello.host;
+  const auto host = roster_.admit(hello, started);
   if (!host) {
     sink_.log(LogLevel::error, "a host was refused: " + host.error().text);
     return host.error();
   }
-  const bool joins = owner.host == no_host;
-  return rendezvous::server::KeyOwner{*host, joins ? roster_.next_run(*host) : owner.run};
+  const bool newcomer = joins && !started;
+  return rendezvous::server::KeyOwner{*host, newcomer ? roster_.next_run(*host)
+                                             : joins  ? roster_.runs(*host)
+                                                      : owner.run};
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
+  agents_.up(host);
   const hosts::Roster::News news = roster_.up(host, hello);
   output_hold_.host_joined();
   if (news == hosts::Roster::News::slots) hosts_changed();  // before the first workers start
@@ -352,25 +357,21 @@ void Run::agent_gone(HostId host, const std::string& reason) {
 // ---------------------------------------------------------------- the user
 
 void Run::signal(int number) {
-  if (number == SIGTSTP) return feed(Suspend{});
   const bool passes = number == SIGUSR1 || number == SIGUSR2;
+  if (number == SIGTSTP) return feed(Suspend{});
   if (passes && number != spec_.saving.stop_signal) return feed(PassSignal{number});
   feed(Interrupt{number});
 }
 
 int Run::run() {
-  if (const auto trouble = bundles_.gather()) {
-    sink_.log(LogLevel::error, trouble->text);
-    return trouble->code;
-  }
-  if (auto ready = saves_.open(spec_.saving); !ready) {
-    sink_.log(LogLevel::error, ready.error().text);
-    return exit_code::usage;
-  }
-  if (auto ready = prepare(); !ready) {
-    sink_.log(LogLevel::error, ready.error().text);
-    return exit_code::nothing_started;
-  }
+  const auto failed = [this](const std::string& why, int code) {
+    sink_.log(LogLevel::error, why);
+    return code;
+  };
+  if (const auto trouble = bundles_.gather()) return failed(trouble->text, trouble->code);
+  if (auto ready = saves_.open(spec_.saving); !ready)
+    return failed(ready.error().text, exit_code::usage);
+  if (auto ready = prepare(); !ready) return failed(ready.error().text, exit_code::nothing_started);
   signals_.start(spec_.saving.stop_signal);
   pulse_.start();
   roster_.give(spec_.hosts);

@@ -39,6 +39,7 @@ PREFIX = "er-bed-"
 # Not sys.executable: it may be in a home, which a host does not see.
 PYTHON = "/usr/bin/python3"
 PATIENCE = 20.0  # seconds, for what takes a moment on an idle machine
+SERVICES = ("sshd", "slurmd", "slurmstepd")
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Spec:
     slots: int = 2
     private_root: bool = False  # sees Debian's programs, and nothing else of this machine
     family: str = "4"  # or "6", "46": the addresses it has
-    sshd: str = "answers"  # or "silent": accepts and sends nothing; "refuses": no listener
+    sshd: str = "answers"  # or "silent": accepts and sends nothing; "refuses": none, no listener
     options: dict[str, str] = field(default_factory=dict)  # of sshd; an empty value: left out
     key: str = "known"  # or "changed", "unknown": its key in known_hosts
     home: str = "own"  # or "full", "noexec", "readonly"
@@ -56,6 +57,7 @@ class Spec:
     bashrc: str = ""  # what the login shell does for every command
     behind: str = ""  # the only host through which it can be reached
     power: bool = True  # False: off until boot()
+    shared: bool = False  # sees Bed.shared by its path even with a root or /tmp of its own
 
 
 @dataclass
@@ -196,8 +198,8 @@ class Host:
         return found
 
     def programs(self) -> list[Process]:
-        """All processes but process 1 and sshd; on an unused host there is none."""
-        return [one for one in self.processes() if one.inner != 1 and one.name != "sshd"]
+        """All processes but process 1 and those of services; on an unused host there is none."""
+        return [one for one in self.processes() if one.inner != 1 and one.name not in SERVICES]
 
     def sessions(self) -> list[Process]:
         """The processes of sshd, one for each of its connections."""
@@ -253,8 +255,11 @@ class Bed:
         self.address = self.network.address4(HERE)
         self.address6 = self.network.address6(HERE)
         self.hosts = [Host(self, number, spec) for number, spec in enumerate(self.specs, 1)]
+        self.shared = os.path.join(self.folder, "shared")  # what a shared file system would hold
+        os.mkdir(self.shared)
         files = make_files(
-            self.folder, [asdict(host.spec) | {"address": host.address, "groups": host.groups.paths}
+            self.folder, [asdict(host.spec) | {"address": host.address, "groups": host.groups.paths,
+                                               "folder": self.shared if host.spec.shared else ""}
                           for host in self.hosts], names)
         self.hosts_file, self.ssh_config = files.hosts, files.ssh_config
         self.identity, self.known_hosts = files.identity, files.known_hosts

@@ -89,6 +89,7 @@ def bring_suppressions(root: str) -> None:
 
 def furnish(folder: str, root: str, spec: Spec) -> None:
     """Mounts what is the host's own; `root` is empty when it shares the machine's root."""
+    shared = os.open(spec["folder"], os.O_PATH) if spec["folder"] else -1
     kernel.mount("proc", root + "/proc", "proc")
     kernel.mount("tmpfs", root + "/dev/shm", "tmpfs", 0, "mode=1777")
     # A new /sys shows the network of the process that mounts it, and no control groups.
@@ -107,6 +108,10 @@ def furnish(folder: str, root: str, spec: Spec) -> None:
     lay(home, spec["home"], root + "/root")
     if spec["tmp"]:  # last: the bed's folder may be in /tmp
         lay(temporary, spec["tmp"], root + "/tmp")
+    if shared >= 0:
+        os.makedirs(root + spec["folder"], exist_ok=True)
+        bind(f"/proc/self/fd/{shared}", root + spec["folder"])
+        os.close(shared)
 
 
 def enter(root: str) -> None:
@@ -125,6 +130,7 @@ def serve(spec: Spec) -> None:
         import socket  # takes longer to load than a host to boot
         _server = socket.create_server(("", 22), family=socket.AF_INET6, dualstack_ipv6=True,
                                        backlog=1000)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever becomes its child leaves no zombie
     open(UP, "x", encoding="ascii").close()
     while True:
         signal.pause()

@@ -148,7 +148,8 @@ TEST_CASE("the manual has the environment variables") {
   Names names = found(code, "\\b(?:set|emplace)\\(\"([A-Z_]+)\"");
   names.merge(found(code, "getenv\\(\"([A-Z_]+)\"\\)"));
   names.merge(found(code, "\"((?:ELASTICRUN|TORCHELASTIC)_[A-Z_]*[A-Z])[\"=]"));
-  names.merge(Names{"USER", "LOGNAME"});  // the code reads both in a loop
+  names.merge(Names{"USER", "LOGNAME"});               // the code reads both in a loop
+  names.merge(Names{"SLURM_JOB_ID", "PBS_NODEFILE"});  // and these, and those beside them, by name
   same(marked(section(text_of("man/elasticrun.1"), "ENVIRONMENT"), "Ev"), names);
 }
 

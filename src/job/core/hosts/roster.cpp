@@ -45,15 +45,18 @@ Result<void> check(const wire::Hello& hello) {
 
 }  // namespace
 
-Result<HostId> Roster::admit(const wire::Hello& hello) {
+Result<HostId> Roster::admit(const wire::Hello& hello, std::optional<HostId> started) {
   if (const auto valid = check(hello); !valid) return valid.error();
-  return hello.host == no_host ? number_for_newcomer(hello) : hello.host;
+  if (!started) return number_for_newcomer(hello);
+  return *started;
 }
 
-bool Roster::had_run(HostId host, std::uint32_t run) const {
+std::uint32_t Roster::runs(HostId host) const {
   const auto found = runs_.find(host);
-  return found != runs_.end() && run >= 1 && run <= found->second;
+  return found == runs_.end() ? 0 : found->second;
 }
+
+bool Roster::had_run(HostId host, std::uint32_t run) const { return run >= 1 && run <= runs(host); }
 
 Result<HostId> Roster::number_for_newcomer(const wire::Hello& hello) {
   launcher::hosts::Host host;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,11 +31,14 @@ class Roster {
 
   // Replaces the hosts that were given before.
   void give(const std::vector<launcher::hosts::Host>& hosts);
-  // Returns the number of the host whose agent sends this Hello; a host that joins by itself gets
-  // one. An error when another host has its name already, or the Hello makes no sense.
-  Result<HostId> admit(const wire::Hello& hello);
+  // Returns the number of the host whose agent sends this Hello, `started`; a host that joins by
+  // itself (nullopt) gets one. An error when another host has its name already, or the Hello makes
+  // no sense.
+  Result<HostId> admit(const wire::Hello& hello, std::optional<HostId> started = {});
   // An agent is about to be started there, or has joined: returns the number of its run, from 1.
   std::uint32_t next_run(HostId host) { return ++runs_[host]; }
+  // The number of the last one; 0: there was none.
+  std::uint32_t runs(HostId host) const;
   bool had_run(HostId host, std::uint32_t run) const;
   // Its agent is up. Returns `joined` if the host joined by itself, `slots` if its report changes
   // the job's slots.

@@ -218,7 +218,7 @@ TEST_CASE("what a host says about itself must obey the grammar of host files") {
   }
   CHECK(roster.admit(hello("node-7.rack_2", 1)).has_value());
   const auto error_of = [&](const wire::Hello& hello) {
-    const auto admitted = roster.admit(hello);
+    const auto admitted = roster.admit(hello, hello.host);
     return admitted ? "" : admitted.error().text;
   };
   wire::Hello given;

@@ -207,7 +207,7 @@ TEST_CASE("files are parsed, and errors name the line") {
       {"\n# a\n", "h.txt: no host in it; write one a line, as in 'node1 slots=4'"},
       {"a\n\nb:0\n", "h.txt:3: slots must be a number from 1 to 1024, not '0'"},
       {"a\nb\na slots=2\n", "h.txt:3: a is given twice; it was first given in line 1"},
-      {"a\nA\n", "h.txt:2: A is given twice; it was first given in line 1"},
+      {"a\nA\n", "a slots=2"},
       {"n[1-4]\nn3\n", "h.txt:2: n3 is given twice; it was first given in line 1"},
       {"n[1,1]\n", "h.txt:1: n1 is given twice; it was first given in line 1"},
       {"bob@a\neve@a\n", "h.txt:2: a is given twice; it was first given in line 1"},

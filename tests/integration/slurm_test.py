@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""elasticrun inside jobs of a real Slurm, on nodes without sshd.
+
+    slurm_test.py Jobs.test_trains_on_all_nodes    one job, start to end
+    slurm_test.py                                  losses, cancels, requeues, components
+"""
+import json
+import os
+import sys
+import unittest
+from typing import Any
+
+from bed import Bed
+from bed.slurm import Slurm, missing, nodes
+from job import BIN, SANITIZED, read, until
+
+FASHION = os.path.join(BIN, "fashion")
+ENDLESS = f"{FASHION} --samples 1280 --epochs 100000 --batch 128 --device-ms 1"
+
+
+class Jobs(unittest.TestCase):
+    bed: Bed
+    slurm: Slurm
+    names: list[str]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.bed = Bed(nodes(4, tmp="own"))  # a /tmp of their own, as nodes have
+        cls.addClassCleanup(cls.bed.close)
+        cls.names = [host.name for host in cls.bed.hosts]
+        cls.slurm = Slurm(cls.bed)
+        cls.addClassCleanup(cls.slurm.close)
+
+    def submit(self, options: str, program: str, *batch: str) -> int:
+        self.events_file = os.path.join(self.slurm.work, f"{self.id()}.events")
+        job = self.slurm.sbatch(
+            "unset ELASTICRUN_BIN ELASTICRUN_SANITIZE; "
+            f"exec {BIN}/elasticrun --events {self.events_file} --label none {options} {program}",
+            "--no-kill", *batch)
+        self.addCleanup(self.cancel, job)
+        return job
+
+    def cancel(self, job: int) -> None:
+        self.slurm.run("scancel", str(job), check=False)
+        self.slurm.wait(job)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        lines = read(self.events_file).splitlines(keepends=True)
+        return [event for line in lines if line.endswith("\n")
+                if (event := json.loads(line))["event"] == name]
+
+    def world(self, job: int, **wanted: Any) -> dict[str, Any]:
+        """Waits for a world with these properties."""
+        def found() -> dict[str, Any] | None:
+            if self.slurm.state(job) not in ("PENDING", "RUNNING", "COMPLETING"):
+                raise AssertionError(f"the job has ended: {self.slurm.output(job)}")
+            return next((event for event in self.events("world_formed") if all(
+                event[name] == value for name, value in wanted.items())), None)
+        return until(f"a world with {wanted}", found, 60)
+
+    def nothing_left(self) -> None:
+        until("no program is left", lambda: not any(
+            host.programs() for host in self.bed.hosts if host.outer), 30)
+        for host in self.bed.hosts:
+            if host.outer:
+                self.assertNotIn("agent-", host.run("ls", "/tmp").stdout)
+
+    def test_trains_on_all_nodes(self) -> None:
+        job = self.submit("", f"{FASHION} --samples 1280 --epochs 2 --batch 32", "-N4")
+        self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
+        world = self.events("world_formed")[0]
+        self.assertEqual((world["size"], world["hosts"]), (4, self.names))
+        self.assertIn("epoch 2", self.slurm.output(job))
+        self.nothing_left()
+
+    def test_slots_are_the_users(self) -> None:
+        job = self.submit("--slots 2", f"{FASHION} --samples 640 --epochs 1 --batch 32", "-N2")
+        self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
+        self.assertEqual(self.events("world_formed")[0]["size"], 4)
+        self.nothing_left()
+
+    def test_under_srun_each_task_refuses(self) -> None:
+        done = self.slurm.run("srun", "-N2", "sh", "-c",
+                              f"unset ELASTICRUN_BIN ELASTICRUN_SANITIZE; {BIN}/elasticrun true",
+                              check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("elasticrun:")]
+        self.assertEqual(len(said), 2, done.stderr)
+        self.assertIn("srun has started 2 tasks of elasticrun; start one", said[0])
+
+    def test_a_worker_and_an_agent_are_lost(self) -> None:
+        job = self.submit("--max-restarts 20", ENDLESS, "-N3")
+        self.world(job, size=3)
+        for name in ("fashion", "elasticrun-agen"):
+            after = len(self.events("world_formed"))
+            node = self.bed["node3"]
+            pid = next(one.pid for one in node.programs()
+                       if one.name == name or name != "fashion" and one.name.startswith("agent-"))
+            os.kill(pid, 9)
+            until("a smaller world, and the whole one", lambda: [
+                world["size"] for world in self.events("world_formed")[after:]][-1:] == [3], 60)
+        self.slurm.run("scancel", str(job))
+        self.assertEqual(self.slurm.wait(job), "CANCELLED")
+        self.nothing_left()
+
+    def test_saved_requeued_and_resumed_at_another_size(self) -> None:
+        job = self.submit("--save state", ENDLESS, "-N3", "--requeue", "--signal=B:USR1@60")
+        self.world(job, size=3)
+        until("steps", lambda: self.events("sample"), 60)
+        self.slurm.signal(job, "USR1")
+        self.slurm.wait(job)
+        saved = self.events("saved")[-1]
+        self.assertTrue(saved["stop"])
+        self.assertIn("the same command goes on from step", self.slurm.output(job))
+        again = self.submit("--save state", ENDLESS, "-N2")
+        self.world(again, size=2, step=saved["step"])
+        self.slurm.signal(again, "USR1")
+        self.slurm.wait(again)
+        self.nothing_left()
+
+    def test_components(self) -> None:
+        job = self.submit("", f"{FASHION} --samples 1280 --epochs 1 --batch 32", "-N1",
+                          "--exclusive", ":", "-N2", "--exclusive")
+        self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
+        self.assertEqual(len(self.events("world_formed")[0]["hosts"]), 3)
+        self.nothing_left()
+
+
+class Losses(Jobs):
+    """The same bed, but nodes lose their power."""
+
+    def test_a_node_is_lost(self) -> None:
+        job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N4")
+        self.world(job, size=4)
+        self.bed["node2"].crash()
+        world = self.world(job, size=3, planned=False)
+        self.assertNotIn("node2", world["hosts"])
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
+        self.nothing_left()
+
+
+def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Those of Jobs are not run again in Losses."""
+    del tests, pattern
+    suite = loader.loadTestsFromTestCase(Jobs)
+    suite.addTest(Losses("test_a_node_is_lost"))
+    return suite
+
+
+if __name__ == "__main__":
+    reason = "no sanitizer's memory fits" if SANITIZED else missing()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main()
