@@ -67,7 +67,10 @@ Result<std::vector<Host>> component(const Variables& environment, const std::str
                         !get("SLURM_GPUS_ON_NODE").empty();
   std::vector<int> slots(names->size(), gpus_in(get("SLURM_GPUS_PER_NODE")));
   if (!has_gpus) {
-    const std::string_view tasks = get("SLURM_TASKS_PER_NODE");
+    // Inside a step this variable is about the step.
+    const bool in_step = !value(environment, "SLURM_STEP_ID").empty();
+    const std::string_view tasks =
+        get(in_step ? "SLURM_JOB_CPUS_PER_NODE" : "SLURM_TASKS_PER_NODE");
     auto counts = tasks.empty() ? std::vector<int>(names->size(), 1) : parse_repeated(tasks);
     if (!counts) return misfit(named("SLURM_TASKS_PER_NODE"), tasks, counts.error().text);
     if (counts->size() < names->size())

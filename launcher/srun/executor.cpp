@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,9 +15,11 @@
 #include <boost/asio/write.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -85,8 +88,8 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
       bool ended = false;
     };
     std::vector<Task> tasks;  // by Slurm's number
-    bool told_to_end = false;
-    std::string last_words;  // what srun itself said last
+    int signals = 0;          // that srun was sent: TERM, then KILL
+    std::string last_words;   // what srun itself said last
 
     Task* find(HostId host) {
       for (Task& task : tasks)
@@ -98,10 +101,12 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
         if (step.nodes[i] == node && !tasks[i].ended) return &tasks[i];
       return nullptr;
     }
-    bool all_to_be_killed() const {
+    // How often all agents that have not ended were to be killed.
+    int kills_of_all() const {
+      int least = INT_MAX;
       for (const Task& task : tasks)
-        if (!task.ended && task.kills == 0) return false;
-      return true;
+        if (!task.ended) least = std::min(least, task.kills);
+      return least;
     }
   };
 
@@ -125,12 +130,19 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
 
   void start_steps() {
     std::map<int, std::vector<executors::AgentStart>> by_component;
-    for (executors::AgentStart& agent : std::exchange(waiting, {}))
-      by_component[options.component_of(agent.host)].push_back(std::move(agent));
+    for (executors::AgentStart& agent : std::exchange(waiting, {})) {
+      const int component = options.component_of(agent.host);
+      if (alone.erase(agent.host) > 0)
+        start_step(component, {std::move(agent)});
+      else
+        by_component[component].push_back(std::move(agent));
+    }
     for (const auto& [component, agents] : by_component) start_step(component, agents);
   }
 
-  void start_step(int component, const std::vector<executors::AgentStart>& agents) {
+  void start_step(int component, std::vector<executors::AgentStart> agents) {
+    // Slurm numbers tasks by the order of the nodes in the job, in which hosts are numbered, too.
+    std::ranges::sort(agents, {}, &executors::AgentStart::host);
     auto running = std::make_shared<Running>(io);
     Step& step = running->step;
     step.component = component;
@@ -145,8 +157,8 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
     executors::AgentStart told = agents.front();
     if (agents.size() > 1) {
       told.host = no_host;
-      told.identity = options.join_identity;
-      told.key_hex = options.join_key_hex;
+      told.identity = options.step_identity;
+      told.key_hex = options.step_key_hex;
       told.name.clear();
       told.address.clear();
     }
@@ -258,6 +270,9 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
 
   void step_ended(const std::shared_ptr<Running>& running) {
     std::erase(steps, running);
+    if (running->tasks.size() > 1)
+      for (const Running::Task& task : running->tasks)
+        if (task.pid == 0) alone.insert(task.host);
     const int status = running->process.native_exit_code();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
       return end_all(*running, "there is no srun along PATH, though this is a job of Slurm");
@@ -284,8 +299,9 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
   // agent.
   void kill_agents() {
     for (const auto& running : std::vector(steps)) {
-      if (running->all_to_be_killed()) {
-        running->signal(std::exchange(running->told_to_end, true) ? SIGKILL : SIGTERM);
+      if (const int kills = running->kills_of_all(); kills > 0) {
+        if (running->signals < std::min(kills, 2))
+          running->signal(++running->signals == 1 ? SIGTERM : SIGKILL);
         continue;
       }
       for (std::size_t i = 0; i < running->tasks.size(); ++i) {
@@ -316,8 +332,9 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
         self->end(running->tasks[index], "elasticrun-agent was ended");
     };
     if (error) return asio::post(io, over);
-    script->process.async_wait([script, timer, over](const ErrorCode&, int) {
+    script->process.async_wait([script, timer, over, running, index](const ErrorCode&, int code) {
       script->ended = true;
+      if (code != 0) running->tasks[index].script_sent = false;  // another kill tries again
       timer->cancel();
       over();
     });
@@ -330,6 +347,9 @@ struct SrunExecutor::State : std::enable_shared_from_this<SrunExecutor::State> {
   const SrunOptions options;
   const executors::ExecutorHandlers handlers;
   std::vector<executors::AgentStart> waiting;
+  // Hosts of a step that has failed whole, as it does when one node does not answer: each gets a
+  // step of its own next time.
+  std::set<HostId> alone;
   std::vector<std::shared_ptr<Running>> steps;
   int steps_made = 0;
   bool starts_due = false, kills_due = false;
@@ -340,7 +360,11 @@ SrunExecutor::SrunExecutor(asio::io_context& io, SrunOptions options,
     : state_(std::make_shared<State>(io, std::move(options), std::move(handlers))) {}
 
 SrunExecutor::~SrunExecutor() {
-  for (const auto& running : state_->steps) running->process.detach();
+  // Agents that have not ended by now will not by themselves.
+  for (const auto& running : state_->steps) {
+    running->signal(SIGTERM);
+    running->process.detach();
+  }
 }
 
 void SrunExecutor::start(const executors::AgentStart& start) { state_->start(start); }

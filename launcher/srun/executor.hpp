@@ -2,8 +2,8 @@
 // groups hold for all that runs.
 //
 // All starts of one moment become one step (step.hpp). srun copies the same standard input to all
-// of its tasks, so an agent of such a step gets the job's join key there, and its own key when it
-// has greeted; a step with one agent gets that one's own key.
+// of its tasks, so an agent of such a step gets a key for all of them there, and its own key when
+// it has greeted; a step with one agent gets that one's own key.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ class io_context;
 namespace elasticrun::launcher::srun {
 
 struct SrunOptions {
-  std::string agent;  // path of elasticrun-agent, to be copied to the nodes
-  std::string hash;   // of that file (bundle/content_hash.hpp)
-  std::string wrap;   // command that it is started inside of; empty: none
-  std::string join_identity;
-  std::string join_key_hex;
+  std::string agent;          // path of elasticrun-agent, to be copied to the nodes
+  std::string hash;           // of that file (bundle/content_hash.hpp)
+  std::string wrap;           // command that it is started inside of; empty: none
+  std::string step_identity;  // with the key by which agents of one step get their own
+  std::string step_key_hex;
   // The component of a heterogeneous job that the host belongs to; -1: the job is none.
   std::function<int(HostId)> component_of;
   std::uint64_t seed = 0;  // random, and different for each job

@@ -1,5 +1,5 @@
-// See host_keys.hpp. Identities: "JOB/join" and "JOB/host/7/1". "JOB/world/12" is only a name to
-// derive a key by; the controller admits no peer with it.
+// See host_keys.hpp. Identities: "JOB/join", "JOB/step" and "JOB/host/7/1". "JOB/world/12" is only
+// a name to derive a key by; the controller admits no peer with it.
 #include "rendezvous/server/host_keys.hpp"
 
 #include <fmt/format.h>
@@ -18,12 +18,15 @@ HostKey HostKeys::of_agent(HostId host, std::uint32_t run) const {
 
 HostKey HostKeys::to_join() const { return key(job_ + "/join"); }
 
+HostKey HostKeys::of_step() const { return key(job_ + "/step"); }
+
 std::string HostKeys::of_world(Generation generation) const {
   return net::to_hex(secret(fmt::format("{}/world/{}", job_, generation.value)));
 }
 
 std::optional<KeyOwner> HostKeys::owner(std::string_view identity) const {
   if (identity == job_ + "/join") return KeyOwner{};
+  if (identity == job_ + "/step") return KeyOwner{no_host, 1};
   const std::string prefix = job_ + "/host/";
   if (!identity.starts_with(prefix)) return std::nullopt;
   KeyOwner owner{HostId(), 0};

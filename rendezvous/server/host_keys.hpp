@@ -17,8 +17,8 @@ namespace elasticrun::rendezvous::server {
 
 // The agent that a key belongs to.
 struct KeyOwner {
-  HostId host = no_host;  // no_host: the join key, shared by all hosts that may join
-  std::uint32_t run = 0;  // which of the host's agents: 1, 2, ...
+  HostId host = no_host;  // no_host: one of the keys that several agents begin with
+  std::uint32_t run = 0;  // which of the host's agents: 1, 2, ...; of no_host: see below
   bool operator==(const KeyOwner&) const = default;
 };
 
@@ -35,7 +35,11 @@ class HostKeys {
       : job_(std::move(job)), master_(master) {}
 
   HostKey of_agent(HostId host, std::uint32_t run) const;
+  // Two keys that are good for nothing but to get an agent key: of hosts that join by themselves
+  // (run 0), and of agents that were started together, which may only be the hosts that are awaited
+  // (run 1).
   HostKey to_join() const;
+  HostKey of_step() const;
   // The secret by which the members of one world authenticate each other: 64 hexadecimal digits.
   std::string of_world(Generation generation) const;
 

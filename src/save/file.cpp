@@ -91,6 +91,8 @@ Result<wire::saved::File> write_file(const std::string& folder, const std::strin
 Result<void> read_file(const std::string& folder, const wire::saved::File& told,
                        const std::function<void(std::span<const std::byte>)>& take) {
   const std::string path = in(folder, told.name);
+  if (told.name.find('/') != told.name.npos)
+    return Error{fmt::format("{} names a file '{}'", folder, told.name)};
   const net::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return failed(path, "read");
   struct stat entry {};

@@ -89,7 +89,7 @@ Result<net::Fd> lock(const std::string& path, std::string& unlocked) {
   const int error = errno;
   if (error == EAGAIN || error == EACCES) {
     std::string holder = text_of(file);
-    std::ranges::replace(holder, '\n', ' ');
+    std::erase(holder, '\n');
     return Error{fmt::format("another job uses {}: {}; give it another folder, or stop it", path,
                              holder.empty() ? "its name is not known" : holder)};
   }
@@ -112,12 +112,17 @@ Result<void> sign(const net::Fd& lock, const std::string& path, const std::strin
 // An old save gets the name of one that is being written before its files go: half of one must not
 // look like a torn save.
 void keep_newest(const std::string& folder) {
-  auto saves = entries(folder, whole_prefix);
-  while (saves.size() > kept) {
-    const auto& [number, save] = *saves.begin();
+  const auto saves = entries(folder, whole_prefix);
+  std::size_t whole = 0;  // a torn one must not take the place of one that can be read
+  for (auto at = saves.rbegin(); at != saves.rend(); ++at) {
+    const auto& [number, save] = *at;
+    if (whole < kept) {
+      const auto manifest = read_manifest(save);
+      whole += manifest && check_files(save, *manifest) ? 1 : 0;
+      continue;
+    }
     const std::string draft = draft_of(folder, number);
     if (::rename(save.c_str(), draft.c_str()) == 0) remove_tree(draft);
-    saves.erase(saves.begin());
   }
 }
 

@@ -210,6 +210,27 @@ class Rules(Folder):
             self.assertIn("beginning afresh", job.err())
             job.lineage()
 
+    def test_a_program_that_does_not_train_finishes_nothing(self) -> None:
+        with self.training(1, device_ms=2) as job:
+            self.steps(job, 3)
+            step = self.stop(job)
+        with Job(["-H", "localhost:1", "--save", self.state], ["true"]) as job:
+            self.assertEqual(job.wait(30), 0, job.err())
+        with self.training(2, device_ms=0) as job:
+            self.assertEqual(job.wait_for("world_formed")["step"], step)
+            self.finish(job)
+
+    def test_a_torn_save_takes_the_place_of_no_whole_one(self) -> None:
+        with self.training(1, ["--save-every", "100ms"], device_ms=2, epochs=1000) as job:
+            job.wait_for("saved", job.now())
+            self.stop(job)
+        older, newest = self.whole()
+        os.truncate(os.path.join(newest, "part-0"), 10)
+        with self.training(1, device_ms=2, epochs=1000) as job:
+            self.steps(job, job.wait_for("world_formed")["step"] + 2)
+            self.stop(job)
+        self.assertIn(older, self.whole())
+
     def test_while_it_runs(self) -> None:
         with self.training(3, ["--save-every", "300ms"], device_ms=2, epochs=1000) as job:
             saves = [job.wait_for("saved", job.now()) for _ in range(3)]

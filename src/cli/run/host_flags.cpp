@@ -130,8 +130,9 @@ Result<void> read_host_flags(const Settings& settings,
 }
 
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec) {
-  // What Slurm says of its nodes was not written by the user, and --slots is.
-  if (spec.slurm && find(settings, "slots"))
+  // What a batch system says of its hosts was not written by the user, and --slots is.
+  const auto given = only_source(settings);
+  if (given && !*given && find(settings, "slots"))
     for (launcher::hosts::Host& host : spec.hosts)
       host.slots = spec.slots_are_gpus ? 0 : spec.default_slots;
   const bool discovered = !spec.host_discovery.empty();

@@ -16,7 +16,8 @@ namespace elasticrun::cli::run {
 Result<void> read_host_flags(const Settings& settings,
                              const launcher::hosts::Variables& environment, job::JobSpec& spec);
 
-// Runs the discovery program if there is one, and applies --slots to the nodes of Slurm, and
+// Runs the discovery program if there is one, and applies --slots to the hosts of a batch system,
+// and
 // --include and --exclude to the hosts. The spec must already have its slots and deadlines. If the
 // user named no hosts, the spec has none afterwards.
 Result<void> find_hosts(const Settings& settings, job::JobSpec& spec);

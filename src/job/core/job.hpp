@@ -48,6 +48,8 @@ class Job {
   std::vector<JobAction> step(const JobEvent& event, Time now);
   Time wake_at(Time now) const;
 
+  // No worker has joined through the library.
+  bool plain() const { return first_.program() == workers::Program::plain; }
   course::Phase phase() const { return ending_.phase(); }
   // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& end_reason() const { return ending_.words(); }
@@ -187,7 +189,6 @@ class Job {
   void begin(const std::vector<SlotId>& here, Time now);
 
   // ---- programs without the library: job_restarts.cpp
-  bool plain() const { return first_.program() == workers::Program::plain; }
   // The size that the next run of a plain program must have, if it may not differ.
   std::optional<int> run_size() const {
     return plain() ? restarts_.fixed_size() : std::optional<int>();

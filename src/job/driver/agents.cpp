@@ -98,15 +98,15 @@ Result<void> Agents::prepare(const std::string& job) {
 Result<void> Agents::prepare_srun(const std::string& agent, const std::string& job) {
   const auto hash = launcher::bundle::hash_of_file(agent);
   if (!hash) return hash.error();
-  const rendezvous::server::HostKey join = keys_.to_join();
+  const rendezvous::server::HostKey step = keys_.of_step();
   srun_ = std::make_unique<launcher::srun::SrunExecutor>(
       io_,
       launcher::srun::SrunOptions{
           .agent = agent,
           .hash = *hash,
           .wrap = spec_.wrap,
-          .join_identity = join.identity,
-          .join_key_hex = join.key_hex,
+          .step_identity = step.identity,
+          .step_key_hex = step.key_hex,
           .component_of = [this](HostId host) { return component_of(host); },
           .seed = std::hash<std::string>{}(job)},
       handlers_for_executor());

@@ -52,7 +52,7 @@ class Agents {
   // Sets the common start parameters: those of start_of(), with the port.
   void told(launcher::executors::AgentStart common) { common_ = std::move(common); }
 
-  // The host of this name whose agent was started with the join key (launcher/srun) and is not up.
+  // The host of this name whose agent srun has started, and is not up.
   std::optional<HostId> awaited(const std::string& name) const;
   void up(HostId host) { awaited_.erase(host); }
 

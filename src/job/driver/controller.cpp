@@ -36,7 +36,6 @@ namespace asio = boost::asio;
 namespace {
 
 using report::LogLevel;
-
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
 launcher::executors::Hook advice_hook(const JobSpec& spec) {
@@ -321,17 +320,18 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
 Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
                                                 const rendezvous::server::KeyOwner& owner) {
   if (finish_) return Error{"the job is over"};
-  const bool joins = owner.host == no_host;
-  const auto started = joins ? agents_.awaited(hello.name) : hello.host;
-  const auto host = roster_.admit(hello, started);
+  const bool joins = owner == rendezvous::server::KeyOwner{};
+  const bool of_step = owner.host == no_host && !joins;
+  const std::optional<HostId> started = of_step ? agents_.awaited(hello.name) : hello.host;
+  if (!started) return Error{fmt::format("no agent is awaited on '{}'", hello.name)};
+  const auto host = joins ? roster_.admit(hello) : roster_.admit(hello, started);
   if (!host) {
     sink_.log(LogLevel::error, "a host was refused: " + host.error().text);
     return host.error();
   }
-  const bool newcomer = joins && !started;
-  return rendezvous::server::KeyOwner{*host, newcomer ? roster_.next_run(*host)
-                                             : joins  ? roster_.runs(*host)
-                                                      : owner.run};
+  return rendezvous::server::KeyOwner{*host, of_step ? roster_.runs(*host)
+                                             : joins ? roster_.next_run(*host)
+                                                     : owner.run};
 }
 
 void Run::agent_up(HostId host, const wire::Hello& hello) {
@@ -379,7 +379,7 @@ int Run::run() {
   source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
-  saves_.close(finish_->exit_code);
+  saves_.close(finish_->exit_code == exit_code::ok && !job_->plain());
   if (join_key_ && !join_key_->remove())
     sink_.log(LogLevel::error,
               fmt::format("--join-key {}: its file system does not answer; remove it yourself",

@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/exit_code.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "save/manifest.hpp"
 
@@ -68,17 +67,16 @@ void SaveKeeper::drop(const DropSave& order) {
   });
 }
 
-void SaveKeeper::close(int exit_code) {
+void SaveKeeper::close(bool finished) {
   if (!folder_) return;
   const auto trouble = std::make_shared<std::string>();
   const bool done = launcher::executors::ends_within(
-      last_words_limit, [path = path_, dropped = dropped_, exit_code, trouble] {
+      last_words_limit, [path = path_, dropped = dropped_, finished, trouble] {
         if (dropped > 0) save::Folder::discard(path, dropped);
-        if (exit_code != exit_code::ok) return;
-        if (const auto finished = save::Folder::finish(path); !finished)
-          *trouble = finished.error().text;
+        if (!finished) return;
+        if (const auto marked = save::Folder::finish(path); !marked) *trouble = marked.error().text;
       });
-  if (exit_code == exit_code::ok && (!done || !trouble->empty()))
+  if (finished && (!done || !trouble->empty()))
     sink_.log(LogLevel::error,
               fmt::format("--save: {} could not be marked as finished ({}): remove it, or the same "
                           "command goes on from its newest save",

@@ -26,8 +26,8 @@ class SaveKeeper {
   Result<void> open(JobSpec::Saving& saving);
   void seal(const SealSave& order);
   void drop(const DropSave& order);
-  // The job has ended. Blocks for a few seconds at most.
-  void close(int exit_code);
+  // The job has ended. `finished`: the next one begins afresh. Blocks for a few seconds at most.
+  void close(bool finished);
 
  private:
   boost::asio::io_context& io_;
