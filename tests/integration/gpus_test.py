@@ -101,7 +101,7 @@ class Lost(unittest.TestCase):
         job.wait_for("sample", generation=world["generation"])
         job.wait_for("worker_exited", worker=victim)
         self.assertEqual(job.workers(), others)
-        self.assertIn("node1: slot 1 is left out: GPU GPU-b (0000:11:00.0) ", job.err())
+        job.wait_said(r"node1: slot 1 is left out: GPU GPU-b \(0000:11:00\.0\) ")
         self.assertEqual(job.find("host_down"), [])
 
     def test_one_that_falls_off_the_bus_takes_its_slot_along(self) -> None:
@@ -126,7 +126,7 @@ class Lost(unittest.TestCase):
             self.gpus.xid(9, 79, "GPU has fallen off the bus.")
             self.gpus.xid(1, 79, "pid=77, name=train, GPU has fallen off the bus.")
             self.lost(job, xid=79)
-            self.assertIn("has fallen off the bus (Xid 79); switch the host off", job.err())
+            job.wait_said(r"has fallen off the bus \(Xid 79\); switch the host off")
             self.assertEqual(len(job.find("gpu_lost")), 1)
 
     def test_a_free_slot_takes_over(self) -> None:

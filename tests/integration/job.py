@@ -9,6 +9,7 @@ Nothing here sleeps for a fixed time: every wait looks for a condition until a d
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -140,6 +141,10 @@ class Job:
 
     def err(self) -> str:
         return read(self.path("err"))
+
+    def wait_said(self, pattern: str, seconds: float = 60) -> None:
+        """Waits for these words; an event may be read before the line that goes with it."""
+        until(f"the words '{pattern}'", lambda: re.search(pattern, self.err()), seconds)
 
     def last_line(self) -> str:
         return (self.err().splitlines() or [""])[-1]

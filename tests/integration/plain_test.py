@@ -160,7 +160,7 @@ raise SystemExit(1)"""]
             job.wait_for("decision", target=2)
             job.wait_for("sample", global_batch=24)
             self.assertTrue(all(not event["counted"] for event in job.find("restarted")))
-            self.assertIn("throughput: ", job.err())
+            job.wait_said("throughput: ")
             self.stop(job)
             self.assertEqual(job.wait(), 0, job.err())
             self.assertEqual(job.leftovers(), [])

@@ -5,6 +5,7 @@ The job must work the same, need nothing of sshd but a command, and end the host
 ends; a flood of output must neither delay heartbeats nor make memory grow.
 """
 import os
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -47,7 +48,7 @@ class Stream(unittest.TestCase):
                     job.wait_for("world_formed", size=4)
                     step = job.progress()
                     until("it trains on", lambda: job.progress() > step + 20, PATIENCE)
-                    self.assertIn(TOLD, job.err())
+                    job.wait_said(re.escape(TOLD))
                     self.assertIn("its control stream goes through ssh", job.err())
                     self.assertNotIn("node1: cannot dial back", job.err())
                     workers = [one for one in bed["node2"].programs() if one.name == "fashion"]

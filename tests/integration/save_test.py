@@ -294,8 +294,8 @@ class Rules(Folder):
                 with self.training(2, device_ms=2, epochs=1000) as job:
                     world = job.wait_for("world_formed")
                     self.assertEqual(world["step"], self.manifest(older)["step"])
-                    self.assertIn(newest, job.err())
-                    self.assertIn(seen, job.err())
+                    job.wait_said(re.escape(newest))
+                    job.wait_said(seen)
                 shutil.rmtree(self.state)
                 shutil.move(self.folder + "/copy", self.state)
 
@@ -333,7 +333,7 @@ class Trouble(Folder):
             self.assertIn("No space left on device", reason)
             step = job.newest_step()
             self.steps(job, step + 3)
-            self.assertIn("training goes on", job.err())
+            job.wait_said("training goes on")
             kill(job.process.pid, signal.SIGTERM)
             self.assertEqual(job.wait(30), 143, job.err())
             self.assertIn("the state is not saved", job.last_line())
@@ -364,7 +364,7 @@ class Trouble(Folder):
             self.assertGreater(saved["took_ms"], 1500)
             self.assertGreater(job.newest_step(), step + 3)
             self.stop(job)
-            self.assertIn("saving the state within 10 m", job.err())
+            job.wait_said("saving the state within 10 m")
             self.assertGreater(job.find("saved")[-1]["took_ms"], 1500)
 
     def test_a_file_system_that_does_not_answer(self) -> None:
