@@ -33,7 +33,7 @@ def until(what: str, condition: Callable[[], T], seconds: float = 60) -> T:
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {seconds} s")
-        time.sleep(0.002)
+        time.sleep(0.005)
     return value
 
 
@@ -45,6 +45,8 @@ class Training:
         self.folder = Path(self._folder.name)
         self.log = self.folder / "steps"
         self.log.mkdir()
+        self._read: dict[int, list[Step]] = {}  # by worker: what has been read of its file
+        self._offset: dict[int, int] = {}  # by worker: where its next line begins
         with open(self.folder / "output", "wb") as output:
             self._process = subprocess.Popen(command(self.folder), stdin=subprocess.DEVNULL,
                                              stdout=output, stderr=output)
@@ -67,14 +69,25 @@ class Training:
         self._folder.cleanup()
 
     def steps(self, pid: int) -> list[Step]:
-        """The steps that a worker has committed so far; an incomplete last line is left out."""
-        text = (self.log / str(pid)).read_text()
-        whole = text[:text.rfind("\n") + 1]
-        return [Step(*map(int, line.split())) for line in whole.splitlines()]
+        """The steps that a worker has committed so far; an incomplete last line is left out.
+
+        Only what is new is read, for what is measured has the same few processors as this."""
+        known = self._read.setdefault(pid, [])
+        path = f"{self.log}/{pid}"
+        offset = self._offset.get(pid, 0)
+        if os.stat(path).st_size == offset:
+            return known
+        with open(path, "rb") as file:
+            file.seek(offset)
+            text = file.read()
+        whole = text[:text.rfind(b"\n") + 1]
+        self._offset[pid] = offset + len(whole)
+        known += [Step(*map(int, line.split())) for line in whole.splitlines()]
+        return known
 
     def last_steps(self) -> dict[int, Step]:
         """The newest step of each worker that has committed one."""
-        steps = {int(file.name): self.steps(int(file.name)) for file in self.log.iterdir()}
+        steps = {int(name): self.steps(int(name)) for name in os.listdir(self.log)}
         return {pid: own[-1] for pid, own in steps.items() if own}
 
     def world(self, size: int, steps_made: int) -> dict[int, int] | None:
@@ -104,8 +117,8 @@ class Training:
         self.check()
         if all(step.generation <= generation for step in self.last_steps().values()):
             return 0
-        return min(step.done_ns for file in self.log.iterdir()
-                   for step in self.steps(int(file.name)) if step.generation > generation)
+        return min(step.done_ns for name in os.listdir(self.log)
+                   for step in self.steps(int(name)) if step.generation > generation)
 
     def gaps_ms(self) -> dict[int, float]:
         """By generation: the longest pause of a survivor between two steps."""
