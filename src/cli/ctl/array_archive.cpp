@@ -1,6 +1,7 @@
 // See array_archive.hpp.
 #include "cli/ctl/array_archive.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <minizip/zip.h>
 #include <unistd.h>
@@ -16,6 +17,12 @@ namespace elasticrun::cli::ctl {
 namespace {
 
 constexpr std::size_t write_bytes = 1u << 30;  // minizip counts the bytes of a call with 32 bits
+
+// What has been written to the file is on the disk; false: errno says why not.
+bool synced(const std::string& path) {
+  const net::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file.get() >= 0 && ::fsync(file.get()) == 0;
+}
 
 }  // namespace
 
@@ -125,7 +132,8 @@ Result<void> ArrayArchive::finish() {
   if (zip_->in_member && zipCloseFileInZip(zip_->file) != ZIP_OK) return zip_->failed();
   zip_->in_member = false;
   const int closed = zipClose(std::exchange(zip_->file, nullptr), nullptr);
-  if (closed != ZIP_OK || ::rename(zip_->beside.c_str(), zip_->path.c_str()) != 0) {
+  if (closed != ZIP_OK || !synced(zip_->beside) ||
+      ::rename(zip_->beside.c_str(), zip_->path.c_str()) != 0) {
     const Error error = zip_->failed();
     ::unlink(zip_->beside.c_str());
     return error;

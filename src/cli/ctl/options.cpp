@@ -2,6 +2,7 @@
 // own flags, which do not fit into the table of elasticrun's flags (flags.hpp).
 #include "cli/ctl/options.hpp"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -248,6 +249,10 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   CLI::App* asks_export = app.add_subcommand(
       "export", "Write the state of a save as arrays that numpy or PyTorch reads.");
   declare(*asks_export, exported);
+  if (argc > 1 && *argv[1] != '-' &&
+      app.get_subcommands([&](const CLI::App* one) { return one->check_name(argv[1]); }).empty())
+    return Error{fmt::format(
+        "'{}' is no command; simulate, plan and export are (see elasticctl --help)", argv[1])};
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.hpp"
 
@@ -16,13 +17,14 @@ void Summary::count_time(std::size_t workers, Time now) {
 }
 
 void Summary::world(int size, StepId from, const std::string& why, bool planned) {
+  if (worlds_ == 0) first_ = from;
   if (worlds_++ > 0) ++(planned ? planned_ : forced_);
   world_lines_.push_back({size, from, why});
   if (world_lines_.size() > world_lines_max) world_lines_.pop_front();
 }
 
 std::string Summary::steps_made() const {
-  return counted(std::max<std::int64_t>(newest_.value, 0), "step");
+  return counted(std::max<std::int64_t>(newest_.value - first_.value, 0), "step");
 }
 
 std::vector<std::string> Summary::story(const std::string& at_the_end) const {
@@ -42,8 +44,9 @@ std::string Summary::words(Time now) const {
   std::string sizes = worlds_ > static_cast<int>(world_lines_.size()) ? "..." : "";
   for (const WorldLine& one : world_lines_)
     sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", one.size);
-  return fmt::format("{} in {}, {:.0f} worker seconds; sizes {} ({} planned, {} forced)",
-                     steps_made(), to_text(now - began_), worker_s_, sizes, planned_, forced_);
+  return fmt::format("{} in {}, {}; sizes {} ({} planned, {} forced)", steps_made(),
+                     to_text(now - began_), counted(std::llround(worker_s_), "worker second"),
+                     sizes, planned_, forced_);
 }
 
 }  // namespace elasticrun::job::course

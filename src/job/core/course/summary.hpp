@@ -33,7 +33,8 @@ class Summary {
   Time began() const { return began_; }
   // In worker seconds.
   double worker_time() const { return worker_s_; }
-  // The number of steps, as a text. As far as is known: exact when the workers have ended in order.
+  // The number of steps, as a text, but for those before the save that the job went on from. As far
+  // as is known: exact when the workers have ended in order.
   std::string steps_made() const;
   // One line for each world; none for a job whose world never changed. `at_the_end` is the last
   // reason why the size stayed; empty: there is none to report.
@@ -52,6 +53,7 @@ class Summary {
   Time began_{};
   Time counted_{};  // worker time is summed up to here
   double worker_s_ = 0;
+  StepId first_{0};  // what the first world began with
   StepId newest_ = no_state;
   int worlds_ = 0, planned_ = 0, forced_ = 0;
   std::string told_;
