@@ -12,14 +12,15 @@ from bench_training import Training, until
 from figures import Row, median, ratio, spread
 
 STEP_US = 20_000
+SHORT_STEP_US = 1000  # what is measured is the save, not the step that it waits for
 FOREVER = 10_000_000  # steps
 
 
 def trainer(programs: Path, workers: int, state_mb: int, options: Sequence[str],
-            folder: Path) -> list[str | Path]:
+            folder: Path, step_us: int = STEP_US) -> list[str | Path]:
     return [programs / "elasticrun", "--quiet", "-H", f"localhost:{workers}", "--shares", "equal",
             "--events", folder / "events", *options, programs / "bench_trainer", folder / "steps",
-            str(STEP_US), str(state_mb), "100", str(FOREVER)]
+            str(step_us), str(state_mb), "100", str(FOREVER)]
 
 
 def dd_ms(folder: Path, megabytes: int) -> float:
@@ -35,7 +36,7 @@ def dd_ms(folder: Path, megabytes: int) -> float:
 def stop_ms(programs: Path, workers: int, state_mb: int, state: Path) -> float:
     """From TERM to the whole save; the end of the step under way is part of it."""
     with Training(lambda folder: trainer(programs, workers, state_mb, ["--save", str(state)],
-                                         folder)) as job:
+                                         folder, SHORT_STEP_US)) as job:
         until("a world", lambda: job.world(workers, 5))
         os.kill(job.pid, signal.SIGTERM)
         events = job.folder / "events"
