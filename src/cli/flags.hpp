@@ -85,7 +85,7 @@ inline constexpr Flag flags_before_deadlines[] = {
     {"stop-signal", "", "SIG", Kind::value, Group::saving, "",
      "stop at SIG, too [inside Slurm: USR1]"},
     {"time-limit", "", "TIME", Kind::value, Group::saving, "",
-     "save and stop before TIME has passed"},
+     "save, stop before TIME [inside Slurm: its own]"},
 
     {"include", "", "LIST", Kind::value, Group::hosts, "all", "use only these: a,n[1-8],b:2"},
     {"exclude", "", "LIST", Kind::value, Group::hosts, "", "use all hosts but these"},

@@ -6,6 +6,7 @@
 """
 import json
 import os
+import subprocess
 import sys
 import unittest
 from typing import Any
@@ -15,6 +16,7 @@ from bed.slurm import Slurm, missing, nodes
 from job import BIN, SANITIZED, read, until
 
 FASHION = os.path.join(BIN, "fashion")
+LINEAGE = os.path.join(os.path.dirname(__file__), "lineage.py")
 ENDLESS = f"{FASHION} --samples 1280 --epochs 100000 --batch 128 --device-ms 1"
 
 
@@ -104,7 +106,8 @@ class Jobs(unittest.TestCase):
         self.nothing_left()
 
     def test_saved_requeued_and_resumed_at_another_size(self) -> None:
-        job = self.submit("--save state", ENDLESS, "-N3", "--requeue", "--signal=B:USR1@60")
+        job = self.submit("--save state", ENDLESS, "-N3", "--no-requeue",
+                          "--signal=B:USR1@60")
         self.world(job, size=3)
         until("steps", lambda: self.events("sample"), 60)
         self.slurm.signal(job, "USR1")
@@ -116,6 +119,46 @@ class Jobs(unittest.TestCase):
         self.world(again, size=2, step=saved["step"])
         self.slurm.signal(again, "USR1")
         self.slurm.wait(again)
+        self.nothing_left()
+
+    def test_requeued_twice_at_different_sizes(self) -> None:
+        """Each sample once an epoch, and the weights of a job that was left alone."""
+        def training(record: str, sleep_ms: int) -> str:
+            return (f"{FASHION} --samples 2560 --epochs 4 --batch 128 --device-ms {sleep_ms} "
+                    f"--precision double --record {self.slurm.work}/{record}")
+        calm = self.submit("--max-batch 128", training("calm", 0), "-N4")
+        self.assertEqual(self.slurm.wait(calm), "COMPLETED", self.slurm.output(calm))
+        job = self.submit("--max-batch 128 --save state2", training("run$((SLURM_RESTART_COUNT + 0))", 20),
+                          "-N4", "--requeue", "--signal=B:USR1@120")
+        for again, size in enumerate((4, 2, 3)):
+            step = self.events("saved")[-1]["step"] if again else 0
+            self.world(job, size=size, step=step)
+            if size == 3:
+                break
+            until("steps", lambda s=step: any(
+                event["step"] > s for event in self.events("sample")), 60)
+            self.slurm.signal(job, "USR1")
+            self.slurm.wait_output(job, f"job {job} is requeued")
+            self.slurm.wait(job, ["PENDING"])
+            self.slurm.run("scontrol", "update", f"JobId={job}", f"NumNodes={3 if again else 2}",
+                           f"NumTasks={3 if again else 2}")
+        self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
+        self.assertIn("started again: 2 restarts", self.slurm.output(job))
+        records = [os.path.join(self.slurm.work, f"run{run}") for run in range(3)]
+        print(subprocess.run(
+            [sys.executable, LINEAGE, *records, "--samples", "2560", "--epochs", "4", "--same-as",
+             os.path.join(self.slurm.work, "calm"), "--precision", "double", "--tolerance", "1e-4"],
+            check=True, capture_output=True, text=True).stdout)
+        self.nothing_left()
+
+    def test_what_may_not_be_requeued(self) -> None:
+        job = self.submit("--save state3", ENDLESS, "-N1", "--no-requeue")
+        self.world(job, size=1)
+        until("steps", lambda: self.events("sample"), 60)
+        self.slurm.signal(job, "USR1")
+        self.slurm.wait(job)
+        self.assertIn(f"not requeued: job {job} may not be requeued; submit it again",
+                      self.slurm.output(job))
         self.nothing_left()
 
     def test_components(self) -> None:

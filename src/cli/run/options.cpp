@@ -153,10 +153,11 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   if (!all) return all.error();
   if (auto answer = answer_of_command(line->settings, *all)) return Parsed(std::move(*answer));
   if (line->program.empty()) return Error{fmt::format("no program given; {}", usage_line)};
-  auto spec = to_spec(*all, launcher::hosts::to_variables(environment), machine);
+  const launcher::hosts::Variables variables = launcher::hosts::to_variables(environment);
+  auto spec = to_spec(*all, variables, machine);
   if (!spec) return spec.error();
   spec->argv = std::move(line->program);
-  choose_stop_signal(spec->saving, environment);
+  fit_to_slurm(spec->saving, variables);
   spec->caller_environment = std::move(environment);
   const auto passed =
       launcher::machine::passed_environment(spec->caller_environment, spec->environment, true);

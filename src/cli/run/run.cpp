@@ -3,17 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <variant>
 
 #include "base/exit_code.hpp"
+#include "base/text.hpp"
 #include "cli/run/dry_run.hpp"
 #include "cli/run/options.hpp"
 #include "cli/run/terminal.hpp"
 #include "job/driver/controller.hpp"
 #include "launcher/machine/descriptors.hpp"
+#include "launcher/srun/batch_job.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::cli::run {
@@ -32,6 +35,34 @@ void take_hang_up_for_term() {
   if (hang_up.sa_handler == SIG_DFL) ::signal(SIGHUP, [](int) { ::raise(SIGTERM); });
 }
 
+// Slurm's time limit is that of a job that saves its state, where the user gave none.
+void take_time_limit(job::JobSpec::Saving& saving, job::report::Sink& sink) {
+  const auto job = launcher::srun::find_batch_job(saving.slurm_job);
+  if (!job)
+    return sink.log(job::report::LogLevel::error,
+                    fmt::format("the time limit of job {} is not known: {}", saving.slurm_job,
+                                job.error().text));
+  if (job->restarts > 0)
+    sink.log(job::report::LogLevel::info, fmt::format("job {} of Slurm, started again: {}", job->id,
+                                                      counted(job->restarts, "restart")));
+  if (!job->ends_at || saving.time_limit > Duration::zero()) return;
+  const Duration left = *job->ends_at - std::chrono::system_clock::now();
+  if (left > Duration::zero()) saving.time_limit = left;
+}
+
+// The state is saved because the time is up: says whether Slurm will start the job again.
+bool is_to_be_requeued(const std::string& id, job::report::Sink& sink) {
+  if (id.empty()) return false;
+  const auto job = launcher::srun::find_batch_job(id);
+  const std::string why_not = job ? launcher::srun::why_not_again(*job) : job.error().text;
+  if (why_not.empty())
+    sink.log(job::report::LogLevel::info,
+             fmt::format("job {} is requeued: it goes on when Slurm starts it again", id));
+  else
+    sink.log(job::report::LogLevel::error, "not requeued: " + why_not);
+  return why_not.empty();
+}
+
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {
   const launcher::machine::Machine machine = launcher::machine::this_machine();
   auto parsed = parse(argc, argv, env, machine);
@@ -39,7 +70,7 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     std::fputs(print->text.c_str(), print->code == exit_code::ok ? stdout : stderr);
     return print->code;
   }
-  const auto& spec = std::get<job::JobSpec>(parsed);
+  auto& spec = std::get<job::JobSpec>(parsed);
   if (spec.dry_run) {
     std::fputs(describe(spec).c_str(), stdout);
     return exit_code::ok;
@@ -56,9 +87,15 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     (*terminal)->log(job::report::LogLevel::error,
                      launcher::machine::too_few_descriptors(
                          fmt::format("{} hosts", spec.hosts.size()), needed, limit));
-  const int code = job::driver::Controller::run(spec, machine, **terminal);
-  (*terminal)->finish(code, !was_interrupted(code));
-  return code;
+  if (!spec.saving.slurm_job.empty()) take_time_limit(spec.saving, **terminal);
+  const job::Finish end = job::driver::Controller::run(spec, machine, **terminal);
+  const bool again = end.time_was_up && is_to_be_requeued(spec.saving.slurm_job, **terminal);
+  (*terminal)->finish(end.exit_code, !was_interrupted(end.exit_code));
+  if (again)
+    if (const auto done = launcher::srun::requeue(spec.saving.slurm_job); !done)
+      std::fprintf(stderr, "elasticrun: %s; submit the job again to go on\n",
+                   done.error().text.c_str());
+  return end.exit_code;
 }
 
 }  // namespace

@@ -68,11 +68,11 @@ Result<job::JobSpec::Saving> read_save_flags(const Settings& settings, const std
   return saving;
 }
 
-void choose_stop_signal(job::JobSpec::Saving& saving, const std::vector<std::string>& environment) {
-  const bool in_slurm = std::ranges::any_of(
-      environment, [](const std::string& one) { return one.starts_with("SLURM_JOB_ID="); });
-  const bool saves = !saving.folder.empty();
-  if (in_slurm && saves && saving.stop_signal == 0) saving.stop_signal = SIGUSR1;
+void fit_to_slurm(job::JobSpec::Saving& saving, const launcher::hosts::Variables& environment) {
+  const auto job = environment.find("SLURM_JOB_ID");
+  if (job == environment.end() || job->second.empty() || saving.folder.empty()) return;
+  saving.slurm_job = job->second;
+  if (saving.stop_signal == 0) saving.stop_signal = SIGUSR1;
 }
 
 }  // namespace elasticrun::cli::run

@@ -105,7 +105,7 @@ void Job::on(const Interrupt& interrupt, Time now) {
   if (ending_.ending() || requests_.saves.stopping()) return;
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
   stop({fmt::format("SIG{}", name), fmt::format("stopped by SIG{}", name),
-        exit_code::signal_base + number},
+        exit_code::signal_base + number, asks},
        now);
 }
 

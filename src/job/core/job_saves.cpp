@@ -79,7 +79,7 @@ void Job::look_at_saves(Time now) {
   if (saves.limit_is_near(now))
     stop({"--time-limit",
           fmt::format("stopped before --time-limit {}", to_text(spec_.saving.time_limit)),
-          exit_code::signal_base + SIGTERM},
+          exit_code::signal_base + SIGTERM, true},
          now);
   if (saves.overdue(now))
     give_up_save(fmt::format("it is not whole within --save-timeout {}",

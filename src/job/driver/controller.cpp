@@ -62,7 +62,7 @@ class Run {
                  .line = [this](const std::string& line) { sink_.log(LogLevel::error, line); },
                  .note = [this](const HostsNoted& note) { feed(note); }}) {}
 
-  int run();
+  Finish run();
 
  private:
   Result<void> prepare();
@@ -363,10 +363,10 @@ void Run::signal(int number) {
   feed(Interrupt{number});
 }
 
-int Run::run() {
+Finish Run::run() {
   const auto failed = [this](const std::string& why, int code) {
     sink_.log(LogLevel::error, why);
-    return code;
+    return Finish{code, why};
   };
   if (const auto trouble = bundles_.gather()) return failed(trouble->text, trouble->code);
   if (auto ready = saves_.open(spec_.saving); !ready)
@@ -387,13 +387,13 @@ int Run::run() {
   if (!finish_->last_words.empty())
     sink_.log(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
               finish_->last_words);
-  return finish_->exit_code;
+  return *finish_;
 }
 
 }  // namespace
 
-int Controller::run(const JobSpec& spec, const launcher::machine::Machine& machine,
-                    report::Sink& sink) {
+Finish Controller::run(const JobSpec& spec, const launcher::machine::Machine& machine,
+                       report::Sink& sink) {
   return Run(spec, machine, sink).run();
 }
 

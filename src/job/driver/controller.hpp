@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "job/core/terms/events.hpp"
 #include "job/report/sink.hpp"
 #include "job/spec.hpp"
 #include "launcher/machine/machine.hpp"
@@ -12,10 +13,10 @@ namespace elasticrun::job::driver {
 
 class Controller {
  public:
-  // Runs the job to its end, prints last why it ended, and returns the exit code. Every process of
-  // the job is gone when it returns.
-  static int run(const JobSpec& spec, const launcher::machine::Machine& machine,
-                 report::Sink& sink);
+  // Runs the job to its end, prints last why it ended, and returns the exit code and more. Every
+  // process of the job is gone when it returns.
+  static Finish run(const JobSpec& spec, const launcher::machine::Machine& machine,
+                    report::Sink& sink);
 };
 
 }  // namespace elasticrun::job::driver

@@ -47,7 +47,7 @@ Saving
       --save DIR                  save the state in DIR, and go on from it
       --save-every TIME           also save while the job runs, every TIME
       --stop-signal SIG           stop at SIG, too [inside Slurm: USR1]
-      --time-limit TIME           save and stop before TIME has passed
+      --time-limit TIME           save, stop before TIME [inside Slurm: its own]
 
 Hosts
       --include LIST              use only these: a,n[1-8],b:2 [all]

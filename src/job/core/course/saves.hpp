@@ -80,9 +80,10 @@ class Saves {
 
   // ---- stopping
   struct Stop {
-    std::string what;   // asks for it: "SIGTERM"
-    std::string why;    // "stopped by SIGTERM"
-    int exit_code = 0;  // if the state cannot be saved
+    std::string what;         // asks for it: "SIGTERM"
+    std::string why;          // "stopped by SIGTERM"
+    int exit_code = 0;        // if the state cannot be saved
+    bool time_is_up = false;  // not the user's wish: a batch system said so, or the time limit
   };
   // The job stops as soon as the state is saved.
   void stop(Stop stop, Time now);

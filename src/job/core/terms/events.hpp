@@ -157,6 +157,7 @@ struct DropSave {
 struct Finish {
   int exit_code = 0;
   std::string last_words;
+  bool time_was_up = false;  // the state is saved, and nobody wanted the job to end: it may go on
 };
 using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Log,
                                Ranked, Ask, SealSave, DropSave, Finish>;

@@ -1,0 +1,46 @@
+// What scontrol says of a job.
+#include "launcher/srun/batch_job.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+using namespace elasticrun::launcher::srun;
+
+TEST_CASE("a job as scontrol shows it") {
+  // Slurm 22.05, shortened.
+  const auto job = parse_batch_job(
+      "JobId=12 JobName=wrap UserId=root(0) Priority=4294901758 Requeue=1 Restarts=2 BatchFlag=1 "
+      "Reboot=0 ExitCode=0:0 RunTime=00:00:03 TimeLimit=01:00:00 TimeMin=N/A "
+      "StartTime=1795555000 EndTime=1795558600 Deadline=N/A Comment=EndTime=7 \n");
+  REQUIRE(job.has_value());
+  CHECK(job->id == "12");
+  CHECK(job->script);
+  CHECK(job->may_be_requeued);
+  CHECK(job->restarts == 2);
+  CHECK(job->ends_at == std::chrono::sys_seconds(std::chrono::seconds(1795558600)));
+  CHECK(why_not_again(*job).empty());
+}
+
+TEST_CASE("a job that has no time limit, or cannot be started again") {
+  // Without a limit Slurm shows an end in a year.
+  const auto endless = parse_batch_job(
+      "JobId=3 Requeue=0 Restarts=0 BatchFlag=1 TimeLimit=UNLIMITED EndTime=1827091000");
+  REQUIRE(endless.has_value());
+  CHECK_FALSE(endless->ends_at);
+  CHECK(why_not_again(*endless) ==
+        "job 3 may not be requeued; submit it again, and with --requeue for the next time");
+  const auto interactive = parse_batch_job(
+      "JobId=4 Requeue=1 Restarts=0 BatchFlag=0 TimeLimit=00:10:00 EndTime=Unknown");
+  REQUIRE(interactive.has_value());
+  CHECK_FALSE(interactive->ends_at);
+  CHECK(why_not_again(*interactive) ==
+        "job 4 of Slurm has no script to start again; give the command in another allocation");
+}
+
+TEST_CASE("what is no job is an error") {
+  CHECK(parse_batch_job("").has_error());
+  CHECK(parse_batch_job("No jobs in the system").has_error());
+  CHECK(find_batch_job("12; touch /tmp/x").error().text ==
+        "SLURM_JOB_ID '12; touch /tmp/x' is no number");
+}
