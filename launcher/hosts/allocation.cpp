@@ -135,6 +135,8 @@ Result<std::optional<SlurmAllocation>> slurm_allocation(const Variables& environ
   SlurmAllocation allocation;
   allocation.job = value(environment, "SLURM_JOB_ID");
   if (allocation.job.empty()) return std::optional<SlurmAllocation>();
+  if (!whole_number(allocation.job))
+    return Error{fmt::format("SLURM_JOB_ID: '{}' is no number", allocation.job)};
   // Slurm sets this in a step, and not in a batch script or under salloc.
   const auto tasks = whole_number(value(environment, "SLURM_STEP_NUM_TASKS"));
   if (tasks && *tasks > 1)

@@ -42,6 +42,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/executors/local_executor.*",
       "launcher/executors/start_process.hpp",
       "launcher/srun/executor.*",
+      "launcher/srun/node_watch.*",
       "launcher/ssh/answers.*",
       "launcher/ssh/await_files.hpp",
       "launcher/ssh/child_process.*",

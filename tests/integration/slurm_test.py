@@ -123,12 +123,12 @@ class Jobs(unittest.TestCase):
 
     def test_requeued_twice_at_different_sizes(self) -> None:
         """Each sample once an epoch, and the weights of a job that was left alone."""
-        def training(record: str, sleep_ms: int) -> str:
-            return (f"{FASHION} --samples 2560 --epochs 4 --batch 128 --device-ms {sleep_ms} "
+        def training(record: str, device_ms: int) -> str:
+            return (f"{FASHION} --samples 2560 --epochs 4 --batch 128 --device-ms {device_ms} "
                     f"--precision double --record {self.slurm.work}/{record}")
         calm = self.submit("--max-batch 128", training("calm", 0), "-N4")
         self.assertEqual(self.slurm.wait(calm), "COMPLETED", self.slurm.output(calm))
-        job = self.submit("--max-batch 128 --save state2", training("run$((SLURM_RESTART_COUNT + 0))", 20),
+        job = self.submit("--max-batch 128 --save state2", training("run$((SLURM_RESTART_COUNT + 0))", 3),
                           "-N4", "--requeue", "--signal=B:USR1@120")
         for again, size in enumerate((4, 2, 3)):
             step = self.events("saved")[-1]["step"] if again else 0
@@ -159,6 +159,21 @@ class Jobs(unittest.TestCase):
         self.slurm.wait(job)
         self.assertIn(f"not requeued: job {job} may not be requeued; submit it again",
                       self.slurm.output(job))
+        self.nothing_left()
+
+    def test_a_node_is_drained(self) -> None:
+        """Its workers leave by a planned change, before Slurm takes it away."""
+        job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N3")
+        self.world(job, size=3)
+        self.addCleanup(self.slurm.resume, "node2")
+        self.slurm.drain("node2", "bad fan")
+        world = self.world(job, size=2, planned=True)
+        self.assertNotIn("node2", world["hosts"])
+        (leaves,) = self.events("host_leaves")
+        self.assertEqual((leaves["host"], leaves["reason"]),
+                         ("node2", "Slurm has it draining (bad fan)"))
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
         self.nothing_left()
 
     def test_components(self) -> None:

@@ -10,7 +10,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
-#include "job/driver/host_source.hpp"
+#include "job/driver/hooks.hpp"
 #include "launcher/hosts/host_filter.hpp"
 
 namespace elasticrun::cli::run {

@@ -89,6 +89,10 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
                          fmt::format("{} hosts", spec.hosts.size()), needed, limit));
   if (!spec.saving.slurm_job.empty()) take_time_limit(spec.saving, **terminal);
   const job::Finish end = job::driver::Controller::run(spec, machine, **terminal);
+  using job::report::LogLevel;
+  if (!end.last_words.empty())
+    (*terminal)->log(end.exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
+                     end.last_words);
   const bool again = end.time_was_up && is_to_be_requeued(spec.saving.slurm_job, **terminal);
   (*terminal)->finish(end.exit_code, !was_interrupted(end.exit_code));
   if (again)

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <functional>
 
-#include "autoscaler/exec.hpp"
 #include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "base/exit_code.hpp"
@@ -18,6 +17,7 @@
 #include "job/core/job.hpp"
 #include "job/driver/agents.hpp"
 #include "job/driver/bundle_sender.hpp"
+#include "job/driver/hooks.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/let_join.hpp"
 #include "job/driver/output_hold.hpp"
@@ -38,11 +38,6 @@ namespace {
 using report::LogLevel;
 constexpr Duration last_exit_limit = std::chrono::seconds(3);
 
-launcher::executors::Hook advice_hook(const JobSpec& spec) {
-  const auto program = autoscaler::Exec::program_of(spec.policy).value_or("");
-  return {std::string(program), spec.deadlines.policy_timeout, "--policy-timeout"};
-}
-
 class Run {
  public:
   Run(const JobSpec& spec, const launcher::machine::Machine& machine, report::Sink& sink)
@@ -52,7 +47,9 @@ class Run {
             io_, spec_, roster_, machine, keys_,
             {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
              .line = [this](HostId host, const auto& line) { log(LogLevel::error, host, line); },
-             .note = [this](HostId host, const auto& line) { log(LogLevel::detail, host, line); }}),
+             .note = [this](HostId host, const auto& line) { log(LogLevel::detail, host, line); },
+             .leaves = [this](HostId host, const std::string& why) { leaves(host, {why}); },
+             .trouble = [this](const auto& line) { sink_.log(LogLevel::error, line); }}),
         source_(io_, spec_,
                 {.hosts =
                      [this](const auto& hosts) {
@@ -112,6 +109,7 @@ class Run {
                                              const rendezvous::server::KeyOwner& owner);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
+  void leaves(HostId host, const wire::agent::HostLeaves& report);
   void signal(int number);
   void maybe_end();
 
@@ -310,11 +308,16 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::agent::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
-  const bool leaves = std::holds_alternative<wire::agent::HostLeaves>(*report);
-  if (leaves && !roster_.leaves(host)) return;
+  const auto* const leaving = std::get_if<wire::agent::HostLeaves>(&*report);
+  if (leaving) return leaves(host, *leaving);
   feed(FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
-  if (leaves) hosts_changed(roster_.name(host) + " will go");
+}
+
+void Run::leaves(HostId host, const wire::agent::HostLeaves& report) {
+  if (!roster_.leaves(host)) return;
+  feed(FromHost{host, report});
+  hosts_changed(roster_.name(host) + " will go");
 }
 
 Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
@@ -364,14 +367,10 @@ void Run::signal(int number) {
 }
 
 Finish Run::run() {
-  const auto failed = [this](const std::string& why, int code) {
-    sink_.log(LogLevel::error, why);
-    return Finish{code, why};
-  };
-  if (const auto trouble = bundles_.gather()) return failed(trouble->text, trouble->code);
+  if (const auto trouble = bundles_.gather()) return Finish{trouble->code, trouble->text};
   if (auto ready = saves_.open(spec_.saving); !ready)
-    return failed(ready.error().text, exit_code::usage);
-  if (auto ready = prepare(); !ready) return failed(ready.error().text, exit_code::nothing_started);
+    return Finish{exit_code::usage, ready.error().text};
+  if (auto ready = prepare(); !ready) return Finish{exit_code::nothing_started, ready.error().text};
   signals_.start(spec_.saving.stop_signal);
   pulse_.start();
   roster_.give(spec_.hosts);
@@ -384,9 +383,6 @@ Finish Run::run() {
     sink_.log(LogLevel::error,
               fmt::format("--join-key {}: its file system does not answer; remove it yourself",
                           spec_.join_key));
-  if (!finish_->last_words.empty())
-    sink_.log(finish_->exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
-              finish_->last_words);
   return *finish_;
 }
 

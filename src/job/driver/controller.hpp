@@ -13,8 +13,8 @@ namespace elasticrun::job::driver {
 
 class Controller {
  public:
-  // Runs the job to its end, prints last why it ended, and returns the exit code and more. Every
-  // process of the job is gone when it returns.
+  // Runs the job to its end, and returns how it ended. Every process of the job is gone when it
+  // returns.
   static Finish run(const JobSpec& spec, const launcher::machine::Machine& machine,
                     report::Sink& sink);
 };

@@ -18,8 +18,8 @@
 #include <tuple>
 
 #include "base/boot_clock.hpp"
+#include "job/driver/hooks.hpp"
 #include "launcher/executors/file_thread.hpp"
-#include "launcher/hosts/host_line.hpp"
 
 namespace elasticrun::job::driver {
 namespace {
@@ -43,15 +43,6 @@ Result<std::string> text_of(const std::string& path, off_t size) {
 }
 
 }  // namespace
-
-launcher::executors::Hook discovery_hook(const JobSpec& spec) {
-  return {spec.host_discovery, spec.deadlines.discovery_timeout, "--discovery-timeout"};
-}
-
-Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble) {
-  return {
-      fmt::format("{}: '{}' {}", place, launcher::hosts::shown(spec.host_discovery), trouble.text)};
-}
 
 std::string source_name(const JobSpec& spec) {
   return spec.host_discovery.empty() ? spec.hosts_file : "--host-discovery";

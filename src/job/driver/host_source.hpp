@@ -21,11 +21,6 @@ class io_context;
 
 namespace elasticrun::job::driver {
 
-// How --host-discovery is run, and the error message when a run failed; `place` (a flag, say)
-// begins the message.
-launcher::executors::Hook discovery_hook(const JobSpec& spec);
-Error discovery_trouble(const JobSpec& spec, std::string_view place, const Error& trouble);
-
 // What messages call the source of the hosts: the path of the host file, or "--host-discovery".
 std::string source_name(const JobSpec& spec);
 

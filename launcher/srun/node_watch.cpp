@@ -1,0 +1,65 @@
+// See node_watch.hpp.
+#include "launcher/srun/node_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "base/time.hpp"
+#include "launcher/srun/node_states.hpp"
+
+namespace elasticrun::launcher::srun {
+namespace {
+
+constexpr Duration interval = std::chrono::seconds(20);
+constexpr Duration patience = std::chrono::seconds(15);
+
+// Asks for the job's nodes first: others may have been given to it, and some given back.
+executors::Hook question(const std::string& job) {
+  return {fmt::format("nodes=$(squeue --noheader --jobs={} --format=%N | paste -sd,) && "
+                      "[ -n \"$nodes\" ] && "
+                      "exec sinfo --noheader --Node --nodes=\"$nodes\" --format='%N %T %E'",
+                      job),
+          patience};
+}
+
+}  // namespace
+
+NodeWatch::NodeWatch(boost::asio::io_context& io, const std::string& job, Handlers handlers)
+    : timer_(io), question_(std::in_place, io, question(job)), handlers_(std::move(handlers)) {}
+
+void NodeWatch::start() {
+  timer_.expires_after(interval);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec && question_) ask();
+  });
+}
+
+void NodeWatch::stop() {
+  timer_.cancel();
+  question_.reset();
+}
+
+void NodeWatch::ask() {
+  question_->run({}, [this](const executors::HookAnswer& answer) {
+    heard(answer);
+    if (question_) start();
+  });
+}
+
+void NodeWatch::heard(const executors::HookAnswer& answer) {
+  if (answer.output) {
+    trouble_.clear();
+    for (const auto& [node, why] : nodes_that_go(*answer.output)) handlers_.goes(node, why);
+    return;
+  }
+  const std::string_view said = answer.stderr_text;
+  const std::string trouble = fmt::format(
+      "Slurm does not say which nodes will go: {}",
+      said.empty() ? answer.output.error().text : std::string(said.substr(0, said.find('\n'))));
+  if (trouble == std::exchange(trouble_, trouble)) return;
+  handlers_.line(trouble);
+}
+
+}  // namespace elasticrun::launcher::srun

@@ -1,0 +1,40 @@
+// Which nodes of our job Slurm will take away, because they are drained or fail (a driver).
+//
+// Slurm lets the jobs of such a node end before it goes, and a job does not hear of it. So we ask,
+// seldom, because all of a cluster's jobs ask the same controller; an answer that does not come
+// says nothing about the nodes.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "launcher/executors/hook_process.hpp"
+
+namespace elasticrun::launcher::srun {
+
+class NodeWatch {
+ public:
+  struct Handlers {
+    std::function<void(const std::string& node, const std::string& why)> goes;  // said repeatedly
+    std::function<void(const std::string& line)> line;  // why Slurm cannot be asked, once
+  };
+  // `job`: its id, digits only.
+  NodeWatch(boost::asio::io_context& io, const std::string& job, Handlers handlers);
+
+  void start();
+  // After this no program or timer of this object runs, and no handler is called.
+  void stop();
+
+ private:
+  void ask();
+  void heard(const executors::HookAnswer& answer);
+
+  boost::asio::steady_timer timer_;
+  std::optional<executors::HookProcess> question_;
+  Handlers handlers_;
+  std::string trouble_;  // as said last
+};
+
+}  // namespace elasticrun::launcher::srun
