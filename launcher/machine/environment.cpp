@@ -50,12 +50,13 @@ constexpr DeniedVariable host_specific[] = {
     {"NVIDIA_VISIBLE_DEVICES", "numbers GPUs of this machine"},
     {"SLURMD_NODENAME", "the name of this machine"},
     {"SLURM_NODEID", "the place of this machine in the allocation"},
-    {"SLURM_PROCID", "the place of the caller in the allocation"},
-    {"SLURM_LOCALID", "the place of the caller on this machine"},
-    {"SLURM_GTIDS", "the place of the caller on this machine"},
-    {"SLURM_TASK_PID", "a process of this machine"},
     {"SLURM_TOPOLOGY_ADDR*", "the place of this machine in the network"},
 };
+
+// Slurm's description of the caller, its batch script, say. A worker that took it for its own would
+// hold itself for the first of all tasks, and so would all workers of that node.
+constexpr std::string_view task_specific[] = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS",
+                                              "SLURM_TASK_PID"};
 
 bool matches(std::string_view name, std::string_view pattern) {
   if (!pattern.ends_with('*')) return name == pattern;
@@ -66,6 +67,7 @@ bool denied(std::string_view name, bool same_machine) {
   // These configure this command, or describe the worker that called it. A command inside one of
   // our workers must not take them as meant for itself.
   if (name.starts_with("ELASTICRUN_") || name.starts_with("TORCHELASTIC_")) return true;
+  if (std::ranges::find(task_specific, name) != std::end(task_specific)) return true;
   if (same_machine) return false;
   return std::ranges::any_of(host_specific,
                              [&](const auto& one) { return matches(name, one.name); });

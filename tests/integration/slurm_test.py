@@ -6,6 +6,7 @@
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -80,6 +81,37 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
         self.assertEqual(self.events("world_formed")[0]["size"], 4)
         self.nothing_left()
+
+    def test_variables(self) -> None:
+        """Workers on all nodes have those of the job that a batch script has, and none of a task;
+        tasks of srun have those of their step on top of that."""
+        task = r"SLURM_(PROCID|LOCALID|GTIDS|TASK_PID)"
+        node = r"SLURM_(NODEID|PRIO_PROCESS|TOPOLOGY_.*)"
+        step = (r"SLURM_(STEP.*|SRUN_.*|LAUNCH_.*|DISTRIBUTION|LABELIO|UMASK|JOB_NAME|NTASKS|NPROCS|"
+                r"JOB_CPUS_PER_NODE_PACK_GROUP_0)")
+        ours = f"unset ELASTICRUN_BIN ELASTICRUN_SANITIZE; {BIN}/elasticrun --label none"
+        table: dict[str, Any] = {"script": self.printed("env"), "srun": self.printed("srun env"),
+                 "sbatch": self.printed(f"{ours} env"),
+                 "-H": self.printed(f"{ours} -H localhost:2 env"),
+                 "salloc": self.slurm.run("salloc", "-N2", "sh", "-c", f"{ours} env").stdout}
+        for how, text in table.items():
+            names = set(re.findall(r"^(SLURM_\w+)=", text, re.MULTILINE))
+            tasks = {name for name in names if re.fullmatch(task, name)}
+            self.assertEqual(bool(tasks), how in ("script", "srun"), tasks)
+            table[how] = {name for name in names - tasks if not re.fullmatch(node, name)}
+        for how in ("sbatch", "-H"):
+            self.assertEqual(table[how], table["script"])
+        self.assertEqual({name for name in table["srun"] if not re.fullmatch(step, name)},
+                         {name for name in table["sbatch"] if not re.fullmatch(step, name)})
+        self.assertLessEqual({"SLURM_JOB_ID", "SLURM_JOB_NODELIST"}, table["salloc"])
+        print("salloc beside sbatch:", sorted(table["salloc"] ^ table["sbatch"]))
+        self.nothing_left()
+
+    def printed(self, script: str) -> str:
+        """What a batch script on two nodes prints."""
+        job = self.slurm.sbatch(script, "-N2")
+        self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
+        return self.slurm.output(job)
 
     def test_under_srun_each_task_refuses(self) -> None:
         done = self.slurm.run("srun", "-N2", "sh", "-c",

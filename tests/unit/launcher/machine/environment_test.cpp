@@ -149,7 +149,9 @@ TEST_CASE("some of the caller's environment is passed on") {
                        "junk",
                        "=x",
                        "TORCHELASTIC_USE_AGENT_STORE=True",
-                       "XDG_SESSION_ID=4"};
+                       "XDG_SESSION_ID=4",
+                       "SLURM_PROCID=0",
+                       "SLURM_NODEID=0"};
   struct Row {
     EnvironmentRules rules;
     bool same_machine;
@@ -160,7 +162,7 @@ TEST_CASE("some of the caller's environment is passed on") {
       {{},
        true,
        {"DISPLAY=:0", "EMPTY=", "HOME=/root", "HOSTNAME=n1", "NCCL_DEBUG=INFO", "PATH=/bin",
-        "SSH_AUTH_SOCK=/x", "TMPDIR=/t", "XDG_SESSION_ID=4"}},
+        "SLURM_NODEID=0", "SSH_AUTH_SOCK=/x", "TMPDIR=/t", "XDG_SESSION_ID=4"}},
       {{.extra = {"HOME", "A=1=2", "PATH=/mine"}},
        false,
        {"A=1=2", "EMPTY=", "HOME=/root", "NCCL_DEBUG=INFO", "PATH=/mine"}},
