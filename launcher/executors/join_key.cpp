@@ -60,10 +60,14 @@ Result<std::unique_ptr<JoinKey>> JoinKey::write(const std::string& path, const J
   return std::unique_ptr<JoinKey>(new JoinKey(path, std::move(line)));
 }
 
+std::string join_place(const std::string& address, std::uint16_t port) {
+  return net::host_and_port(address, port);
+}
+
 std::string join_command(const std::string& key_file, const std::vector<std::string>& addresses,
                          std::uint16_t port) {
   std::vector<std::string> places;
-  for (const std::string& address : addresses) places.push_back(net::host_and_port(address, port));
+  for (const std::string& address : addresses) places.push_back(join_place(address, port));
   return fmt::format("elasticrun-agent --key {} --join {}", key_file, fmt::join(places, " or "));
 }
 

@@ -31,6 +31,8 @@ class JoinKey {
   bool removed_ = false;
 };
 
+// What --join of an agent takes.
+std::string join_place(const std::string& address, std::uint16_t port);
 // The command that a user runs on a host that is to join. `addresses` are the controller's.
 std::string join_command(const std::string& key_file, const std::vector<std::string>& addresses,
                          std::uint16_t port);

@@ -91,6 +91,8 @@ inline constexpr Flag flags_before_deadlines[] = {
     {"exclude", "", "LIST", Kind::value, Group::hosts, "", "use all hosts but these"},
     {"host-discovery", "", "PROGRAM", Kind::value, Group::hosts, "",
      "ask PROGRAM for the hosts, again and again"},
+    {"slurm-grow", "", "OPTIONS", Kind::value, Group::hosts, "",
+     "ask Slurm for more: --array=1-4 -t 60 ..."},
     {"join-key", "", "FILE", Kind::value, Group::hosts, "",
      "write a key with which hosts may join"},
     {"user", "", "NAME", Kind::value, Group::hosts, "", "log in as NAME where no user is given"},

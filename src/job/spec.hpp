@@ -38,6 +38,7 @@ struct JobSpec {
   std::string discovery_words;  // what its first run wrote to standard error
   launcher::hosts::HostFilter host_filter;  // applied whenever hosts are read again
   std::string join_key;            // file with a key by which hosts may join; empty: none may join
+  std::string slurm_grow;          // options for sbatch, to ask for more hosts; empty: none
   int default_slots = 1;           // slots of a host that does not give a number
   bool slots_are_gpus = false;     // such a host has one slot per GPU instead, if it has GPUs
   bool one_gpu_visible = false;    // a worker sees its own GPU only; else all of the job's there

@@ -208,6 +208,25 @@ class Jobs(unittest.TestCase):
         self.slurm.wait(job)
         self.nothing_left()
 
+    def test_grows_by_an_array_of_jobs(self) -> None:
+        """Nodes beyond the job's join as Slurm gives them, and go with the job."""
+        job = self.submit("--policy fixed --slurm-grow '--array=1-2 --exclusive'", ENDLESS, "-N2")
+        self.world(job, size=2)
+        world = self.world(job, size=4)
+        self.assertEqual(sorted(world["hosts"]), self.names)
+        tasks = self.slurm.run("squeue", "--noheader", "--array", "--format=%F_%K %N").stdout
+        ((task, node),) = (line.split() for line in tasks.splitlines()
+                           if line.startswith(f"{job + 1}_1 "))
+        self.slurm.run("scancel", "--batch", "--signal=USR2", task)  # as a minute before its time is up
+        world = self.world(job, size=3)
+        self.assertTrue(world["planned"])
+        self.assertNotIn(node, world["hosts"])
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
+        until("no job is left", lambda: not self.slurm.run("squeue", "--noheader").stdout, 30)
+        self.nothing_left()
+        self.assertEqual([name for name in os.listdir(self.slurm.work) if name.endswith(".key")], [])
+
     def test_components(self) -> None:
         job = self.submit("", f"{FASHION} --samples 1280 --epochs 1 --batch 32", "-N1",
                           "--exclusive", ":", "-N2", "--exclusive")

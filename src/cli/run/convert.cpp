@@ -241,7 +241,6 @@ class Converter {
     spec_.ssh.known_hosts = text("known-hosts");
     spec_.ssh.port = static_cast<std::uint16_t>(number("ssh-port", 1, 65535, 0));
     spec_.bind = text("bind");
-    spec_.join_key = text("join-key");
     spec_.network = text("network");
     spec_.backend = choice("backend", {"auto", "gloo", "nccl"});
     read_verify_state();

@@ -19,7 +19,7 @@
 #include "job/driver/bundle_sender.hpp"
 #include "job/driver/hooks.hpp"
 #include "job/driver/host_source.hpp"
-#include "job/driver/let_join.hpp"
+#include "job/driver/joiners.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/pulse.hpp"
 #include "job/driver/save_keeper.hpp"
@@ -123,7 +123,7 @@ class Run {
   HostSource source_;
   std::optional<launcher::executors::HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
-  std::unique_ptr<launcher::executors::JoinKey> join_key_;
+  Joiners joiners_{io_, spec_, sink_};
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
                           server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};
@@ -196,11 +196,7 @@ Result<void> Run::listen() {
   server_ = std::move(*server);
   told.port = server_->port();
   agents_.told(told);
-  if (spec_.join_key.empty()) return {};
-  auto key = let_join(spec_.join_key, keys_.to_join(), told, agents_.addresses_for_others(), sink_);
-  if (!key) return key.error();
-  join_key_ = std::move(*key);
-  return {};
+  return joiners_.invite(keys_.to_join(), told, agents_.addresses_for_others());
 }
 
 void Run::hosts_changed(std::string why, std::string source) {
@@ -379,10 +375,7 @@ Finish Run::run() {
   io_.run();
   ER_CHECK(finish_.has_value());
   saves_.close(finish_->exit_code == exit_code::ok && !job_->plain());
-  if (join_key_ && !join_key_->remove())
-    sink_.log(LogLevel::error,
-              fmt::format("--join-key {}: its file system does not answer; remove it yourself",
-                          spec_.join_key));
+  joiners_.close();
   return *finish_;
 }
 

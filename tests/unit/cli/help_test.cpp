@@ -53,6 +53,7 @@ Hosts
       --include LIST              use only these: a,n[1-8],b:2 [all]
       --exclude LIST              use all hosts but these
       --host-discovery PROGRAM    ask PROGRAM for the hosts, again and again
+      --slurm-grow OPTIONS        ask Slurm for more: --array=1-4 -t 60 ...
       --join-key FILE             write a key with which hosts may join
       --user NAME                 log in as NAME where no user is given
       --identity FILE             use this private key for ssh
