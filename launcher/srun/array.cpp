@@ -3,31 +3,20 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace elasticrun::launcher::srun {
-namespace {
-
-std::string quoted(std::string_view word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-}  // namespace
-
 std::string submit_command(const Array& array) {
-  // Workers of a node: tasks, where the user asks for them, else what the agent counts.
   const std::string script = fmt::format(
-      "exec {} --join {} --key {} "
-      "${{SLURM_NTASKS_PER_NODE:+--slots $SLURM_NTASKS_PER_NODE}}",
-      quoted(array.agent), quoted(array.controller), quoted(array.key_file));
+      "exec {} --join {} --key {}{}", shell_quoted(array.agent), shell_quoted(array.controller),
+      shell_quoted(array.key_file), array.slots > 0 ? fmt::format(" --slots {}", array.slots) : "");
   return fmt::format(
-      "env -u SLURM_NTASKS_PER_NODE sbatch --parsable --no-requeue --signal=B:USR2@60 "
-      "--output=/dev/null --nodes=1 {} --job-name={} --wrap={}",
-      array.options, quoted(array.name), quoted(script));
+      "sbatch --parsable --no-requeue --signal=B:USR2@60 --nodes=1 {} --job-name={} --wrap={}",
+      array.options, shell_quoted(array.name), shell_quoted(script));
 }
 
 std::string cancel_command(const Array& array) {
-  return fmt::format("scancel --name={}", quoted(array.name));
+  return fmt::format("scancel --name={}", shell_quoted(array.name));
 }
 
 }  // namespace elasticrun::launcher::srun

@@ -14,6 +14,7 @@ struct Array {
   std::string name;        // of its jobs, and of no other's
   std::string options;     // for sbatch, as the user has written them for a shell
   std::string agent;       // path of elasticrun-agent, here and on the nodes
+  int slots = 0;           // workers of a node; 0: one for each GPU
   std::string controller;  // address and port
   std::string key_file;    // absolute path of the join key, here and on the nodes
 };

@@ -11,7 +11,7 @@
 namespace elasticrun::launcher::srun {
 namespace {
 
-constexpr Duration patience = std::chrono::seconds(5);  // a controller of Slurm may be down
+constexpr Duration patience = std::chrono::seconds(10);  // a controller of Slurm may be down
 
 // The value of NAME=VALUE among words; values with blanks are cut short.
 std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
@@ -24,22 +24,22 @@ std::optional<std::string_view> value_of(std::string_view line, std::string_view
   return std::nullopt;
 }
 
-// Only digits: what goes into a command line for a shell came from the environment.
+// Nothing but digits, and '_' for a task of an array: what goes into a command line for a shell
+// came from the environment.
 Result<std::string> ask(std::string_view what, const std::string& id) {
-  if (id.empty() || !std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; }))
+  if (id.empty() ||
+      !std::ranges::all_of(id, [](char c) { return c == '_' || (c >= '0' && c <= '9'); }))
     return Error{fmt::format("SLURM_JOB_ID '{}' is no number", id)};
   const std::string command = fmt::format("{} {}", what, id);
   executors::HookAnswer answer = executors::run_hook({command, patience});
   if (answer.output) return std::move(answer.output);
-  std::string_view said = answer.stderr_text;
-  said = said.substr(0, said.find('\n'));
-  return Error{said.empty() ? fmt::format("{}: {}", command, answer.output.error().text)
-                            : fmt::format("{}: {}", command, said)};
+  return Error{fmt::format("{}: {}", command, answer.output.error().text)};
 }
 
 }  // namespace
 
 Result<BatchJob> parse_batch_job(std::string_view line) {
+  line = line.substr(0, line.find('\n'));  // the others are components, or tasks of the array
   const auto id = value_of(line, "JobId");
   const auto script = value_of(line, "BatchFlag");
   const auto again = value_of(line, "Requeue");
@@ -61,7 +61,8 @@ Result<BatchJob> find_batch_job(const std::string& id) {
 }
 
 Result<void> requeue(const std::string& id) {
-  const auto done = ask("scontrol requeue", id);
+  auto done = ask("scontrol requeue", id);
+  for (int again = 0; !done && again < 2; ++again) done = ask("scontrol requeue", id);
   if (!done) return done.error();
   return {};
 }

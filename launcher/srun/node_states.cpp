@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace elasticrun::launcher::srun {
 namespace {
@@ -27,16 +28,19 @@ bool goes(std::string_view state) {
 
 std::map<std::string, std::string> nodes_that_go(std::string_view lines) {
   std::map<std::string, std::string> going;
+  std::set<std::string, std::less<>> nodes;
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
     const std::string_view node = next_word(line);
     const std::string_view state = next_word(line);
+    if (!node.empty()) nodes.emplace(node);
     if (!goes(state)) continue;
     const bool reason = !line.empty() && line != "none";
     going[std::string(node)] =
         fmt::format("Slurm has it {}{}", state, reason ? fmt::format(" ({})", line) : "");
   }
+  if (going.size() == nodes.size()) going.clear();
   return going;
 }
 

@@ -54,10 +54,9 @@ void NodeWatch::heard(const executors::HookAnswer& answer) {
     for (const auto& [node, why] : nodes_that_go(*answer.output)) handlers_.goes(node, why);
     return;
   }
-  const std::string_view said = answer.stderr_text;
-  const std::string trouble = fmt::format(
-      "Slurm does not say which nodes will go: {}",
-      said.empty() ? answer.output.error().text : std::string(said.substr(0, said.find('\n'))));
+  const std::string trouble =
+      fmt::format("Slurm does not say which nodes are drained: squeue and sinfo: {}",
+                  answer.output.error().text);
   if (trouble == std::exchange(trouble_, trouble)) return;
   handlers_.line(trouble);
 }

@@ -1,8 +1,8 @@
-// Which nodes of our job Slurm will take away, because they are drained or fail (a driver).
+// Which nodes of our job somebody wants back, because they are drained or fail (a driver).
 //
-// Slurm lets the jobs of such a node end before it goes, and a job does not hear of it. So we ask,
-// seldom, because all of a cluster's jobs ask the same controller; an answer that does not come
-// says nothing about the nodes.
+// Slurm waits for the jobs of such a node, which do not hear of it. So we ask, seldom, because all
+// of a cluster's jobs ask the same controller; an answer that does not come says nothing about the
+// nodes.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

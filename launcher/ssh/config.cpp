@@ -95,16 +95,6 @@ Raw read(std::string_view answer) {
 
 }  // namespace
 
-std::string shell_quoted(std::string_view word) {
-  std::string result = "'";
-  for (const char c : word)
-    if (c == '\'')
-      result += "'\\''";
-    else
-      result += c;
-  return result + "'";
-}
-
 std::vector<std::string> ssh_question(const std::string& host, const SshOverrides& overrides) {
   std::vector<std::string> arguments = {"-G"};
   const auto add = [&](const char* flag, const std::string& value) {

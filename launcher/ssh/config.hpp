@@ -71,7 +71,4 @@ Result<SshConfig> parse_ssh_answer(std::string_view answer, const std::string& h
 // The same answer with another HostName.
 std::string with_hostname(std::string_view answer, std::string_view hostname);
 
-// Quotes `word` so that a shell reads it as one word.
-std::string shell_quoted(std::string_view word);
-
 }  // namespace elasticrun::launcher::ssh

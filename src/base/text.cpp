@@ -32,4 +32,14 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string shell_quoted(std::string_view word) {
+  std::string result = "'";
+  for (const char c : word)
+    if (c == '\'')
+      result += "'\\''";
+    else
+      result += c;
+  return result + "'";
+}
+
 }  // namespace elasticrun

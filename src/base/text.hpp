@@ -17,6 +17,9 @@ std::vector<std::string_view> words(std::string_view text, std::string_view blan
 // The last line that is not empty, without its end; empty when there is none.
 std::string_view last_line(std::string_view text);
 
+// Quotes `word` so that a shell reads it as one word.
+std::string shell_quoted(std::string_view word);
+
 // A number with its noun: "1 step", "2 steps".
 std::string counted(std::int64_t count, std::string_view noun);
 

@@ -62,7 +62,8 @@ struct JobSpec {
     Duration every{};       // also while the job runs; 0: only when it stops
     int stop_signal = 0;    // a further signal by which the job stops; 0: none
     Duration time_limit{};  // the job stops before it has run for that long; 0: it may run for ever
-    std::string slurm_job;  // its script runs this, and may be started again; empty: none
+    std::string limited_by = "--time-limit";  // whose limit that is
+    std::string slurm_job;                    // of Slurm, in which this runs; empty: none
     // What the folder held at the start.
     std::vector<wire::saved::Save> found = {};  // the newest first
     std::int64_t next_number = 1;               // for the next save

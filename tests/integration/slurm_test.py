@@ -25,6 +25,7 @@ class Jobs(unittest.TestCase):
     bed: Bed
     slurm: Slurm
     names: list[str]
+    submitted = 0
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -35,7 +36,8 @@ class Jobs(unittest.TestCase):
         cls.addClassCleanup(cls.slurm.close)
 
     def submit(self, options: str, program: str, *batch: str) -> int:
-        self.events_file = os.path.join(self.slurm.work, f"{self.id()}.events")
+        self.submitted += 1
+        self.events_file = os.path.join(self.slurm.work, f"{self.id()}.{self.submitted}.events")
         job = self.slurm.sbatch(
             "unset ELASTICRUN_BIN ELASTICRUN_SANITIZE; "
             f"exec {BIN}/elasticrun --events {self.events_file} --label none {options} {program}",
@@ -52,12 +54,12 @@ class Jobs(unittest.TestCase):
         return [event for line in lines if line.endswith("\n")
                 if (event := json.loads(line))["event"] == name]
 
-    def world(self, job: int, **wanted: Any) -> dict[str, Any]:
-        """Waits for a world with these properties."""
+    def world(self, job: int, after: int = 0, **wanted: Any) -> dict[str, Any]:
+        """Waits for a world with these properties, after so many others."""
         def found() -> dict[str, Any] | None:
             if self.slurm.state(job) not in ("PENDING", "RUNNING", "COMPLETING"):
                 raise AssertionError(f"the job has ended: {self.slurm.output(job)}")
-            return next((event for event in self.events("world_formed") if all(
+            return next((event for event in self.events("world_formed")[after:] if all(
                 event[name] == value for name, value in wanted.items())), None)
         return until(f"a world with {wanted}", found, 60)
 
@@ -137,7 +139,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.slurm.wait(job), "CANCELLED")
         self.nothing_left()
 
-    def test_saved_requeued_and_resumed_at_another_size(self) -> None:
+    def test_saved_and_resumed_by_another_job(self) -> None:
         job = self.submit("--save state", ENDLESS, "-N3", "--no-requeue",
                           "--signal=B:USR1@60")
         self.world(job, size=3)
@@ -147,7 +149,7 @@ class Jobs(unittest.TestCase):
         saved = self.events("saved")[-1]
         self.assertTrue(saved["stop"])
         self.assertIn("the same command goes on from step", self.slurm.output(job))
-        again = self.submit("--save state", ENDLESS, "-N2")
+        again = self.submit("--save state", ENDLESS, "-N2", "--no-requeue")
         self.world(again, size=2, step=saved["step"])
         self.slurm.signal(again, "USR1")
         self.slurm.wait(again)
@@ -160,20 +162,22 @@ class Jobs(unittest.TestCase):
                     f"--precision double --record {self.slurm.work}/{record}")
         calm = self.submit("--max-batch 128", training("calm", 0), "-N4")
         self.assertEqual(self.slurm.wait(calm), "COMPLETED", self.slurm.output(calm))
-        job = self.submit("--max-batch 128 --save state2", training("run$((SLURM_RESTART_COUNT + 0))", 3),
-                          "-N4", "--requeue", "--signal=B:USR1@120")
-        for again, size in enumerate((4, 2, 3)):
-            step = self.events("saved")[-1]["step"] if again else 0
-            self.world(job, size=size, step=step)
-            if size == 3:
-                break
+        job = self.submit("--max-batch 128 --save state2",
+                          training("run$((SLURM_RESTART_COUNT + 0))", 3), "-N4", "--requeue",
+                          "--signal=B:USR1@120")
+        step = 0
+        for again, (size, then) in enumerate(((4, 2), (2, 3))):
+            self.world(job, after=again, size=size, step=step)
             until("steps", lambda s=step: any(
                 event["step"] > s for event in self.events("sample")), 60)
             self.slurm.signal(job, "USR1")
-            self.slurm.wait_output(job, f"job {job} is requeued")
+            until("it is requeued", lambda n=again + 1: self.slurm.output(job).count(
+                f"job {job} is requeued") == n, 60)
+            step = self.events("saved")[-1]["step"]
             self.slurm.wait(job, ["PENDING"])
-            self.slurm.run("scontrol", "update", f"JobId={job}", f"NumNodes={3 if again else 2}",
-                           f"NumTasks={3 if again else 2}")
+            self.slurm.run("scontrol", "update", f"JobId={job}", f"NumNodes={then}",
+                           f"NumTasks={then}")
+        self.world(job, after=2, size=3, step=step)
         self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
         self.assertIn("started again: 2 restarts", self.slurm.output(job))
         records = [os.path.join(self.slurm.work, f"run{run}") for run in range(3)]
@@ -182,6 +186,14 @@ class Jobs(unittest.TestCase):
              os.path.join(self.slurm.work, "calm"), "--precision", "double", "--tolerance", "1e-4"],
             check=True, capture_output=True, text=True).stdout)
         self.nothing_left()
+
+    def test_the_time_limit_of_the_job(self) -> None:
+        job = self.submit("--save state4", ENDLESS, "-N1", "--requeue", "--time=1")
+        self.world(job, size=1)
+        self.slurm.wait_output(job, f"job {job} is requeued")
+        self.assertIn(f"stopped before the time limit of job {job} (", self.slurm.output(job))
+        self.assertTrue(self.events("saved")[-1]["stop"])
+        self.slurm.wait(job, ["PENDING"])
 
     def test_what_may_not_be_requeued(self) -> None:
         job = self.submit("--save state3", ENDLESS, "-N1", "--no-requeue")
@@ -211,21 +223,22 @@ class Jobs(unittest.TestCase):
     def test_grows_by_an_array_of_jobs(self) -> None:
         """Nodes beyond the job's join as Slurm gives them, and go with the job."""
         job = self.submit("--policy fixed --slurm-grow '--array=1-2 --exclusive'", ENDLESS, "-N2")
-        self.world(job, size=2)
         world = self.world(job, size=4)
         self.assertEqual(sorted(world["hosts"]), self.names)
         tasks = self.slurm.run("squeue", "--noheader", "--array", "--format=%F_%K %N").stdout
         ((task, node),) = (line.split() for line in tasks.splitlines()
                            if line.startswith(f"{job + 1}_1 "))
-        self.slurm.run("scancel", "--batch", "--signal=USR2", task)  # as a minute before its time is up
-        world = self.world(job, size=3)
+        after = len(self.events("world_formed"))
+        self.slurm.run("scancel", "--batch", "--signal=USR2", task)  # as before its time is up
+        world = self.world(job, after=after, size=3)
         self.assertTrue(world["planned"])
         self.assertNotIn(node, world["hosts"])
         self.slurm.run("scancel", str(job))
         self.slurm.wait(job)
         until("no job is left", lambda: not self.slurm.run("squeue", "--noheader").stdout, 30)
         self.nothing_left()
-        self.assertEqual([name for name in os.listdir(self.slurm.work) if name.endswith(".key")], [])
+        keys = [name for name in os.listdir(self.slurm.work) if name.endswith(".key")]
+        self.assertEqual(keys, [])
 
     def test_components(self) -> None:
         job = self.submit("", f"{FASHION} --samples 1280 --epochs 1 --batch 32", "-N1",

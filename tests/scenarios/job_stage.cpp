@@ -205,6 +205,8 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
       spec.resizable = true;
     else if (name == "save")
       spec.saving.folder = "/saves";
+    else if (name == "stop-signal")
+      spec.saving.stop_signal = static_cast<int>(setting.number());
     else if (name == "save-every")
       spec.saving.every = setting.duration();
     else if (name == "time-limit")

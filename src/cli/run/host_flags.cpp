@@ -91,16 +91,22 @@ Result<void> take_allocation(const launcher::hosts::Variables& environment, job:
 }
 
 // --join-key and --slurm-grow, whose jobs find the key in a file beside the job's.
-Result<void> read_join_flags(const Settings& settings, job::JobSpec& spec) {
+Result<void> read_join_flags(const Settings& settings,
+                             const launcher::hosts::Variables& environment, job::JobSpec& spec) {
   if (const Setting* const key = find(settings, "join-key")) spec.join_key = key->values.back();
   const Setting* const grow = find(settings, "slurm-grow");
   if (!grow) return {};
   spec.slurm_grow = grow->values.back();
-  if (spec.slurm_grow.find("--array") == std::string::npos)
+  if (spec.slurm_grow.find("--array") == std::string::npos && !spec.slurm_grow.starts_with("-a"))
     return Error{fmt::format("{}: add --array=1-N to the options, for N more jobs", grow->place)};
   if (spec.slurm_grow.find('\n') != std::string::npos)
     return Error{fmt::format("{}: write the options in one line", grow->place)};
-  if (spec.join_key.empty()) spec.join_key = fmt::format(".elasticrun-{}.key", ::getpid());
+  if (spec.join_key.empty()) {
+    const auto job = environment.find("SLURM_JOB_ID");
+    spec.join_key = fmt::format(
+        ".elasticrun-{}.key",
+        job != environment.end() ? job->second : std::to_string(static_cast<int>(::getpid())));
+  }
   if (!spec.join_key.starts_with('/')) spec.join_key = spec.cwd + '/' + spec.join_key;
   return {};
 }
@@ -130,7 +136,7 @@ Result<void> read_host_flags(const Settings& settings,
   } else if (auto taken = take_allocation(environment, spec); !taken) {
     return taken;
   }
-  if (auto joining = read_join_flags(settings, spec); !joining) return joining;
+  if (auto joining = read_join_flags(settings, environment, spec); !joining) return joining;
   for (const FilterFlag& flag : filter_flags) {
     const Setting* const list = find(settings, flag.name);
     if (!list) continue;

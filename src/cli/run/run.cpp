@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
+#include <utility>
 #include <variant>
 
 #include "base/exit_code.hpp"
@@ -22,6 +25,8 @@
 namespace elasticrun::cli::run {
 namespace {
 
+using job::report::LogLevel;
+
 // Whether the user has interrupted the job. Then it should end even if its last output is not read.
 bool was_interrupted(int code) {
   return code == exit_code::signal_base + SIGINT || code == exit_code::signal_base + SIGTERM;
@@ -35,32 +40,47 @@ void take_hang_up_for_term() {
   if (hang_up.sa_handler == SIG_DFL) ::signal(SIGHUP, [](int) { ::raise(SIGTERM); });
 }
 
-// Slurm's time limit is that of a job that saves its state, where the user gave none.
-void take_time_limit(job::JobSpec::Saving& saving, job::report::Sink& sink) {
+// What Slurm says of a job that saves its state; its time limit is the job's, unless the user gave
+// a nearer one.
+std::optional<launcher::srun::BatchJob> take_time_limit(job::JobSpec::Saving& saving,
+                                                        job::report::Sink& sink) {
+  if (saving.slurm_job.empty()) return std::nullopt;
   const auto job = launcher::srun::find_batch_job(saving.slurm_job);
-  if (!job)
-    return sink.log(job::report::LogLevel::error,
-                    fmt::format("the time limit of job {} is not known: {}", saving.slurm_job,
-                                job.error().text));
+  if (!job) {
+    sink.log(LogLevel::error, fmt::format("the time limit of job {} is not known: {}",
+                                          saving.slurm_job, job.error().text));
+    return std::nullopt;
+  }
   if (job->restarts > 0)
-    sink.log(job::report::LogLevel::info, fmt::format("job {} of Slurm, started again: {}", job->id,
-                                                      counted(job->restarts, "restart")));
-  if (!job->ends_at || saving.time_limit > Duration::zero()) return;
-  const Duration left = *job->ends_at - std::chrono::system_clock::now();
-  if (left > Duration::zero()) saving.time_limit = left;
+    sink.log(LogLevel::info, fmt::format("job {} of Slurm, started again: {}", saving.slurm_job,
+                                         counted(job->restarts, "restart")));
+  if (job->ends_at) {
+    const Duration left = *job->ends_at - std::chrono::system_clock::now();
+    if (saving.time_limit == Duration::zero() || left < saving.time_limit) {
+      saving.time_limit = std::max<Duration>(left, std::chrono::seconds(1));
+      saving.limited_by = fmt::format("the time limit of job {}", saving.slurm_job);
+    }
+  }
+  return *job;
 }
 
-// The state is saved because the time is up: says whether Slurm will start the job again.
-bool is_to_be_requeued(const std::string& id, job::report::Sink& sink) {
-  if (id.empty()) return false;
-  const auto job = launcher::srun::find_batch_job(id);
-  const std::string why_not = job ? launcher::srun::why_not_again(*job) : job.error().text;
-  if (why_not.empty())
-    sink.log(job::report::LogLevel::info,
-             fmt::format("job {} is requeued: it goes on when Slurm starts it again", id));
-  else
-    sink.log(job::report::LogLevel::error, "not requeued: " + why_not);
-  return why_not.empty();
+// The state is saved because the time is up: has Slurm start the job again, if it may.
+void go_on_later(const std::string& id, std::optional<launcher::srun::BatchJob> job,
+                 job::report::Sink& sink) {
+  // Slurm sends these when the time is over, and when it requeues the job.
+  for (const int number : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
+  if (!job) {
+    auto found = launcher::srun::find_batch_job(id);
+    if (!found) return sink.log(LogLevel::error, "not requeued: " + found.error().text);
+    job = std::move(*found);
+  }
+  if (const std::string why = launcher::srun::why_not_again(*job); !why.empty())
+    return sink.log(LogLevel::error, "not requeued: " + why);
+  if (const auto done = launcher::srun::requeue(id); !done)
+    return sink.log(LogLevel::error,
+                    fmt::format("not requeued: {}; submit the job again", done.error().text));
+  sink.log(LogLevel::info,
+           fmt::format("job {} is requeued: it goes on when Slurm starts it again", id));
 }
 
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {
@@ -84,21 +104,17 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
   const std::size_t needed = launcher::machine::descriptors_for_hosts(spec.hosts.size()) +
                              (spec.log_dir.empty() ? 0 : open_files_max);
   if (limit < needed)
-    (*terminal)->log(job::report::LogLevel::error,
+    (*terminal)->log(LogLevel::error,
                      launcher::machine::too_few_descriptors(
                          fmt::format("{} hosts", spec.hosts.size()), needed, limit));
-  if (!spec.saving.slurm_job.empty()) take_time_limit(spec.saving, **terminal);
+  auto slurm_job = take_time_limit(spec.saving, **terminal);
   const job::Finish end = job::driver::Controller::run(spec, machine, **terminal);
-  using job::report::LogLevel;
   if (!end.last_words.empty())
     (*terminal)->log(end.exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
                      end.last_words);
-  const bool again = end.time_was_up && is_to_be_requeued(spec.saving.slurm_job, **terminal);
+  if (end.time_was_up && !spec.saving.slurm_job.empty())
+    go_on_later(spec.saving.slurm_job, std::move(slurm_job), **terminal);
   (*terminal)->finish(end.exit_code, !was_interrupted(end.exit_code));
-  if (again)
-    if (const auto done = launcher::srun::requeue(spec.saving.slurm_job); !done)
-      std::fprintf(stderr, "elasticrun: %s; submit the job again to go on\n",
-                   done.error().text.c_str());
   return end.exit_code;
 }
 

@@ -72,6 +72,11 @@ void fit_to_slurm(job::JobSpec::Saving& saving, const launcher::hosts::Variables
   const auto job = environment.find("SLURM_JOB_ID");
   if (job == environment.end() || job->second.empty() || saving.folder.empty()) return;
   saving.slurm_job = job->second;
+  // By its plain number a task of an array may mean the whole array.
+  const auto array = environment.find("SLURM_ARRAY_JOB_ID");
+  const auto task = environment.find("SLURM_ARRAY_TASK_ID");
+  if (array != environment.end() && task != environment.end())
+    saving.slurm_job = fmt::format("{}_{}", array->second, task->second);
   if (saving.stop_signal == 0) saving.stop_signal = SIGUSR1;
 }
 

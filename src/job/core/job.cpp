@@ -102,6 +102,7 @@ void Job::on(const Interrupt& interrupt, Time now) {
     ending_.set_deadline(std::min(ending_.deadline(), now + std::chrono::seconds(1)));
     return;
   }
+  if (!asks) requests_.saves.user_wants_the_end(now);
   if (ending_.ending() || requests_.saves.stopping()) return;
   const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
   stop({fmt::format("SIG{}", name), fmt::format("stopped by SIG{}", name),

@@ -123,10 +123,9 @@ void Job::close(Time now) {
   for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
     out_.log(report::LogLevel::info, std::move(line));
   const std::string done = summary_.words(now);
-  out_.add(Finish{
-      ending_.exit_code(),
-      all_well || done.empty() ? ending_.words() + done : ending_.words() + "; " + done,
-      ending_.exit_code() == exit_code::stopped_saved && requests_.saves.why_stop().time_is_up});
+  out_.add(Finish{ending_.exit_code(),
+                  all_well || done.empty() ? ending_.words() + done : ending_.words() + "; " + done,
+                  ending_.because(course::Cause::saved) && requests_.saves.why_stop().time_is_up});
 }
 
 }  // namespace elasticrun::job

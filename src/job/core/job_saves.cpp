@@ -77,8 +77,9 @@ Time Job::saves_at() const {
 void Job::look_at_saves(Time now) {
   course::Saves& saves = requests_.saves;
   if (saves.limit_is_near(now))
-    stop({"--time-limit",
-          fmt::format("stopped before --time-limit {}", to_text(spec_.saving.time_limit)),
+    stop({spec_.saving.limited_by,
+          fmt::format("stopped before {} ({})", spec_.saving.limited_by,
+                      to_text(spec_.saving.time_limit)),
           exit_code::signal_base + SIGTERM, true},
          now);
   if (saves.overdue(now))

@@ -123,7 +123,7 @@ class Run {
   HostSource source_;
   std::optional<launcher::executors::HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
-  Joiners joiners_{io_, spec_, sink_};
+  Joiners joiners_{spec_, sink_};
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
                           server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};

@@ -11,7 +11,6 @@
 #include "job/report/sink.hpp"
 #include "job/spec.hpp"
 #include "launcher/executors/agent_start.hpp"
-#include "launcher/executors/hook_process.hpp"
 #include "launcher/executors/join_key.hpp"
 #include "launcher/srun/array.hpp"
 #include "rendezvous/server/host_keys.hpp"
@@ -20,26 +19,28 @@ namespace elasticrun::job::driver {
 
 class Joiners {
  public:
-  Joiners(boost::asio::io_context& io, const JobSpec& spec, report::Sink& sink)
-      : io_(io), spec_(spec), sink_(sink) {}
+  Joiners(const JobSpec& spec, report::Sink& sink) : spec_(spec), sink_(sink) {}
+  ~Joiners() { close(); }
+  Joiners(const Joiners&) = delete;
+  Joiners& operator=(const Joiners&) = delete;
 
-  // Lets hosts join, where the user wants that: writes the key, and asks Slurm. `addresses`: where
-  // hosts can dial.
+  // Lets hosts join, where the user wants that: writes the key, and asks Slurm, which blocks for
+  // some seconds at most. `addresses`: where hosts can dial.
   Result<void> invite(const rendezvous::server::HostKey& key,
                       const launcher::executors::AgentStart& told,
                       const std::vector<std::string>& addresses);
-  // The job has ended: no further host may come. Blocks for a few seconds at most.
+  // No further host may come, and none that still waits in Slurm's queue. Blocks for a few seconds
+  // at most.
   void close();
 
  private:
-  Result<void> ask_slurm(const launcher::executors::AgentStart& told, const std::string& address);
+  Result<void> ask_slurm(const launcher::executors::AgentStart& told,
+                         const std::vector<std::string>& addresses);
 
-  boost::asio::io_context& io_;
   const JobSpec& spec_;
   report::Sink& sink_;
   std::unique_ptr<launcher::executors::JoinKey> key_;
   std::optional<launcher::srun::Array> array_;
-  std::optional<launcher::executors::HookProcess> submission_;
 };
 
 }  // namespace elasticrun::job::driver

@@ -53,3 +53,9 @@ TEST_CASE("a duration has a unit, and is written as it is read") {
   CHECK(parse_duration("3h").value() == 3h);
   CHECK(parse_duration("0s").value() == 0s);
 }
+
+TEST_CASE("a word is quoted for a shell") {
+  CHECK(shell_quoted("a b") == "'a b'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+  CHECK(shell_quoted("") == "''");
+}

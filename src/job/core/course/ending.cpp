@@ -5,6 +5,7 @@ namespace elasticrun::job::course {
 
 void Ending::begin(Cause cause, int code, std::string words, Time deadline) {
   if (ending()) return;
+  cause_ = cause;
   const int own = row_of(cause).exit_code;
   exit_code_ = own == own_code ? code : own;
   words_ = std::move(words);

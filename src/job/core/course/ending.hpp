@@ -87,6 +87,7 @@ class Ending {
   // `code` is used if the cause has no exit code of its own. The first call counts; later ones
   // change nothing.
   void begin(Cause cause, int code, std::string words, Time deadline);
+  bool because(Cause cause) const { return ending() && cause_ == cause; }
   int exit_code() const { return exit_code_; }
   // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& words() const { return words_; }
@@ -113,6 +114,7 @@ class Ending {
 
  private:
   Phase phase_ = Phase::starting;
+  Cause cause_ = Cause::finished;
   int exit_code_ = exit_code::ok;
   std::string words_;
   Time deadline_ = never;

@@ -54,6 +54,11 @@ void Saves::look_if_due(bool steps, Time now) {
   asked_at_ = now;
 }
 
+void Saves::user_wants_the_end(Time now) {
+  const bool limited = saving_.time_limit > Duration::zero() && began_ != never;
+  if (stop_ && !(limited && now >= began_ + saving_.time_limit)) stop_->time_is_up = false;
+}
+
 void Saves::stop(Stop stop, Time now) {
   stop_ = std::move(stop);
   due_ = never;

@@ -87,6 +87,8 @@ class Saves {
   };
   // The job stops as soon as the state is saved.
   void stop(Stop stop, Time now);
+  // A signal says so, while the job stops. At the time limit it is the batch system's own.
+  void user_wants_the_end(Time now);
   bool stopping() const { return stop_.has_value(); }
   const Stop& why_stop() const { return *stop_; }
 

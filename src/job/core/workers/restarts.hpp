@@ -17,7 +17,7 @@
 
 namespace elasticrun::job::workers {
 
-inline constexpr Duration head_start = std::chrono::milliseconds(100);
+inline constexpr Duration head_start = std::chrono::milliseconds(200);
 
 // How a worker of a run has ended.
 struct RunEnd {

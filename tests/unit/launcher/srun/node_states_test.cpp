@@ -21,6 +21,11 @@ TEST_CASE("nodes that are drained or fail will go") {
   CHECK(going.at("n4") == "Slurm has it failing@");
 }
 
+TEST_CASE("when all nodes are drained, the job stays") {
+  CHECK(nodes_that_go("n1 draining none\nn2 draining none\nn1 draining none\n").empty());
+  CHECK(nodes_that_go("n1 draining none\nn2 mixed none\n").size() == 1);
+}
+
 TEST_CASE("what is no state of a node says nothing") {
   CHECK(nodes_that_go("").empty());
   CHECK(nodes_that_go("\n \n").empty());

@@ -77,12 +77,6 @@ TEST_CASE("jump hosts become a command as OpenSSH makes it") {
   CHECK(read("proxyjump none\nproxycommand none\n").proxy_command.empty());
 }
 
-TEST_CASE("a word is quoted for a shell") {
-  CHECK(shell_quoted("a b") == "'a b'");
-  CHECK(shell_quoted("it's") == "'it'\\''s'");
-  CHECK(shell_quoted("") == "''");
-}
-
 TEST_CASE("an incomplete answer is an error that names the host") {
   for (const char* answer :
        {"", "hostname a\nuser b\n", "hostname a\nport 22\n", "user b\nport 22\n",
