@@ -28,6 +28,7 @@
 #include "launcher/agent/notice.hpp"
 #include "launcher/agent/workers/error_file.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
+#include "launcher/agent/workers/head_start.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
 #include "launcher/agent/workers/program.hpp"
@@ -115,6 +116,7 @@ class Agent {
   std::optional<AgentCore> core_;  // empty until the controller is reached
   const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, as found at the start
   std::optional<workers::GpuWatch> gpu_watch_;  // empty until the controller is reached
+  workers::HeadStart head_start_{io_};
   int exit_code_ = 1;
   std::string end_reason_;
   bool ending_ = false;
@@ -134,15 +136,11 @@ int Agent::run() {
   watchdog_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
     if (!error) step(WatchdogLost{});
   });
-  if (const Result<void> listening = socket_.ensure(); !listening) {
-    log(listening.error().text);
-    return 1;
-  }
+  const auto failed = [this](const std::string& why) { return log(why), 1; };
+  if (const Result<void> listening = socket_.ensure(); !listening)
+    return failed(listening.error().text);
   auto for_others = machine::addresses_for_others(machine::own_addresses(), start_.network);
-  if (!for_others) {
-    log("--network: " + for_others.error().text);
-    return 1;
-  }
+  if (!for_others) return failed("--network: " + for_others.error().text);
   controller_.begin(start_, std::move(*for_others), gpus_);
   io_.run();
   return joins_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
@@ -300,10 +298,12 @@ void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reaso
 void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
   const std::string error_file = workers::error_file(directory_, id);
+  head_start_.begins(order);
   order.env = machine::with_account(std::move(order.env), machine::own_environment());
-  const std::string interface = machine::interface_of(machine::own_addresses(), address_);
-  order.env = machine::with_host(std::move(order.env), {socket_.path(), id, address_, interface,
-                                                        error_file, workers::progress_descriptor});
+  order.env = machine::with_host(
+      std::move(order.env),
+      {socket_.path(), id, address_, machine::interface_of(machine::own_addresses(), address_),
+       error_file, workers::progress_descriptor});
   auto worker = workers::WorkerProcess::start(
       io_, order, start_.name, program,
       {.on_started =

@@ -30,7 +30,7 @@ struct StartWorker {
   std::string cwd;
   std::string bundle = {};  // hash of the bundle with the program, for hosts that lack it; or empty
   std::int64_t bundle_bytes = 0;
-  std::int32_t after_ms = 0;  // the program begins this much later
+  std::int32_t after_ms = 0;  // the program begins this much later, or as its agent has learned
 };
 // Signal the worker's process group. If the worker is still there after the grace time, kill it and
 // its descendants.

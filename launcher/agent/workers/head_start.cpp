@@ -1,0 +1,67 @@
+// See head_start.hpp.
+#include "launcher/agent/workers/head_start.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "base/boot_clock.hpp"
+#include "base/numbers.hpp"
+#include "launcher/agent/workers/listeners.hpp"
+
+namespace elasticrun::launcher::agent::workers {
+namespace {
+
+constexpr Duration first_interval = std::chrono::milliseconds(10);
+constexpr Duration patience = std::chrono::minutes(1);
+constexpr int share = 8;  // of the time until rank 0 listens, the lead is one part in so many
+constexpr Duration least = std::chrono::milliseconds(50);
+constexpr Duration most = std::chrono::seconds(1);
+
+std::string_view value(const std::vector<std::string>& env, std::string_view name) {
+  for (const std::string_view entry : env)
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return entry.substr(name.size() + 1);
+  return {};
+}
+
+bool listens_here(std::uint16_t port) {
+  for (const char* path : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream file(path);
+    const std::string table(std::istreambuf_iterator<char>(file), {});
+    if (listens(table, port)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void HeadStart::begins(wire::agent::StartWorker& order) {
+  if (order.after_ms > 0 && took_)
+    order.after_ms =
+        static_cast<std::int32_t>(milliseconds(std::clamp(*took_ / share, least, most)));
+  if (value(order.env, "RANK") != "0") return;
+  port_ = static_cast<std::uint16_t>(whole_number(value(order.env, "MASTER_PORT")).value_or(0));
+  began_ = boot_now();
+  interval_ = first_interval;
+  if (port_ != 0) look_later();
+}
+
+// The intervals grow with the time, and so does what they miss.
+void HeadStart::look_later() {
+  timer_.expires_after(interval_);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec) return;
+    const Duration took = boot_now() - began_;
+    if (listens_here(port_)) {
+      took_ = took;
+    } else if (took < patience) {
+      interval_ = std::max(first_interval, took / 50);
+      look_later();
+    }
+  });
+}
+
+}  // namespace elasticrun::launcher::agent::workers
