@@ -2,8 +2,6 @@
 #include "launcher/agent/workers/head_start.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -16,7 +14,7 @@ namespace {
 
 constexpr Duration first_interval = std::chrono::milliseconds(10);
 constexpr Duration patience = std::chrono::minutes(1);
-constexpr int share = 8;  // of the time until rank 0 listens, the lead is one part in so many
+constexpr int share = 10;  // of the time until rank 0 listens, the lead is one part in so many
 constexpr Duration least = std::chrono::milliseconds(50);
 constexpr Duration most = std::chrono::seconds(1);
 
@@ -25,15 +23,6 @@ std::string_view value(const std::vector<std::string>& env, std::string_view nam
     if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
       return entry.substr(name.size() + 1);
   return {};
-}
-
-bool listens_here(std::uint16_t port) {
-  for (const char* path : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    std::ifstream file(path);
-    const std::string table(std::istreambuf_iterator<char>(file), {});
-    if (listens(table, port)) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -55,7 +44,7 @@ void HeadStart::look_later() {
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     const Duration took = boot_now() - began_;
-    if (listens_here(port_)) {
+    if (listens(port_)) {
       took_ = took;
     } else if (took < patience) {
       interval_ = std::max(first_interval, took / 50);
