@@ -12,7 +12,7 @@ from bench_training import Training, until
 from figures import Row, median, ratio, spread
 
 STEP_US = 20_000
-SHORT_STEP_US = 1000  # what is measured is the save, not the step that it waits for
+SHORT_STEP_US = 200  # what is measured is the save, not the step that it waits for
 FOREVER = 10_000_000  # steps
 
 
