@@ -7,6 +7,7 @@
 
 #include "base/boot_clock.hpp"
 #include "base/numbers.hpp"
+#include "launcher/agent/workers/lead.hpp"
 #include "launcher/agent/workers/listeners.hpp"
 
 namespace elasticrun::launcher::agent::workers {
@@ -14,9 +15,6 @@ namespace {
 
 constexpr Duration first_interval = std::chrono::milliseconds(10);
 constexpr Duration patience = std::chrono::minutes(1);
-constexpr int share = 10;  // of the time until rank 0 listens, the lead is one part in so many
-constexpr Duration least = std::chrono::milliseconds(50);
-constexpr Duration most = std::chrono::seconds(1);
 
 std::string_view value(const std::vector<std::string>& env, std::string_view name) {
   for (const std::string_view entry : env)
@@ -29,8 +27,7 @@ std::string_view value(const std::vector<std::string>& env, std::string_view nam
 
 void HeadStart::begins(wire::agent::StartWorker& order) {
   if (order.after_ms > 0 && took_)
-    order.after_ms =
-        static_cast<std::int32_t>(milliseconds(std::clamp(*took_ / share, least, most)));
+    order.after_ms = static_cast<std::int32_t>(milliseconds(lead_after(*took_)));
   if (value(order.env, "RANK") != "0") return;
   port_ = static_cast<std::uint16_t>(whole_number(value(order.env, "MASTER_PORT")).value_or(0));
   began_ = boot_now();

@@ -1,8 +1,5 @@
-// How much later than rank 0 the other ranks of a restarted program begin (a driver).
-//
-// What rank 0 opens first, the others dial first, and PyTorch waits for a second when it finds
-// nobody there. All of them load the same things until then, in about the same time; so they need a
-// lead that grows with that time, which is taken from the run before.
+// Gives the other ranks of a restarted program the lead that they need (lead.hpp), from how long
+// rank 0 took to listen in the run before (a driver).
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

@@ -17,7 +17,7 @@
 
 namespace elasticrun::job::workers {
 
-// Where the agent has not seen how long rank 0 takes to listen (head_start.hpp).
+// Where the agent has not seen how long rank 0 takes to listen (lead.hpp).
 inline constexpr Duration head_start = std::chrono::milliseconds(200);
 
 // How a worker of a run has ended.

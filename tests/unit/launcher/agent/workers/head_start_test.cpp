@@ -7,6 +7,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "launcher/agent/workers/lead.hpp"
+
 using namespace elasticrun;
 using launcher::agent::workers::HeadStart;
 
@@ -21,6 +23,14 @@ std::int32_t lead(HeadStart& head_start, std::int32_t asked) {
 }
 
 }  // namespace
+
+TEST_CASE("the lead is a tenth of the time, within bounds") {
+  using launcher::agent::workers::lead_after;
+  using std::chrono::milliseconds;
+  CHECK(lead_after(milliseconds(0)) == milliseconds(50));
+  CHECK(lead_after(milliseconds(1200)) == milliseconds(120));
+  CHECK(lead_after(milliseconds(60'000)) == milliseconds(1000));
+}
 
 TEST_CASE("the lead is as asked for until it is known how long rank 0 takes to listen") {
   boost::asio::io_context io;
