@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 
 namespace elasticrun::launcher::srun {
+
 std::string submit_command(const Array& array) {
   const std::string script = fmt::format(
       "exec {} --join {} --key {}{}", shell_quoted(array.agent), shell_quoted(array.controller),

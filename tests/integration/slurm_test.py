@@ -206,7 +206,7 @@ class Jobs(unittest.TestCase):
         self.nothing_left()
 
     def test_a_node_is_drained(self) -> None:
-        """Its workers leave by a planned change, before Slurm takes it away."""
+        """Its workers leave by a planned change, as somebody wants it back."""
         job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N3")
         self.world(job, size=3)
         self.addCleanup(self.slurm.resume, "node2")

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "base/text.hpp"
 #include "cli/run/dry_run.hpp"
 #include "cli/run/options.hpp"
+#include "cli/run/save_flags.hpp"
 #include "cli/run/terminal.hpp"
 #include "job/driver/controller.hpp"
 #include "launcher/machine/descriptors.hpp"
@@ -54,13 +54,7 @@ std::optional<launcher::srun::BatchJob> take_time_limit(job::JobSpec::Saving& sa
   if (job->restarts > 0)
     sink.log(LogLevel::info, fmt::format("job {} of Slurm, started again: {}", saving.slurm_job,
                                          counted(job->restarts, "restart")));
-  if (job->ends_at) {
-    const Duration left = *job->ends_at - std::chrono::system_clock::now();
-    if (saving.time_limit == Duration::zero() || left < saving.time_limit) {
-      saving.time_limit = std::max<Duration>(left, std::chrono::seconds(1));
-      saving.limited_by = fmt::format("the time limit of job {}", saving.slurm_job);
-    }
-  }
+  if (job->ends_at) limit_to_slurm(saving, *job->ends_at - std::chrono::system_clock::now());
   return *job;
 }
 

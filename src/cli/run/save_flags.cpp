@@ -80,4 +80,10 @@ void fit_to_slurm(job::JobSpec::Saving& saving, const launcher::hosts::Variables
   if (saving.stop_signal == 0) saving.stop_signal = SIGUSR1;
 }
 
+void limit_to_slurm(job::JobSpec::Saving& saving, Duration left) {
+  if (saving.time_limit > Duration::zero() && saving.time_limit <= left) return;
+  saving.time_limit = std::max<Duration>(left, std::chrono::seconds(1));  // 0 would be no limit
+  saving.limited_by = fmt::format("the time limit of job {}", saving.slurm_job);
+}
+
 }  // namespace elasticrun::cli::run

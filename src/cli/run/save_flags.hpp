@@ -19,4 +19,7 @@ Result<job::JobSpec::Saving> read_save_flags(const Settings& settings, const std
 // which may catch it.
 void fit_to_slurm(job::JobSpec::Saving& saving, const launcher::hosts::Variables& environment);
 
+// Slurm ends the job after this time: that is its time limit, unless the user gave a nearer one.
+void limit_to_slurm(job::JobSpec::Saving& saving, Duration left);
+
 }  // namespace elasticrun::cli::run

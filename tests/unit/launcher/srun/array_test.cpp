@@ -18,6 +18,6 @@ TEST_CASE("an array is submitted with the user's options, and cancelled by its n
                      "--wrap='exec ") != command.npos);
   // The script is one word of the command, and each path one word of the script.
   CHECK(command.find(R"('\''/opt/agent'\'' --join '\''10.0.0.1:4000'\'' )"
-                     R"(--key '\''/home/u/a key'\'')") != command.npos);
+                     R"(--key '\''/home/u/a key'\'' --slots 2')") != command.npos);
   CHECK(cancel_command(array) == "scancel --name='elasticrun-1f'");
 }
