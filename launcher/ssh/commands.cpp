@@ -4,6 +4,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,15 +29,24 @@ int number_of(std::string_view signal) {
   return it == numbers.end() ? 0 : it->second;
 }
 
+// ssh_channel_get_exit_status reads from the socket first, and the descriptor does not show any
+// more what it took in. So the status is kept as it arrives.
+void on_exit_status(ssh_session, ssh_channel, int status, void* code) {
+  *static_cast<std::optional<int>*>(code) = status;
+}
+
 void on_exit_signal(ssh_session, ssh_channel, const char* signal, int, const char*, const char*,
-                    void* number) {
-  *static_cast<int*>(number) = number_of(signal);
+                    void* code) {
+  const int number = number_of(signal);
+  *static_cast<std::optional<int>*>(code) = number == 0 ? -1 : 128 + number;
 }
 
 }  // namespace
 
-SshSession::Task<int> SshSession::State::open(Channel& into, const std::string& command) {
+SshSession::Task<int> SshSession::State::open(Channel& into, const std::string& command,
+                                              ssh_channel_callbacks_struct* told) {
   into.reset(ssh_channel_new(ssh));
+  if (told) ssh_set_channel_callbacks(into.get(), told);  // a short command may end while it begins
   int rc = co_await again([&] { return ssh_channel_open_session(into.get()); });
   if (rc == SSH_OK)
     rc = co_await again([&] { return ssh_channel_request_exec(into.get(), command.c_str()); });
@@ -45,17 +55,20 @@ SshSession::Task<int> SshSession::State::open(Channel& into, const std::string& 
 
 SshSession::Task<SshSession::Failure> SshSession::start(const std::string& command, Stage stage) {
   State& s = *state_;
-  s.exit_signal = 0;
-  if (co_await s.open(s.channel, command) != SSH_OK) co_return symptom_at(stage, s.error());
+  // An earlier command may still tell how it ended.
+  if (s.channel) ssh_remove_channel_callbacks(s.channel.get(), &s.callbacks);
+  s.exit_code.reset();
+  s.callbacks.channel_exit_status_function = on_exit_status;
   s.callbacks.channel_exit_signal_function = on_exit_signal;
-  s.callbacks.userdata = &s.exit_signal;
+  s.callbacks.userdata = &s.exit_code;
   ssh_callbacks_init(&s.callbacks);
-  ssh_set_channel_callbacks(s.channel.get(), &s.callbacks);
+  if (co_await s.open(s.channel, command, &s.callbacks) != SSH_OK)
+    co_return symptom_at(stage, s.error());
   co_return std::nullopt;
 }
 
 SshSession::Task<void> SshSession::start_aside(const std::string& command) {
-  co_await state_->open(state_->aside, command);
+  co_await state_->open(state_->aside, command, nullptr);
 }
 
 void SshSession::end_input() { ssh_channel_send_eof(state_->channel.get()); }
@@ -94,12 +107,13 @@ bool SshSession::State::read_once(std::string& out, std::size_t most, std::strin
       any = true;
     }
   }
+  // After the end of the output libssh takes in what follows only when it is asked for the status.
+  if (ssh_channel_is_eof(channel.get())) (void)ssh_channel_get_exit_status(channel.get());
   return any;
 }
 
 SshSession::More SshSession::State::more() const {
-  const bool has_exit = ssh_channel_get_exit_status(channel.get()) != -1 || exit_signal != 0;
-  if (ssh_channel_is_eof(channel.get()) && has_exit) return More::ended;
+  if (ssh_channel_is_eof(channel.get()) && exit_code) return More::ended;
   if (!ssh_is_connected(ssh)) return More::lost;
   return ssh_channel_is_closed(channel.get()) ? More::ended : More::yes;
 }
@@ -180,9 +194,6 @@ void SshSession::watch(bool for_room, std::function<void()> ready) {
 
 bool SshSession::wants_room() const { return ssh_get_poll_flags(state_->ssh) & SSH_WRITE_PENDING; }
 
-int SshSession::exit_code() const {
-  if (state_->exit_signal != 0) return 128 + state_->exit_signal;
-  return ssh_channel_get_exit_status(state_->channel.get());
-}
+int SshSession::exit_code() const { return state_->exit_code.value_or(-1); }
 
 }  // namespace elasticrun::launcher::ssh

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -67,13 +68,13 @@ struct SshSession::State {
       co_await wait();
     }
   }
-  Task<int> open(Channel& into, const std::string& command);
+  Task<int> open(Channel& into, const std::string& command, ssh_channel_callbacks_struct* told);
   Task<bool> remember_host_key();
   Task<int> try_agent();
   Task<int> try_files(Symptom& symptom);
   bool read_pending(std::string& out, std::size_t most, std::string& err);
   bool read_once(std::string& out, std::size_t most, std::string& err);
-  More more() const;
+  More more() const;  // takes nothing in
   std::string error() const { return ssh_get_error(ssh); }
 
   boost::asio::io_context& io;
@@ -87,7 +88,7 @@ struct SshSession::State {
   Channel channel;
   Channel aside;
   ssh_channel_callbacks_struct callbacks{};
-  int exit_signal = 0;
+  std::optional<int> exit_code;  // see SshSession::exit_code; set by the callbacks
   bool tried_a_key = false;
 };
 
