@@ -113,6 +113,7 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
                         {"held_ms", milliseconds(report.held)},
                         {"took_ms", milliseconds(report.took)},
                         {"stop", report.last}});
+  concerns_staff(now);  // a change may have waited for it
   const std::string what = fmt::format("saved step {} in {}: {}, {}", saved.step,
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
   progress(StepId(saved.step), now);
@@ -132,6 +133,7 @@ void Job::give_up_save(const std::string& why, Time now) {
   const bool stopping = saves.stopping();
   forget_save();
   saves.give_up(now);
+  concerns_staff(now);
   const wire::saved::Save* const newest = saves.kept().newest();
   const std::string left = newest ? fmt::format("the newest whole save is {} (step {})",
                                                 newest->path, newest->manifest.step)
