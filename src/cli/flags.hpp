@@ -93,6 +93,8 @@ inline constexpr Flag flags_before_deadlines[] = {
      "ask PROGRAM for the hosts, again and again"},
     {"slurm-grow", "", "OPTIONS", Kind::value, Group::hosts, "",
      "ask Slurm for more: --array=1-4 -t 60 ..."},
+    {"slurm-shrink", "", "TIME", Kind::value, Group::hosts, "",
+     "give nodes back that are unused for TIME"},
     {"join-key", "", "FILE", Kind::value, Group::hosts, "",
      "write a key with which hosts may join"},
     {"user", "", "NAME", Kind::value, Group::hosts, "", "log in as NAME where no user is given"},

@@ -37,11 +37,12 @@ struct JobSpec {
   std::string host_discovery;   // program that is run periodically and prints hosts; empty: none
   std::string discovery_words;  // what its first run wrote to standard error
   launcher::hosts::HostFilter host_filter;  // applied whenever hosts are read again
-  std::string join_key;            // file with a key by which hosts may join; empty: none may join
-  std::string slurm_grow;          // options for sbatch, to ask for more hosts; empty: none
-  int default_slots = 1;           // slots of a host that does not give a number
-  bool slots_are_gpus = false;     // such a host has one slot per GPU instead, if it has GPUs
-  bool one_gpu_visible = false;    // a worker sees its own GPU only; else all of the job's there
+  std::string join_key;          // file with a key by which hosts may join; empty: none may join
+  std::string slurm_grow;        // options for sbatch, to ask for more hosts; empty: none
+  Duration slurm_shrink{};       // nodes that were unused for that long are given back; 0: none are
+  int default_slots = 1;         // slots of a host that does not give a number
+  bool slots_are_gpus = false;   // such a host has one slot per GPU instead, if it has GPUs
+  bool one_gpu_visible = false;  // a worker sees its own GPU only; else all of the job's there
   launcher::hosts::Limits limits;  // min <= slots, unless hosts are discovered; max 0: all slots
   bool resizable = false;          // a range was given: a plain program is restarted at other sizes
   int start = 0;                   // initial size; 0: the largest that the limits allow

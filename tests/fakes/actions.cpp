@@ -157,6 +157,12 @@ struct JobWriter {
   std::string operator()(const job::Ask& a) const {
     return "ask " + a.question.substr(0, a.question.find('\n'));
   }
+  std::string operator()(const job::GiveBack& a) const {
+    std::string hosts;
+    for (const HostId host : a.hosts)
+      hosts += fmt::format(" {}{}", host.value, a.with_agent.contains(host) ? "*" : "");
+    return "give back" + hosts;
+  }
   std::string operator()(const job::SealSave& a) const {
     return fmt::format("seal save {}: step {}, {} files", a.number, a.manifest.step,
                        a.manifest.files.size());

@@ -240,12 +240,96 @@ class Jobs(unittest.TestCase):
         keys = [name for name in os.listdir(self.slurm.work) if name.endswith(".key")]
         self.assertEqual(keys, [])
 
+    def test_shrinks_and_gives_back(self) -> None:
+        """The policy's program halves the job, and Slurm gets the nodes back; a second time it wants
+        none, having no accounting here, and the job goes on."""
+        target = os.path.join(self.slurm.work, "target")
+        job = self.submit(f"--np 1:4 --slurm-shrink 1s --settle 1s --policy 'exec:cat {target}'",
+                          ENDLESS, "-N4")
+        self.world(job, size=4)
+        self.advise(target, 2)
+        world = self.world(job, size=2, planned=True)
+        self.assertEqual(world["hosts"], self.names[:2])
+        self.assertEqual(until("nodes are given back", lambda: self.events("hosts_given_back"), 60)[
+            0]["hosts"], "node3, node4")
+        for name in self.names[2:]:
+            self.slurm.wait_node(name, ["idle"])
+            self.assertEqual(self.bed[name].programs(), [])
+            self.assertNotIn("agent-", self.bed[name].run("ls", "/tmp").stdout)
+        self.assertNotIn("lost", self.slurm.output(job))
+        self.advise(target, 1)
+        self.world(job, size=1, planned=True)
+        self.slurm.wait_output(job, "node2 cannot be given back: ")
+        self.advise(target, 2)
+        after = len(self.events("world_formed"))
+        self.world(job, after=after, size=2, planned=True)
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
+        self.nothing_left()
+        self.assertEqual([name for name in os.listdir(self.slurm.work) if "resize" in name], [])
+
+    def advise(self, target: str, size: int) -> None:
+        with open(f"{target}.new", "w", encoding="utf-8") as file:
+            file.write(json.dumps({"target": size, "reason": "asked for"}))
+        os.rename(f"{target}.new", target)
+
+    def test_a_slow_node_is_replaced(self) -> None:
+        slow = ("sh -c 'exec " + ENDLESS.replace(
+            "--batch 128 --device-ms 1",
+            "--batch 8 --device-ms $([ $(hostname) = node2 ] && echo 10 || echo 1)") + "'")
+        job = self.submit("--np 2:3 --shares equal", slow, "-N4")
+        self.world(job, size=3)
+        (straggler, *_) = until("node2 is found slow", lambda: self.events("straggler"), 60)
+        self.assertEqual((straggler["host"], straggler["action"]), ("node2", "replace"))
+        self.world(job, hosts=["node1", "node3", "node4"], planned=True)
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
+        self.nothing_left()
+
+    def test_cancelled_by_signals(self) -> None:
+        """Whatever is signalled, the script or all steps with it, nothing is left on any node."""
+        for how in (["--batch", "--signal=INT"], ["--full", "--signal=TERM"],
+                    ["--full", "--signal=KILL"], []):
+            with self.subTest(how=how):
+                job = self.submit("", ENDLESS, "-N3")
+                self.world(job, size=3)
+                self.slurm.run("scancel", *how, str(job))
+                self.slurm.wait(job)
+                self.nothing_left()
+
     def test_components(self) -> None:
         job = self.submit("", f"{FASHION} --samples 1280 --epochs 1 --batch 32", "-N1",
                           "--exclusive", ":", "-N2", "--exclusive")
         self.assertEqual(self.slurm.wait(job), "COMPLETED", self.slurm.output(job))
         self.assertEqual(len(self.events("world_formed")[0]["hosts"]), 3)
         self.nothing_left()
+
+
+class Preemption(Jobs):
+    """A cluster whose low partition is taken from, with a grace in which jobs hear of it."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.bed = Bed(nodes(4, tmp="own"))
+        cls.addClassCleanup(cls.bed.close)
+        cls.names = [host.name for host in cls.bed.hosts]
+        cls.slurm = Slurm(cls.bed, grace=30, lines=["SlurmctldParameters=preempt_send_user_signal"])
+        cls.addClassCleanup(cls.slurm.close)
+
+    def test_a_task_of_the_array_is_preempted(self) -> None:
+        """Its workers leave by a planned change, long before its node is taken."""
+        job = self.submit("--policy fixed --slurm-grow '--array=1-2 --exclusive -p low'", ENDLESS,
+                          "-N2", "-p", "high")
+        self.world(job, size=4)
+        other = self.slurm.sbatch("sleep 1000", "-N1", "-p", "high", "--exclusive")
+        self.addCleanup(self.cancel, other)
+        world = self.world(job, after=1, size=3, planned=True)
+        self.assertEqual([event for event in self.events("world_formed") if not event["planned"]][1:],
+                         [])
+        self.slurm.wait(other, ["RUNNING"])
+        self.assertNotIn(self.slurm.show(other)["NodeList"], world["hosts"])
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
 
 
 class Losses(Jobs):
@@ -268,6 +352,7 @@ def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite,
     del tests, pattern
     suite = loader.loadTestsFromTestCase(Jobs)
     suite.addTest(Losses("test_a_node_is_lost"))
+    suite.addTest(Preemption("test_a_task_of_the_array_is_preempted"))
     return suite
 
 

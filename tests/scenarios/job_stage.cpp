@@ -21,7 +21,8 @@ class JobStage final : public Stage {
     job_ = std::move(*made);
     job::HostsMet met;
     for (std::uint32_t host = 0; host < 100; ++host)
-      met.hosts.push_back({HostId(host), fmt::format("n{}", host)});
+      met.hosts.push_back(
+          {.host = HostId(host), .name = fmt::format("n{}", host), .stays = host == 0});
     (void)job_->step(met, scene_begin);
   }
 
@@ -58,6 +59,7 @@ class JobStage final : public Stage {
     if (what == "scale") return {job::Scale{number(words)}};
     if (what == "advised") return {advised(words)};
     if (what == "slots") return {slots(words)};
+    if (what == "given") return {given_back(words)};
     if (what == "source") return {noted(words)};
     if (what == "sealed") return {sealed(words)};
     if (what != "host") words.fail("no event of a job");
@@ -87,6 +89,14 @@ class JobStage final : public Stage {
     const std::int64_t number = words.number();
     if (words.accept("not")) return {number, Error{words.reason()}, {}};
     return {number, ok(fmt::format("/saves/save-{}", number)), to_seal_};
+  }
+  // "given back 1 2"; "given back 1 2 not: Slurm refuses"
+  static job::GiveBack::Answer given_back(Words& words) {
+    words.expect("back");
+    job::GiveBack::Answer answer;
+    while (words.at_number()) answer.hosts.push_back(words.host());
+    if (words.accept("not")) answer.taken = Error{words.reason()};
+    return answer;
   }
   // "source well: hosts can be read again"; "source trouble: hosts cannot be read"
   static job::HostsNoted noted(Words& words) {
@@ -214,7 +224,9 @@ std::unique_ptr<Stage> job_stage(Words& setting) {
     else if (name == "saved-step") {  // by an earlier job, in save-1
       spec.saving.found.push_back({"/saves/save-1", {.step = setting.number(), .call = 1}});
       spec.saving.next_number = 2;
-    } else if (name == "settle")
+    } else if (name == "shrink-after")
+      spec.slurm_shrink = setting.duration();
+    else if (name == "settle")
       spec.deadlines.settle = setting.duration();
     else if (name == "start-timeout")
       spec.deadlines.start_timeout = setting.duration();

@@ -111,6 +111,22 @@ Result<void> read_join_flags(const Settings& settings,
   return {};
 }
 
+Result<void> read_shrink_flag(const Settings& settings, job::JobSpec& spec) {
+  const Setting* const shrink = find(settings, "slurm-shrink");
+  if (!shrink) return {};
+  const auto time = time_above_zero(*shrink);
+  if (!time) return time.error();
+  if (!spec.slurm)
+    return Error{
+        fmt::format("{}: the hosts are not those of a job of Slurm, and nobody takes them back",
+                    shrink->place)};
+  if (!spec.slurm->components.empty())
+    return Error{
+        fmt::format("{}: Slurm takes no node back from a heterogeneous job", shrink->place)};
+  spec.slurm_shrink = *time;
+  return {};
+}
+
 using launcher::hosts::HostFilter;
 
 struct FilterFlag {
@@ -137,6 +153,7 @@ Result<void> read_host_flags(const Settings& settings,
     return taken;
   }
   if (auto joining = read_join_flags(settings, environment, spec); !joining) return joining;
+  if (auto shrinking = read_shrink_flag(settings, spec); !shrinking) return shrinking;
   for (const FilterFlag& flag : filter_flags) {
     const Setting* const list = find(settings, flag.name);
     if (!list) continue;

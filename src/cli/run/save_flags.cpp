@@ -23,14 +23,6 @@ int signal_of(std::string_view text) {
   return 0;
 }
 
-Result<Duration> time_above_zero(const Setting& setting) {
-  auto time = parse_duration(setting.values.back());
-  if (!time) return Error{fmt::format("{}: {}", setting.place, time.error().text)};
-  if (*time == Duration::zero())
-    return Error{fmt::format("{}: 0 is too short; write a time as in 30m", setting.place)};
-  return time;
-}
-
 }  // namespace
 
 Result<job::JobSpec::Saving> read_save_flags(const Settings& settings, const std::string& cwd) {

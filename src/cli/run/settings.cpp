@@ -180,4 +180,12 @@ Result<std::string> read_text(const std::string& path, std::string_view place) {
   return ok(std::move(text));
 }
 
+Result<Duration> time_above_zero(const Setting& setting) {
+  auto time = parse_duration(setting.values.back());
+  if (!time) return Error{fmt::format("{}: {}", setting.place, time.error().text)};
+  if (*time == Duration::zero())
+    return Error{fmt::format("{}: 0 is too short; write a time as in 30m", setting.place)};
+  return time;
+}
+
 }  // namespace elasticrun::cli::run

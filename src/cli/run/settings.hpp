@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "cli/flags.hpp"
 
 namespace elasticrun::cli::run {
@@ -39,6 +40,9 @@ std::string show(const Settings& settings);
 
 // The content of a file of at most 16 MiB; `place` begins the error.
 Result<std::string> read_text(const std::string& path, std::string_view place);
+
+// A time, which must not be 0.
+Result<Duration> time_above_zero(const Setting& setting);
 
 // "; did you mean --np?" for an unknown flag's name without dashes; empty when no flag is near.
 std::string suggestion(std::string_view name);

@@ -35,7 +35,8 @@ Result<std::unique_ptr<Job>> Job::make(const JobSpec& spec) {
 
 Job::Job(const JobSpec& spec, course::Sizing sizing)
     : spec_(spec),
-      watch_{rendezvous::Liveness(liveness_options(spec.deadlines))},
+      watch_{.liveness = rendezvous::Liveness(liveness_options(spec.deadlines)),
+             .unused = hosts::UnusedHosts(spec.slurm_shrink)},
       restarts_(spec.max_restarts.value_or(0), spec.resizable),
       sizing_(std::move(sizing)),
       requests_{{}, course::Saves(spec)},

@@ -101,6 +101,10 @@ class Job {
   Time watch_at() const;
   void watch_hosts(Time now);
 
+  // ---- hosts that nobody needs: job_giving_back.cpp
+  void give_back_unused_hosts(Time now);
+  void on(const GiveBack::Answer&, Time now);
+
   // ---- workers: job_workers.cpp
   void on(const FromWorker&, Time now);
   void hear(WorkerId, const wire::Ready&, Time now);

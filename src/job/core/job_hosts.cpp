@@ -51,7 +51,8 @@ void Job::on(const SlotsChanged& changed, Time now) {
 }
 
 void Job::on(const HostsMet& met, Time) {
-  for (const HostsMet::Host& host : met.hosts) hosts_.met(host.host, host.name, host.type);
+  for (const HostsMet::Host& host : met.hosts)
+    hosts_.met(host.host, host.name, host.type, host.stays);
 }
 
 // The hosts of the job, or the file or program that names them, have a problem or are well again.
@@ -77,19 +78,22 @@ void Job::on(const HostDown& down, Time now) {
   const bool was_up = hosts_.up(down.host);
   // The agent kills its workers when the lease ends, and needs time for that.
   const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
+  const bool given_back = hosts_.given_back(down.host);
   hosts_.went(down.host);
   watch_.suspects.settled(down.host);
   watch_.liveness.host_gone(down.host);
   concerns_staff(now);
   const std::string name = name_of(down.host);
-  const std::string why = ending_.is(course::Phase::closing) ? "the job is over" : down.reason;
+  const std::string why = ending_.is(course::Phase::closing) ? "the job is over"
+                          : given_back                       ? "no worker is wanted there"
+                                                             : down.reason;
   out_.record("host_down", {{"host", name}, {"reason", why}});
   const std::vector<WorkerId> lost = workers_.on(down.host);
   const std::vector<WorkerId> stuck = workers_.stuck_on(down.host);
   const bool nothing =
       first_.state() == workers::Start::gathering && restarts_.runs() == 0 &&
       std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
-  if (!ending_.ending()) {
+  if (!ending_.ending() && !given_back) {
     const std::string with = lost.empty() ? "" : " with " + counted(lost.size(), "worker");
     if (!nothing || hosts_.failed() > 1)
       watch_.troubles.add(name,

@@ -39,9 +39,10 @@ void Job::staff(Time now) {
     keep_run(now);
   else if (first_.begun())
     fill(now);
+  give_back_unused_hosts(now);
   tell_unsettled(now);
   staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), requests_.changes.wake_at(now),
-                              restarts_.wake_at()}));
+                              restarts_.wake_at(), watch_.unused.wake_at()}));
 }
 
 // Step times are not representative while processes start or groups form.

@@ -157,6 +157,11 @@ bool Agents::is_here(HostId host) const {
          launcher::hosts::is_this_machine(roster_.at(host), machine_.own);
 }
 
+HostsMet Agents::marked(HostsMet met) const {
+  for (HostsMet::Host& host : met.hosts) host.stays = is_here(host.host);
+  return met;
+}
+
 launcher::executors::Executor& Agents::executor_of(HostId host) {
   return is_here(host) ? *local_ : srun_ ? *srun_ : *ssh_;
 }

@@ -62,6 +62,11 @@ class Agents {
   // Whether that host is the machine of the controller.
   bool is_here(HostId host) const;
 
+  // Adds to each host whether it must stay, as it is that machine.
+  HostsMet marked(HostsMet met) const;
+  // Whether an agent that was started there has not ended.
+  bool runs(HostId host) const { return running_.contains(host); }
+
   // Starts an agent there. If the last one still runs, kills it and starts the next one after it
   // has ended.
   void start(HostId host);

@@ -20,6 +20,7 @@
 #include "job/driver/hooks.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/joiners.hpp"
+#include "job/driver/node_return.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/pulse.hpp"
 #include "job/driver/save_keeper.hpp"
@@ -100,6 +101,10 @@ class Run {
       feed(Advised{std::move(heard.output)});
     });
   }
+  void act(GiveBack& action) {
+    node_return_.give_back(action);
+    asio::post(io_, [this] { hosts_changed(); });
+  }
   void act(SealSave& action) { saves_.seal(action); }
   void act(DropSave& action) { saves_.drop(action); }
   void act(Finish& action);
@@ -124,6 +129,10 @@ class Run {
   std::optional<launcher::executors::HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
   Joiners joiners_{spec_, sink_};
+  NodeReturn node_return_{io_, spec_, roster_, agents_, [this](const GiveBack::Answer& answer) {
+                            feed(answer);
+                            hosts_changed();
+                          }};
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
                           server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};
@@ -220,7 +229,7 @@ void Run::feed(const JobEvent& event) {
   const Time now = boot_now();
   if (const Duration pause = pulse_.pause(now); pause > Duration::zero())
     step(StoodStill{pause}, now);
-  if (auto met = roster_.take_met(); !met.hosts.empty()) step(met, now);
+  if (auto met = agents_.marked(roster_.take_met()); !met.hosts.empty()) step(met, now);
   step(event, now);
   arm();
 }
@@ -256,6 +265,7 @@ void Run::act(Finish& action) {
   source_.stop();
   advisor_.reset();
   agents_.no_more();
+  node_return_.stop();
   server_->close();
   pulse_.stop();
   last_exit_.expires_after(last_exit_limit);
@@ -350,6 +360,7 @@ void Run::agent_gone(HostId host, const std::string& reason) {
   if (news == hosts::Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
   if (news == hosts::Roster::News::slots) hosts_changed();  // after HostDown: none may start there
+  node_return_.agent_gone(host);
   maybe_end();
 }
 

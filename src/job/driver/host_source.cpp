@@ -68,7 +68,7 @@ struct HostSource::State {
   std::vector<launcher::hosts::Host> hosts;  // as last reported
   std::optional<Stamp> seen;                 // of the file when it was read last
   std::string words;                         // the program's standard error, as last reported
-  SourceNotes notes;
+  hosts::SourceNotes notes;
   bool stopped = false;
 };
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "job/core/terms/source_notes.hpp"
+#include "job/core/hosts/source_notes.hpp"
 #include "job/spec.hpp"
 #include "launcher/executors/hook_process.hpp"
 

@@ -100,6 +100,7 @@ void Cluster::arm() {
 void Cluster::tell_slots() {
   job::SlotsChanged changed{file_slots_, {}, {}};
   for (const auto& slot : joined_slots_) changed.slots.push_back(slot);
+  std::erase_if(changed.slots, [&](auto slot) { return given_back_.contains(slot.host); });
   std::map<HostId, int> by_host;
   for (const auto& slot : changed.slots) ++by_host[slot.host];
   for (const auto& [host, count] : by_host) changed.slots_by_host.push_back(count);
@@ -194,6 +195,19 @@ void Cluster::act(const job::Record& action) {
 }
 
 void Cluster::act(const job::Log& action) { told(action.text); }
+
+// The hosts are taken back, or not.
+void Cluster::act(const job::GiveBack& action) {
+  given_back_.insert(action.hosts.begin(), action.hosts.end());
+  const bool taken = rng_.chance(0.5);
+  queue_.after(Duration::zero(), [this] { tell_slots(); });
+  queue_.after(stage_.between_us(1000, 500'000), [this, hosts = action.hosts, taken] {
+    if (!taken)
+      for (const HostId host : hosts) given_back_.erase(host);
+    feed(job::GiveBack::Answer{hosts, taken ? Result<void>() : Error{"not now"}});
+    tell_slots();
+  });
+}
 
 // Makes a save whole, or the file system fails.
 void Cluster::act(const job::SealSave& action) {

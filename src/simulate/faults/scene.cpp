@@ -80,6 +80,7 @@ Scene draw(std::uint64_t seed) {
     spec.deadlines.save_timeout = milliseconds(rng.chance(0.2) ? 100 : 3000);
     scene.interrupted |= rng.chance(0.3);
   }
+  if (rng.chance(0.2)) spec.slurm_shrink = milliseconds(between(10, 1500));
   return scene;
 }
 

@@ -30,6 +30,7 @@ void for_each_value(Any& scene, Visit visit) {
   visit("max_restarts", spec.max_restarts);
   visit("straggler_time", spec.deadlines.straggler_time);
   visit("minimum_timeout", spec.deadlines.minimum_timeout);
+  visit("shrink", spec.slurm_shrink);
   visit("save", spec.saving.folder);
   visit("save_every", spec.saving.every);
   visit("save_timeout", spec.deadlines.save_timeout);

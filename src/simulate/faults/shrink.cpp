@@ -44,6 +44,7 @@ class Shrinking {
     attempt([](Scene& scene) { scene.epochs = 1; });
     attempt([](Scene& scene) { scene.train_calls = 1; });
     attempt([](Scene& scene) { scene.spec.spares = 0; });
+    attempt([](Scene& scene) { scene.spec.slurm_shrink = {}; });
     attempt([](Scene& scene) { scene.spec.policy = "fixed"; });
     attempt([](Scene& scene) { scene.spec.limits.max = 0; });
     attempt([](Scene& scene) { scene.spec.limits.min = 1; });

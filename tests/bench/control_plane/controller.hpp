@@ -69,6 +69,7 @@ class Controller {
   void act(const job::Ask&) {}
   void act(const job::SealSave&) {}
   void act(const job::DropSave&) {}
+  void act(const job::GiveBack&) {}
   void act(const job::Finish& action);
 
   simulate::Queue& queue_;

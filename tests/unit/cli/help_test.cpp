@@ -54,6 +54,7 @@ Hosts
       --exclude LIST              use all hosts but these
       --host-discovery PROGRAM    ask PROGRAM for the hosts, again and again
       --slurm-grow OPTIONS        ask Slurm for more: --array=1-4 -t 60 ...
+      --slurm-shrink TIME         give nodes back that are unused for TIME
       --join-key FILE             write a key with which hosts may join
       --user NAME                 log in as NAME where no user is given
       --identity FILE             use this private key for ssh

@@ -5,10 +5,16 @@
 
 namespace elasticrun::job::hosts {
 
-void Hosts::met(HostId host, const std::string& name, const std::string& type) {
+void Hosts::met(HostId host, const std::string& name, const std::string& type, bool stays) {
   Row& row = rows_[host];
   row.name = name;
   row.type = type;
+  row.stays = stays;
+}
+
+bool Hosts::stays(HostId host) const {
+  const auto row = rows_.find(host);
+  return row != rows_.end() && row->second.stays;
 }
 
 std::string Hosts::name(HostId host) const {
@@ -72,11 +78,17 @@ void Hosts::went(HostId host) {
   turn(host, HostTurn::went);
   rows_[host].leased_until = {};
   rows_[host].leaving = false;
+  rows_[host].given_back = false;
 }
 
 bool Hosts::leaving(HostId host) const {
   const auto row = rows_.find(host);
   return row != rows_.end() && row->second.leaving;
+}
+
+bool Hosts::given_back(HostId host) const {
+  const auto row = rows_.find(host);
+  return row != rows_.end() && row->second.given_back;
 }
 
 void Hosts::prolong(HostId host, Time leased_until) {

@@ -50,8 +50,10 @@ inline constexpr std::array host_transitions{
 
 class Hosts {
  public:
-  // Sets the name and the machine type of a host; an empty type is not known.
-  void met(HostId host, const std::string& name, const std::string& type);
+  // Sets what is known of a host: its name and its machine type (empty: not known), and whether it
+  // must stay a host of the job.
+  void met(HostId host, const std::string& name, const std::string& type, bool stays);
+  bool stays(HostId host) const;
   std::string name(HostId host) const;
   std::string type(HostId host) const;
 
@@ -76,6 +78,9 @@ class Hosts {
   // It has said that it will soon go; forgotten when it has gone.
   void leaves(HostId host) { rows_[host].leaving = true; }
   bool leaving(HostId host) const;
+  // It is given back, because no worker needs it; forgotten when it has gone.
+  void give_back(HostId host) { rows_[host].given_back = true; }
+  bool given_back(HostId host) const;
   // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);
   // The end of the lease: if no heartbeat came back by then, the agent kills its workers.
@@ -87,6 +92,8 @@ class Hosts {
     HostState state = HostState::absent;
     Time leased_until{};
     bool leaving = false;
+    bool given_back = false;
+    bool stays = false;
   };
   void turn(HostId host, HostTurn turn);
 

@@ -101,7 +101,10 @@ void Roster::heard(HostId host, const wire::Hello& hello) {
 }
 
 Roster::News Roster::down(HostId host) {
-  const bool some_lost = lost_.erase(host) + leaving_.erase(host) > 0;
+  const auto out = left_out_.find(host);
+  const bool was_leaving = out != left_out_.end() && out->second == Why::leaving;
+  if (was_leaving) left_out_.erase(out);
+  const bool some_lost = lost_.erase(host) > 0 || was_leaving;
   if (joined_.erase(host) > 0) return News::joined;
   return some_lost ? News::slots : News::none;
 }
@@ -138,7 +141,9 @@ bool Roster::lose(HostId host, std::int32_t slot) {
   return true;
 }
 
-bool Roster::leaves(HostId host) { return met_.contains(host) && leaving_.insert(host).second; }
+bool Roster::leaves(HostId host) {
+  return met_.contains(host) && left_out_.emplace(host, Why::leaving).second;
+}
 
 bool Roster::is_lost(HostId host, std::int32_t slot) const {
   const auto found = lost_.find(host);
@@ -152,7 +157,7 @@ launcher::hosts::Plan Roster::plan() {
   for (launcher::hosts::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
   launcher::hosts::Plan plan = launcher::hosts::make_plan(hosts, default_slots_, book_);
   const auto lost = [&](const launcher::hosts::Slot& slot) {
-    return is_lost(slot.host, slot.slot) || leaving_.contains(slot.host);
+    return is_lost(slot.host, slot.slot) || left_out_.contains(slot.host);
   };
   if (std::erase_if(plan.slots, lost) > 0)
     plan.slots_by_host = launcher::hosts::count_by_host(plan.slots);

@@ -55,6 +55,10 @@ class Roster {
   // known, or it is no host of the job.
   bool leaves(HostId host);
 
+  // The host is given back: its slots are not used any more, unless keep() takes that back.
+  void give_back(HostId host) { left_out_[host] = Why::given_back; }
+  void keep(HostId host) { left_out_.erase(host); }
+
   // The present hosts and slots in rank order; hosts that joined come last.
   launcher::hosts::Plan plan();
   // True: the slots of some given hosts are guessed, because their agents were never up.
@@ -98,7 +102,8 @@ class Roster {
   std::map<HostId, Meeting> meetings_;
   std::map<HostId, std::vector<std::string>> gpus_;  // of hosts whose agents were ever up
   std::map<HostId, std::set<std::int32_t>> lost_;    // slots of hosts that are up; no set is empty
-  std::set<HostId> leaving_;                         // hosts that are up
+  enum class Why { leaving, given_back };            // a host is leaving only while it is up
+  std::map<HostId, Why> left_out_;                   // hosts whose slots are not used
   // Slots of a host not heard from yet: as many as the last one heard from has, for a cluster
   // mostly has one kind of hosts.
   int guess_ = default_slots_;

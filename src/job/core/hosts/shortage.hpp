@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/time.hpp"
-#include "job/core/terms/source_notes.hpp"
+#include "job/core/terms/events.hpp"
 
 namespace elasticrun::job::hosts {
 

@@ -2,6 +2,7 @@
 // a driver, the simulator and a scenario talk to the core in the same way.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,7 +11,6 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/core/terms/slot.hpp"
-#include "job/core/terms/source_notes.hpp"
 #include "job/report/event.hpp"
 #include "job/report/sink.hpp"
 #include "launcher/hosts/place.hpp"
@@ -37,8 +37,14 @@ struct HostsMet {
     HostId host;
     std::string name;
     std::string type = {};  // empty: not given
+    bool stays = false;     // this program runs there, so it is never given back
   };
   std::vector<Host> hosts;
+};
+// What happened to the hosts of a job or to their source, as a text for the user.
+struct HostsNoted {
+  bool well = false;  // a problem is over
+  std::string text;
 };
 struct HostUp {
   HostId host;
@@ -86,6 +92,17 @@ struct Scale {
 struct Advised {
   Result<std::string> output;
 };
+// No worker needs these hosts: give them back when their agents, which were told to end, have gone.
+// An action; its answer, for all of them, comes back as an event.
+struct GiveBack {
+  std::vector<HostId> hosts;
+  std::set<HostId> with_agent;  // those of them that have one
+
+  struct Answer {
+    std::vector<HostId> hosts;
+    Result<void> taken;  // or why they stay hosts of the job
+  };
+};
 // All parts of a save are written: make it whole. An action; its answer comes back as an event.
 struct SealSave {
   std::int64_t number = 0;
@@ -100,7 +117,7 @@ struct SealSave {
 struct Tick {};
 using JobEvent = std::variant<SlotsChanged, HostsMet, HostsNoted, HostUp, HostDown, HostAway,
                               HostBack, FromHost, FromWorker, StoodStill, Suspend, Interrupt,
-                              PassSignal, Scale, Advised, SealSave::Answer, Tick>;
+                              PassSignal, Scale, Advised, GiveBack::Answer, SealSave::Answer, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -160,7 +177,7 @@ struct Finish {
   bool time_was_up = false;  // the state is saved, and nobody wanted the job to end: it may go on
 };
 using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Log,
-                               Ranked, Ask, SealSave, DropSave, Finish>;
+                               Ranked, Ask, GiveBack, SealSave, DropSave, Finish>;
 
 // Collects the actions of one step, in order.
 class Actions {

@@ -1,0 +1,55 @@
+// Hosts that no worker needs any more (job.hpp).
+#include <fmt/format.h>
+
+#include <set>
+
+#include "job/core/job.hpp"
+#include "job/core/workers/staffing.hpp"
+
+namespace elasticrun::job {
+
+void Job::give_back_unused_hosts(Time now) {
+  if (!watch_.unused.looked_for() || !first_.begun()) return;
+  std::set<HostId> used;
+  for (const auto& [id, worker] : workers_.rows()) used.insert(worker.slot.host);
+  for (const SlotId slot : workers::wanted_slots(slots_, workers_, sizing_.target() + spec_.spares,
+                                                 now, membership_.members()))
+    used.insert(slot.host);
+  std::vector<HostId> hosts;
+  for (const SlotId slot : slots_.all()) {
+    const bool starts = hosts_.live(slot.host) && !hosts_.up(slot.host);
+    const bool listed = !hosts.empty() && hosts.back() == slot.host;
+    if (!starts && !listed && !hosts_.stays(slot.host)) hosts.push_back(slot.host);
+  }
+  watch_.unused.look(hosts, used, now);
+  const std::vector<HostId> unused = watch_.unused.take(now);
+  if (unused.empty()) return;
+  GiveBack order{unused, {}};
+  for (const HostId host : unused) {
+    if (!hosts_.up(host)) continue;
+    hosts_.give_back(host);
+    order.with_agent.insert(host);
+    out_.add(Order{host, wire::agent::Shutdown{0}});
+  }
+  out_.add(std::move(order));
+}
+
+// The driver takes their slots away, and back when they stay (SlotsChanged).
+void Job::on(const GiveBack::Answer& answer, Time now) {
+  std::string names;
+  for (const HostId host : answer.hosts) {
+    names += (names.empty() ? "" : ", ") + name_of(host);
+    if (!answer.taken) watch_.unused.refused(host, now);
+  }
+  concerns_staff(now);
+  if (answer.taken) {
+    out_.record("hosts_given_back", {{"hosts", names}});
+    out_.log(report::LogLevel::info,
+             fmt::format("{} given back: no worker is wanted there", names));
+  } else {
+    out_.log(report::LogLevel::error,
+             fmt::format("{} cannot be given back: {}", names, answer.taken.error().text));
+  }
+}
+
+}  // namespace elasticrun::job
