@@ -263,11 +263,12 @@ std::string take_heads(std::vector<std::string>& words) {
 }
 
 // Grid Engine writes "host slots queue@host processors": its slots, as a key of ours.
+bool is_of_grid_engine(const std::vector<std::string>& keys) {
+  return keys.size() == 3 && std::ranges::all_of(keys[0], is_digit) &&
+         keys[1].find('@') != std::string::npos && keys[1].find('=') == std::string::npos;
+}
 void translate_grid_engine(std::vector<std::string>& keys) {
-  const bool is_one = keys.size() == 3 && std::ranges::all_of(keys[0], is_digit) &&
-                      keys[1].find('@') != std::string::npos &&
-                      keys[1].find('=') == std::string::npos;
-  if (is_one) keys = {"slots=" + keys[0]};
+  if (is_of_grid_engine(keys)) keys = {"slots=" + keys[0]};
 }
 
 Result<std::vector<Host>> hosts_of(const Head& head, const std::vector<std::string>& keys) {
@@ -285,6 +286,13 @@ Result<std::vector<Host>> hosts_of(const Head& head, const std::vector<std::stri
 }
 
 }  // namespace
+
+bool names_a_queue(std::string_view line) {
+  auto words = words_of(line);
+  if (!words || words->empty()) return false;
+  take_heads(*words);
+  return is_of_grid_engine(*words);
+}
 
 std::size_t end_of_item(std::string_view list) {
   std::size_t end = 0;

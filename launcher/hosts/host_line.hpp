@@ -14,6 +14,9 @@ namespace elasticrun::launcher::hosts {
 // error says what is wrong and what to write instead; the caller prepends the file and line.
 Result<std::vector<Host>> parse_host_line(std::string_view line);
 
+// Whether it is a line of Grid Engine, which has one for each queue that gives a host's slots.
+bool names_a_queue(std::string_view line);
+
 // Expands "n[01-03,7]" to n01 n02 n03 n7. Several brackets give all combinations. Leading zeros are
 // kept.
 Result<std::vector<std::string>> expand_ranges(std::string_view pattern);

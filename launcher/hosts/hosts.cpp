@@ -49,12 +49,17 @@ class Gatherer {
           ++repeats_[first];
           continue;
         }
+        if (counts_ && alone && in_queue_[first] && names_a_queue(entry)) {
+          hosts_[first].slots = std::min(hosts_[first].slots + host.slots, slots_per_host_max);
+          continue;
+        }
         return Error{fmt::format("{} is given twice; it was first given in {} {}", key_of(host),
                                  word_, hosts_[first].line)};
       }
       if (hosts_.size() == hosts_max) return Error{fmt::format("more than {} hosts", hosts_max)};
       hosts_.push_back(std::move(host));
       alone_.push_back(parsed->size() == 1);
+      in_queue_.push_back(names_a_queue(entry));
     }
     return {};
   }
@@ -79,6 +84,7 @@ class Gatherer {
   bool counts_;
   std::vector<Host> hosts_;
   std::vector<bool> alone_;                   // of each host: its entry gives no other
+  std::vector<bool> in_queue_;                // of each host: the slots are those of a queue
   std::map<std::string, std::size_t> first_;  // index of the first entry, by lower-case key
   std::map<std::size_t, int> repeats_;        // by index: how often it is given again
 };

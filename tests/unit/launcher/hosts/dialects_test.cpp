@@ -60,6 +60,10 @@ const Row rows[] = {
     {"Grid Engine", "node1 4 all.q@node1 UNDEFINED\nnode2.org 2 all.q@node2.org <NULL>\n",
      "node1:4 | node2.org:2"},
     {"Grid Engine", "node1 4 all.q@node1 0,0:0,1\n", "node1:4"},
+    {"Grid Engine",
+     "node1 4 all.q@node1 UNDEFINED\nnode2 1 all.q@node2 UNDEFINED\n"
+     "node1 2 big.q@node1 UNDEFINED\n",
+     "node1:6 | node2:1"},
     {"Grid Engine", "node1 0 all.q@node1 UNDEFINED\n", "f:1: " + slots + "'0'"},
     {"Grid Engine", "node1 4", "f:1: '4' is not understood; " + after},
     {"Open MPI", "node1 slots=many", "f:1: " + slots + "'many'"},
