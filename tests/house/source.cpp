@@ -55,7 +55,8 @@ const std::vector<std::string_view>& drivers() {
       "launcher/ssh/session*",
       "rendezvous/server.*",
       "worker/api/auto_plane.*",
-      "worker/api/c_api.*",  // asks for the process id
+      "worker/api/job.*",  // asks for the process id
+      "worker/api/loop_api.*",
       "worker/collective/gloo_*",
       "worker/collective/compat/",
       "worker/collective/peer_connector.*",
@@ -74,7 +75,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/state/state_image.*",  // asks the system for memory
       "worker/state/state_transfer.*",
       "worker/training/own_loop.*",
-      "worker/training/train_loop.*",
+      "worker/training/steps.*",
   };
   return patterns;
 }

@@ -12,6 +12,8 @@ struct elasticrun_step {
   std::int64_t epoch = 0;
   std::int64_t global_batch = 0;
   bool ends_epoch = false;
+  bool last_piece = false;       // of this worker's share
+  std::int64_t epochs_done = 0;  // > 0: this is no step, but the end of an epoch
   double lr_factor = 1;
   bool in_compute = false;
   elasticrun::worker::training::Sums sums;

@@ -179,7 +179,8 @@ TEST_CASE("the manual has the functions, errors and options of the library") {
 }
 
 TEST_CASE("the manual has the member functions of Job and Step in C++") {
-  const std::string header = text_of("worker/include/elasticrun/elasticrun.hpp");
+  const std::string header = text_of("worker/include/elasticrun/elasticrun.hpp") +
+                             text_of("worker/include/elasticrun/step.hpp");
   const std::string text = section(text_of("man/elasticrun-worker.3"), "C++");
   for (const std::string name : {"Job", "Step"}) {
     const auto begin = header.find("\nclass " + name + " {");

@@ -31,7 +31,7 @@ typedef struct elasticrun_step elasticrun_step;
 
 typedef enum elasticrun_status {
   ELASTICRUN_OK = 0,
-  ELASTICRUN_WORLD_CHANGED = 1, /* own loops: begin the step that elasticrun_committed names */
+  ELASTICRUN_WORLD_CHANGED = 1, /* own loops: nothing since the last commit happened */
   ELASTICRUN_EVICTED = 2,       /* this worker is out of the world for good; end quietly with 0 */
   ELASTICRUN_CALLBACK = 3,      /* a callback returned non-zero; training has stopped here */
   ELASTICRUN_MISUSE = 4,        /* a mistake in the program; the error text says which */
@@ -138,6 +138,11 @@ ELASTICRUN_API elasticrun_status elasticrun_train(elasticrun_job*, const elastic
 /* Returns *count sample indices in [0, samples), valid until the callback returns: in compute those
  * of this call, in apply those of this worker's whole share. count may be null. */
 ELASTICRUN_API const uint64_t* elasticrun_step_samples(const elasticrun_step*, size_t* count);
+/* Returns 1 when this is the last piece of this worker's share in the step, otherwise 0. */
+ELASTICRUN_API int elasticrun_step_last_piece(const elasticrun_step*);
+/* From elasticrun_next: returns 0 in a step; where an epoch has ended, the number of those that
+ * have, from 1. */
+ELASTICRUN_API int64_t elasticrun_step_epochs_done(const elasticrun_step*);
 /* Returns the number of steps committed before this one, over all calls of train, from 0. */
 ELASTICRUN_API int64_t elasticrun_step_number(const elasticrun_step*);
 /* Returns the epoch within this call of train, from 0. */
@@ -168,6 +173,40 @@ ELASTICRUN_API int32_t elasticrun_rank(const elasticrun_job*);
 ELASTICRUN_API int32_t elasticrun_size(const elasticrun_job*);
 /* Returns the generation, which grows with each new world. */
 ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
+
+/* ---- train, as a loop of the program. begin, then for each step: next, compute, reduce, apply,
+ * commit, until next gives none. All that is said of train, compute and apply holds here, too: what
+ * it needs, what it checks, what a newcomer gets. on_epoch is not called: next tells the end of an
+ * epoch.
+ *
+ *     elasticrun_begin(job, &options);
+ *     while (elasticrun_next(job, &step) == ELASTICRUN_OK && step) {
+ *       if (elasticrun_step_epochs_done(step) > 0) { evaluate_and_save(); continue; }
+ *       compute(step);                                      the mean over the step's samples
+ *       if (!elasticrun_step_last_piece(step)) continue;    only with micro_batch
+ *       if (elasticrun_reduce(job) == ELASTICRUN_WORLD_CHANGED) continue;
+ *       apply(step);                                        finds the mean over the global batch
+ *       elasticrun_commit(job);
+ *     }
+ *
+ * Each call can return EVICTED, FAILED and MISUSE as train does, and MISUSE when called out of
+ * turn; after one of these the loop is over. The program's time between a commit, or the end of an
+ * epoch, and next counts as no step's; a hang in it is found after --epoch-timeout. ---- */
+
+/* Begins a call of train. Blocks for no one. */
+ELASTICRUN_API elasticrun_status elasticrun_begin(elasticrun_job*, const elasticrun_train_options*);
+/* Sets *step to what comes next, valid until the next call of next: a step's samples, which may be
+ * none, for this worker to compute; or the end of an epoch (elasticrun_step_epochs_done). Null: all
+ * samples are used, and begin may follow. Blocks until this worker is in a world, which may be a
+ * new one: only here rank and size change. Returns MISUSE when step is null, after a last piece
+ * without reduce, after reduce without commit, and when registered state was changed at the end of
+ * an epoch. */
+ELASTICRUN_API elasticrun_status elasticrun_next(elasticrun_job*, elasticrun_step** step);
+/* After the last piece of a step: OK when gradients and buffers are the mean over the global batch,
+ * and the step has its totals. WORLD_CHANGED: the step did not happen, and nothing of it is left in
+ * registered memory but its gradients; next gives its samples again. Returns MISUSE before the last
+ * piece, and when registered state was changed since the last commit. */
+ELASTICRUN_API elasticrun_status elasticrun_reduce(elasticrun_job*);
 
 /* ---- A loop of one's own. start, then for each step: compute, all_reduce, apply, commit; at the
  * end finish. While there are steps to make, make the one that elasticrun_committed names: the
@@ -201,8 +240,9 @@ ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
  * commit sets it back to 0. Without it no policy can tell how fast the job is, and its size stays
  * as it is. Returns MISUSE when count is not in 0 to 2^40. */
 ELASTICRUN_API elasticrun_status elasticrun_samples(elasticrun_job*, int64_t count);
-/* Commits the step. OK: the step is part of the state of all. Rank and size may differ afterwards,
- * since a change of the world that all members agreed to happens in this call. */
+/* Commits the step, in a loop of start or of begin. OK: the step is part of the state of all. Rank
+ * and size may differ afterwards, since a change of the world that all members agreed to happens in
+ * this call. */
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that no member is left in the
  * middle of that step. Only close follows. Collectives may stand between the last commit and

@@ -10,7 +10,7 @@
 // the end of apply commits the step. Compute must not change registered state, and its randomness
 // must come from (seed, step, sample): a step may be repeated. What they throw comes out of train.
 //
-// Every status of the C interface other than OK becomes one of the four exceptions below, and
+// Every status of the C interface other than OK becomes one of the four exceptions in step.hpp, and
 // what() is its error text. elasticrun.h says for each function when it returns which status.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,26 +30,9 @@
 #include <vector>
 
 #include "elasticrun/elasticrun.h"
+#include "elasticrun/step.hpp"
 
 namespace elasticrun {
-
-// EVICTED: this worker is out of the world for good. Uncaught, it ends the process quietly with 0.
-struct Evicted : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-// WORLD_CHANGED, only in a loop of one's own: nothing since the last commit happened, and nothing
-// of it is left in registered memory. Undo nothing; begin the step that committed() names.
-struct WorldChanged : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-// MISUSE: a mistake in the program.
-struct Misuse : std::logic_error {
-  using std::logic_error::logic_error;
-};
-// FAILED: the environment failed: no agent, no memory, no network.
-struct Failed : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 namespace detail {
 
@@ -76,58 +60,6 @@ concept Real = std::is_same_v<T, float> || std::is_same_v<T, double>;
 template <Real T>
 inline constexpr elasticrun_type type_of =
     std::is_same_v<T, float> ? ELASTICRUN_FLOAT32 : ELASTICRUN_FLOAT64;
-
-// A view of the present world of a job, which must outlive it. After a change it shows the new
-// world. Nothing here throws.
-class World {
- public:
-  World(const elasticrun_job* job) : job_(job) {}
-  // This worker's rank, 0 to size() - 1; 0 before the first world.
-  int rank() const { return elasticrun_rank(job_); }
-  // Number of ranks; 1 before the first world.
-  int size() const { return elasticrun_size(job_); }
-  // Grows with each new world; 0 before the first one.
-  std::uint64_t generation() const { return elasticrun_generation(job_); }
-
- private:
-  const elasticrun_job* job_;
-};
-
-// The step under way: handed to compute and apply, valid until they return.
-class Step {
- public:
-  explicit Step(elasticrun_step* step) : step_(step) {}
-
-  // The sample indices in [0, samples) to compute in this call; in apply, this worker's whole
-  // share.
-  std::span<const std::uint64_t> samples() const {
-    std::size_t count = 0;
-    const std::uint64_t* first = elasticrun_step_samples(step_, &count);
-    return {first, count};
-  }
-  // Number of steps committed before this one, over all calls of train, from 0.
-  std::int64_t number() const { return elasticrun_step_number(step_); }
-  // The epoch within this call of train, from 0.
-  std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
-  // The global batch of this step in samples; the last one of an epoch may be smaller.
-  std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
-  // Whether this is the last step of an epoch: the place in apply for what changes with the epoch.
-  bool ends_epoch() const { return elasticrun_step_ends_epoch(step_) != 0; }
-  // In apply: the factor for the learning rate in this step, as --lr-rule sets it.
-  double lr_factor() const { return elasticrun_step_lr_factor(step_); }
-
-  // In compute: adds x to the sum called `name` (a metric such as the loss), which is reduced over
-  // the world. Throws Misuse outside compute and for more than 32 names.
-  void sum(const char* name, double x) {
-    if (elasticrun_step_sum(step_, name, x) != ELASTICRUN_OK)
-      throw Misuse(std::string("step.sum: more than 32 names, or not in compute: ") + name);
-  }
-  // In apply: the sum called `name` over the world; 0 for a name that no worker has used.
-  double total(const char* name) const { return elasticrun_step_total(step_, name); }
-
- private:
-  elasticrun_step* step_;
-};
 
 struct TrainOptions {
   std::int64_t samples = 0;  // number of samples in one epoch, > 0
@@ -237,14 +169,28 @@ class Job {
     compute_ = std::move(compute);
     apply_ = std::move(apply);
     check_vectors();
-    const elasticrun_train_options c{sizeof(elasticrun_train_options),
-                                     options.samples,
-                                     options.epochs,
-                                     options.batch,
-                                     options.base_batch,
-                                     options.micro_batch,
-                                     options.seed};
+    const elasticrun_train_options c = for_c(options);
     check(elasticrun_train(job_, &c, &Job::call<&Job::compute_>, &Job::call<&Job::apply_>, this));
+  }
+
+  // What train does, as a loop of the program; elasticrun.h has the whole of it. begin begins a
+  // call of train; next blocks until this worker is in a world, and gives nothing when all samples
+  // are used; reduce is false when the step did not happen, and next gives it again; commit ends
+  // it. They throw Evicted, Misuse and Failed.
+  void begin(const TrainOptions& options) {
+    const elasticrun_train_options c = for_c(options);
+    loop(elasticrun_begin, &c);
+  }
+  std::optional<Step> next() {
+    elasticrun_step* step = nullptr;
+    loop(elasticrun_next, &step);
+    return step ? std::optional<Step>(step) : std::nullopt;
+  }
+  bool reduce() {
+    check_vectors();
+    const elasticrun_status status = elasticrun_reduce(job_);
+    if (status != ELASTICRUN_WORLD_CHANGED) check(status);
+    return status == ELASTICRUN_OK;
   }
 
   // For prefetching: at most `count` sample indices, the next ones of this worker if the world
@@ -296,6 +242,16 @@ class Job {
   void leave() { check(elasticrun_leave(job_)); }
 
  private:
+  static elasticrun_train_options for_c(const TrainOptions& o) {
+    return {sizeof(elasticrun_train_options),
+            o.samples,
+            o.epochs,
+            o.batch,
+            o.base_batch,
+            o.micro_batch,
+            o.seed};
+  }
+
   using StepCallback = std::function<void(Step&)>;
 
   template <StepCallback Job::*callback>

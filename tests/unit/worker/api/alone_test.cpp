@@ -1,6 +1,5 @@
 // The C interface in a world of one: mistakes of a program, and what callbacks see.
 #include <doctest/doctest.h>
-#include <elasticrun/elasticrun.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,40 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "alone.hpp"
+
+namespace elasticrun::alone_test {
 namespace {
-
-// A job with one weight, one gradient, and replaceable callbacks.
-struct Alone {
-  elasticrun_job* job = nullptr;
-  std::vector<double> weights{0}, gradients{0};
-  std::function<int(elasticrun_step*)> compute = [](elasticrun_step*) { return 0; };
-  std::function<int(elasticrun_step*)> apply = [](elasticrun_step*) { return 0; };
-  elasticrun_train_options options{sizeof(elasticrun_train_options), 10, 1, 4, 0, 0, 5};
-
-  Alone() {
-    ::unsetenv("ELASTICRUN_SOCKET");
-    REQUIRE(elasticrun_open(&job) == ELASTICRUN_OK);
-    REQUIRE(elasticrun_state(job, "w", weights.data(), sizeof(double)) == ELASTICRUN_OK);
-    REQUIRE(elasticrun_gradients(job, "g", gradients.data(), ELASTICRUN_FLOAT64, 1) ==
-            ELASTICRUN_OK);
-  }
-  ~Alone() { elasticrun_close(job); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-
-  elasticrun_status train() {
-    return elasticrun_train(
-        job, &options,
-        [](elasticrun_step* step, void* self) { return static_cast<Alone*>(self)->compute(step); },
-        [](elasticrun_step* step, void* self) { return static_cast<Alone*>(self)->apply(step); },
-        this);
-  }
-  std::string error() const { return elasticrun_error(job); }
-};
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_CASE("invalid options are refused before anything begins") {
   struct Case {
@@ -315,3 +284,4 @@ TEST_CASE("a forked child cannot use the job, but may close it") {
 }
 
 }  // namespace
+}  // namespace elasticrun::alone_test

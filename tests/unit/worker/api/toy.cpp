@@ -108,14 +108,31 @@ void wait_for_gpu() {
   if (gpu) gpu->wait();
 }
 
+// The same as job.train, as a loop. TOY_STEPS chooses it.
+template <class Compute, class Apply, class Epoch>
+void take_steps(elasticrun::Job& job, const elasticrun::TrainOptions& train, const Compute& compute,
+                const Apply& apply, const Epoch& epoch) {
+  for (job.begin(train); std::optional<elasticrun::Step> step = job.next();) {
+    if (step->epochs_done() > 0) {
+      epoch(job.world(), step->epochs_done());
+      continue;
+    }
+    if (!step->samples().empty()) compute(*step);
+    if (!step->last_piece() || !job.reduce()) continue;
+    apply(*step);
+    job.commit();
+  }
+}
+
 void train(elasticrun::Job& job, Model& model) {
-  job.on_epoch([&](const elasticrun::World& world, std::int64_t done) {
+  const auto epoch = [&](const elasticrun::World& world, std::int64_t done) {
     say("epoch " + std::to_string(done) + " " + std::to_string(world.rank()) + " " +
         std::to_string(world.size()) + " " + std::to_string(world.generation()));
     pass("epoch", done);
     if (world.rank() == 0) say("saved " + std::to_string(done));
     if (options.at("--change", "epoch")) model.weights[0] += 1;
-  });
+  };
+  job.on_epoch(epoch);
   const auto compute = [&](elasticrun::Step& step) {
     std::string line = "computed " + std::to_string(job.world().generation()) + " " +
                        std::to_string(step.number());
@@ -150,13 +167,17 @@ void train(elasticrun::Job& job, Model& model) {
     pass("applied", step.number());
   };
   for (std::int64_t call = 1; call <= options.number("--calls", 1); ++call) {
-    job.train({.samples = options.number("--samples", 100),
-               .epochs = options.number("--epochs", 2),
-               .batch = options.number("--batch", 0),
-               .base_batch = options.number("--base-batch", 0),
-               .micro_batch = options.number("--micro-batch", 0),
-               .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)},
-              compute, apply);
+    const elasticrun::TrainOptions wanted{
+        .samples = options.number("--samples", 100),
+        .epochs = options.number("--epochs", 2),
+        .batch = options.number("--batch", 0),
+        .base_batch = options.number("--base-batch", 0),
+        .micro_batch = options.number("--micro-batch", 0),
+        .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)};
+    if (std::getenv("TOY_STEPS"))
+      take_steps(job, wanted, compute, apply, epoch);
+    else
+      job.train(wanted, compute, apply);
     wait_for_gpu();
     model.say_final(call, job.world().rank());
     pass("between", call);

@@ -1,4 +1,4 @@
-// What train() checks of the program and of the other members; see train_loop.hpp.
+// What train() checks of the program and of the other members; see steps.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 #include "base/rng.hpp"
 #include "worker/core/agreement.hpp"
-#include "worker/training/train_loop.hpp"
+#include "worker/training/steps.hpp"
 
 namespace elasticrun::worker::training {
 
-void TrainLoop::check_state() {
+void Steps::check_state() {
   if (const auto name = watch_.changed())
     session_.fail(
         ELASTICRUN_MISUSE,
@@ -24,7 +24,7 @@ void TrainLoop::check_state() {
 
 // Checks, once in each world and call, that all workers train alike: programs that ask for
 // different samples would take each other's, or wait for each other for ever.
-void TrainLoop::check_agreement(collective::Group& group) {
+void Steps::check_agreement(collective::Group& group) {
   const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
   for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
@@ -47,7 +47,7 @@ void TrainLoop::check_agreement(collective::Group& group) {
 
 // Workers with an empty share take over the names that are new in this step. When a worker has
 // other names, or another order, the sums are useless to all, so all workers learn of it and stop.
-void TrainLoop::agree_on_names(collective::Group& group) {
+void Steps::agree_on_names(collective::Group& group) {
   std::vector<std::string>& names = step_.sums.names();
   std::vector<double> counts(static_cast<std::size_t>(session_.size()));
   counts[static_cast<std::size_t>(session_.rank())] = static_cast<double>(names.size());
@@ -77,7 +77,7 @@ void TrainLoop::agree_on_names(collective::Group& group) {
 
 // A rank that left first would break the group under the others while they are still finding out,
 // and they would train on without it.
-void TrainLoop::fail_together(collective::Group& group, const std::string& why) {
+void Steps::fail_together(collective::Group& group, const std::string& why) {
   try {
     group.barrier();
   } catch (const collective::GroupBroken&) {  // another rank knew before this one, and has left

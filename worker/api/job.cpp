@@ -1,0 +1,108 @@
+// See job.hpp.
+#include "worker/api/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "worker/api/connect.hpp"
+#include "worker/core/shares.hpp"
+
+namespace elasticrun::worker::api {
+
+namespace {
+
+constexpr std::size_t options_bytes_max = 4096;
+
+}  // namespace
+
+void set_error(elasticrun_job* job, const char* text) noexcept {
+  try {
+    job->error = text;
+  } catch (...) {
+    job->error.clear();
+  }
+}
+
+[[noreturn]] void misuse(const std::string& text) { throw control::Stop(ELASTICRUN_MISUSE, text); }
+
+void check_usable(const elasticrun_job& job, const char* what) {
+  if (!job.channel)
+    throw control::Stop(ELASTICRUN_FAILED, fmt::format("{}: the job could not be opened", what));
+  if (job.owner != ::getpid())
+    misuse(fmt::format("{}: the job belongs to process {}; a forked child cannot use it", what,
+                       job.owner));
+  if (job.busy)
+    misuse(fmt::format("{}: called inside compute, apply or on_epoch; call it outside", what));
+}
+
+void check_reach(const elasticrun_job& job, const void* data, const char* what) {
+  if (!job.gpu && gpu::Gpu::holding(data, own_host()))
+    misuse(
+        fmt::format("{}: the memory lies on a GPU; register what lies there before start, or "
+                    "use --backend nccl",
+                    what));
+}
+
+void check_state(const elasticrun_job& job, const char* what) {
+  if (!job.table.has('s'))
+    misuse(fmt::format(
+        "{}: no state is registered, so a newcomer would begin with its own weights; call state "
+        "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing",
+        what));
+}
+
+void check_gradients(const elasticrun_job& job, const char* what) {
+  if (!job.table.has('g') && !job.table.has('b'))
+    misuse(fmt::format(
+        "{}: no gradients are registered, so nothing of compute would reach the others; "
+        "call gradients for what compute leaves, with 0 elements where that is sums "
+        "alone (step.sum)",
+        what));
+}
+
+elasticrun_train_options checked(const elasticrun_train_options* given, const char* what) {
+  if (!given) misuse(fmt::format("{}: no options (null)", what));
+  // A program that was built with an older interface has fewer fields, and one with a newer one
+  // has more, which must be 0 to mean nothing.
+  constexpr std::size_t first = offsetof(elasticrun_train_options, batch);
+  constexpr std::size_t ours = sizeof(elasticrun_train_options);
+  const std::size_t size = given->struct_size;
+  if (size < first || size > options_bytes_max)
+    misuse(fmt::format("{}: struct_size is {}; set it to sizeof(elasticrun_train_options)", what,
+                       size));
+  const auto* const bytes = reinterpret_cast<const char*>(given);
+  if (size > ours && std::any_of(bytes + ours, bytes + size, [](char byte) { return byte != 0; }))
+    misuse(fmt::format("{}: the options are of a newer version of the library than {}", what,
+                       ELASTICRUN_VERSION));
+  elasticrun_train_options o{};
+  std::memcpy(&o, given, std::min(size, ours));
+  const auto in_range = [what](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least || value > core::max_global_batch)
+      misuse(fmt::format("{}: {} is {}; it must be {} to 2^40", what, name, value, least));
+  };
+  in_range("samples", o.samples, 1);
+  in_range("epochs", o.epochs, 1);
+  in_range("batch", o.batch, 0);
+  in_range("base_batch", o.base_batch, 0);
+  in_range("micro_batch", o.micro_batch, 0);
+  return o;
+}
+
+collective::DataType type_of(elasticrun_type type, const char* what) {
+  if (type == ELASTICRUN_FLOAT32) return collective::DataType::float32;
+  if (type == ELASTICRUN_FLOAT64) return collective::DataType::float64;
+  misuse(fmt::format("{}: type {} is neither float32 nor float64", what, static_cast<int>(type)));
+}
+
+control::WorldSession& session_of(elasticrun_job& job) {
+  if (!job.session) {
+    job.table.seal();
+    job.session.emplace(job.member_lock, *job.channel, job.meter, job.table, own_session());
+  }
+  return *job.session;
+}
+
+}  // namespace elasticrun::worker::api

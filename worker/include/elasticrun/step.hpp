@@ -1,0 +1,87 @@
+// elasticrun/step.hpp: what the functions of a program get and throw; included by elasticrun.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "elasticrun/elasticrun.h"
+
+namespace elasticrun {
+
+// EVICTED: this worker is out of the world for good. Uncaught, it ends the process quietly with 0.
+struct Evicted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// WORLD_CHANGED, only in a loop of one's own: nothing since the last commit happened, and nothing
+// of it is left in registered memory. Undo nothing; begin the step that committed() names.
+struct WorldChanged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// MISUSE: a mistake in the program.
+struct Misuse : std::logic_error {
+  using std::logic_error::logic_error;
+};
+// FAILED: the environment failed: no agent, no memory, no network.
+struct Failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A view of the present world of a job, which must outlive it. After a change it shows the new
+// world. Nothing here throws.
+class World {
+ public:
+  World(const elasticrun_job* job) : job_(job) {}
+  // This worker's rank, 0 to size() - 1; 0 before the first world.
+  int rank() const { return elasticrun_rank(job_); }
+  // Number of ranks; 1 before the first world.
+  int size() const { return elasticrun_size(job_); }
+  // Grows with each new world; 0 before the first one.
+  std::uint64_t generation() const { return elasticrun_generation(job_); }
+
+ private:
+  const elasticrun_job* job_;
+};
+
+// The step under way: handed to compute and apply, valid until they return.
+class Step {
+ public:
+  explicit Step(elasticrun_step* step) : step_(step) {}
+
+  // The sample indices in [0, samples) to compute in this call; in apply, this worker's whole
+  // share.
+  std::span<const std::uint64_t> samples() const {
+    std::size_t count = 0;
+    const std::uint64_t* first = elasticrun_step_samples(step_, &count);
+    return {first, count};
+  }
+  // After next: whether reduce follows, and not next; at the end of an epoch, how many are over.
+  bool last_piece() const { return elasticrun_step_last_piece(step_) != 0; }
+  std::int64_t epochs_done() const { return elasticrun_step_epochs_done(step_); }
+  // Number of steps committed before this one, over all calls of train, from 0.
+  std::int64_t number() const { return elasticrun_step_number(step_); }
+  // The epoch within this call of train, from 0.
+  std::int64_t epoch() const { return elasticrun_step_epoch(step_); }
+  // The global batch of this step in samples; the last one of an epoch may be smaller.
+  std::int64_t global_batch() const { return elasticrun_step_global_batch(step_); }
+  // Whether this is the last step of an epoch: the place in apply for what changes with the epoch.
+  bool ends_epoch() const { return elasticrun_step_ends_epoch(step_) != 0; }
+  // In apply: the factor for the learning rate in this step, as --lr-rule sets it.
+  double lr_factor() const { return elasticrun_step_lr_factor(step_); }
+
+  // In compute: adds x to the sum called `name` (a metric such as the loss), which is reduced over
+  // the world. Throws Misuse outside compute and for more than 32 names.
+  void sum(const char* name, double x) {
+    if (elasticrun_step_sum(step_, name, x) != ELASTICRUN_OK)
+      throw Misuse(std::string("step.sum: more than 32 names, or not in compute: ") + name);
+  }
+  // In apply: the sum called `name` over the world; 0 for a name that no worker has used.
+  double total(const char* name) const { return elasticrun_step_total(step_, name); }
+
+ private:
+  elasticrun_step* step_;
+};
+
+}  // namespace elasticrun

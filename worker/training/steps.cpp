@@ -1,0 +1,399 @@
+// See steps.hpp.
+#include "worker/training/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/boot_clock.hpp"
+#include "base/check.hpp"
+#include "base/rng.hpp"
+#include "worker/core/agreement.hpp"
+#include "worker/core/shares.hpp"
+
+namespace elasticrun::worker::training {
+namespace {
+
+// Numbers that ride on a step's reduction: the votes, the number of sum names that are new in this
+// step, the numbers that show whether all members hold the same state, and room for all sums. Their
+// count must not depend on the names, which a worker with an empty share does not know yet.
+constexpr std::size_t votes_at = 0, new_names_at = 3, state_at = 4;
+constexpr std::size_t figures_at = state_at + Divergence::Row().size();
+constexpr std::size_t extras = figures_at + Sums::max_names;
+
+Time now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+}  // namespace
+
+Steps::Steps(control::WorldSession& session)
+    : session_(session),
+      reduction_(session.table(), extras),
+      divergence_(session),
+      watch_(session.table()) {}
+
+void Steps::begin(const elasticrun_train_options& options, EpochListener listener) {
+  options_ = options;
+  listener_ = std::move(listener);
+  ++call_;
+  begin_call();
+  passed_ = session_.progress.train_call > call_;
+  if (!passed_)
+    session_.ready({.call = call_,
+                    .samples = options.samples,
+                    .epochs = options.epochs,
+                    .batch = options.batch,
+                    .base_batch = options.base_batch});
+  state_ = State::between;
+  stays_ = false;
+}
+
+void Steps::end() noexcept {
+  state_ = State::outside;
+  step_.in_compute = false;
+  before_end_.reset();
+  session_.member_lock().update([](core::Member& member) { member.outside(); });
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
+}
+
+// Sets the progress to the begin of this call. The world begins with that of the first holder of
+// the state; a newcomer's is replaced.
+void Steps::begin_call() {
+  if (ended_with_) {
+    const std::string changed =
+        ended_with_->differing(state::Fingerprint(session_.table()), session_.table());
+    if (!changed.empty())
+      session_.fail(ELASTICRUN_MISUSE,
+                    fmt::format("train: {} changed since the last call of train, which a newcomer "
+                                "would not see; change state in apply, in a step that ends an "
+                                "epoch (step.ends_epoch())",
+                                changed));
+  }
+  core::Progress& progress = session_.progress;
+  if (progress.train_call >= call_) return;  // it came with the state
+  progress.train_call = call_;
+  progress.epoch = 0;
+  progress.cursor = 0;
+  progress.seed = options_.seed;
+  if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
+}
+
+void Steps::fail(elasticrun_status status, const std::string& why) { session_.fail(status, why); }
+
+// Does a part of a step. False: the step does not happen.
+template <class Work>
+bool Steps::survives(Work work) {
+  try {
+    work();
+    return true;
+  } catch (const collective::GroupBroken& error) {
+    session_.broken(error);
+  }
+  discard();
+  return false;
+}
+
+// ---------------------------------------------------------------- what comes next
+
+Steps::Next Steps::next() {
+  if (passed_) return Next::over;
+  if (state_ == State::computes && survives([this] {
+        end_piece();
+        begin_piece();
+      }))
+    return Next::piece;
+  if (state_ == State::at_epoch_end) leave_epoch_end();
+  // Before a switch, if there is one. After an abort the next world tells it, and after a stop the
+  // next job.
+  if (std::exchange(stays_, false) && epoch_ends()) return tell_epoch_end();
+  while (session_.await()) {
+    if (session_.progress.train_call > call_) break;  // the world has already finished this call
+    if (epoch_ends()) return tell_epoch_end();
+    if (session_.progress.epoch >= options_.epochs)
+      session_.done(call_);
+    else if (begin_step())
+      return Next::piece;
+  }
+  ended_with_.emplace(session_.table());
+  return Next::over;
+}
+
+// Whether the progress stands at the end of an epoch that was not told in this world.
+bool Steps::epoch_ends() const {
+  const core::Progress& progress = session_.progress;
+  if (listener_.empty() || progress.epoch == 0 || progress.cursor != 0) return false;
+  return ended_ != EpochEnd{session_.generation(), call_, progress.epoch};
+}
+
+Steps::Next Steps::tell_epoch_end() {
+  ended_ = {session_.generation(), call_, session_.progress.epoch};
+  session_.meter().enter(control::StepMeter::Phase::epoch, now());
+  before_end_.emplace(session_.table());
+  step_.samples = {};
+  step_.epochs_done = session_.progress.epoch;
+  state_ = State::at_epoch_end;
+  return Next::epoch_end;
+}
+
+void Steps::leave_epoch_end() {
+  state_ = State::between;
+  session_.await_gpu();
+  const std::string changed =
+      before_end_->differing(state::Fingerprint(session_.table()), session_.table());
+  if (!changed.empty())
+    session_.fail(ELASTICRUN_MISUSE,
+                  fmt::format("{} changed {}, but it may be called again, or on some members "
+                              "alone; change state in apply, in a step that ends an epoch "
+                              "(step.ends_epoch())",
+                              listener_, changed));
+  session_.note_end(now());
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
+}
+
+// ---------------------------------------------------------------- one step
+
+// False: there is no world to step in at present.
+bool Steps::begin_step() {
+  if (!session_.member_lock().update(
+          [](core::Member& member) { return member.begin_compute(boot_now()); }))
+    return false;
+  const BatchPlan& plan = session_.world().plan;
+  if (plan.global_batch <= 0)
+    session_.fail(ELASTICRUN_MISUSE,
+                  "train: no batch; give .batch or run under elasticrun --max-batch");
+  begun_ = now();
+  cost_ = {};
+  const core::Progress& progress = session_.progress;
+  part_ = part_of(progress);
+  const core::Permutation& permutation = order(progress.epoch);
+  if (plan.keeper == session_.rank() && explained_ != session_.generation()) explain_step();
+  samples_.resize(static_cast<std::size_t>(part_.own.count()));
+  for (std::size_t i = 0; i < samples_.size(); ++i)
+    samples_[i] = permutation[static_cast<std::uint64_t>(part_.own.first) + i];
+  step_.number = progress.step;
+  step_.epoch = progress.epoch;
+  step_.global_batch = part_.range.count();
+  step_.ends_epoch = part_.last_of_epoch;
+  step_.epochs_done = 0;
+  noise_ = progress.noise;
+  step_.lr_factor = plan.adascale ? gain() : plan.lr_factor;
+  step_.sums.begin(progress.sum_names);
+  reduction_.begin_step(part_.pieces.size(), static_cast<double>(part_.range.count()),
+                        plan.noise_base > 0);
+  session_.meter().enter(control::StepMeter::Phase::compute, begun_);
+  watch_.begin(session_.generation(), begun_);
+  step_.in_compute = true;
+  state_ = State::computes;
+  piece_ = 0;
+  return survives([this] { begin_piece(); });
+}
+
+void Steps::begin_piece() {
+  step_.samples = {};
+  step_.last_piece = is_last_piece();
+  if (!part_.pieces.empty()) {
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < piece_; ++i) first += static_cast<std::size_t>(part_.pieces[i]);
+    step_.samples =
+        std::span(samples_).subspan(first, static_cast<std::size_t>(part_.pieces[piece_]));
+    session_.table().restore_buffers();
+  }
+  piece_begun_ = now();
+}
+
+void Steps::end_piece() {
+  cost_.compute += now() - piece_begun_;
+  if (!part_.pieces.empty()) reduction_.accumulate(static_cast<double>(part_.pieces[piece_]));
+  ++piece_;
+}
+
+bool Steps::reduce() {
+  core::Votes votes;
+  const auto reduce = [&] {
+    end_piece();
+    step_.in_compute = false;
+    step_.samples = samples_;
+    // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
+    const Time begin = now();
+    session_.await_gpu();
+    cost_.compute += now() - begin;
+    check_state();
+    votes = reduce_all();
+  };
+  if (!survives(reduce)) return false;
+  if (!session_.member_lock().update(
+          [&](core::Member& member) { return member.may_apply(votes, boot_now()); })) {
+    discard();
+    return false;
+  }
+  weigh_noise();
+  session_.meter().enter(control::StepMeter::Phase::apply, now());
+  state_ = State::applies;
+  return true;
+}
+
+void Steps::discard() {
+  state_ = State::between;
+  reduction_.discard();
+  session_.table().restore_buffers();
+  session_.meter().enter(control::StepMeter::Phase::idle, now());
+}
+
+Steps::Part Steps::part_of(const core::Progress& progress) const {
+  const BatchPlan& plan = session_.world().plan;
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  const auto shares = core::split(range.count(), session_.size(), plan.weights);
+  const std::int64_t first = range.first + core::offset(shares, session_.rank());
+  const std::int64_t share = shares[static_cast<std::size_t>(session_.rank())];
+  return {range,
+          {first, first + share},
+          core::pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
+          range.first == 0,
+          range.last == options_.samples};
+}
+
+const core::Permutation& Steps::order(std::int64_t epoch) {
+  const std::uint64_t seed = session_.progress.seed;
+  const auto samples = static_cast<std::uint64_t>(options_.samples);
+  if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
+    order_.emplace(seed, epoch, samples);
+    order_epoch_ = epoch;
+    order_seed_ = seed;
+  }
+  return *order_;
+}
+
+// Reports which rank computes which samples. This step may kill the workers that compute it, and
+// then this worker is the one that can still report their samples.
+void Steps::explain_step() {
+  constexpr std::int64_t named_max = 64;
+  explained_ = session_.generation();
+  const core::Progress& progress = session_.progress;
+  const BatchPlan& plan = session_.world().plan;
+  const core::Permutation& permutation = order(progress.epoch);
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  wire::StepSamples samples{.epoch = progress.epoch};
+  std::int64_t first = range.first;
+  for (const std::int64_t share : core::split(range.count(), session_.size(), plan.weights)) {
+    std::string& text = samples.by_rank.emplace_back();
+    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : " ",
+                          permutation[static_cast<std::uint64_t>(first + i)]);
+    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
+    first += share;
+  }
+  session_.member_lock().update([&](core::Member& member) { member.explain(std::move(samples)); });
+}
+
+// Returns the world's votes. There is none for a switch on the last step of an epoch, so that the
+// members that have ended the epoch are those that call on_epoch; except when an epoch is one step,
+// for then there would never be a switch.
+core::Votes Steps::reduce_all() {
+  const bool may_switch = !part_.last_of_epoch || part_.first_of_epoch;
+  const Time begin = now();
+  session_.meter().enter(control::StepMeter::Phase::reduce, begin);
+  collective::Group& group = *session_.group();
+  if (agreed_ != std::pair(session_.generation(), call_)) check_agreement(group);
+  std::array<double, extras> numbers{};
+  core::Votes votes = session_.member_lock().update(
+      [may_switch](core::Member& member) { return member.votes(may_switch); });
+  numbers[votes_at] = votes.change;
+  numbers[votes_at + 1] = votes.save;
+  numbers[votes_at + 2] = votes.save_square;
+  numbers[new_names_at] =
+      static_cast<double>(step_.sums.names().size() - session_.progress.sum_names.size());
+  Divergence::Row state = divergence_.look();
+  std::ranges::copy(state, numbers.begin() + state_at);
+  auto& figures = step_.sums.values();
+  std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
+  reduction_.reduce(group, numbers);
+  std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
+  divergence_.check(group, state);
+  std::copy_n(numbers.begin() + figures_at, figures.size(), figures.begin());
+  // All members see the same sum, so all or none of them call this. All have begun with the same
+  // names, so without a new name the names are still the same.
+  if (numbers[new_names_at] != 0) agree_on_names(group);
+  cost_.reduce += now() - begin;
+  return {numbers[votes_at], numbers[votes_at + 1], numbers[votes_at + 2]};
+}
+
+// The worth of this step in steps of the base batch, by the present estimate of the noise.
+double Steps::gain() const {
+  return noise_.gain(static_cast<double>(part_.range.count()) /
+                     static_cast<double>(session_.world().plan.noise_base));
+}
+
+// Updates the noise from numbers that are the same on all ranks, so that all apply the same factor.
+void Steps::weigh_noise() {
+  const BatchPlan& plan = session_.world().plan;
+  if (plan.noise_base == 0) return;
+  noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
+  if (plan.adascale) step_.lr_factor = gain();
+}
+
+void Steps::keep_noise(core::Progress& next) {
+  const auto base = static_cast<double>(session_.world().plan.noise_base);
+  if (base == 0) return;
+  next.noise = noise_;
+  next.scale_invariant_steps += gain();
+  if (session_.rank() == 0)
+    cost_.noise = Noise{.square = noise_.square(),
+                        .variance = base * noise_.variance(),
+                        .steps = noise_.steps,
+                        .biased = noise_.biased,
+                        .scale_invariant_steps = next.scale_invariant_steps};
+}
+
+void Steps::commit() {
+  try {
+    session_.table().commit_buffers();
+    session_.await_gpu();
+  } catch (const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
+    session_.fail(ELASTICRUN_FAILED, error.what());
+  }
+  core::Progress next = session_.progress.next(part_.range.count(), options_.samples);
+  if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
+  if (next.base_batch == 0) next.base_batch = part_.range.count();
+  keep_noise(next);
+  session_.progress = std::move(next);
+  const bool orderly =
+      session_.member_lock().update([](core::Member& member) { return member.commit(); });
+  const Time end = now();
+  cost_.samples = part_.own.count();
+  cost_.wall = end - begun_;
+  session_.note_end(end);
+  session_.meter().committed(cost_, end);
+  state_ = State::between;
+  const bool stops = session_.save_if_agreed();
+  stays_ = orderly && !stops;
+}
+
+// ---------------------------------------------------------------- prefetching
+
+std::size_t Steps::upcoming(std::uint64_t* samples, std::size_t count) const {
+  if (state_ == State::outside || !session_.group() || session_.world().plan.global_batch <= 0)
+    return 0;
+  core::Progress at = session_.progress;
+  if (in_step()) at = at.next(session_.world().plan.global_batch, options_.samples);
+  std::size_t written = 0;
+  // A share can be empty in the last step of an epoch, or always.
+  for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
+    if (written == count || at.epoch >= options_.epochs) break;
+    const Part part = part_of(at);
+    const core::Permutation permutation(at.seed, at.epoch,
+                                        static_cast<std::uint64_t>(options_.samples));
+    for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
+      samples[written++] = permutation[static_cast<std::uint64_t>(i)];
+    at = at.next(session_.world().plan.global_batch, options_.samples);
+  }
+  return written;
+}
+
+}  // namespace elasticrun::worker::training

@@ -1,0 +1,129 @@
+// The steps of one call of train, as a loop takes them: next, compute, reduce, apply, commit, until
+// the samples are used. Both train() and a program's own loop (elasticrun_next) are such a loop.
+//
+// A step that a change of the world cuts short has changed no registered state, so next() begins it
+// again from the present progress, with the same samples, in the next world.
+//
+// An epoch has ended when the first step of the next one commits, or all members have reported that
+// they are done. A world that forms before that tells the epoch's end again, on every member, for
+// the rank that was to save something may be gone. So the program must not change registered state
+// there: some members would make the change and others not, or make it twice.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/control/world_session.hpp"
+#include "worker/core/sampler.hpp"
+#include "worker/state/fingerprint.hpp"
+#include "worker/state/state_watch.hpp"
+#include "worker/training/divergence.hpp"
+#include "worker/training/gradient_reduction.hpp"
+#include "worker/training/step.hpp"
+
+namespace elasticrun::worker::training {
+
+// Who is told the ends of epochs, for the message when it does wrong there; empty: nobody.
+using EpochListener = std::string;
+
+class Steps {
+ public:
+  // The session's table is sealed.
+  explicit Steps(control::WorldSession& session);
+
+  // These throw Stop. A call of train begins, and ends: next() has said `over`, or the loop is
+  // left. The caller has checked the options.
+  void begin(const elasticrun_train_options& options, EpochListener listener);
+  void end() noexcept;
+
+  // What the program does now. piece: compute the samples of step(), which may be none; after the
+  // last piece of a step reduce() follows, after another one next(). epoch_end: step().epochs_done
+  // epochs are over; evaluate, save, print. Blocks until this worker is in a world.
+  enum class Next { piece, epoch_end, over };
+  Next next();
+  elasticrun_step& step() { return step_; }
+  bool is_last_piece() const { return piece_ + 1 >= part_.pieces.size(); }
+  // After the last piece: gradients and buffers become the mean over the global batch, and step()
+  // has the totals. False: the step does not happen, and nothing of it is left; next() follows.
+  bool reduce();
+  // After reduce, when the program has applied it.
+  void commit();
+  // The program gives up; this worker is out of the world.
+  [[noreturn]] void fail(elasticrun_status status, const std::string& why);
+
+  // Writes at most `count` samples of this worker's coming steps, if the world stays as it is, and
+  // returns their number.
+  std::size_t upcoming(std::uint64_t* samples, std::size_t count) const;
+  // Between next() and commit(), or the end of a step that does not happen.
+  bool in_step() const { return state_ == State::computes || state_ == State::applies; }
+  bool computes() const { return state_ == State::computes; }
+  bool applies() const { return state_ == State::applies; }
+
+ private:
+  enum class State { outside, between, at_epoch_end, computes, applies };
+  // This worker's part of one step.
+  struct Part {
+    core::Range range;                 // places of the whole step
+    core::Range own;                   // places of this worker's share
+    std::vector<std::int64_t> pieces;  // number of samples in each of them
+    bool first_of_epoch = false, last_of_epoch = false;
+  };
+  struct EpochEnd {
+    Generation generation;
+    std::int64_t call = 0, epochs = 0;
+    bool operator==(const EpochEnd&) const = default;
+  };
+
+  void begin_call();
+  bool begin_step();
+  template <class Work>
+  bool survives(Work work);
+  void begin_piece();
+  void end_piece();
+  bool epoch_ends() const;
+  Next tell_epoch_end();
+  void leave_epoch_end();
+  void discard();
+  Part part_of(const core::Progress& progress) const;
+  const core::Permutation& order(std::int64_t epoch);
+  void explain_step();
+  void check_state();
+  core::Votes reduce_all();
+  double gain() const;
+  void weigh_noise();
+  void keep_noise(core::Progress& next);
+  void check_agreement(collective::Group& group);
+  void agree_on_names(collective::Group& group);
+  [[noreturn]] void fail_together(collective::Group& group, const std::string& why);
+
+  control::WorldSession& session_;
+  Reduction reduction_;
+  Divergence divergence_;
+  state::StateWatch watch_;
+  elasticrun_train_options options_{};
+  EpochListener listener_;
+  std::int64_t call_ = 0;  // number of this call of train, from 1
+  State state_ = State::outside;
+  bool passed_ = false;                           // the world has finished this call already
+  bool stays_ = false;                            // after a commit: no change of the world is due
+  std::optional<EpochEnd> ended_;                 // the epoch end that was told last
+  std::optional<state::Fingerprint> before_end_;  // the state when it was told
+  std::optional<state::Fingerprint> ended_with_;  // the state when the last call of train ended
+  Generation explained_;                          // the world whose first step was reported
+  std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call last checked
+  Part part_;
+  std::size_t piece_ = 0;  // the present one, by its place in part_.pieces
+  elasticrun_step step_;
+  core::NoiseScale noise_;              // the estimate; includes this step after its reduction
+  std::vector<std::uint64_t> samples_;  // sample indices of this worker's share
+  std::optional<core::Permutation> order_;
+  std::uint64_t order_seed_ = 0;
+  std::int64_t order_epoch_ = -1;
+  Time begun_{}, piece_begun_{};
+  control::StepMeter::StepCost cost_;
+};
+
+}  // namespace elasticrun::worker::training
