@@ -163,7 +163,9 @@ void bench_reduction(std::size_t bytes, int tensors, int calls) {
     std::vector<double> extras(4), took;
     for (int i = 0; i < times(1000); ++i) {
       const auto start = Clock::now();
-      reduction.begin_step(static_cast<std::size_t>(calls), 3.0 * calls);  // weights other than 1
+      // Weights other than 1.
+      reduction.begin_step(
+          {.calls = static_cast<std::size_t>(calls), .global_samples = 3.0 * calls});
       for (int c = 0; c < calls; ++c) reduction.accumulate(1);
       reduction.reduce(group, extras);
       took.push_back(1000 * ms_since(start));

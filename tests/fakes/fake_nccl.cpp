@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "tests/fakes/fake_gpu_state.hpp"
+#include "tests/fakes/fake_sums.hpp"
 
 using namespace elasticrun::fake_gpu;
 
@@ -32,8 +33,6 @@ enum Result {
   remote_error = 6,
   in_progress = 7
 };
-
-constexpr std::size_t chunk_bytes = 1u << 20;
 
 struct Head {
   std::atomic<int> joined;
@@ -132,24 +131,6 @@ struct ncclComm {
 };
 
 namespace {
-
-template <class T>
-bool sum_up(ncclComm& comm, const T* from, T* to, std::size_t count) {
-  constexpr std::size_t part = chunk_bytes / sizeof(T);
-  for (std::size_t at = 0; at < count; at += part) {
-    const std::size_t n = std::min(part, count - at);
-    std::memcpy(comm.region->slot(static_cast<std::size_t>(comm.rank)), from + at, n * sizeof(T));
-    if (!comm.barrier()) return false;
-    for (std::size_t i = 0; i < n; ++i) {
-      T sum = 0;
-      for (int rank = 0; rank < comm.size; ++rank)
-        sum += reinterpret_cast<const T*>(comm.region->slot(static_cast<std::size_t>(rank)))[i];
-      to[at + i] = sum;
-    }
-    if (!comm.barrier()) return false;
-  }
-  return true;
-}
 
 bool spread(ncclComm& comm, const char* from, char* to, std::size_t bytes, int root) {
   for (std::size_t at = 0; at < bytes; at += chunk_bytes) {
@@ -355,12 +336,7 @@ int ncclCommShrink(ncclComm* parent, int* excluded, int count, ncclComm** made, 
 
 int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int, ncclComm* comm,
                   CUstream_st* stream) {
-  return launch("ncclAllReduce", comm, stream, [=] {
-    if (type == 7)
-      sum_up(*comm, static_cast<const float*>(from), static_cast<float*>(to), count);
-    else
-      sum_up(*comm, static_cast<const double*>(from), static_cast<double*>(to), count);
-  });
+  return launch("ncclAllReduce", comm, stream, [=] { sum_up(*comm, type, from, to, count); });
 }
 
 int ncclBroadcast(const void* from, void* to, std::size_t count, int, int root, ncclComm* comm,

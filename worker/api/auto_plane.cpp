@@ -67,9 +67,9 @@ class AutoGroup final : public collective::Group {
     reachable(data, count * size_of(type),
               [&](void* memory) { chosen().all_reduce(memory, type, count); });
   }
-  void all_reduce_each(std::span<const Row> rows, collective::DataType type) override {
-    if (gpu_ && &chosen() == gloo_.get()) return collective::Group::all_reduce_each(rows, type);
-    chosen().all_reduce_each(rows, type);
+  void all_reduce_each(std::span<const Row> rows) override {
+    if (gpu_ && &chosen() == gloo_.get()) return collective::Group::all_reduce_each(rows);
+    chosen().all_reduce_each(rows);
   }
   void broadcast(void* data, std::size_t bytes, int root) override {
     reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });

@@ -92,9 +92,21 @@ elasticrun_train_options checked(const elasticrun_train_options* given, const ch
 }
 
 collective::DataType type_of(elasticrun_type type, const char* what) {
-  if (type == ELASTICRUN_FLOAT32) return collective::DataType::float32;
-  if (type == ELASTICRUN_FLOAT64) return collective::DataType::float64;
-  misuse(fmt::format("{}: type {} is neither float32 nor float64", what, static_cast<int>(type)));
+  switch (type) {
+    case ELASTICRUN_FLOAT32:
+      return collective::DataType::float32;
+    case ELASTICRUN_FLOAT64:
+      return collective::DataType::float64;
+    case ELASTICRUN_BFLOAT16:
+      return collective::DataType::bfloat16;
+    case ELASTICRUN_FLOAT16:
+      return collective::DataType::float16;
+    case ELASTICRUN_INT32:
+      return collective::DataType::int32;
+    case ELASTICRUN_INT64:
+      return collective::DataType::int64;
+  }
+  misuse(fmt::format("{}: there is no type {}", what, static_cast<int>(type)));
 }
 
 control::WorldSession& session_of(elasticrun_job& job) {

@@ -124,7 +124,9 @@ elasticrun_status elasticrun_all_reduce(elasticrun_job* job, void* data, elastic
     worker::training::OwnLoop& loop = started(*job, "all_reduce");
     if (!data && count > 0) misuse("all_reduce: no memory (null)");
     check_reach(*job, data, "all_reduce");
-    loop.all_reduce(data, type_of(type, "all_reduce"), count);
+    const auto numbers = type_of(type, "all_reduce");
+    if (is_integer(numbers)) misuse("all_reduce: integers are not summed; sum them as float64");
+    loop.all_reduce(data, numbers, count);
   });
 }
 

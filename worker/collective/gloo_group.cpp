@@ -83,6 +83,7 @@ class GlooGroup final : public Group {
   void check_ready() const;
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
+  void add_up_wide(void* data, DataType type, std::size_t count);
   void add_up_by_doubling(void* data, DataType type, std::size_t count);
   // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
@@ -94,6 +95,7 @@ class GlooGroup final : public Group {
   std::atomic<bool> broken_{false};
   std::atomic<int> message_peer_{-1};  // peer of the message that is waited for; -1: none
   std::vector<std::byte> theirs_;      // a peer's numbers in an all-reduce
+  std::vector<float> wide_;            // numbers of 16 bits, to be summed
   // Held so that pairs are not made, aborted and closed at the same time.
   mutable std::mutex mutex_;
   std::unique_ptr<PeerConnector> connector_;         // set by publish
@@ -234,6 +236,8 @@ void GlooGroup::await_message(int peer, Wait&& wait) {
 void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   check_ready();
   if (spec_.size == 1 || count == 0) return;
+  if (has_16_bits(type)) return add_up_wide(data, type, count);
+  ER_CHECK(!is_integer(type), "integers are not summed");
   guarded("all-reduce", [&] {
     const std::size_t bytes = count * size_of(type);
     if (is_sparse() && bytes <= hypercube_bytes_max) return add_up_by_doubling(data, type, count);
@@ -247,6 +251,20 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
     options.setAlgorithm(bytes <= hypercube_bytes_max ? Algorithm::BCUBE : Algorithm::RING);
     options.setTimeout(no_limit);
     gloo::allreduce(options);
+  });
+}
+
+// Each sum of two numbers of 16 bits would be rounded to 16 bits again.
+void GlooGroup::add_up_wide(void* data, DataType type, std::size_t count) {
+  wide_.resize(count);
+  with_type(type, [&](auto one) {
+    if constexpr (sizeof one == 2) {
+      using Number = decltype(one);
+      auto* const numbers = static_cast<Number*>(data);
+      for (std::size_t i = 0; i < count; ++i) wide_[i] = widened(numbers[i]);
+      all_reduce(wide_.data(), DataType::float32, count);
+      for (std::size_t i = 0; i < count; ++i) narrow(wide_[i], numbers[i]);
+    }
   });
 }
 

@@ -20,15 +20,9 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "worker/collective/data_type.hpp"
 
 namespace elasticrun::worker::collective {
-
-enum class DataType : std::uint8_t { float32, float64 };
-
-inline constexpr std::size_t size_of(DataType type) { return type == DataType::float32 ? 4 : 8; }
-inline constexpr const char* name_of(DataType type) {
-  return type == DataType::float32 ? "float32" : "float64";
-}
 
 // An error that a rank has with another rank of its group, or with itself (no memory, no
 // descriptors).
@@ -98,14 +92,17 @@ class Group {
   virtual void close() noexcept = 0;
 
   // Sums `count` elements over the world, in place; the result has the same bits on every rank.
+  // Numbers of 16 bits are summed as float on the host and as NCCL does it on the GPU; integers
+  // are not summed.
   virtual void all_reduce(void* data, DataType type, std::size_t count) = 0;
   // Several all-reduces, in this order or all at once.
   struct Row {
     void* data = nullptr;
+    DataType type = DataType::float64;
     std::size_t count = 0;
   };
-  virtual void all_reduce_each(std::span<const Row> rows, DataType type) {
-    for (const Row& row : rows) all_reduce(row.data, type, row.count);
+  virtual void all_reduce_each(std::span<const Row> rows) {
+    for (const Row& row : rows) all_reduce(row.data, row.type, row.count);
   }
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;

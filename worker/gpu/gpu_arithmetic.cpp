@@ -1,6 +1,10 @@
 // Arithmetic on the GPU: kernels that are enqueued on the program's stream.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "worker/gpu/arithmetic.hpp"
@@ -21,16 +25,11 @@ unsigned blocks_for(std::size_t count, unsigned most) {
   return static_cast<unsigned>(std::clamp<std::size_t>(count / (rows_of_block * threads), 1, most));
 }
 
-template <class T>
 class GpuArithmetic final : public Arithmetic {
  public:
   explicit GpuArithmetic(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)), sums_(*gpu_) {
     gpu_->enter();
     gpu_->check(gpu_->cuda().load_module(&module_, kernels_ptx), "cuModuleLoadData");
-    const bool single = sizeof(T) == sizeof(float);
-    scale_ = function(single ? "scale_float32" : "scale_float64");
-    add_ = function(single ? "add_float32" : "add_float64");
-    dot_ = function(single ? "dot_float32" : "dot_float64");
   }
   ~GpuArithmetic() override {
     if (module_ && gpu_->enter_to_free()) gpu_->cuda().unload_module(module_);
@@ -58,32 +57,34 @@ class GpuArithmetic final : public Arithmetic {
     gpu_->check(gpu_->cuda().fill(reinterpret_cast<cuda::Address>(to), 0, bytes, gpu_->stream()),
                 "cuMemsetD8Async");
   }
-  void scale(void* to, const void* from, std::size_t count, double weight) override {
-    if (static_cast<T>(weight) != T{1}) return weigh(scale_, to, from, count, weight);
-    if (to != from) copy(to, from, count * sizeof(T));
+  void scale(Numbers to, Numbers from, std::size_t count, double weight) override {
+    if (to.type != from.type || weight != 1) return weigh("scale", to, from, count, weight);
+    if (to.data != from.data) copy(to.data, from.data, count * size_of(to.type));
   }
-  void add(void* to, const void* from, std::size_t count, double weight) override {
-    weigh(add_, to, from, count, weight);
+  void add(Numbers to, Numbers from, std::size_t count, double weight) override {
+    weigh("add", to, from, count, weight);
   }
   double dot(std::span<const Factors> rows) override;
   void write(void* to, std::span<const double> numbers) override {
     written_.assign(numbers.begin(), numbers.end());
-    copy(to, written_.data(), written_.size() * sizeof(T));
+    copy(to, written_.data(), written_.size() * sizeof(double));
   }
   void read(const void* from, std::span<double> numbers) override {
-    read_.resize(numbers.size());
     gpu_->enter();
-    gpu_->copy_and_wait(read_.data(), from, read_.size() * sizeof(T), gpu_->stream());
-    std::copy(read_.begin(), read_.end(), numbers.begin());
+    gpu_->copy_and_wait(numbers.data(), from, numbers.size_bytes(), gpu_->stream());
   }
   // 0: every tensor counts as large. A launch for each tensor is paid in either case, and NCCL
   // reduces all tensors in one group.
   std::size_t large_bytes() const override { return 0; }
+  DataType summed_as(DataType type) const override {
+    return is_integer(type) ? DataType::float64 : type;
+  }
 
  private:
-  cuda::Function function(const char* name) {
-    cuda::Function found = nullptr;
-    gpu_->check(gpu_->cuda().function(&found, module_, name), "cuModuleGetFunction");
+  cuda::Function function(const std::string& name) {
+    cuda::Function& found = functions_[name];
+    if (!found)
+      gpu_->check(gpu_->cuda().function(&found, module_, name.c_str()), "cuModuleGetFunction");
     return found;
   }
   // All kernels have four parameters.
@@ -94,22 +95,29 @@ class GpuArithmetic final : public Arithmetic {
                                     parameters, nullptr),
                 "cuLaunchKernel");
   }
-  void weigh(cuda::Function kernel, void* to, const void* from, std::size_t count, double weight) {
+  // Kernels compute in double where one of the types is a double or an integer, else in float.
+  void weigh(const char* what, Numbers to, Numbers from, std::size_t count, double weight) {
     constexpr unsigned most = 4096;
     if (count == 0) return;
-    T w = static_cast<T>(weight);
-    launch(kernel, blocks_for(count, most), &to, &from, &count, &w);
+    const cuda::Function kernel =
+        function(fmt::format("{}_{}_from_{}", what, name_of(to.type), name_of(from.type)));
+    const auto is_single = [](DataType type) {
+      return type == DataType::float32 || has_16_bits(type);
+    };
+    const bool single = is_single(to.type) && is_single(from.type);
+    auto weight32 = static_cast<float>(weight);
+    void* const w = single ? static_cast<void*>(&weight32) : static_cast<void*>(&weight);
+    launch(kernel, blocks_for(count, most), &to.data, &from.data, &count, w);
   }
 
   const std::shared_ptr<const Gpu> gpu_;
   cuda::Module module_ = nullptr;
-  cuda::Function scale_ = nullptr, add_ = nullptr, dot_ = nullptr;
-  GpuBuffer sums_;                 // one sum for each block of dot
-  std::vector<T> written_, read_;  // numbers on their way to the GPU, and from it
+  std::map<std::string, cuda::Function> functions_;  // found so far
+  GpuBuffer sums_;                                   // one sum for each block of dot
+  std::vector<double> written_;                      // numbers on their way to the GPU
 };
 
-template <class T>
-double GpuArithmetic<T>::dot(std::span<const Factors> rows) {
+double GpuArithmetic::dot(std::span<const Factors> rows) {
   constexpr unsigned most = 256;
   std::size_t blocks = 0;
   for (const Factors& row : rows) blocks += row.count > 0 ? blocks_for(row.count, most) : 0;
@@ -118,7 +126,8 @@ double GpuArithmetic<T>::dot(std::span<const Factors> rows) {
   for (Factors row : rows) {
     if (row.count == 0) continue;
     const unsigned own = blocks_for(row.count, most);
-    launch(dot_, own, &sums, &row.a, &row.b, &row.count);
+    launch(function(fmt::format("dot_{}", name_of(row.type))), own, &sums, &row.a, &row.b,
+           &row.count);
     sums += own * sizeof(double);
   }
   std::vector<double> found(blocks);
@@ -129,11 +138,8 @@ double GpuArithmetic<T>::dot(std::span<const Factors> rows) {
 
 }  // namespace
 
-std::unique_ptr<Arithmetic> make_gpu_arithmetic(std::shared_ptr<const Gpu> gpu,
-                                                collective::DataType type) {
-  if (type == collective::DataType::float32)
-    return std::make_unique<GpuArithmetic<float>>(std::move(gpu));
-  return std::make_unique<GpuArithmetic<double>>(std::move(gpu));
+std::unique_ptr<Arithmetic> make_gpu_arithmetic(std::shared_ptr<const Gpu> gpu) {
+  return std::make_unique<GpuArithmetic>(std::move(gpu));
 }
 
 }  // namespace elasticrun::worker::gpu

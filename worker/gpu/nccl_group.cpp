@@ -25,7 +25,17 @@ constexpr std::size_t staging_bytes_max = 32u << 20;
 constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 
 nccl::Type type_of(collective::DataType type) {
-  return type == collective::DataType::float32 ? nccl::float32 : nccl::float64;
+  switch (type) {
+    case collective::DataType::float32:
+      return nccl::float32;
+    case collective::DataType::bfloat16:
+      return nccl::bfloat16;
+    case collective::DataType::float16:
+      return nccl::float16;
+    default:
+      ER_CHECK(type == collective::DataType::float64, "integers are not summed");
+      return nccl::float64;
+  }
 }
 
 // A posted message; the group sends it together with the others.
@@ -56,7 +66,7 @@ class NcclGroup final : public collective::Group {
   void abort() noexcept override { communicator_->halt(); }
   void close() noexcept override;
   void all_reduce(void* data, collective::DataType type, std::size_t count) override;
-  void all_reduce_each(std::span<const Row> rows, collective::DataType type) override;
+  void all_reduce_each(std::span<const Row> rows) override;
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   bool in_rounds() const override { return true; }
@@ -251,17 +261,17 @@ void NcclGroup::all_reduce(void* data, collective::DataType type, std::size_t co
 }
 
 // Rows on the GPU are reduced in one NCCL group: one wait, and fewer kernels than rows.
-void NcclGroup::all_reduce_each(std::span<const Row> rows, collective::DataType type) {
+void NcclGroup::all_reduce_each(std::span<const Row> rows) {
   const auto elsewhere = [&](const Row& row) { return !gpu_.holds(row.data); };
   if (size_ == 1 || std::ranges::any_of(rows, elsewhere))
-    return collective::Group::all_reduce_each(rows, type);
+    return collective::Group::all_reduce_each(rows);
   check_ready();
   gpu_.enter();
   const cuda::Stream stream = gpu_.stream();
   communicator_->run("all-reduce", stream, no_limit, [&](nccl::Comm comm) {
     return in_nccl_group(rows, [&](const Row& row) {
-      return gpu_.nccl().all_reduce(row.data, row.data, row.count, type_of(type), nccl::sum, comm,
-                                    stream);
+      return gpu_.nccl().all_reduce(row.data, row.data, row.count, type_of(row.type), nccl::sum,
+                                    comm, stream);
     });
   });
 }

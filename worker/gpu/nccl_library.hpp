@@ -90,7 +90,7 @@ enum Status : int {
   remote_error = 6,
   in_progress = 7,
 };
-enum Type : int { int8 = 0, float32 = 7, float64 = 8 };
+enum Type : int { int8 = 0, float16 = 6, float32 = 7, float64 = 8, bfloat16 = 9 };
 enum Operation : int { sum = 0 };
 struct UniqueId {
   char internal[128];

@@ -40,11 +40,7 @@ std::uint64_t hash_of(const Layout& layout) {
 
 std::vector<std::uint64_t> hashes_of(const Layout& layout) {
   std::vector<std::uint64_t> hashes;
-  for (Registration one : layout) {
-    if (one.kind == 's')
-      one.type = {};  // state is bytes: a different type shows in gradients and buffers
-    hashes.push_back(hash_of(to_text(one)));
-  }
+  for (const Registration& one : layout) hashes.push_back(hash_of(to_text(one)));
   return hashes;
 }
 

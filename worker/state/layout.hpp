@@ -17,8 +17,7 @@ namespace elasticrun::worker::state {
 struct Registration {
   char kind = 's';  // 's': state, 'g': gradients, 'b': buffers
   std::string name;
-  collective::DataType type =
-      collective::DataType::float64;  // type of gradients and buffers; equal in all registrations
+  collective::DataType type = {};  // of gradients and buffers
   std::uint64_t bytes = 0;
 };
 using Layout = std::vector<Registration>;

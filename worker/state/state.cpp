@@ -18,7 +18,8 @@ Error wrong(char kind, const std::string& name, const std::string& what) {
 
 }  // namespace
 
-Result<void> StateTable::add(char kind, const std::string& name, void* data, std::size_t bytes) {
+Result<void> StateTable::add(char kind, const std::string& name, void* data, std::size_t bytes,
+                             collective::DataType type) {
   if (sealed_)
     return wrong(kind, name, "registered after the start; register before train or start");
   if (name.empty()) return wrong(kind, name, "has no name; each needs its own");
@@ -26,14 +27,14 @@ Result<void> StateTable::add(char kind, const std::string& name, void* data, std
   for (const Registration& other : layout_)
     if (other.name == name)
       return wrong(kind, name, fmt::format("the name is taken by {}", kind_name(other.kind)));
-  layout_.push_back({.kind = kind, .name = name, .bytes = bytes});
+  layout_.push_back({.kind = kind, .name = name, .type = type, .bytes = bytes});
   return {};
 }
 
 Result<void> StateTable::add_state(const std::string& name, void* data, std::size_t bytes) {
   const auto on_gpu = is_on_gpu('s', name, data);
   if (!on_gpu) return on_gpu.error();
-  if (auto added = add('s', name, data, bytes); !added) return added;
+  if (auto added = add('s', name, data, bytes, {}); !added) return added;
   if (bytes > 0) segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu, name});
   return {};
 }
@@ -52,19 +53,16 @@ Result<void> StateTable::add_typed(char kind, std::vector<Tensor>& list, const s
                                    void* data, collective::DataType type, std::size_t count) {
   if (count > std::numeric_limits<std::size_t>::max() / collective::size_of(type))
     return wrong(kind, name, fmt::format("{} elements are more than memory can hold", count));
-  if (typed_ && type != type_)
-    return wrong(kind, name,
-                 "float32 and float64 are mixed; all gradients and buffers have one type");
+  if (kind == 'g' && is_integer(type))
+    return wrong(kind, name, "integers have no mean; register them as buffers, or as state");
   const auto on_gpu = is_on_gpu(kind, name, data);
   if (!on_gpu) return on_gpu.error();
   if (count > 0 && numbers_on_gpu_.value_or(*on_gpu) != *on_gpu)
     return wrong(kind, name,
                  "the GPU and the host are mixed; all gradients and buffers lie on one of them");
-  if (auto added = add(kind, name, data, count * size_of(type)); !added) return added;
+  if (auto added = add(kind, name, data, count * size_of(type), type); !added) return added;
   if (count > 0) numbers_on_gpu_ = *on_gpu;
-  type_ = type;
-  typed_ = true;
-  list.push_back({name, data, count});
+  list.push_back({name, data, type, count});
   return {};
 }
 
@@ -85,13 +83,12 @@ bool StateTable::has(char kind) const {
 void StateTable::seal() {
   if (sealed_) return;
   sealed_ = true;
-  for (Registration& one : layout_) one.type = type();
   layout_hash_ = hash_of(layout_);
 
   const bool on_gpu = numbers_on_gpu_.value_or(false);
-  arithmetic_ = on_gpu ? gpu::make_gpu_arithmetic(gpu_, type()) : gpu::make_host_arithmetic(type());
+  arithmetic_ = on_gpu ? gpu::make_gpu_arithmetic(gpu_) : gpu::make_host_arithmetic();
   std::size_t committed = 0;
-  for (const Tensor& buffer : buffers_) committed += buffer.count * size_of(type_);
+  for (const Tensor& buffer : buffers_) committed += buffer.bytes();
   committed_ = arithmetic_->allocate(committed);
   state_segments_ = segments_.size();
   if (committed > 0) segments_.push_back({committed_.get(), committed, on_gpu});
@@ -102,18 +99,16 @@ void StateTable::seal() {
 void StateTable::commit_buffers() {
   std::byte* copy = committed_.get();
   for (const Tensor& buffer : buffers_) {
-    const std::size_t bytes = buffer.count * size_of(type_);
-    arithmetic_->copy(copy, buffer.data, bytes);
-    copy += bytes;
+    arithmetic_->copy(copy, buffer.data, buffer.bytes());
+    copy += buffer.bytes();
   }
 }
 
 void StateTable::restore_buffers() {
   const std::byte* copy = committed_.get();
   for (const Tensor& buffer : buffers_) {
-    const std::size_t bytes = buffer.count * size_of(type_);
-    arithmetic_->copy(buffer.data, copy, bytes);
-    copy += bytes;
+    arithmetic_->copy(buffer.data, copy, buffer.bytes());
+    copy += buffer.bytes();
   }
 }
 

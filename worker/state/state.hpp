@@ -31,7 +31,10 @@ namespace elasticrun::worker::state {
 struct Tensor {
   std::string name;
   void* data = nullptr;
+  collective::DataType type = collective::DataType::float64;
   std::size_t count = 0;
+
+  std::size_t bytes() const { return count * size_of(type); }
 };
 
 // One piece of the memory that travels.
@@ -49,7 +52,7 @@ class StateTable {
   const gpu::Gpu* gpu() const { return gpu_.get(); }
 
   // Return an error when the table is sealed, the memory is null (and not of size 0), the name is
-  // taken or empty, a second numeric type is used, the memory lies on another GPU, or gradients and
+  // taken or empty, gradients are integers, the memory lies on another GPU, or gradients and
   // buffers lie on both the GPU and the host.
   Result<void> add_state(const std::string& name, void* data, std::size_t bytes);
   Result<void> add_gradients(const std::string& name, void* data, collective::DataType type,
@@ -63,8 +66,6 @@ class StateTable {
   // Whether anything of this kind (Registration::kind) has been registered.
   bool has(char kind) const;
 
-  // The type of gradients and buffers; float64 when there are none.
-  collective::DataType type() const { return typed_ ? type_ : collective::DataType::float64; }
   std::span<const Tensor> gradients() const { return gradients_; }
   std::span<const Tensor> buffers() const { return buffers_; }
 
@@ -88,7 +89,8 @@ class StateTable {
   void restore_buffers();
 
  private:
-  Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes);
+  Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes,
+                   collective::DataType type);
   Result<bool> is_on_gpu(char kind, const std::string& name, const void* data) const;
   Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,
                          collective::DataType type, std::size_t count);
@@ -103,8 +105,6 @@ class StateTable {
   gpu::Arithmetic::Memory committed_;  // committed copy of all buffers, one after the other
   std::uint64_t bytes_ = 0;
   std::uint64_t layout_hash_ = 0;
-  collective::DataType type_ = collective::DataType::float64;
-  bool typed_ = false;
   std::optional<bool> numbers_on_gpu_;  // of gradients and buffers; nullopt: none is registered
   bool sealed_ = false;
 };

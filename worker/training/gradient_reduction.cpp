@@ -11,80 +11,150 @@ namespace {
 
 // Number of our own extras after the caller's: GradientSquares::local and ::pieces.
 constexpr std::size_t own_extras = 2;
+// Up to this size small tensors of all types are one row of float64: a second message would take
+// longer than the bytes that this costs.
+constexpr std::size_t one_row_bytes_max = 64u << 10;
+
+// Tensors keep their own alignment where they lie one after the other.
+std::size_t bytes_of(const gpu::Arithmetic::Factors& row) {
+  return (row.count * size_of(row.type) + 15) / 16 * 16;
+}
+
+std::vector<state::Tensor> chosen(const state::StateTable& table, bool large) {
+  std::vector<state::Tensor> found;
+  for (const auto& tensors : {table.gradients(), table.buffers()})
+    for (const state::Tensor& tensor : tensors) {
+      const bool is_large =
+          !is_integer(tensor.type) && tensor.bytes() >= table.arithmetic().large_bytes();
+      if (tensor.count > 0 && is_large == large) found.push_back(tensor);
+    }
+  return found;
+}
 
 }  // namespace
 
 Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
-    : arithmetic_(table.arithmetic()), type_(table.type()), extras_max_(extras_max) {
-  const auto place = [&](const state::Tensor& tensor) {
-    if (tensor.count == 0) return;
-    const bool large = tensor.count * size_of(type_) >= arithmetic_.large_bytes();
-    std::size_t& total = large ? large_count_ : small_count_;
-    (large ? large_places_ : small_places_).push_back({tensor.data, tensor.count, total});
-    if (large) rows_.push_back({tensor.data, tensor.count});
-    total += tensor.count;
-  };
-  for (const state::Tensor& tensor : table.gradients()) place(tensor);
-  for (const state::Tensor& tensor : table.buffers()) place(tensor);
+    : arithmetic_(table.arithmetic()), extras_max_(extras_max) {
+  place_small(chosen(table, false));
+  place_large(chosen(table, true));
   for (const state::Tensor& tensor : table.gradients())
-    if (tensor.count > 0) gradients_.push_back({tensor.data, tensor.data, tensor.count});
-  fused_ = allocate(small_count_ + extras_max_ + own_extras);
-  rows_.push_back({fused_.get(), 0});
+    if (tensor.count > 0)
+      gradients_.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
 }
 
-gpu::Arithmetic::Memory Reduction::allocate(std::size_t count) {
-  return arithmetic_.allocate(count * size_of(type_));
+void Reduction::place_small(const std::vector<state::Tensor>& tensors) {
+  std::size_t all = 0;
+  for (const state::Tensor& tensor : tensors) all += tensor.count * sizeof(double);
+  for (const state::Tensor& tensor : tensors) {
+    // On the GPU only integers come here, which have no type but float64 to be summed in.
+    const DataType type =
+        all <= one_row_bytes_max ? DataType::float64 : arithmetic_.summed_as(tensor.type);
+    Fused& fused = fused_[type == DataType::float64 ? 1 : 0];
+    small_places_.push_back(
+        {tensor.data, tensor.type, tensor.count, type, fused.count * size_of(type)});
+    fused.count += tensor.count;
+  }
+  for (Fused& fused : fused_) {
+    const std::size_t extras = &fused == &fused_[1] ? extras_max_ + own_extras : 0;
+    fused.memory = arithmetic_.allocate((fused.count + extras) * size_of(fused.type));
+  }
 }
 
-void Reduction::begin_step(std::size_t compute_calls, double global_samples, bool measured) {
-  ER_CHECK(global_samples > 0);
-  measured_ = measured;
+void Reduction::place_large(const std::vector<state::Tensor>& tensors) {
+  for (const state::Tensor& tensor : tensors) {
+    const DataType type = gpu::Arithmetic::gathered_as(tensor.type);
+    large_places_.push_back({tensor.data, tensor.type, tensor.count, type, large_bytes_});
+    large_bytes_ += (tensor.count * size_of(type) + 15) / 16 * 16;
+  }
+}
+
+// The accumulator of a tensor.
+Reduction::Numbers Reduction::gathered(const Place& place) const {
+  const bool small =
+      &place >= small_places_.data() && &place < small_places_.data() + small_places_.size();
+  const gpu::Arithmetic::Memory& memory =
+      small ? fused_[place.gathered == DataType::float64 ? 1 : 0].memory : large_;
+  return {memory.get() + place.at, place.gathered};
+}
+
+void Reduction::begin_step(const StepShare& share) {
+  ER_CHECK(share.global_samples > 0);
+  share_ = share;
   local_ = 0;
-  if (!measured) discard();
-  calls_ = compute_calls;
   done_ = 0;
-  global_samples_ = global_samples;
-  if (calls_ > 1 && !large_) large_ = allocate(large_count_);
+  if (!share.measured) discard();
+  const bool gathers = std::ranges::any_of(
+      large_places_, [&](const Place& place) { return calls() > 0 && !in_place(place); });
+  if (gathers && !large_) large_ = arithmetic_.allocate(large_bytes_);
 }
 
 void Reduction::accumulate(double samples) {
-  ER_CHECK(done_ < calls_, "more calls of compute than said");
-  const double weight = samples / global_samples_;
+  ER_CHECK(done_ < calls(), "more calls of compute than said");
+  const double weight = samples / share_.global_samples;
   // The only piece of a step is also its mean, which is measured later.
-  if (measured_ && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
-  for (const Place& place : small_places_) take(at(fused_, place.at), place, weight);
+  if (share_.measured && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
+  for (const Place& place : small_places_) take(gathered(place), place, weight);
   for (const Place& place :
-       large_places_)  // with one call nothing overwrites the tensor before it is reduced
-    take(calls_ == 1 ? place.data : at(large_, place.at), place, weight);
+       large_places_)  // nothing overwrites the only piece before it is reduced
+    take(in_place(place) ? place.own() : gathered(place), place, weight);
   ++done_;
 }
 
-void Reduction::take(void* to, const Place& place, double weight) {
-  if (done_ == 0)
-    arithmetic_.scale(to, place.data, place.count, weight);
+void Reduction::take(Numbers to, const Place& place, double weight) {
+  if (is_integer(place.type))  // the last call's value
+    arithmetic_.scale(to, place.own(), place.count, share_.leads ? 1 : 0);
+  else if (done_ == 0)
+    arithmetic_.scale(to, place.own(), place.count, weight);
   else
-    arithmetic_.add(to, place.data, place.count, weight);
+    arithmetic_.add(to, place.own(), place.count, weight);
+}
+
+// Makes rows of the large tensors, each in the type in which it is summed.
+void Reduction::prepare_large() {
+  for (const Place& place : large_places_) {
+    const DataType summed = arithmetic_.summed_as(place.type);
+    const bool own = summed == place.type;
+    const Numbers row = own ? place.own() : gathered(place);
+    if (calls() == 0)
+      arithmetic_.clear(row.data, place.count * size_of(row.type));
+    else if (own && calls() > 1)
+      arithmetic_.scale(row, gathered(place), place.count, 1);
+    rows_.push_back({row.data, row.type, place.count});
+  }
+}
+
+// The last row ends with the extra numbers.
+void Reduction::prepare_fused(std::span<const double> extras) {
+  numbers_.assign(extras.begin(), extras.end());
+  numbers_.insert(numbers_.end(), {local_, static_cast<double>(calls())});
+  for (const Fused& fused : fused_) {
+    const bool last = &fused == &fused_[1];
+    if (calls() == 0) arithmetic_.clear(fused.memory.get(), fused.count * size_of(fused.type));
+    if (last) arithmetic_.write(fused.memory.get() + fused.count * sizeof(double), numbers_);
+    if (const std::size_t count = fused.count + (last ? numbers_.size() : 0))
+      rows_.push_back({fused.memory.get(), fused.type, count});
+  }
 }
 
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
-  ER_CHECK(done_ == calls_ && extras.size() <= extras_max_);
-  for (const Place& place : large_places_) {
-    const std::size_t bytes = place.count * size_of(type_);
-    if (calls_ == 0) arithmetic_.clear(place.data, bytes);
-    if (calls_ > 1) arithmetic_.copy(place.data, at(large_, place.at), bytes);
-  }
-  if (calls_ == 0) arithmetic_.clear(fused_.get(), small_count_ * size_of(type_));
-  numbers_.assign(extras.begin(), extras.end());
-  numbers_.insert(numbers_.end(), {local_, static_cast<double>(calls_)});
-  arithmetic_.write(at(fused_, small_count_), numbers_);
-  rows_.back().count = small_count_ + numbers_.size();
-  group.all_reduce_each(rows_, type_);
+  ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
+  if (calls() == 0 && !large_ && std::ranges::any_of(large_places_, [&](const Place& place) {
+        return arithmetic_.summed_as(place.type) != place.type;
+      }))
+    large_ = arithmetic_.allocate(large_bytes_);
+  rows_.clear();
+  prepare_large();
+  prepare_fused(extras);
+  group.all_reduce_each(rows_);
+  for (const Place& place : large_places_)
+    if (arithmetic_.summed_as(place.type) != place.type)
+      arithmetic_.scale(place.own(), gathered(place), place.count, 1);
   for (const Place& place : small_places_)
-    arithmetic_.copy(place.data, at(fused_, place.at), place.count * size_of(type_));
-  arithmetic_.read(at(fused_, small_count_), numbers_);
+    arithmetic_.scale(place.own(), gathered(place), place.count, 1);
+  arithmetic_.read(fused_[1].memory.get() + fused_[1].count * sizeof(double), numbers_);
   std::copy_n(numbers_.begin(), extras.size(), extras.begin());
   const double local = numbers_[extras.size()], pieces = numbers_[extras.size() + 1];
-  if (measured_) measure(group.size(), local, pieces);
+  if (share_.measured) measure(group.size(), local, pieces);
 }
 
 // ---------------------------------------------------------------- noise
@@ -94,7 +164,7 @@ void Reduction::measure(int ranks, double local, double pieces) {
   squares_ = {.local = pieces > 1 ? local : total,
               .total = total,
               .pieces = pieces,
-              .samples = global_samples_};
+              .samples = share_.global_samples};
   // With several ranks the previous gradients are not the same on all ranks: a newcomer has none.
   if (ranks == 1 && pieces == 1)
     measure_with_previous();
@@ -105,22 +175,22 @@ void Reduction::measure(int ranks, double local, double pieces) {
 void Reduction::measure_with_previous() {
   const double square = squares_.total, n = squares_.samples;
   if (!previous_) {
-    std::size_t elements = 0;
-    for (const gpu::Arithmetic::Factors& gradient : gradients_) elements += gradient.count;
-    previous_ = allocate(elements);
+    std::size_t bytes = 0;
+    for (const gpu::Arithmetic::Factors& gradient : gradients_) bytes += bytes_of(gradient);
+    previous_ = arithmetic_.allocate(bytes);
   }
   std::vector<gpu::Arithmetic::Factors> pairs = gradients_;
   std::size_t before = 0;
   for (gpu::Arithmetic::Factors& pair : pairs) {
-    pair.a = at(previous_, before);
-    before += pair.count;
+    pair.a = previous_.get() + before;
+    before += bytes_of(pair);
   }
   const bool paired = previous_samples_ > 0;
   const double cross = paired ? arithmetic_.dot(pairs) : 0;
   before = 0;
   for (const gpu::Arithmetic::Factors& gradient : gradients_) {
-    arithmetic_.copy(at(previous_, before), gradient.a, gradient.count * size_of(type_));
-    before += gradient.count;
+    arithmetic_.copy(previous_.get() + before, gradient.a, gradient.count * size_of(gradient.type));
+    before += bytes_of(gradient);
   }
   if (paired) {
     const double m = previous_samples_, all = m + n;

@@ -3,15 +3,21 @@
 //
 // A worker with n of N samples contributes n/N of its mean; the sum over the world is the global
 // mean, without a division afterwards, and with one worker (n = N) no gradient is changed at all.
-// Small tensors are gathered in one buffer, whose end carries the step's extra numbers (votes,
+// Small tensors are gathered in one row, whose end carries the step's extra numbers (votes,
 // metrics); a large tensor is reduced in place. Reducing each tensor by itself would pay the cost
 // of a message for every bias. On the GPU, where a copy costs as much, all are reduced in place.
+//
+// The extra numbers are summed in float64, whatever the gradients are: a vote must count every
+// worker, and 16 bits count to 256. As long as the small tensors are few, they are summed in
+// float64 as well, for the sake of one row; otherwise they have rows of their own types. Numbers of
+// 16 bits are gathered, and on the host summed, as float32. Integers have no mean: those of the
+// first rank that has samples in the step are handed to all.
 //
 // When the noise of the gradients is wanted (noise_scale.hpp), it is measured on the way: that
 // reads each gradient once more before it is weighted, and the mean once, and adds two extra
 // numbers.
 //
-// A step:  begin_step(calls, N)   accumulate(n) after each call of compute   reduce(group, extras)
+// A step:  begin_step(share)   accumulate(n) after each call of compute   reduce(group, extras)
 #pragma once
 
 #include <cstddef>
@@ -26,21 +32,26 @@
 
 namespace elasticrun::worker::training {
 
+// What a worker computes in a step.
+struct StepShare {
+  std::size_t calls = 0;      // of compute; 0: the share is empty
+  double global_samples = 0;  // of the step over the world, > 0; equal on all ranks
+  bool measured = false;      // whether squares() is wanted; equal on all ranks
+  bool leads = true;          // of all ranks with samples it is the first
+};
+
 class Reduction {
  public:
   // `table` is sealed and outlives this. At most `extras_max` extra numbers can ride on a step.
   // Allocates what a step with one call of compute needs.
   Reduction(const state::StateTable& table, std::size_t extras_max);
 
-  // compute_calls: number of calls of compute on this worker in this step, 0 when its share is
-  // empty. global_samples: number of samples of the step over the world (> 0). measured: whether
-  // squares() is wanted. The last two are equal on all ranks.
-  void begin_step(std::size_t compute_calls, double global_samples, bool measured = false);
+  void begin_step(const StepShare& share);
   // Takes what this call of compute left in gradients and buffers: means over `samples` samples.
   void accumulate(double samples);
   // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
-  // global batch, and `extras` (as many on all ranks) the sums over the world, rounded to the
-  // gradients' type. Throws GroupBroken: then gradients and buffers are garbage, the state is not.
+  // global batch, and `extras` (as many on all ranks) the sums over the world. Throws GroupBroken:
+  // then gradients and buffers are garbage, the state is not.
   void reduce(collective::Group& group, std::span<double> extras);
   // The measurement of the gradients last reduced, if begin_step asked for it; equal on all ranks.
   // A worker alone with one call of compute combines them with the gradients of the previous step,
@@ -50,34 +61,51 @@ class Reduction {
   void discard() { previous_samples_ = 0; }
 
  private:
+  using Numbers = gpu::Arithmetic::Numbers;
+  using DataType = collective::DataType;
+
   struct Place {
     void* data = nullptr;  // the program's memory
+    DataType type{};
     std::size_t count = 0;
-    std::size_t at = 0;  // first element in its accumulator: fused_ or large_
+    DataType gathered{};  // the type in its accumulator: a row of fused_, or large_
+    std::size_t at = 0;   // first byte there
+
+    Numbers own() const { return {data, type}; }
   };
-  gpu::Arithmetic::Memory allocate(std::size_t count);
-  std::byte* at(const gpu::Arithmetic::Memory& memory, std::size_t element) const {
-    return memory.get() + element * size_of(type_);
+  void place_small(const std::vector<state::Tensor>& tensors);
+  void place_large(const std::vector<state::Tensor>& tensors);
+  Numbers gathered(const Place& place) const;
+  bool in_place(const Place& place) const {
+    return calls() == 1 && arithmetic_.summed_as(place.type) == place.type;
   }
-  void take(void* to, const Place& place, double weight);
+  std::size_t calls() const { return share_.calls; }
+  void take(Numbers to, const Place& place, double weight);
+  void prepare_large();
+  void prepare_fused(std::span<const double> extras);
   void measure(int ranks, double local, double pieces);
   void measure_with_previous();
 
+  // The small tensors in one type, one after the other.
+  struct Fused {
+    DataType type{};
+    std::size_t count = 0;
+    gpu::Arithmetic::Memory memory;
+  };
+
   gpu::Arithmetic& arithmetic_;
-  const collective::DataType type_;
   const std::size_t extras_max_;
   std::vector<Place> small_places_, large_places_;
-  std::size_t small_count_ = 0, large_count_ = 0;  // number of elements
-  gpu::Arithmetic::Memory fused_;                  // small tensors, then the extra numbers
-  gpu::Arithmetic::Memory large_;                  // null until the first step of several calls
-  std::vector<collective::Group::Row> rows_;       // to reduce: large tensors, then fused_
-  std::vector<double> numbers_;                    // the caller's extras, then our own two
-  std::size_t calls_ = 0, done_ = 0;               // calls of compute in this step, and so far
-  double global_samples_ = 0;
+  Fused fused_[2]{{DataType::float32, 0, {}}, {DataType::float64, 0, {}}};  // extras end the last
+  std::size_t large_bytes_ = 0;
+  gpu::Arithmetic::Memory large_;             // null until a step needs it
+  std::vector<collective::Group::Row> rows_;  // to reduce
+  std::vector<double> numbers_;               // the caller's extras, then our own two
+  StepShare share_;
+  std::size_t done_ = 0;  // calls of compute so far
 
   std::vector<gpu::Arithmetic::Factors> gradients_;  // each gradient paired with itself
-  bool measured_ = false;
-  double local_ = 0;  // this worker's part of GradientSquares::local
+  double local_ = 0;                                 // this worker's part of GradientSquares::local
   core::GradientSquares squares_;
   gpu::Arithmetic::Memory previous_;  // gradients of the previous step
   double previous_square_ = 0;

@@ -17,15 +17,14 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// Numbers that ride on a step's reduction: the votes, the number of sum names that are new in this
-// step, the numbers that show whether all members hold the same state, and room for all sums. Their
-// count must not depend on the names, which a worker with an empty share does not know yet.
+// Numbers that ride on a step's reduction: the votes, the number of new sum names, what shows
+// whether all hold the same state, and room for all sums. Their count must not depend on the names,
+// which a worker with an empty share does not know yet.
 constexpr std::size_t votes_at = 0, new_names_at = 3, state_at = 4;
 constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
 Time now() { return std::chrono::steady_clock::now(); }
-
 std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
   if (a == 0 || b == 0) return std::max(a, b);
   return std::min(a, b);
@@ -185,8 +184,10 @@ bool Steps::begin_step() {
   noise_ = progress.noise;
   step_.lr_factor = plan.adascale ? gain() : plan.lr_factor;
   step_.sums.begin(progress.sum_names);
-  reduction_.begin_step(part_.pieces.size(), static_cast<double>(part_.range.count()),
-                        plan.noise_base > 0);
+  reduction_.begin_step({.calls = part_.pieces.size(),
+                         .global_samples = static_cast<double>(part_.range.count()),
+                         .measured = plan.noise_base > 0,
+                         .leads = part_.own.count() > 0 && part_.own.first == part_.range.first});
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
   watch_.begin(session_.generation(), begun_);
   step_.in_compute = true;

@@ -31,7 +31,7 @@ class Numbers : public std::span<T> {
       device_ = std::make_unique<gpu::GpuBuffer>(*own_gpu);
       static_cast<std::span<T>&>(*this) = {
           reinterpret_cast<T*>(device_->reserve(count * sizeof(T))), count};
-      std::fill(this->begin(), this->end(), T{0});
+      std::fill(this->begin(), this->end(), T{});
     } else {
       host_.resize(count);
       static_cast<std::span<T>&>(*this) = host_;

@@ -38,7 +38,15 @@ typedef enum elasticrun_status {
   ELASTICRUN_FAILED = 5         /* the environment failed: no agent, no memory, no network */
 } elasticrun_status;
 
-typedef enum elasticrun_type { ELASTICRUN_FLOAT32 = 0, ELASTICRUN_FLOAT64 = 1 } elasticrun_type;
+/* The last two are for buffers alone. */
+typedef enum elasticrun_type {
+  ELASTICRUN_FLOAT32 = 0,
+  ELASTICRUN_FLOAT64 = 1,
+  ELASTICRUN_BFLOAT16 = 2,
+  ELASTICRUN_FLOAT16 = 3, /* IEEE 754 binary16 */
+  ELASTICRUN_INT32 = 4,
+  ELASTICRUN_INT64 = 5
+} elasticrun_type;
 
 /* Returns the version of the loaded library, such as "0.1.0"; never null, never freed. */
 ELASTICRUN_API const char* elasticrun_version(void);
@@ -68,14 +76,17 @@ ELASTICRUN_API const char* elasticrun_error(const elasticrun_job* job);
 ELASTICRUN_API elasticrun_status elasticrun_state(elasticrun_job*, const char* name, void* data,
                                                   size_t bytes);
 /* Registers `count` elements as gradients: compute leaves the mean over its own samples here, apply
- * finds the mean over the global batch. All gradients and buffers of a job have one type, and all
- * lie on the GPU or all on the host (otherwise MISUSE). */
+ * finds the mean over the global batch. They may be of several types, but not integers; all
+ * gradients and buffers of a job lie on the GPU or all on the host (otherwise MISUSE). On the host
+ * those of 16 bits are summed as float32 and rounded once; on the GPU NCCL sums them as they are.
+ */
 ELASTICRUN_API elasticrun_status elasticrun_gradients(elasticrun_job*, const char* name, void* data,
                                                       elasticrun_type type, size_t count);
 /* Registers `count` elements as running statistics: compute finds the committed values and may
  * overwrite them with its own. They are reduced like gradients and become the committed values at
- * commit; in a loop of its own the program reduces them itself. Newcomers receive them. Returns
- * what elasticrun_gradients returns. */
+ * commit; in a loop of its own the program reduces them itself. Newcomers receive them. Integers
+ * (a counter of batches) have no mean: all get those of the first rank that has samples in the
+ * step. Returns what elasticrun_gradients returns. */
 ELASTICRUN_API elasticrun_status elasticrun_buffers(elasticrun_job*, const char* name, void* data,
                                                     elasticrun_type type, size_t count);
 
@@ -158,8 +169,8 @@ ELASTICRUN_API double elasticrun_step_lr_factor(const elasticrun_step*);
  * 256 bytes, the same in every worker and first used in the same order. Returns MISUSE for another
  * name, for null and outside compute, FAILED when memory is short; sets no error text. */
 ELASTICRUN_API elasticrun_status elasticrun_step_sum(elasticrun_step*, const char* name, double x);
-/* In apply: returns the sum called `name` over the world, rounded to the gradients' type; 0 for a
- * name that no worker has used, and for null. */
+/* In apply: returns the sum called `name` over the world; 0 for a name that no worker has used, and
+ * for null. */
 ELASTICRUN_API double elasticrun_step_total(const elasticrun_step*, const char* name);
 /* For prefetching: writes up to `count` sample indices, the next ones of this worker if the world
  * stays as it is, and returns the number written; 0 outside train. */
@@ -227,7 +238,8 @@ ELASTICRUN_API elasticrun_status elasticrun_reduce(elasticrun_job*);
  * or train has been called before; never WORLD_CHANGED. */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
 /* Sums `count` elements over the world, in place. Returns MISUSE when data is null though count is
- * not 0, the type is unknown, or data lies on a GPU that the library did not know at start. */
+ * not 0, the type is unknown or an integer, or data lies on a GPU that the library did not know at
+ * start. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
                                                        elasticrun_type type, size_t count);
 /* Copies `bytes` bytes from rank `root` to all ranks. Returns MISUSE for data as all_reduce does,

@@ -118,6 +118,15 @@ class Job {
     gradients(name, std::span<T>(data));
     return watch(name, data);
   }
+  // Numbers of other types: `count` elements at `data`, such as bfloat16.
+  Job& gradients(const char* name, void* data, elasticrun_type type, std::size_t count) {
+    check(elasticrun_gradients(job_, name, data, type, count));
+    return *this;
+  }
+  Job& buffers(const char* name, void* data, elasticrun_type type, std::size_t count) {
+    check(elasticrun_buffers(job_, name, data, type, count));
+    return *this;
+  }
   // buffers: running statistics, reduced like gradients and carried to newcomers like state.
   template <Real T, std::size_t extent>
   Job& buffers(const char* name, std::span<T, extent> data) {

@@ -155,10 +155,12 @@ TEST_CASE("a GPU that fails under a kernel is lost, and the error says so") {
   CleanGpu clean;
   own_gpu = open_fake_gpu();
   {
-    const auto arithmetic = make_gpu_arithmetic(own_gpu, DataType::float32);
+    const auto arithmetic = make_gpu_arithmetic(own_gpu);
     Numbers<float> numbers(4);
     fake_gpu::plan("cuLaunchKernel", 1, fake_gpu::Trouble::fail);
-    CHECK_THROWS_AS(arithmetic->scale(numbers.data(), numbers.data(), 4, 0.5), GroupBroken);
+    CHECK_THROWS_AS(arithmetic->scale({numbers.data(), DataType::float32},
+                                      {numbers.data(), DataType::float32}, 4, 0.5),
+                    GroupBroken);
     CHECK(own_gpu->health().error().text ==
           "the GPU of n1 failed: cuLaunchKernel: fake trouble (200)");
     clean.abandoned = fake_gpu::device_bytes() - clean.before;  // it might never come back

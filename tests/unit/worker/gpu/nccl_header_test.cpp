@@ -62,6 +62,8 @@ static_assert(ncclUnhandledCudaError == static_cast<ncclResult_t>(nccl::unhandle
 static_assert(ncclRemoteError == static_cast<ncclResult_t>(nccl::remote_error));
 static_assert(ncclInProgress == static_cast<ncclResult_t>(nccl::in_progress));
 static_assert(ncclInt8 == static_cast<ncclDataType_t>(nccl::int8));
+static_assert(ncclFloat16 == static_cast<ncclDataType_t>(nccl::float16));
+static_assert(ncclBfloat16 == static_cast<ncclDataType_t>(nccl::bfloat16));
 static_assert(ncclFloat32 == static_cast<ncclDataType_t>(nccl::float32));
 static_assert(ncclFloat64 == static_cast<ncclDataType_t>(nccl::float64));
 static_assert(ncclSum == static_cast<ncclRedOp_t>(nccl::sum));
