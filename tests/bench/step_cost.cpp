@@ -41,6 +41,11 @@ class Stopwatch final : public Group {
     group_.all_reduce(data, type, count);
     inside += Clock::now() - begin;
   }
+  void all_reduce_each(std::span<const Row> rows) override {
+    const Clock::time_point begin = Clock::now();
+    group_.all_reduce_each(rows);
+    inside += Clock::now() - begin;
+  }
   void broadcast(void* data, std::size_t bytes, int root) override {
     group_.broadcast(data, bytes, root);
   }
@@ -100,7 +105,7 @@ wire::World world_of(int size, std::int64_t batch, bool noise) {
 }
 
 // Collects times in the callbacks of the steps.
-struct Steps {
+struct Times {
   const Stopwatch& group;
   Clock::time_point last{};
   Clock::duration last_inside{};
@@ -118,8 +123,8 @@ struct Steps {
   }
 };
 
-int on_compute(elasticrun_step* step, void* steps) {
-  static_cast<Steps*>(steps)->begun();
+int on_compute(elasticrun_step* step, void* times) {
+  static_cast<Times*>(times)->begun();
   step->sums.add("loss", 1);
   return 0;
 }
@@ -154,20 +159,20 @@ void run(Group& bare, const Case& c, bool noise) {
   MemberLock member_lock(WorkerId(static_cast<std::uint32_t>(bare.rank()) + 1));
   member_lock.attach(channel);
   WorldSession session(member_lock, channel, meter, table);
-  TrainLoop train_loop(session);
-  Steps steps{.group = group};
+  worker::training::Steps steps(session);
+  Times times{.group = group};
   elasticrun_train_options options{};
   options.struct_size = sizeof options;
   options.samples = steps_wanted * batch;
   options.epochs = 1;
   options.batch = batch / bare.size();
-  train_loop.train(
-      options,
-      {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &steps});
+  worker::training::train(
+      steps, options,
+      {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &times});
   if (bare.rank() == 0)
     fmt::print("{} {} {} {} {:d} {:.2f} {:.2f} {:.2f}\n", bare.size(), tensors, elements, batch,
-               noise, quantile(steps.cost_us, 0.5), quantile(steps.cost_us, 0.99),
-               quantile(steps.collective_us, 0.5));
+               noise, quantile(times.cost_us, 0.5), quantile(times.cost_us, 0.99),
+               quantile(times.collective_us, 0.5));
 }
 
 }  // namespace

@@ -24,7 +24,9 @@
 #include <mutex>
 
 #include "base/check.hpp"
+#include "worker/collective/gloo_exchange.hpp"
 #include "worker/collective/gloo_transport.hpp"
+#include "worker/collective/in_float.hpp"
 #include "worker/collective/peer_connector.hpp"
 
 namespace elasticrun::worker::collective {
@@ -42,6 +44,7 @@ constexpr std::size_t hypercube_bytes_max = 256u << 10;
 // Slots that do not collide with the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
 constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
+constexpr std::uint64_t exchange_slot = std::uint64_t{0x42} << 56;
 
 // Writes the sum of the second and third row into the first; the last argument counts elements.
 using Sum = void (*)(void*, const void*, const void*, std::size_t);
@@ -68,6 +71,7 @@ class GlooGroup final : public Group {
   void abort() noexcept override;
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
+  void all_reduce_each(std::span<const Row> rows) override;
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
@@ -83,7 +87,6 @@ class GlooGroup final : public Group {
   void check_ready() const;
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
-  void add_up_wide(void* data, DataType type, std::size_t count);
   void add_up_by_doubling(void* data, DataType type, std::size_t count);
   // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
@@ -236,7 +239,8 @@ void GlooGroup::await_message(int peer, Wait&& wait) {
 void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   check_ready();
   if (spec_.size == 1 || count == 0) return;
-  if (has_16_bits(type)) return add_up_wide(data, type, count);
+  if (has_16_bits(type))
+    return in_float({data, type, count}, wide_, [&](Row wide) { all_reduce_each({&wide, 1}); });
   ER_CHECK(!is_integer(type), "integers are not summed");
   guarded("all-reduce", [&] {
     const std::size_t bytes = count * size_of(type);
@@ -254,18 +258,21 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   });
 }
 
-// Each sum of two numbers of 16 bits would be rounded to 16 bits again.
-void GlooGroup::add_up_wide(void* data, DataType type, std::size_t count) {
-  wide_.resize(count);
-  with_type(type, [&](auto one) {
-    if constexpr (sizeof one == 2) {
-      using Number = decltype(one);
-      auto* const numbers = static_cast<Number*>(data);
-      for (std::size_t i = 0; i < count; ++i) wide_[i] = widened(numbers[i]);
-      all_reduce(wide_.data(), DataType::float32, count);
-      for (std::size_t i = 0; i < count; ++i) narrow(wide_[i], numbers[i]);
-    }
+// A short row at the end takes its way while those before it are reduced.
+void GlooGroup::all_reduce_each(std::span<const Row> rows) {
+  check_ready();
+  const bool together =
+      rows.size() > 1 && !is_sparse() && spec_.size > 1 && spec_.size <= GlooExchange::ranks_max &&
+      rows.back().type == DataType::float64 && rows.back().count <= GlooExchange::numbers_max;
+  if (!together) return Group::all_reduce_each(rows);
+  const Row& last = rows.back();
+  std::unique_ptr<GlooExchange> exchange;
+  guarded("all-reduce", [&] {
+    exchange = std::make_unique<GlooExchange>(
+        mesh_, std::span(static_cast<double*>(last.data), last.count), exchange_slot);
   });
+  Group::all_reduce_each(rows.first(rows.size() - 1));
+  guarded("all-reduce", [&] { exchange->finish(no_limit); });
 }
 
 // Sums by recursive doubling. Partners differ by 1, then by 2, 4, ...: each adds the other's sum to
