@@ -35,6 +35,20 @@ def output_of(command: Sequence[str | Path]) -> str:
 # ---------------------------------------------------------------- the step
 
 
+def overlap(programs: Path, steps: int) -> list[Row]:
+    """Two workers whose gradients are ready one by one, with buckets and without."""
+    rows = []
+    for line in output_of([programs / "bench_overlap", str(steps)]).splitlines():
+        size, reduction, compute, after, buckets = line.split()
+        longer = max(float(reduction), float(compute))
+        rows.append(Row(f"{size} MB of gradients in buckets", f"{buckets} ms",
+                        f"each alone: {longer:.1f} ms", ratio(float(buckets), longer)))
+        rows.append(Row(f"{size} MB reduced after compute", f"{after} ms", "",
+                        ratio(float(after), longer)))
+    return rows
+
+
+
 def step_cost(programs: Path, steps: int, runs: int) -> list[Row]:
     """The training thread's time in the library, apart from the collectives, over this many
     steps."""

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tests/bench/one_world.hpp"
 #include "tests/unit/worker/ranks.hpp"
 #include "worker/training/train_loop.hpp"
 
@@ -21,6 +22,7 @@ using namespace elasticrun;
 using namespace elasticrun::worker::core;
 using namespace elasticrun::worker::collective;
 using namespace elasticrun::worker::training;
+using namespace elasticrun::bench;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -64,45 +66,6 @@ class Stopwatch final : public Group {
  private:
   Group& group_;
 };
-
-// A controller with only one world, whose group is connected already.
-class OneWorld final : public ControlChannel {
- public:
-  OneWorld(Group& group, wire::World world) : group_(group), world_(std::move(world)) {}
-
-  void carry(Member& member, MemberAction action) override {
-    if (const auto* send = std::get_if<Send>(&action)) return answer(member, send->message);
-    if (std::holds_alternative<FormGroup>(action)) member.published(world_.generation, "-");
-    if (std::holds_alternative<ConnectGroup>(action)) member.formed(world_.generation, {});
-  }
-  Group* acquire(Generation) override { return &group_; }
-  void release(Generation) override {}
-
- private:
-  void answer(Member& member, const wire::FromWorker& message) {
-    if (std::holds_alternative<wire::Ready>(message)) member.receive(wire::Prepare{world_});
-    if (std::holds_alternative<wire::Publish>(message))
-      member.receive(wire::Gathered{world_.generation, {}});
-    if (std::holds_alternative<wire::Prepared>(message))
-      member.receive(wire::Go{world_.generation, true});
-    if (const auto* done = std::get_if<wire::Done>(&message))
-      member.receive(wire::Release{done->call});
-  }
-
-  Group& group_;
-  const wire::World world_;
-};
-
-wire::World world_of(int size, std::int64_t batch, bool noise) {
-  wire::World world{.generation = Generation(1),
-                    .plan = {.global_batch = batch, .noise_base = noise ? batch : 0}};
-  for (int rank = 0; rank < size; ++rank)
-    world.members.push_back({.worker = WorkerId(static_cast<std::uint32_t>(rank) + 1),
-                             .host = HostId(1),
-                             .slot = rank,
-                             .holds_state = true});
-  return world;
-}
 
 // Collects times in the callbacks of the steps.
 struct Times {

@@ -152,6 +152,11 @@ int64_t elasticrun_step_number(const elasticrun_step* step) { return step->numbe
 int64_t elasticrun_step_epoch(const elasticrun_step* step) { return step->epoch; }
 int64_t elasticrun_step_global_batch(const elasticrun_step* step) { return step->global_batch; }
 int elasticrun_step_ends_epoch(const elasticrun_step* step) { return step->ends_epoch ? 1 : 0; }
+elasticrun_status elasticrun_step_ready(elasticrun_step* step, size_t gradient) {
+  if (!step) return ELASTICRUN_MISUSE;
+  if (!step->overlap) return ELASTICRUN_OK;
+  return step->overlap->ready(step, gradient) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
+}
 int elasticrun_step_last_piece(const elasticrun_step* step) { return step->last_piece ? 1 : 0; }
 int64_t elasticrun_step_epochs_done(const elasticrun_step* step) { return step->epochs_done; }
 double elasticrun_step_lr_factor(const elasticrun_step* step) { return step->lr_factor; }

@@ -66,6 +66,8 @@ class StateTable {
   // Whether anything of this kind (Registration::kind) has been registered.
   bool has(char kind) const;
 
+  // Whether gradients and buffers lie on the GPU.
+  bool on_gpu() const { return numbers_on_gpu_.value_or(false); }
   std::span<const Tensor> gradients() const { return gradients_; }
   std::span<const Tensor> buffers() const { return buffers_; }
 

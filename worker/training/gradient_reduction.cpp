@@ -2,6 +2,7 @@
 #include "worker/training/gradient_reduction.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -20,29 +21,64 @@ std::size_t bytes_of(const gpu::Arithmetic::Factors& row) {
   return (row.count * size_of(row.type) + 15) / 16 * 16;
 }
 
-std::vector<state::Tensor> chosen(const state::StateTable& table, bool large) {
-  std::vector<state::Tensor> found;
-  for (const auto& tensors : {table.gradients(), table.buffers()})
-    for (const state::Tensor& tensor : tensors) {
-      const bool is_large =
-          !is_integer(tensor.type) && tensor.bytes() >= table.arithmetic().large_bytes();
-      if (tensor.count > 0 && is_large == large) found.push_back(tensor);
-    }
-  return found;
-}
-
 }  // namespace
 
 Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
-    : arithmetic_(table.arithmetic()), extras_max_(extras_max) {
-  place_small(chosen(table, false));
-  place_large(chosen(table, true));
+    : table_(table), arithmetic_(table.arithmetic()), extras_max_(extras_max) {
+  place_all();
   for (const state::Tensor& tensor : table.gradients())
     if (tensor.count > 0)
       gradients_.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
 }
 
+void Reduction::use_buckets(std::size_t bytes) {
+  if (table_.on_gpu()) bytes = 0;
+  if (std::exchange(bucket_bytes_, bytes) != bytes) place_all();
+}
+
+void Reduction::place_all() {
+  overlap_.reset();
+  packed_.clear();
+  small_places_.clear();
+  large_places_.clear();
+  large_.reset();
+  large_bytes_ = 0;
+  if (bucket_bytes_ > 0) place_in_buckets();
+  std::vector<state::Tensor> small, large;
+  const auto sort_in = [&](const state::Tensor& tensor) {
+    const bool is_large = !is_integer(tensor.type) && tensor.bytes() >= arithmetic_.large_bytes();
+    if (tensor.count > 0) (is_large ? large : small).push_back(tensor);
+  };
+  if (!overlap_)
+    for (const state::Tensor& tensor : table_.gradients()) sort_in(tensor);
+  for (const state::Tensor& tensor : table_.buffers()) sort_in(tensor);
+  place_small(small);
+  place_large(large);
+}
+
+void Reduction::place_in_buckets() {
+  const std::span<const state::Tensor> gradients = table_.gradients();
+  const std::vector<Bucket> buckets = cut_into_buckets(gradients, bucket_bytes_);
+  for (const Bucket& bucket : buckets) {
+    Packed packed{.places = {},
+                  .type = arithmetic_.summed_as(bucket.type),
+                  .count = bucket.count,
+                  .memory = {}};
+    std::size_t at = 0;
+    for (const std::size_t gradient : bucket.gradients) {
+      const state::Tensor& tensor = gradients[gradient];
+      packed.places.push_back({tensor.data, tensor.type, tensor.count, packed.type, at});
+      at += tensor.count * size_of(packed.type);
+    }
+    packed.memory = arithmetic_.allocate(at);
+    packed_.push_back(std::move(packed));
+  }
+  overlap_.emplace(buckets, gradients.size(),
+                   [this](std::size_t bucket) { reduce_bucket(bucket); });
+}
+
 void Reduction::place_small(const std::vector<state::Tensor>& tensors) {
+  for (Fused& fused : fused_) fused.count = 0;
   std::size_t all = 0;
   for (const state::Tensor& tensor : tensors) all += tensor.count * sizeof(double);
   for (const state::Tensor& tensor : tensors) {
@@ -88,11 +124,52 @@ void Reduction::begin_step(const StepShare& share) {
   if (gathers && !large_) large_ = arithmetic_.allocate(large_bytes_);
 }
 
+void Reduction::begin_last_call(collective::Group& group, const void* step, double samples) {
+  if (!overlap_) return;
+  group_ = &group;
+  last_weight_ = samples / share_.global_samples;
+  // To measure the noise, the gradients are read before any of them is reduced.
+  if (!share_.measured) overlap_->begin(step);
+}
+
+void Reduction::cancel() {
+  if (overlap_) overlap_->cancel();
+}
+
+// On the thread of overlap_, or of reduce(). The program, and accumulate(), touch neither the
+// bucket's gradients nor its memory meanwhile.
+void Reduction::reduce_bucket(std::size_t index) {
+  const Packed& packed = packed_[index];
+  // One tensor by itself needs no copy.
+  const bool alone = packed.places.size() == 1 && in_place(packed.places.front());
+  const auto target = [&](const Place& place) {
+    return alone ? place.own() : Numbers{packed.memory.get() + place.at, packed.type};
+  };
+  for (const Place& place : packed.places) {
+    const Numbers to = target(place);
+    if (calls() == 0)
+      arithmetic_.clear(to.data, place.count * size_of(to.type));
+    else if (calls() == 1)
+      arithmetic_.scale(to, place.own(), place.count, last_weight_);
+    else
+      arithmetic_.add(to, place.own(), place.count, last_weight_);
+  }
+  const collective::Group::Row row{target(packed.places.front()).data, packed.type, packed.count};
+  group_->all_reduce_each({&row, 1});
+  if (alone) return;
+  for (const Place& place : packed.places)
+    arithmetic_.scale(place.own(), target(place), place.count, 1);
+}
+
 void Reduction::accumulate(double samples) {
   ER_CHECK(done_ < calls(), "more calls of compute than said");
   const double weight = samples / share_.global_samples;
   // The only piece of a step is also its mean, which is measured later.
   if (share_.measured && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
+  if (done_ + 1 < calls())  // those of the last call are taken as they are reduced
+    for (const Packed& packed : packed_)
+      for (const Place& place : packed.places)
+        take({packed.memory.get() + place.at, packed.type}, place, weight);
   for (const Place& place : small_places_) take(gathered(place), place, weight);
   for (const Place& place :
        large_places_)  // nothing overwrites the only piece before it is reduced
@@ -138,6 +215,10 @@ void Reduction::prepare_fused(std::span<const double> extras) {
 
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
+  if (overlap_) {
+    if (!overlap_->active()) overlap_->begin(this);  // they were measured first
+    overlap_->finish();
+  }
   if (calls() == 0 && !large_ && std::ranges::any_of(large_places_, [&](const Place& place) {
         return arithmetic_.summed_as(place.type) != place.type;
       }))

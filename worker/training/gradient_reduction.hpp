@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "worker/core/noise_scale.hpp"
 #include "worker/gpu/arithmetic.hpp"
 #include "worker/state/state.hpp"
+#include "worker/training/overlap.hpp"
 
 namespace elasticrun::worker::training {
 
@@ -46,7 +48,18 @@ class Reduction {
   // Allocates what a step with one call of compute needs.
   Reduction(const state::StateTable& table, std::size_t extras_max);
 
+  // From the next step on, gradients are reduced in buckets of about that many bytes, while others
+  // are still computed (buckets.hpp); 0: after compute, as at first. On the GPU always after it.
+  void use_buckets(std::size_t bytes);
+  bool has_buckets() const { return overlap_.has_value(); }
+
   void begin_step(const StepShare& share);
+  // With buckets: the last call of compute begins, for `samples` samples, or reduce follows. From
+  // here on the group is ours until reduce() returns, or cancel(). `step`: for Overlap::ready.
+  void begin_last_call(collective::Group& group, const void* step, double samples);
+  // The group was aborted, and the step does not happen.
+  void cancel();
+  Overlap* overlap() { return overlap_ ? &*overlap_ : nullptr; }
   // Takes what this call of compute left in gradients and buffers: means over `samples` samples.
   void accumulate(double samples);
   // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
@@ -73,6 +86,9 @@ class Reduction {
 
     Numbers own() const { return {data, type}; }
   };
+  void place_all();
+  void place_in_buckets();
+  void reduce_bucket(std::size_t index);
   void place_small(const std::vector<state::Tensor>& tensors);
   void place_large(const std::vector<state::Tensor>& tensors);
   Numbers gathered(const Place& place) const;
@@ -93,8 +109,20 @@ class Reduction {
     gpu::Arithmetic::Memory memory;
   };
 
+  struct Packed {
+    std::vector<Place> places;
+    DataType type{};  // in which it is summed
+    std::size_t count = 0;
+    gpu::Arithmetic::Memory memory;
+  };
+
+  const state::StateTable& table_;
   gpu::Arithmetic& arithmetic_;
   const std::size_t extras_max_;
+  std::size_t bucket_bytes_ = 0;
+  std::vector<Packed> packed_;          // buckets, in their order
+  collective::Group* group_ = nullptr;  // of the step that the thread reduces
+  double last_weight_ = 0;              // of the last call of compute
   std::vector<Place> small_places_, large_places_;
   Fused fused_[2]{{DataType::float32, 0, {}}, {DataType::float64, 0, {}}};  // extras end the last
   std::size_t large_bytes_ = 0;
@@ -109,7 +137,8 @@ class Reduction {
   core::GradientSquares squares_;
   gpu::Arithmetic::Memory previous_;  // gradients of the previous step
   double previous_square_ = 0;
-  double previous_samples_ = 0;  // 0: previous_ holds no gradients
+  double previous_samples_ = 0;     // 0: previous_ holds no gradients
+  std::optional<Overlap> overlap_;  // the last member: its thread uses the others
 };
 
 }  // namespace elasticrun::worker::training

@@ -15,29 +15,30 @@ namespace elasticrun::worker::training {
 
 void Steps::check_state() {
   if (const auto name = watch_.changed())
-    session_.fail(
-        ELASTICRUN_MISUSE,
-        fmt::format("compute has changed the registered state '{}' in step {}: a step may "
-                    "be repeated; change state in apply, or register it as buffers",
-                    *name, step_.number));
+    fail(ELASTICRUN_MISUSE,
+         fmt::format("compute has changed the registered state '{}' in step {}: a step may "
+                     "be repeated; change state in apply, or register it as buffers",
+                     *name, step_->number));
 }
 
 // Checks, once in each world and call, that all workers train alike: programs that ask for
 // different samples would take each other's, or wait for each other for ever.
 void Steps::check_agreement(collective::Group& group) {
+  if (agreed_ == std::pair(session_.generation(), call_)) return;
   const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
   for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
-                               p.step, static_cast<std::int64_t>(p.seed)})
+                               p.step, static_cast<std::int64_t>(p.seed), options_.bucket_bytes})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
   const core::Agreement agreement(hash);
   core::Agreement::Row sums = agreement.mine();
   group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
   if (!agreement.holds(sums, session_.size())) {
     const std::string why = fmt::format(
-        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}) "
-        "or call ({}); all must pass the same options",
-        options_.samples, options_.epochs, p.seed, p.train_call);
+        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}), "
+        "bucket_bytes "
+        "({}) or call ({}); all must pass the same options",
+        options_.samples, options_.epochs, p.seed, options_.bucket_bytes, p.train_call);
     // A worker that has made steps in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
     fail_together(group, why);
@@ -48,7 +49,7 @@ void Steps::check_agreement(collective::Group& group) {
 // Workers with an empty share take over the names that are new in this step. When a worker has
 // other names, or another order, the sums are useless to all, so all workers learn of it and stop.
 void Steps::agree_on_names(collective::Group& group) {
-  std::vector<std::string>& names = step_.sums.names();
+  std::vector<std::string>& names = step_->sums.names();
   std::vector<double> counts(static_cast<std::size_t>(session_.size()));
   counts[static_cast<std::size_t>(session_.rank())] = static_cast<double>(names.size());
   group.all_reduce(counts.data(), collective::DataType::float64, counts.size());
@@ -72,7 +73,7 @@ void Steps::agree_on_names(collective::Group& group) {
           : fmt::format("{} workers have other names than this one", differ);
   fail_together(group, fmt::format("step.sum: {} (step {}); all workers must use the same names in "
                                    "the same order",
-                                   why, step_.number));
+                                   why, step_->number));
 }
 
 // A rank that left first would break the group under the others while they are still finding out,

@@ -12,7 +12,6 @@
 #include "base/check.hpp"
 #include "base/rng.hpp"
 #include "worker/core/agreement.hpp"
-#include "worker/core/shares.hpp"
 
 namespace elasticrun::worker::training {
 namespace {
@@ -25,12 +24,9 @@ constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
 Time now() { return std::chrono::steady_clock::now(); }
-std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
-  if (a == 0 || b == 0) return std::max(a, b);
-  return std::min(a, b);
-}
-
 }  // namespace
+
+Steps::~Steps() { stop_buckets(); }
 
 Steps::Steps(control::WorldSession& session)
     : session_(session),
@@ -41,6 +37,7 @@ Steps::Steps(control::WorldSession& session)
 void Steps::begin(const elasticrun_train_options& options, EpochListener listener) {
   options_ = options;
   listener_ = std::move(listener);
+  reduction_.use_buckets(static_cast<std::size_t>(options.bucket_bytes));
   ++call_;
   begin_call();
   passed_ = session_.progress.train_call > call_;
@@ -55,8 +52,9 @@ void Steps::begin(const elasticrun_train_options& options, EpochListener listene
 }
 
 void Steps::end() noexcept {
+  stop_buckets();
   state_ = State::outside;
-  step_.in_compute = false;
+  step_->in_compute = false;
   before_end_.reset();
   session_.member_lock().update([](core::Member& member) { member.outside(); });
   session_.meter().enter(control::StepMeter::Phase::idle, now());
@@ -84,7 +82,17 @@ void Steps::begin_call() {
   if (progress.base_batch == 0) progress.base_batch = options_.base_batch;
 }
 
-void Steps::fail(elasticrun_status status, const std::string& why) { session_.fail(status, why); }
+void Steps::fail(elasticrun_status status, const std::string& why) {
+  stop_buckets();
+  session_.fail(status, why);
+}
+
+// Before the group is let go of: buckets may be under way in it.
+void Steps::stop_buckets() {
+  if (Overlap* const overlap = reduction_.overlap(); !overlap || !overlap->active()) return;
+  if (collective::Group* const group = session_.group()) group->abort();
+  reduction_.cancel();
+}
 
 // Does a part of a step. False: the step does not happen.
 template <class Work>
@@ -93,6 +101,7 @@ bool Steps::survives(Work work) {
     work();
     return true;
   } catch (const collective::GroupBroken& error) {
+    stop_buckets();
     session_.broken(error);
   }
   discard();
@@ -135,8 +144,8 @@ Steps::Next Steps::tell_epoch_end() {
   ended_ = {session_.generation(), call_, session_.progress.epoch};
   session_.meter().enter(control::StepMeter::Phase::epoch, now());
   before_end_.emplace(session_.table());
-  step_.samples = {};
-  step_.epochs_done = session_.progress.epoch;
+  step_->samples = {};
+  step_->epochs_done = session_.progress.epoch;
   state_ = State::at_epoch_end;
   return Next::epoch_end;
 }
@@ -173,39 +182,48 @@ bool Steps::begin_step() {
   part_ = part_of(progress);
   const core::Permutation& permutation = order(progress.epoch);
   if (plan.keeper == session_.rank() && explained_ != session_.generation()) explain_step();
+  step_ = &ring_[turn_++ % ring_.size()];
+  step_->overlap = reduction_.overlap();
   samples_.resize(static_cast<std::size_t>(part_.own.count()));
   for (std::size_t i = 0; i < samples_.size(); ++i)
     samples_[i] = permutation[static_cast<std::uint64_t>(part_.own.first) + i];
-  step_.number = progress.step;
-  step_.epoch = progress.epoch;
-  step_.global_batch = part_.range.count();
-  step_.ends_epoch = part_.last_of_epoch;
-  step_.epochs_done = 0;
+  step_->number = progress.step;
+  step_->epoch = progress.epoch;
+  step_->global_batch = part_.range.count();
+  step_->ends_epoch = part_.last_of_epoch;
+  step_->epochs_done = 0;
   noise_ = progress.noise;
-  step_.lr_factor = plan.adascale ? gain() : plan.lr_factor;
-  step_.sums.begin(progress.sum_names);
+  step_->lr_factor = plan.adascale ? gain() : plan.lr_factor;
+  step_->sums.begin(progress.sum_names);
   reduction_.begin_step({.calls = part_.pieces.size(),
                          .global_samples = static_cast<double>(part_.range.count()),
                          .measured = plan.noise_base > 0,
                          .leads = part_.own.count() > 0 && part_.own.first == part_.range.first});
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
   watch_.begin(session_.generation(), begun_);
-  step_.in_compute = true;
+  step_->in_compute = true;
   state_ = State::computes;
   piece_ = 0;
-  return survives([this] { begin_piece(); });
+  return survives([this] {
+    // Later, in the middle of the step, buckets may be under way in the group.
+    if (reduction_.has_buckets()) check_agreement(*session_.group());
+    begin_piece();
+  });
 }
 
 void Steps::begin_piece() {
-  step_.samples = {};
-  step_.last_piece = is_last_piece();
+  step_->samples = {};
+  step_->last_piece = is_last_piece();
   if (!part_.pieces.empty()) {
     std::size_t first = 0;
     for (std::size_t i = 0; i < piece_; ++i) first += static_cast<std::size_t>(part_.pieces[i]);
-    step_.samples =
+    step_->samples =
         std::span(samples_).subspan(first, static_cast<std::size_t>(part_.pieces[piece_]));
     session_.table().restore_buffers();
   }
+  if (is_last_piece())
+    reduction_.begin_last_call(*session_.group(), step_,
+                               static_cast<double>(step_->samples.size()));
   piece_begun_ = now();
 }
 
@@ -219,8 +237,8 @@ bool Steps::reduce() {
   core::Votes votes;
   const auto reduce = [&] {
     end_piece();
-    step_.in_compute = false;
-    step_.samples = samples_;
+    step_->in_compute = false;
+    step_->samples = samples_;
     // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
     const Time begin = now();
     session_.await_gpu();
@@ -247,52 +265,6 @@ void Steps::discard() {
   session_.meter().enter(control::StepMeter::Phase::idle, now());
 }
 
-Steps::Part Steps::part_of(const core::Progress& progress) const {
-  const BatchPlan& plan = session_.world().plan;
-  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
-  const auto shares = core::split(range.count(), session_.size(), plan.weights);
-  const std::int64_t first = range.first + core::offset(shares, session_.rank());
-  const std::int64_t share = shares[static_cast<std::size_t>(session_.rank())];
-  return {range,
-          {first, first + share},
-          core::pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
-          range.first == 0,
-          range.last == options_.samples};
-}
-
-const core::Permutation& Steps::order(std::int64_t epoch) {
-  const std::uint64_t seed = session_.progress.seed;
-  const auto samples = static_cast<std::uint64_t>(options_.samples);
-  if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
-    order_.emplace(seed, epoch, samples);
-    order_epoch_ = epoch;
-    order_seed_ = seed;
-  }
-  return *order_;
-}
-
-// Reports which rank computes which samples. This step may kill the workers that compute it, and
-// then this worker is the one that can still report their samples.
-void Steps::explain_step() {
-  constexpr std::int64_t named_max = 64;
-  explained_ = session_.generation();
-  const core::Progress& progress = session_.progress;
-  const BatchPlan& plan = session_.world().plan;
-  const core::Permutation& permutation = order(progress.epoch);
-  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
-  wire::StepSamples samples{.epoch = progress.epoch};
-  std::int64_t first = range.first;
-  for (const std::int64_t share : core::split(range.count(), session_.size(), plan.weights)) {
-    std::string& text = samples.by_rank.emplace_back();
-    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
-      text += fmt::format("{}{}", i == 0 ? "" : " ",
-                          permutation[static_cast<std::uint64_t>(first + i)]);
-    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
-    first += share;
-  }
-  session_.member_lock().update([&](core::Member& member) { member.explain(std::move(samples)); });
-}
-
 // Returns the world's votes. There is none for a switch on the last step of an epoch, so that the
 // members that have ended the epoch are those that call on_epoch; except when an epoch is one step,
 // for then there would never be a switch.
@@ -301,7 +273,7 @@ core::Votes Steps::reduce_all() {
   const Time begin = now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
-  if (agreed_ != std::pair(session_.generation(), call_)) check_agreement(group);
+  check_agreement(group);
   std::array<double, extras> numbers{};
   core::Votes votes = session_.member_lock().update(
       [may_switch](core::Member& member) { return member.votes(may_switch); });
@@ -309,10 +281,10 @@ core::Votes Steps::reduce_all() {
   numbers[votes_at + 1] = votes.save;
   numbers[votes_at + 2] = votes.save_square;
   numbers[new_names_at] =
-      static_cast<double>(step_.sums.names().size() - session_.progress.sum_names.size());
+      static_cast<double>(step_->sums.names().size() - session_.progress.sum_names.size());
   Divergence::Row state = divergence_.look();
   std::ranges::copy(state, numbers.begin() + state_at);
-  auto& figures = step_.sums.values();
+  auto& figures = step_->sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
   reduction_.reduce(group, numbers);
   std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
@@ -336,7 +308,7 @@ void Steps::weigh_noise() {
   const BatchPlan& plan = session_.world().plan;
   if (plan.noise_base == 0) return;
   noise_.observe(reduction_.squares(), static_cast<double>(plan.noise_base));
-  if (plan.adascale) step_.lr_factor = gain();
+  if (plan.adascale) step_->lr_factor = gain();
 }
 
 void Steps::keep_noise(core::Progress& next) {
@@ -360,7 +332,7 @@ void Steps::commit() {
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
   core::Progress next = session_.progress.next(part_.range.count(), options_.samples);
-  if (next.sum_names.size() != step_.sums.names().size()) next.sum_names = step_.sums.names();
+  if (next.sum_names.size() != step_->sums.names().size()) next.sum_names = step_->sums.names();
   if (next.base_batch == 0) next.base_batch = part_.range.count();
   keep_noise(next);
   session_.progress = std::move(next);
@@ -374,27 +346,6 @@ void Steps::commit() {
   state_ = State::between;
   const bool stops = session_.save_if_agreed();
   stays_ = orderly && !stops;
-}
-
-// ---------------------------------------------------------------- prefetching
-
-std::size_t Steps::upcoming(std::uint64_t* samples, std::size_t count) const {
-  if (state_ == State::outside || !session_.group() || session_.world().plan.global_batch <= 0)
-    return 0;
-  core::Progress at = session_.progress;
-  if (in_step()) at = at.next(session_.world().plan.global_batch, options_.samples);
-  std::size_t written = 0;
-  // A share can be empty in the last step of an epoch, or always.
-  for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
-    if (written == count || at.epoch >= options_.epochs) break;
-    const Part part = part_of(at);
-    const core::Permutation permutation(at.seed, at.epoch,
-                                        static_cast<std::uint64_t>(options_.samples));
-    for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
-      samples[written++] = permutation[static_cast<std::uint64_t>(i)];
-    at = at.next(session_.world().plan.global_batch, options_.samples);
-  }
-  return written;
 }
 
 }  // namespace elasticrun::worker::training

@@ -10,6 +10,7 @@
 // there: some members would make the change and others not, or make it twice.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ class Steps {
  public:
   // The session's table is sealed.
   explicit Steps(control::WorldSession& session);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
 
   // These throw Stop. A call of train begins, and ends: next() has said `over`, or the loop is
   // left. The caller has checked the options.
@@ -44,7 +48,7 @@ class Steps {
   // epochs are over; evaluate, save, print. Blocks until this worker is in a world.
   enum class Next { piece, epoch_end, over };
   Next next();
-  elasticrun_step& step() { return step_; }
+  elasticrun_step& step() { return *step_; }
   bool is_last_piece() const { return piece_ + 1 >= part_.pieces.size(); }
   // After the last piece: gradients and buffers become the mean over the global batch, and step()
   // has the totals. False: the step does not happen, and nothing of it is left; next() follows.
@@ -87,6 +91,7 @@ class Steps {
   Next tell_epoch_end();
   void leave_epoch_end();
   void discard();
+  void stop_buckets();
   Part part_of(const core::Progress& progress) const;
   const core::Permutation& order(std::int64_t epoch);
   void explain_step();
@@ -116,7 +121,11 @@ class Steps {
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call last checked
   Part part_;
   std::size_t piece_ = 0;  // the present one, by its place in part_.pieces
-  elasticrun_step step_;
+  // A step has its own place for a while, so that a gradient that is reported late is not taken for
+  // one of a later step.
+  std::array<elasticrun_step, 8> ring_;
+  std::size_t turn_ = 0;
+  elasticrun_step* step_ = &ring_[0];
   core::NoiseScale noise_;              // the estimate; includes this step after its reduction
   std::vector<std::uint64_t> samples_;  // sample indices of this worker's share
   std::optional<core::Permutation> order_;

@@ -109,6 +109,8 @@ typedef struct elasticrun_train_options {
                           which depends on the number of workers at the start */
   int64_t micro_batch; /* most samples one call of compute may get; 0: no limit */
   uint64_t seed;       /* seed of the order of the samples */
+  int64_t bucket_bytes; /* gradients are reduced in buckets of about that size while others are
+                           computed (elasticrun_step_ready); 0: all after compute. 25 MB is usual */
 } elasticrun_train_options;
 
 /* Compute and apply; both return 0, or any other value to stop training with CALLBACK. */
@@ -133,7 +135,7 @@ ELASTICRUN_API elasticrun_status elasticrun_on_epoch(elasticrun_job*, elasticrun
  * EVICTED   in a worker that is out of the world for good;
  * CALLBACK  when a callback returned non-zero; this worker is then out of the world;
  * MISUSE    when compute, apply or the options are null, an option is out of range (samples and
- *           epochs: 1 to 2^40; batch, base_batch and micro_batch: 0 to 2^40), no batch is set
+ *           epochs: 1 to 2^40; the others: 0 to 2^40), no batch is set
  *           anywhere, start has been called, the workers' options or registrations differ, or
  *           registered state was changed outside apply: in compute, in on_epoch or since the
  *           previous call of train. Also when no state is registered, or neither gradients nor
@@ -149,6 +151,14 @@ ELASTICRUN_API elasticrun_status elasticrun_train(elasticrun_job*, const elastic
 /* Returns *count sample indices in [0, samples), valid until the callback returns: in compute those
  * of this call, in apply those of this worker's whole share. count may be null. */
 ELASTICRUN_API const uint64_t* elasticrun_step_samples(const elasticrun_step*, size_t* count);
+/* From any thread, in the last piece of a step: says that gradient number `gradient` (in order of
+ * registration, from 0) is final, so that with bucket_bytes it can be reduced while others are
+ * computed; the program does not touch it before apply. The last registered gradients should be
+ * ready first, as they are in a backward pass. Those that nobody reports are reduced after compute.
+ * Does nothing without bucket_bytes, in earlier pieces, on the GPU (where all are reduced after
+ * compute), and for a step that is over. Returns MISUSE when step is null or there is no such
+ * gradient. */
+ELASTICRUN_API elasticrun_status elasticrun_step_ready(elasticrun_step*, size_t gradient);
 /* Returns 1 when this is the last piece of this worker's share in the step, otherwise 0. */
 ELASTICRUN_API int elasticrun_step_last_piece(const elasticrun_step*);
 /* From elasticrun_next: returns 0 in a step; where an epoch has ended, the number of those that

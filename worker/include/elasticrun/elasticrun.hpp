@@ -68,8 +68,9 @@ struct TrainOptions {
   // Global batch the learning rate was tuned for. 0: the first one, which depends on the number of
   // workers at the start; so give it where lr_factor is used.
   std::int64_t base_batch = 0;
-  std::int64_t micro_batch = 0;  // most samples in one call of compute; 0: no limit
-  std::uint64_t seed = 0;        // seed of the order of the samples
+  std::int64_t micro_batch = 0;   // most samples in one call of compute; 0: no limit
+  std::uint64_t seed = 0;         // seed of the order of the samples
+  std::int64_t bucket_bytes = 0;  // reduce in buckets while computing (step.ready); 0: afterwards
 };
 
 // A job, opened by the constructor and closed by the destructor; see elasticrun_open and _close.
@@ -258,7 +259,8 @@ class Job {
             o.batch,
             o.base_batch,
             o.micro_batch,
-            o.seed};
+            o.seed,
+            o.bucket_bytes};
   }
 
   using StepCallback = std::function<void(Step&)>;

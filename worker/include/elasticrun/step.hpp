@@ -71,6 +71,12 @@ class Step {
   // In apply: the factor for the learning rate in this step, as --lr-rule sets it.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
 
+  // In compute, from any thread: gradient number `gradient`, in order of registration, is final,
+  // and may be reduced while others are computed; see elasticrun.h. Throws Misuse: there is none.
+  void ready(std::size_t gradient) {
+    if (elasticrun_step_ready(step_, gradient) != ELASTICRUN_OK)
+      throw Misuse("step.ready: there is no gradient " + std::to_string(gradient));
+  }
   // In compute: adds x to the sum called `name` (a metric such as the loss), which is reduced over
   // the world. Throws Misuse outside compute and for more than 32 names.
   void sum(const char* name, double x) {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "worker/examples/allreduce_bench/gpu_memory.hpp"
@@ -152,6 +153,11 @@ void train(elasticrun::Job& job, Model& model) {
     for (double& g : model.gradients) g /= n;
     model.running[0] = 0.9 * model.running[0] + 0.1 * mean / n;
     if (step.number() >= 3) step.sum("odd", odd);
+    if (std::getenv("TOY_BUCKETS")) {
+      // The last registered one first, and the others on their way while this thread goes on.
+      std::thread([&] { step.ready(2); }).join();
+      if (step.number() % 3 > 0) step.ready(1);
+    }
     pass("computed", step.number());
   };
   const auto apply = [&](elasticrun::Step& step) {
@@ -173,7 +179,8 @@ void train(elasticrun::Job& job, Model& model) {
         .batch = options.number("--batch", 0),
         .base_batch = options.number("--base-batch", 0),
         .micro_batch = options.number("--micro-batch", 0),
-        .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call)};
+        .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call),
+        .bucket_bytes = std::getenv("TOY_BUCKETS") ? 32 : 0};
     if (std::getenv("TOY_STEPS"))
       take_steps(job, wanted, compute, apply, epoch);
     else
@@ -271,8 +278,14 @@ int main(int argc, char** argv) {
     if (gpu) job.stream(gpu->stream());
     job.state("weights", std::span(model.weights))
         .state("losses", std::span(model.losses))
-        .gradients("gradients", std::span(model.gradients))
         .buffers("running", std::span(model.running));
+    const std::span gradients(model.gradients);
+    if (std::getenv("TOY_BUCKETS"))
+      job.gradients("first", gradients.first(2))
+          .gradients("second", gradients.subspan(2, 3))
+          .gradients("third", gradients.subspan(5));
+    else
+      job.gradients("gradients", gradients);
     if (options.at("--mode", "loop"))
       own_loop(job, model);
     else

@@ -1,0 +1,86 @@
+// Which samples a step has, and which of them are this worker's; see steps.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "worker/core/shares.hpp"
+#include "worker/training/steps.hpp"
+
+namespace elasticrun::worker::training {
+namespace {
+
+std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {  // 0: no limit
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+}  // namespace
+
+Steps::Part Steps::part_of(const core::Progress& progress) const {
+  const BatchPlan& plan = session_.world().plan;
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  const auto shares = core::split(range.count(), session_.size(), plan.weights);
+  const std::int64_t first = range.first + core::offset(shares, session_.rank());
+  const std::int64_t share = shares[static_cast<std::size_t>(session_.rank())];
+  return {range,
+          {first, first + share},
+          core::pieces(share, smaller_limit(options_.micro_batch, plan.micro_batch)),
+          range.first == 0,
+          range.last == options_.samples};
+}
+
+const core::Permutation& Steps::order(std::int64_t epoch) {
+  const std::uint64_t seed = session_.progress.seed;
+  const auto samples = static_cast<std::uint64_t>(options_.samples);
+  if (!order_ || order_epoch_ != epoch || order_seed_ != seed || order_->size() != samples) {
+    order_.emplace(seed, epoch, samples);
+    order_epoch_ = epoch;
+    order_seed_ = seed;
+  }
+  return *order_;
+}
+
+// Reports which rank computes which samples. This step may kill the workers that compute it, and
+// then this worker is the one that can still report their samples.
+void Steps::explain_step() {
+  constexpr std::int64_t named_max = 64;
+  explained_ = session_.generation();
+  const core::Progress& progress = session_.progress;
+  const BatchPlan& plan = session_.world().plan;
+  const core::Permutation& permutation = order(progress.epoch);
+  const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
+  wire::StepSamples samples{.epoch = progress.epoch};
+  std::int64_t first = range.first;
+  for (const std::int64_t share : core::split(range.count(), session_.size(), plan.weights)) {
+    std::string& text = samples.by_rank.emplace_back();
+    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : " ",
+                          permutation[static_cast<std::uint64_t>(first + i)]);
+    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
+    first += share;
+  }
+  session_.member_lock().update([&](core::Member& member) { member.explain(std::move(samples)); });
+}
+
+std::size_t Steps::upcoming(std::uint64_t* samples, std::size_t count) const {
+  if (state_ == State::outside || !session_.group() || session_.world().plan.global_batch <= 0)
+    return 0;
+  core::Progress at = session_.progress;
+  if (in_step()) at = at.next(session_.world().plan.global_batch, options_.samples);
+  std::size_t written = 0;
+  // A share can be empty in the last step of an epoch, or always.
+  for (std::size_t steps = 0; steps < 2 * count + 2; ++steps) {
+    if (written == count || at.epoch >= options_.epochs) break;
+    const Part part = part_of(at);
+    const core::Permutation permutation(at.seed, at.epoch,
+                                        static_cast<std::uint64_t>(options_.samples));
+    for (std::int64_t i = part.own.first; i < part.own.last && written < count; ++i)
+      samples[written++] = permutation[static_cast<std::uint64_t>(i)];
+    at = at.next(session_.world().plan.global_batch, options_.samples);
+  }
+  return written;
+}
+
+}  // namespace elasticrun::worker::training
