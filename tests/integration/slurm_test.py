@@ -124,6 +124,15 @@ class Jobs(unittest.TestCase):
         self.assertEqual(len(said), 2, done.stderr)
         self.assertIn("srun has started 2 tasks of elasticrun; start one", said[0])
 
+    def test_inside_a_step(self) -> None:
+        """One task of srun is no mistake, and has the nodes of the job."""
+        elasticrun = f"unset ELASTICRUN_BIN ELASTICRUN_SANITIZE; {BIN}/elasticrun --label none"
+        step = f"srun --ntasks=1 --nodes=1 --overlap sh -c '{elasticrun} hostname'"
+        self.assertEqual(sorted(self.printed(step).split()), self.names[:2])
+        done = self.slurm.run("salloc", "-N2", "sh", "-c", step)
+        self.assertEqual(sorted(done.stdout.split()), self.names[:2])
+        self.nothing_left()
+
     def test_a_worker_and_an_agent_are_lost(self) -> None:
         job = self.submit("--max-restarts 20", ENDLESS, "-N3")
         self.world(job, size=3)
