@@ -70,6 +70,7 @@ void Job::fill(Time now) {
 // ---------------------------------------------------------------- starting and stopping
 
 bool Job::startable(SlotId slot) const {
+  if (hosts_.given_back(slot.host)) return false;  // its agent ends
   return !plain() || first_.awaits(slot) || !first_.begun() || restarts_.resizable();
 }
 
