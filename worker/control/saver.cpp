@@ -24,6 +24,7 @@ Time now() { return std::chrono::steady_clock::now(); }
 // The files of a part. `image` begins with byte `begins` of the state.
 Result<std::vector<wire::saved::File>> write(const Part& part, const state::StateImage& image,
                                              std::uint64_t begins, state::Moved moved) {
+  if (part.share.bytes == 0 && part.contents.empty()) return ok(std::vector<wire::saved::File>());
   // Whoever comes first makes the folder.
   if (::mkdir(part.folder.c_str(), 0755) != 0 && errno != EEXIST)
     return Error{fmt::format("cannot make {}: {}", part.folder, net::error_text(errno))};

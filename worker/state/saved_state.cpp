@@ -15,6 +15,11 @@ namespace elasticrun::worker::state {
 // Shares begin on pages, so that no block of the disk has two writers' bytes in it.
 Share share_of(std::uint64_t state_bytes, int rank, int size) {
   constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t least = 1u << 20;
+  // To bring a file to the disk takes longer than the bytes of a small one.
+  size =
+      std::min(size, static_cast<int>(std::clamp<std::uint64_t>(state_bytes / least, 1, 1u << 20)));
+  if (rank >= size) return {state_bytes, 0};
   const auto begin = [&](int i) {
     const auto part = static_cast<std::uint64_t>(i), parts = static_cast<std::uint64_t>(size);
     return i == size

@@ -23,7 +23,8 @@ struct Share {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
-// What the member with this rank writes; the shares of all ranks follow each other without gaps.
+// What the member with this rank writes; the shares of all ranks follow each other without gaps. A
+// small state has fewer writers than members: the last shares are empty.
 Share share_of(std::uint64_t state_bytes, int rank, int size);
 
 // Counts bytes; null: nobody wants to know.
