@@ -82,7 +82,13 @@ class Folder(unittest.TestCase):
         return dict(json.loads(read(os.path.join(save, "manifest")).splitlines()[0])["Manifest"])
 
     def steps(self, job: Training, count: int) -> None:
+        """Waits for that many steps in all; a job that went on from a save must have heard of one of
+        its own, or a stop would find none."""
         until(f"{count} steps", lambda: job.newest_step() >= count, 60)
+        begun = job.wait_for("world_formed")["step"]
+        if begun > 0:
+            until(f"a sample after step {begun}", lambda: any(
+                sample["step"] > begun for sample in job.find("sample")), 60)
 
 
 class Sizes(Folder):
