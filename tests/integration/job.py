@@ -75,6 +75,8 @@ def parent_of(pid: int) -> int:
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """One process: numbers below 1 mean more than one, among them this test's own."""
+    assert pid > 1, pid
     try:
         os.kill(pid, number)
     except ProcessLookupError:

@@ -39,7 +39,7 @@ TEST_CASE("the end of a worker ends all that it has started, and nothing else") 
   c.finished(3);
   CHECK(!c.workers[2].exited);
 
-  ::kill(c.workers[2].pid, SIGKILL);  // from outside, and only its main process
+  signal_one(c.pid_of(2), SIGKILL);  // from outside, and only its main process
   CHECK(c.finished(2).signal == SIGKILL);
   CHECK(gone(other));
 }
@@ -48,7 +48,7 @@ TEST_CASE("the agent is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  ::kill(c.agent_pid, SIGKILL);
+  signal_one(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
   CHECK(gone(daemon));
@@ -59,7 +59,7 @@ TEST_CASE("the watchdog is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  ::kill(parent_of(c.agent_pid), SIGKILL);
+  signal_one(parent_of(c.agent_pid), SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent was killed by signal 9");
   CHECK(c.workers[1].signal == SIGKILL);
@@ -71,9 +71,9 @@ TEST_CASE("agent and watchdog are killed at once: the shims clean up, only the d
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  ::kill(c.agent_pid, SIGSTOP);
-  ::kill(parent_of(c.agent_pid), SIGKILL);
-  ::kill(c.agent_pid, SIGKILL);
+  signal_one(c.agent_pid, SIGSTOP);
+  signal_one(parent_of(c.agent_pid), SIGKILL);
+  signal_one(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(gone(daemon));
   c.remove_what_is_left();
@@ -83,7 +83,7 @@ TEST_CASE("an agent that is stuck is killed by the launcher, and its watchdog cl
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  ::kill(c.agent_pid, SIGSTOP);
+  signal_one(c.agent_pid, SIGSTOP);
   c.executor->kill(HostId{});
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent ended with exit code 137");
@@ -109,7 +109,7 @@ TEST_CASE("the shim of a worker is killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  ::kill(parent_of(c.workers[1].pid), SIGKILL);
+  signal_one(parent_of(c.pid_of(1)), SIGKILL);
   CHECK(c.finished(1).signal == SIGKILL);
   CHECK(gone(daemon));
   c.shell(2, "exit 5");
@@ -120,9 +120,9 @@ TEST_CASE("the shim of a worker is stopped: the worker can still be killed") {
   Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
-  const net::Fd worker = c.process(c.workers[1].pid);
-  const net::Fd shim = c.process(parent_of(c.workers[1].pid));
-  ::kill(parent_of(c.workers[1].pid), SIGSTOP);
+  const net::Fd worker = c.process(c.pid_of(1));
+  const net::Fd shim = c.process(parent_of(c.pid_of(1)));
+  signal_one(parent_of(c.pid_of(1)), SIGSTOP);
   c.send(wire::agent::StopWorker{WorkerId{1}, SIGKILL, 0});
   // Both are gone before the timeout for the shim is over, so the next world can form at once.
   REQUIRE(c.until([&] { return ended(worker) && ended(daemon); }));
@@ -220,10 +220,10 @@ TEST_CASE("signals of the terminal do nothing, and TERM ends the agent with the 
   const net::Fd daemon = c.process_named_by(1);
   const int watchdog = parent_of(c.agent_pid);
   for (const int pid : {watchdog, c.agent_pid})
-    for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::kill(pid, signal);
+    for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) signal_one(pid, signal);
   c.shell(2, "exit 4");
   CHECK(c.finished(2).code == 4);
-  ::kill(watchdog, SIGTERM);
+  signal_one(watchdog, SIGTERM);
   CHECK(c.agent_ended());
   CHECK(c.exit_reason == "elasticrun-agent has ended");
   CHECK(c.workers[1].exited);

@@ -33,7 +33,7 @@ TEST_CASE("the directory is locked against cleaners until the agent has ended") 
     Controller c;
     directory = c.agents_directory();
     CHECK(is_locked(directory));
-    ::kill(c.agent_pid, SIGSTOP);  // now only its watchdog can hold the lock
+    signal_one(c.agent_pid, SIGSTOP);  // now only its watchdog can hold the lock
     CHECK(is_locked(directory));
   }
   CHECK(!fs::exists(directory));
@@ -44,9 +44,9 @@ TEST_CASE("the lock is released when agent and watchdog are killed at once") {
   c.shell(1, "echo $$; exec sleep 1000");
   const net::Fd worker = c.process_named_by(1);
   const fs::path directory = c.agents_directory();
-  ::kill(c.agent_pid, SIGSTOP);
-  ::kill(parent_of(c.agent_pid), SIGKILL);
-  ::kill(c.agent_pid, SIGKILL);
+  signal_one(c.agent_pid, SIGSTOP);
+  signal_one(parent_of(c.agent_pid), SIGKILL);
+  signal_one(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(gone(worker));
   CHECK(!is_locked(directory));

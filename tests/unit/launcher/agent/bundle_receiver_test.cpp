@@ -164,7 +164,7 @@ TEST_CASE("a killed agent leaves no partial copy") {
   c.send(box.order(1));
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
   c.send(wire::agent::BundlePart{.bundle = box.hash, .file = "libx.so", .bytes = {library}});
-  ::kill(c.agent_pid, SIGKILL);
+  signal_one(c.agent_pid, SIGKILL);
   CHECK(c.agent_ended());
   CHECK(c.until([&] { return c.directory_is_empty(); }));
 }

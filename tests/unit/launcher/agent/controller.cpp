@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -151,6 +152,12 @@ net::Fd Controller::process_named_by(std::uint32_t worker) {
   return process(std::stoi(view.out));
 }
 
+int Controller::pid_of(std::uint32_t worker) {
+  const WorkerView& view = workers[worker];
+  REQUIRE(until([&] { return view.pid != 0; }));
+  return view.pid;
+}
+
 net::Fd Controller::process(int pid) {
   net::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   REQUIRE(process.get() >= 0);
@@ -216,7 +223,13 @@ int parent_of(int pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string word; status >> word;)
     if (word == "PPid:" && status >> word) return std::stoi(word);
+  FAIL("no process ", pid);
   return 0;
+}
+
+void signal_one(int pid, int number) {
+  REQUIRE(pid > 1);
+  ::kill(pid, number);
 }
 
 bool is_locked(const std::filesystem::path& directory) {

@@ -50,6 +50,8 @@ class Controller {
   WorkerView& finished(std::uint32_t worker, const std::string& text = {});
   // The process whose id is the first line of the worker's output.
   net::Fd process_named_by(std::uint32_t worker);
+  // Waits until the agent has said it: the worker may have written before.
+  int pid_of(std::uint32_t worker);
   static net::Fd process(int pid);
   bool agent_ended() {
     return until([this] { return !exit_reason.empty(); });
@@ -88,7 +90,10 @@ class Controller {
   Time last_heartbeat_{};
 };
 
+// The process's parent, which is one of ours.
 int parent_of(int pid);
+// Sends a signal to one process. Numbers below 1 mean more than one, among them this test's own.
+void signal_one(int pid, int number);
 // Whether another process holds the lock against cleaners.
 bool is_locked(const std::filesystem::path& directory);
 // Whether the process has ended, or ends within 10 s.
