@@ -15,38 +15,9 @@
 #include <thread>
 
 #include "tests/fakes/fake_gpu_state.hpp"
+#include "tests/fakes/fake_stream.hpp"
 
 using namespace elasticrun::fake_gpu;
-
-struct CUstream_st {
-  CUstream_st() : thread([this] { run(); }) {}
-  ~CUstream_st() {
-    {
-      const std::lock_guard lock(mutex);
-      ending = true;
-      wake.notify_one();
-    }
-    thread.join();
-  }
-  void run() {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      wake.wait(lock, [this] { return ending || !tasks.empty(); });
-      if (tasks.empty()) return;
-      const auto task = std::move(tasks.front());
-      tasks.pop_front();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::deque<std::function<void()>> tasks;
-  bool ending = false;
-  std::thread thread;
-};
 
 struct CUevent_st {
   std::shared_ptr<std::atomic<bool>> reached = std::make_shared<std::atomic<bool>>(true);
@@ -76,7 +47,7 @@ struct State {
   bool ranks_are_threads = false;
   int version = 22809;
   int devices = 8;
-  int communicators = 0, streams = 0, events = 0;
+  int communicators = 0, streams = 0, events = 0, overlaps = 0;
 };
 
 void log_from_environment(State& state) {
@@ -112,7 +83,8 @@ State& state() {
 struct Context {
   explicit Context(int device) : ordinal(device) {}
   int ordinal;
-  CUstream_st by_default;
+  std::atomic<int> pending = 0;
+  CUstream_st by_default{pending};
   std::mutex mutex;
   std::set<CUstream_st*> streams;
 };
@@ -149,8 +121,19 @@ namespace elasticrun::fake_gpu {
 void enqueue(CUstream_st* stream, std::function<void()> task) {
   CUstream_st& one = stream_or_default(stream);
   const std::lock_guard lock(one.mutex);
+  one.count(1);
   one.tasks.push_back(std::move(task));
   one.wake.notify_one();
+}
+
+void occupy(CUstream_st* stream, std::shared_ptr<const std::atomic<bool>> until) {
+  enqueue(stream, [until] {
+    while (!*until) std::this_thread::yield();
+  });
+}
+
+std::function<int()> work_of_others(CUstream_st* stream) {
+  return [&one = stream_or_default(stream)] { return *one.pending_of_all - one.pending; };
 }
 
 std::optional<Trouble> note(const std::string& call) {
@@ -172,6 +155,8 @@ std::optional<Trouble> note(const std::string& call) {
   return std::nullopt;
 }
 
+void count_overlap() { change(&State::overlaps, 1); }
+int overlaps() { return read(&State::overlaps); }
 int nccl_version() { return read(&State::version); }
 void count_communicators(int by) { change(&State::communicators, by); }
 
@@ -180,6 +165,7 @@ void reset() {
   state().calls.clear();
   state().counts.clear();
   state().plans.clear();
+  state().overlaps = 0;
   state().stuck = true;
 }
 
@@ -329,7 +315,7 @@ int cuPointerGetAttribute(void* value, int attribute, unsigned long long address
 
 int cuStreamCreate(CUstream_st** stream, unsigned) {
   const std::lock_guard lock(current->mutex);
-  *stream = *current->streams.insert(new CUstream_st).first;
+  *stream = *current->streams.insert(new CUstream_st(current->pending)).first;
   change(&State::streams, 1);
   return success;
 }
@@ -363,6 +349,12 @@ int cuEventRecord(CUevent_st* event, CUstream_st* stream) {
 }
 int cuEventSynchronize(CUevent_st* event) {
   while (!*event->reached) std::this_thread::yield();
+  return success;
+}
+int cuStreamWaitEvent(CUstream_st* stream, CUevent_st* event, unsigned) {
+  enqueue(stream, [reached = event->reached] {
+    while (!*reached) std::this_thread::yield();
+  });
   return success;
 }
 int cuEventQuery(CUevent_st* event) { return *event->reached ? success : not_ready; }

@@ -7,8 +7,12 @@
 // 1, KIND a name below); FAKE_GPU_LOG=PREFIX writes the calls of each process to PREFIX.PID.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
+
+struct CUstream_st;
 
 namespace elasticrun::fake_gpu {
 
@@ -33,6 +37,10 @@ void set_ranks_are_threads();
 // Names of NCCL's management calls in order, without those that only query.
 std::vector<std::string> calls();
 int count_of(const std::string& call);
+// How often work of NCCL ran while another stream of its rank had work as well.
+int overlaps();
+// The stream does nothing until the flag is set.
+void occupy(CUstream_st* stream, std::shared_ptr<const std::atomic<bool>> until);
 // What has not been given back.
 int communicators();
 int streams();

@@ -200,7 +200,8 @@ int launch(const char* call, ncclComm* comm, CUstream_st* stream, std::function<
   const auto trouble = note(call);
   if (trouble == Trouble::fail) return internal_error;
   ++comm->under_way;
-  enqueue(stream, [=] {
+  enqueue(stream, [=, others = work_of_others(stream)] {
+    if (others() > 0) count_overlap();
     if (trouble == Trouble::late) {
       while (!comm->aborted) rest();
     } else if (trouble == Trouble::broken) {

@@ -70,6 +70,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/gpu/communicator_cache.*",
       "worker/gpu/gpu.*",
       "worker/gpu/nccl_*",
+      "worker/gpu/side_stream.*",
       "worker/state/machine_kind.*",
       "worker/state/saved_state.*",
       "worker/state/state_image.*",  // asks the system for memory

@@ -40,6 +40,16 @@ void find_gpu(elasticrun_job& job, const void* data) {
   job.table.use_gpu(job.gpu);
 }
 
+// A gradient of the step is final. Fails when the GPU has failed.
+elasticrun_status report(elasticrun_step* step, std::size_t gradient, bool is_set) {
+  if (!step || !step->reduction) return ELASTICRUN_MISUSE;
+  try {
+    return step->reduction->ready(step, gradient, is_set) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
+  } catch (...) {
+    return ELASTICRUN_FAILED;
+  }
+}
+
 std::string name_or_empty(const char* name) { return name ? name : ""; }
 
 }  // namespace
@@ -153,9 +163,19 @@ int64_t elasticrun_step_epoch(const elasticrun_step* step) { return step->epoch;
 int64_t elasticrun_step_global_batch(const elasticrun_step* step) { return step->global_batch; }
 int elasticrun_step_ends_epoch(const elasticrun_step* step) { return step->ends_epoch ? 1 : 0; }
 elasticrun_status elasticrun_step_ready(elasticrun_step* step, size_t gradient) {
-  if (!step) return ELASTICRUN_MISUSE;
-  if (!step->overlap) return ELASTICRUN_OK;
-  return step->overlap->ready(step, gradient) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
+  return report(step, gradient, true);
+}
+elasticrun_status elasticrun_step_unset(elasticrun_step* step, size_t gradient) {
+  return report(step, gradient, false);
+}
+int64_t elasticrun_step_gradient(const elasticrun_step* step, const char* name) {
+  if (!step || !step->reduction || !name) return -1;
+  const auto number = step->reduction->number_of(name);
+  return number ? static_cast<int64_t>(*number) : -1;
+}
+int elasticrun_step_is_set(const elasticrun_step* step, size_t gradient) {
+  const auto set = step && step->reduction ? step->reduction->is_set() : std::span<const char>();
+  return gradient < set.size() ? set[gradient] : 0;
 }
 int elasticrun_step_last_piece(const elasticrun_step* step) { return step->last_piece ? 1 : 0; }
 int64_t elasticrun_step_epochs_done(const elasticrun_step* step) { return step->epochs_done; }

@@ -53,6 +53,15 @@ class Arithmetic {
   virtual void write(void* to, std::span<const double> numbers) = 0;
   virtual void read(const void* from, std::span<double> numbers) = 0;
 
+  // For work on another thread of the library's beside the program's work, on a GPU on a stream of
+  // its own; on the host there is nothing to wait for. mark, on any thread, and one at a time:
+  // remembers under a number how far the program's stream is. follow, on the other thread: what it
+  // does from now on comes after these marks. join, on the program's thread: what the program
+  // enqueues from now on comes after what the other thread has done.
+  virtual void mark(std::size_t) {}
+  virtual void follow(std::span<const std::size_t>) {}
+  virtual void join() {}
+
   // From this number of bytes on, copying a tensor costs more than reducing it by itself.
   virtual std::size_t large_bytes() const = 0;
   // The type in which numbers of this type are summed over the world.

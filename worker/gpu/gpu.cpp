@@ -91,6 +91,20 @@ std::string Gpu::model() const {
 
 int Gpu::ordinal_of(const void* memory) const { return ordinal_of_memory(cuda(), memory); }
 
+namespace {
+
+struct Own {
+  const Gpu* gpu = nullptr;
+  cuda::Stream stream = nullptr;
+};
+thread_local Own own;
+
+}  // namespace
+
+void Gpu::work_on(cuda::Stream stream) const { own = {this, stream}; }
+
+cuda::Stream Gpu::stream() const { return own.gpu == this ? own.stream : stream_; }
+
 void Gpu::copy(void* to, const void* from, std::size_t bytes, cuda::Stream stream) const {
   check(cuda().copy(address(to), address(from), bytes, stream), "cuMemcpyAsync");
 }
@@ -154,6 +168,10 @@ GpuEvent::~GpuEvent() { gpu_.cuda().destroy_event(event_); }
 
 void GpuEvent::record(cuda::Stream stream) {
   gpu_.check(gpu_.cuda().record_event(event_, stream), "cuEventRecord");
+}
+
+void GpuEvent::hold(cuda::Stream stream) const {
+  gpu_.check(gpu_.cuda().hold_stream(stream, event_, 0), "cuStreamWaitEvent");
 }
 
 bool GpuEvent::reached() const {

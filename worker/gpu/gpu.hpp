@@ -46,7 +46,10 @@ class Gpu {
 
   // Sets the stream on which the program enqueues; null is the default stream. Training thread.
   void use_stream(cuda::Stream stream);
-  cuda::Stream stream() const { return stream_; }
+  // The calling thread, one of the library's own, enqueues on another stream from now on.
+  void work_on(cuda::Stream stream) const;
+  // The stream on which the calling thread enqueues.
+  cuda::Stream stream() const;
 
   int ordinal() const { return ordinal_; }
   std::string model() const;  // such as "NVIDIA H200"; empty: the driver does not report it
@@ -113,6 +116,8 @@ class GpuEvent {
   // Both throw GroupBroken when the GPU has failed.
   bool reached() const;
   void wait() const;  // only for work that cannot hang
+  // What is enqueued there from now on runs when the marked stream has come to the mark.
+  void hold(cuda::Stream stream) const;
   cuda::Event get() const { return event_; }
 
  private:

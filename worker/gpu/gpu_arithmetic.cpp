@@ -9,6 +9,7 @@
 
 #include "worker/gpu/arithmetic.hpp"
 #include "worker/gpu/gpu.hpp"
+#include "worker/gpu/side_stream.hpp"
 
 namespace elasticrun::worker::gpu {
 namespace {
@@ -27,7 +28,8 @@ unsigned blocks_for(std::size_t count, unsigned most) {
 
 class GpuArithmetic final : public Arithmetic {
  public:
-  explicit GpuArithmetic(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)), sums_(*gpu_) {
+  explicit GpuArithmetic(std::shared_ptr<const Gpu> gpu)
+      : gpu_(std::move(gpu)), sums_(*gpu_), side_(gpu_) {
     gpu_->enter();
     gpu_->check(gpu_->cuda().load_module(&module_, kernels_ptx), "cuModuleLoadData");
   }
@@ -73,6 +75,9 @@ class GpuArithmetic final : public Arithmetic {
     gpu_->enter();
     gpu_->copy_and_wait(numbers.data(), from, numbers.size_bytes(), gpu_->stream());
   }
+  void mark(std::size_t number) override { side_.mark(number); }
+  void follow(std::span<const std::size_t> numbers) override { side_.follow(numbers); }
+  void join() override { side_.join(); }
   // 0: every tensor counts as large. A launch for each tensor is paid in either case, and NCCL
   // reduces all tensors in one group.
   std::size_t large_bytes() const override { return 0; }
@@ -115,6 +120,7 @@ class GpuArithmetic final : public Arithmetic {
   std::map<std::string, cuda::Function> functions_;  // found so far
   GpuBuffer sums_;                                   // one sum for each block of dot
   std::vector<double> written_;                      // numbers on their way to the GPU
+  SideStream side_;
 };
 
 double GpuArithmetic::dot(std::span<const Factors> rows) {

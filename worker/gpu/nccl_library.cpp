@@ -72,6 +72,7 @@ Result<void> resolve(void* library, cuda::Driver& d) {
                                      symbol("cuEventRecord", d.record_event),
                                      symbol("cuEventQuery", d.query_event),
                                      symbol("cuEventSynchronize", d.synchronize_event),
+                                     symbol("cuStreamWaitEvent", d.hold_stream),
                                      symbol("cuModuleLoadData", d.load_module),
                                      symbol("cuModuleUnload", d.unload_module),
                                      symbol("cuModuleGetFunction", d.function),

@@ -67,6 +67,7 @@ struct Driver {
   Status (*record_event)(Event, Stream) = nullptr;
   Status (*query_event)(Event) = nullptr;
   Status (*synchronize_event)(Event) = nullptr;
+  Status (*hold_stream)(Stream, Event, unsigned) = nullptr;
   Status (*load_module)(Module*, const void* image) = nullptr;
   Status (*unload_module)(Module) = nullptr;
   Status (*function)(Function*, Module, const char* name) = nullptr;

@@ -41,15 +41,14 @@ void ReadyMarks::begin() {
   next_ = 0;
 }
 
-void ReadyMarks::mark(std::size_t gradient) {
-  if (gradient >= marked_.size() || std::exchange(marked_[gradient], 1) != 0) return;
+bool ReadyMarks::mark(std::size_t gradient) {
+  if (std::exchange(marked_[gradient], 1) != 0) return false;
   if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];
+  return true;
 }
 
-void ReadyMarks::mark_all() { std::ranges::fill(missing_, 0); }
-
 std::optional<std::size_t> ReadyMarks::start() {
-  if (all_started() || missing_[next_] > 0) return std::nullopt;
+  if (!may_start()) return std::nullopt;
   return next_++;
 }
 

@@ -29,15 +29,16 @@ std::vector<Bucket> cut_into_buckets(std::span<const state::Tensor> gradients, s
 // Which gradients of a step are ready.
 class ReadyMarks {
  public:
+  ReadyMarks() = default;
   ReadyMarks(std::span<const Bucket> buckets, std::size_t gradients);
 
   // A step begins: nothing is ready, and no bucket has started.
   void begin();
-  // Marks a gradient, the first time in a step.
-  void mark(std::size_t gradient);
-  void mark_all();
+  // Marks a gradient; false: it was marked before in this step.
+  bool mark(std::size_t gradient);
   // The bucket that may start, if there is one: it counts as started.
   std::optional<std::size_t> start();
+  bool may_start() const { return !all_started() && missing_[next_] == 0; }
   bool all_started() const { return next_ == missing_.size(); }
   std::size_t gradients() const { return marked_.size(); }
 

@@ -10,8 +10,9 @@ namespace elasticrun::worker::training {
 
 namespace {
 
-// Number of our own extras after the caller's: GradientSquares::local and ::pieces.
-constexpr std::size_t own_extras = 2;
+// Number of our own extras after the caller's: GradientSquares::local and ::pieces, and the number
+// of gradients that a worker has not set.
+constexpr std::size_t own_extras = 3;
 // Up to this size small tensors of all types are one row of float64: a second message would take
 // longer than the bytes that this costs.
 constexpr std::size_t one_row_bytes_max = 64u << 10;
@@ -24,141 +25,183 @@ std::size_t bytes_of(const gpu::Arithmetic::Factors& row) {
 }  // namespace
 
 Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
-    : table_(table), arithmetic_(table.arithmetic()), extras_max_(extras_max) {
+    : table_(table),
+      arithmetic_(table.arithmetic()),
+      extras_max_(extras_max),
+      is_set_(table.gradients().size()),
+      overlap_([this](std::size_t bucket) { reduce_bucket(bucket); },
+               [this](std::size_t gradient) {
+                 if (has_buckets()) arithmetic_.mark(gradient);
+               }) {
   place_all();
-  for (const state::Tensor& tensor : table.gradients())
+  for (const state::Tensor& tensor : table.gradients()) {
+    numbers_of_.emplace(tensor.name, numbers_of_.size());
     if (tensor.count > 0)
       gradients_.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
+  }
 }
 
 void Reduction::use_buckets(std::size_t bytes) {
-  if (table_.on_gpu()) bytes = 0;
   if (std::exchange(bucket_bytes_, bytes) != bytes) place_all();
 }
 
+std::optional<std::size_t> Reduction::number_of(std::string_view name) const {
+  const auto found = numbers_of_.find(name);
+  return found == numbers_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// ---------------------------------------------------------------- rows
+
 void Reduction::place_all() {
-  overlap_.reset();
-  packed_.clear();
-  small_places_.clear();
-  large_places_.clear();
-  large_.reset();
-  large_bytes_ = 0;
-  if (bucket_bytes_ > 0) place_in_buckets();
-  std::vector<state::Tensor> small, large;
-  const auto sort_in = [&](const state::Tensor& tensor) {
-    const bool is_large = !is_integer(tensor.type) && tensor.bytes() >= arithmetic_.large_bytes();
-    if (tensor.count > 0) (is_large ? large : small).push_back(tensor);
-  };
-  if (!overlap_)
-    for (const state::Tensor& tensor : table_.gradients()) sort_in(tensor);
-  for (const state::Tensor& tensor : table_.buffers()) sort_in(tensor);
-  place_small(small);
-  place_large(large);
-}
-
-void Reduction::place_in_buckets() {
   const std::span<const state::Tensor> gradients = table_.gradients();
-  const std::vector<Bucket> buckets = cut_into_buckets(gradients, bucket_bytes_);
-  for (const Bucket& bucket : buckets) {
-    Packed packed{.places = {},
-                  .type = arithmetic_.summed_as(bucket.type),
-                  .count = bucket.count,
-                  .memory = {}};
-    std::size_t at = 0;
-    for (const std::size_t gradient : bucket.gradients) {
-      const state::Tensor& tensor = gradients[gradient];
-      packed.places.push_back({tensor.data, tensor.type, tensor.count, packed.type, at});
-      at += tensor.count * size_of(packed.type);
+  cut_.clear();
+  buckets_.clear();
+  rows_.clear();
+  if (bucket_bytes_ > 0) cut_ = cut_into_buckets(gradients, bucket_bytes_);
+  for (const Bucket& bucket : cut_) buckets_.push_back(rows_of(bucket));
+  overlap_.cut(cut_, gradients.size());
+
+  using Numbered = std::pair<const state::Tensor*, std::optional<std::size_t>>;
+  std::vector<Numbered> small;
+  std::size_t small_bytes = 0;  // as float64
+  const auto sort_in = [&](const state::Tensor& tensor, std::optional<std::size_t> gradient) {
+    if (tensor.count == 0) return;
+    if (!is_integer(tensor.type) && tensor.bytes() >= arithmetic_.large_bytes()) {
+      rows_.push_back(row_of(tensor, gradient));
+    } else {
+      small.emplace_back(&tensor, gradient);
+      small_bytes += tensor.count * sizeof(double);
     }
-    packed.memory = arithmetic_.allocate(at);
-    packed_.push_back(std::move(packed));
-  }
-  overlap_.emplace(buckets, gradients.size(),
-                   [this](std::size_t bucket) { reduce_bucket(bucket); });
-}
+  };
+  if (cut_.empty())
+    for (std::size_t i = 0; i < gradients.size(); ++i) sort_in(gradients[i], i);
+  for (const state::Tensor& tensor : table_.buffers()) sort_in(tensor, std::nullopt);
 
-void Reduction::place_small(const std::vector<state::Tensor>& tensors) {
-  for (Fused& fused : fused_) fused.count = 0;
-  std::size_t all = 0;
-  for (const state::Tensor& tensor : tensors) all += tensor.count * sizeof(double);
-  for (const state::Tensor& tensor : tensors) {
+  Row singles{DataType::float32, DataType::float32}, doubles{DataType::float64, DataType::float64};
+  doubles.extras = extras_max_ + own_extras;
+  for (const auto& [tensor, gradient] : small) {
     // On the GPU only integers come here, which have no type but float64 to be summed in.
-    const DataType type =
-        all <= one_row_bytes_max ? DataType::float64 : arithmetic_.summed_as(tensor.type);
-    Fused& fused = fused_[type == DataType::float64 ? 1 : 0];
-    small_places_.push_back(
-        {tensor.data, tensor.type, tensor.count, type, fused.count * size_of(type)});
-    fused.count += tensor.count;
+    const bool wide = small_bytes <= one_row_bytes_max ||
+                      arithmetic_.summed_as(tensor->type) == DataType::float64;
+    add_to(wide ? doubles : singles, *tensor, gradient);
   }
-  for (Fused& fused : fused_) {
-    const std::size_t extras = &fused == &fused_[1] ? extras_max_ + own_extras : 0;
-    fused.memory = arithmetic_.allocate((fused.count + extras) * size_of(fused.type));
+  if (singles.count > 0) rows_.push_back(std::move(singles));
+  rows_.push_back(std::move(doubles));
+  share_ = {.calls = 1};
+  for (Row& row : rows_) allocate(row);
+  for (Rows& rows : buckets_)
+    for (Row& row : rows) allocate(row);
+}
+
+void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient) {
+  row.places.push_back(
+      {tensor.data, tensor.type, tensor.count, row.count * size_of(row.gathered), gradient});
+  row.count += tensor.count;
+}
+
+Reduction::Row Reduction::row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient) {
+  Row row{gpu::Arithmetic::gathered_as(tensor.type), arithmetic_.summed_as(tensor.type)};
+  add_to(row, tensor, gradient);
+  return row;
+}
+
+Reduction::Rows Reduction::rows_of(const Bucket& bucket) {
+  const std::span<const state::Tensor> gradients = table_.gradients();
+  Rows rows;
+  if (arithmetic_.large_bytes() == 0) {
+    for (const std::size_t i : bucket.gradients) rows.push_back(row_of(gradients[i], i));
+  } else {
+    const DataType type = arithmetic_.summed_as(bucket.type);
+    rows.push_back({type, type});
+    for (const std::size_t i : bucket.gradients) add_to(rows.front(), gradients[i], i);
+  }
+  return rows;
+}
+
+// Whether the row is gathered in its own memory, and not reduced where the program left it.
+bool Reduction::apart(const Row& row) const {
+  return row.extras > 0 || row.places.size() > 1 || calls() > 1 ||
+         row.summed != row.places.front().type;
+}
+
+void Reduction::allocate(Row& row) {
+  if (apart(row) && !row.memory)
+    row.memory =
+        arithmetic_.allocate(row.count * size_of(row.gathered) + row.extras * sizeof(double));
+}
+
+// Takes what a call of compute left, the `first` or a later one.
+void Reduction::take(const Row& row, double weight, bool first) {
+  for (const Place& place : row.places) {
+    if (place.gradient && !overlap_.is_set(*place.gradient))
+      arithmetic_.clear(place.data, place.count * size_of(place.type));
+    const Numbers to =
+        apart(row) ? Numbers{row.memory.get() + place.at, row.gathered} : place.own();
+    if (is_integer(place.type))  // the last call's value
+      arithmetic_.scale(to, place.own(), place.count, share_.leads ? 1 : 0);
+    else if (first)
+      arithmetic_.scale(to, place.own(), place.count, weight);
+    else
+      arithmetic_.add(to, place.own(), place.count, weight);
   }
 }
 
-void Reduction::place_large(const std::vector<state::Tensor>& tensors) {
-  for (const state::Tensor& tensor : tensors) {
-    const DataType type = gpu::Arithmetic::gathered_as(tensor.type);
-    large_places_.push_back({tensor.data, tensor.type, tensor.count, type, large_bytes_});
-    large_bytes_ += (tensor.count * size_of(type) + 15) / 16 * 16;
-  }
+// Gives the program's memory what is in the row's.
+void Reduction::hand_back(const Row& row) {
+  for (const Place& place : row.places)
+    arithmetic_.scale(place.own(), {row.memory.get() + place.at, row.gathered}, place.count, 1);
 }
 
-// The accumulator of a tensor.
-Reduction::Numbers Reduction::gathered(const Place& place) const {
-  const bool small =
-      &place >= small_places_.data() && &place < small_places_.data() + small_places_.size();
-  const gpu::Arithmetic::Memory& memory =
-      small ? fused_[place.gathered == DataType::float64 ? 1 : 0].memory : large_;
-  return {memory.get() + place.at, place.gathered};
+// Sums rows over the world. Afterwards the program's memory holds the sums.
+void Reduction::sum(collective::Group& group, const Rows& rows) {
+  std::vector<collective::Group::Row> sums;
+  for (const Row& row : rows) {
+    if (row.count + row.extras == 0) continue;
+    const bool in_memory = apart(row) && row.gathered == row.summed;
+    void* const data = in_memory ? row.memory.get() : row.places.front().data;
+    if (calls() == 0)
+      arithmetic_.clear(data, row.count * size_of(row.summed));
+    else if (apart(row) && !in_memory)
+      hand_back(row);
+    sums.push_back({data, row.summed, row.count + (row.extras > 0 ? numbers_.size() : 0)});
+  }
+  group.all_reduce_each(sums);
+  for (const Row& row : rows)
+    if (apart(row) && row.gathered == row.summed) hand_back(row);
 }
+
+// ---------------------------------------------------------------- a step
 
 void Reduction::begin_step(const StepShare& share) {
   ER_CHECK(share.global_samples > 0);
   share_ = share;
   local_ = 0;
   done_ = 0;
+  std::ranges::fill(is_set_, 0);
   if (!share.measured) discard();
-  const bool gathers = std::ranges::any_of(
-      large_places_, [&](const Place& place) { return calls() > 0 && !in_place(place); });
-  if (gathers && !large_) large_ = arithmetic_.allocate(large_bytes_);
+  if (calls() <= 1) return;
+  for (Row& row : rows_) allocate(row);
+  for (Rows& rows : buckets_)
+    for (Row& row : rows) allocate(row);
 }
 
-void Reduction::begin_last_call(collective::Group& group, const void* step, double samples) {
-  if (!overlap_) return;
+void Reduction::begin_piece(const void* step) { overlap_.begin(step); }
+
+void Reduction::begin_last_piece(collective::Group& group, const void* step, double samples) {
+  overlap_.begin(step);
   group_ = &group;
   last_weight_ = samples / share_.global_samples;
   // To measure the noise, the gradients are read before any of them is reduced.
-  if (!share_.measured) overlap_->begin(step);
+  if (!share_.measured) overlap_.start();
 }
 
-void Reduction::cancel() {
-  if (overlap_) overlap_->cancel();
-}
-
-// On the thread of overlap_, or of reduce(). The program, and accumulate(), touch neither the
-// bucket's gradients nor its memory meanwhile.
+// On the thread of overlap_. The program, and accumulate(), touch neither the bucket's gradients
+// nor its memory meanwhile.
 void Reduction::reduce_bucket(std::size_t index) {
-  const Packed& packed = packed_[index];
-  // One tensor by itself needs no copy.
-  const bool alone = packed.places.size() == 1 && in_place(packed.places.front());
-  const auto target = [&](const Place& place) {
-    return alone ? place.own() : Numbers{packed.memory.get() + place.at, packed.type};
-  };
-  for (const Place& place : packed.places) {
-    const Numbers to = target(place);
-    if (calls() == 0)
-      arithmetic_.clear(to.data, place.count * size_of(to.type));
-    else if (calls() == 1)
-      arithmetic_.scale(to, place.own(), place.count, last_weight_);
-    else
-      arithmetic_.add(to, place.own(), place.count, last_weight_);
-  }
-  const collective::Group::Row row{target(packed.places.front()).data, packed.type, packed.count};
-  group_->all_reduce_each({&row, 1});
-  if (alone) return;
-  for (const Place& place : packed.places)
-    arithmetic_.scale(place.own(), target(place), place.count, 1);
+  arithmetic_.follow(cut_[index].gradients);
+  if (calls() > 0)
+    for (const Row& row : buckets_[index]) take(row, last_weight_, calls() == 1);
+  sum(*group_, buckets_[index]);
 }
 
 void Reduction::accumulate(double samples) {
@@ -166,76 +209,44 @@ void Reduction::accumulate(double samples) {
   const double weight = samples / share_.global_samples;
   // The only piece of a step is also its mean, which is measured later.
   if (share_.measured && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
+  for (const Row& row : rows_) take(row, weight, done_ == 0);
   if (done_ + 1 < calls())  // those of the last call are taken as they are reduced
-    for (const Packed& packed : packed_)
-      for (const Place& place : packed.places)
-        take({packed.memory.get() + place.at, packed.type}, place, weight);
-  for (const Place& place : small_places_) take(gathered(place), place, weight);
-  for (const Place& place :
-       large_places_)  // nothing overwrites the only piece before it is reduced
-    take(in_place(place) ? place.own() : gathered(place), place, weight);
+    for (const Rows& rows : buckets_)
+      for (const Row& row : rows) take(row, weight, done_ == 0);
+  for (std::size_t i = 0; i < is_set_.size(); ++i)
+    if (overlap_.is_set(i)) is_set_[i] = 1;
   ++done_;
-}
-
-void Reduction::take(Numbers to, const Place& place, double weight) {
-  if (is_integer(place.type))  // the last call's value
-    arithmetic_.scale(to, place.own(), place.count, share_.leads ? 1 : 0);
-  else if (done_ == 0)
-    arithmetic_.scale(to, place.own(), place.count, weight);
-  else
-    arithmetic_.add(to, place.own(), place.count, weight);
-}
-
-// Makes rows of the large tensors, each in the type in which it is summed.
-void Reduction::prepare_large() {
-  for (const Place& place : large_places_) {
-    const DataType summed = arithmetic_.summed_as(place.type);
-    const bool own = summed == place.type;
-    const Numbers row = own ? place.own() : gathered(place);
-    if (calls() == 0)
-      arithmetic_.clear(row.data, place.count * size_of(row.type));
-    else if (own && calls() > 1)
-      arithmetic_.scale(row, gathered(place), place.count, 1);
-    rows_.push_back({row.data, row.type, place.count});
-  }
-}
-
-// The last row ends with the extra numbers.
-void Reduction::prepare_fused(std::span<const double> extras) {
-  numbers_.assign(extras.begin(), extras.end());
-  numbers_.insert(numbers_.end(), {local_, static_cast<double>(calls())});
-  for (const Fused& fused : fused_) {
-    const bool last = &fused == &fused_[1];
-    if (calls() == 0) arithmetic_.clear(fused.memory.get(), fused.count * size_of(fused.type));
-    if (last) arithmetic_.write(fused.memory.get() + fused.count * sizeof(double), numbers_);
-    if (const std::size_t count = fused.count + (last ? numbers_.size() : 0))
-      rows_.push_back({fused.memory.get(), fused.type, count});
-  }
 }
 
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
-  if (overlap_) {
-    if (!overlap_->active()) overlap_->begin(this);  // they were measured first
-    overlap_->finish();
-  }
-  if (calls() == 0 && !large_ && std::ranges::any_of(large_places_, [&](const Place& place) {
-        return arithmetic_.summed_as(place.type) != place.type;
-      }))
-    large_ = arithmetic_.allocate(large_bytes_);
-  rows_.clear();
-  prepare_large();
-  prepare_fused(extras);
-  group.all_reduce_each(rows_);
-  for (const Place& place : large_places_)
-    if (arithmetic_.summed_as(place.type) != place.type)
-      arithmetic_.scale(place.own(), gathered(place), place.count, 1);
-  for (const Place& place : small_places_)
-    arithmetic_.scale(place.own(), gathered(place), place.count, 1);
-  arithmetic_.read(fused_[1].memory.get() + fused_[1].count * sizeof(double), numbers_);
+  if (!overlap_.active()) overlap_.start();  // they were measured first
+  overlap_.finish();
+  if (has_buckets()) arithmetic_.join();
+  const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
+  numbers_.assign(extras.begin(), extras.end());
+  numbers_.insert(numbers_.end(),
+                  {local_, static_cast<double>(calls()), static_cast<double>(unset)});
+  const Row& last = rows_.back();
+  std::byte* const numbers = last.memory.get() + last.count * sizeof(double);
+  arithmetic_.write(numbers, numbers_);
+  sum(group, rows_);
+  arithmetic_.read(numbers, numbers_);
   std::copy_n(numbers_.begin(), extras.size(), extras.begin());
   const double local = numbers_[extras.size()], pieces = numbers_[extras.size() + 1];
+  agree_on_set(group, numbers_[extras.size() + 2]);
   if (share_.measured) measure(group.size(), local, pieces);
+}
+
+// `unset`: how many gradients all workers have left unset, one by one.
+void Reduction::agree_on_set(collective::Group& group, double unset) {
+  if (unset == 0) {
+    std::ranges::fill(is_set_, 1);
+    return;
+  }
+  std::vector<double> workers(is_set_.begin(), is_set_.end());
+  group.all_reduce(workers.data(), DataType::float64, workers.size());
+  for (std::size_t i = 0; i < is_set_.size(); ++i) is_set_[i] = workers[i] > 0 ? 1 : 0;
 }
 
 // ---------------------------------------------------------------- noise

@@ -4,8 +4,9 @@
 // A worker with n of N samples contributes n/N of its mean; the sum over the world is the global
 // mean, without a division afterwards, and with one worker (n = N) no gradient is changed at all.
 // Small tensors are gathered in one row, whose end carries the step's extra numbers (votes,
-// metrics); a large tensor is reduced in place. Reducing each tensor by itself would pay the cost
-// of a message for every bias. On the GPU, where a copy costs as much, all are reduced in place.
+// metrics); a large tensor is a row by itself and is reduced in place where that can be. Reducing
+// each tensor by itself would pay the cost of a message for every bias. On the GPU, where a copy
+// costs as much, each is a row by itself.
 //
 // The extra numbers are summed in float64, whatever the gradients are: a vote must count every
 // worker, and 16 bits count to 256. As long as the small tensors are few, they are summed in
@@ -13,17 +14,22 @@
 // 16 bits are gathered, and on the host summed, as float32. Integers have no mean: those of the
 // first rank that has samples in the step are handed to all.
 //
+// A gradient that the program reports as unset counts as zero. Whether anybody has set it is asked
+// of the world only in a step in which somebody has not, with a small reduction of its own.
+//
 // When the noise of the gradients is wanted (noise_scale.hpp), it is measured on the way: that
 // reads each gradient once more before it is weighted, and the mean once, and adds two extra
 // numbers.
 //
-// A step:  begin_step(share)   accumulate(n) after each call of compute   reduce(group, extras)
+// A step:  begin_step   begin_piece, compute, accumulate for each call of compute   reduce
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "worker/collective/group.hpp"
@@ -49,23 +55,36 @@ class Reduction {
   Reduction(const state::StateTable& table, std::size_t extras_max);
 
   // From the next step on, gradients are reduced in buckets of about that many bytes, while others
-  // are still computed (buckets.hpp); 0: after compute, as at first. On the GPU always after it.
+  // are still computed (buckets.hpp); 0: after compute, as at first.
   void use_buckets(std::size_t bytes);
-  bool has_buckets() const { return overlap_.has_value(); }
+  bool has_buckets() const { return !buckets_.empty(); }
 
   void begin_step(const StepShare& share);
-  // With buckets: the last call of compute begins, for `samples` samples, or reduce follows. From
-  // here on the group is ours until reduce() returns, or cancel(). `step`: for Overlap::ready.
-  void begin_last_call(collective::Group& group, const void* step, double samples);
+  // A call of compute begins, or reduce() follows if there is none; `step`: for ready().
+  void begin_piece(const void* step);
+  // The piece is the last one, for `samples` samples. With buckets the group is ours from here on,
+  // until reduce() returns, or cancel().
+  void begin_last_piece(collective::Group& group, const void* step, double samples);
+  // Any thread: a gradient is final in the present piece of that step; not `is_set`: it is zero,
+  // whatever its memory holds. Nothing happens for a step that is over. False: there is no such
+  // gradient.
+  bool ready(const void* step, std::size_t gradient, bool is_set) {
+    return overlap_.ready(step, gradient, is_set);
+  }
+  // The number of a gradient; none has that name: no value.
+  std::optional<std::size_t> number_of(std::string_view name) const;
+  // Buckets may be under way.
+  bool active() const { return overlap_.active(); }
   // The group was aborted, and the step does not happen.
-  void cancel();
-  Overlap* overlap() { return overlap_ ? &*overlap_ : nullptr; }
+  void cancel() { overlap_.cancel(); }
   // Takes what this call of compute left in gradients and buffers: means over `samples` samples.
   void accumulate(double samples);
   // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
   // global batch, and `extras` (as many on all ranks) the sums over the world. Throws GroupBroken:
   // then gradients and buffers are garbage, the state is not.
   void reduce(collective::Group& group, std::span<double> extras);
+  // After reduce: whether any worker has set that gradient in the step.
+  std::span<const char> is_set() const { return is_set_; }
   // The measurement of the gradients last reduced, if begin_step asked for it; equal on all ranks.
   // A worker alone with one call of compute combines them with the gradients of the previous step,
   // of which it keeps a copy.
@@ -77,68 +96,64 @@ class Reduction {
   using Numbers = gpu::Arithmetic::Numbers;
   using DataType = collective::DataType;
 
+  // A tensor in the program's memory.
   struct Place {
-    void* data = nullptr;  // the program's memory
+    void* data = nullptr;
     DataType type{};
     std::size_t count = 0;
-    DataType gathered{};  // the type in its accumulator: a row of fused_, or large_
-    std::size_t at = 0;   // first byte there
+    std::size_t at = 0;                     // first byte in its row's memory
+    std::optional<std::size_t> gradient{};  // its number; none: a buffer
 
     Numbers own() const { return {data, type}; }
   };
+  // Tensors that are reduced as one, gathered one after the other.
+  struct Row {
+    DataType gathered{};  // the type in memory
+    DataType summed{};    // the type over the world; another one only for a tensor by itself
+    std::vector<Place> places = {};
+    std::size_t count = 0;
+    std::size_t extras = 0;               // room for extra numbers at the end
+    gpu::Arithmetic::Memory memory = {};  // null until a step needs it
+  };
+  using Rows = std::vector<Row>;
+
   void place_all();
-  void place_in_buckets();
+  void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
+  Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);
+  Rows rows_of(const Bucket& bucket);
+  bool apart(const Row& row) const;
+  void allocate(Row& row);
+  void take(const Row& row, double weight, bool first);
+  void hand_back(const Row& row);
+  void sum(collective::Group& group, const Rows& rows);
   void reduce_bucket(std::size_t index);
-  void place_small(const std::vector<state::Tensor>& tensors);
-  void place_large(const std::vector<state::Tensor>& tensors);
-  Numbers gathered(const Place& place) const;
-  bool in_place(const Place& place) const {
-    return calls() == 1 && arithmetic_.summed_as(place.type) == place.type;
-  }
+  void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }
-  void take(Numbers to, const Place& place, double weight);
-  void prepare_large();
-  void prepare_fused(std::span<const double> extras);
   void measure(int ranks, double local, double pieces);
   void measure_with_previous();
-
-  // The small tensors in one type, one after the other.
-  struct Fused {
-    DataType type{};
-    std::size_t count = 0;
-    gpu::Arithmetic::Memory memory;
-  };
-
-  struct Packed {
-    std::vector<Place> places;
-    DataType type{};  // in which it is summed
-    std::size_t count = 0;
-    gpu::Arithmetic::Memory memory;
-  };
 
   const state::StateTable& table_;
   gpu::Arithmetic& arithmetic_;
   const std::size_t extras_max_;
   std::size_t bucket_bytes_ = 0;
-  std::vector<Packed> packed_;          // buckets, in their order
+  std::vector<Bucket> cut_;             // with bucket_bytes_
+  std::vector<Rows> buckets_;           // the same, in memory
+  Rows rows_;                           // reduced after compute; the extra numbers end the last
   collective::Group* group_ = nullptr;  // of the step that the thread reduces
   double last_weight_ = 0;              // of the last call of compute
-  std::vector<Place> small_places_, large_places_;
-  Fused fused_[2]{{DataType::float32, 0, {}}, {DataType::float64, 0, {}}};  // extras end the last
-  std::size_t large_bytes_ = 0;
-  gpu::Arithmetic::Memory large_;             // null until a step needs it
-  std::vector<collective::Group::Row> rows_;  // to reduce
-  std::vector<double> numbers_;               // the caller's extras, then our own two
+  std::vector<double> numbers_;         // the caller's extras, then our own
+  std::vector<char> is_set_;            // each gradient: by this worker, after reduce by any
   StepShare share_;
   std::size_t done_ = 0;  // calls of compute so far
 
-  std::vector<gpu::Arithmetic::Factors> gradients_;  // each gradient paired with itself
-  double local_ = 0;                                 // this worker's part of GradientSquares::local
+  std::map<std::string_view, std::size_t> numbers_of_;  // gradients, by name
+  std::vector<gpu::Arithmetic::Factors> gradients_;     // each gradient paired with itself
+  double local_ = 0;  // this worker's part of GradientSquares::local
   core::GradientSquares squares_;
   gpu::Arithmetic::Memory previous_;  // gradients of the previous step
   double previous_square_ = 0;
-  double previous_samples_ = 0;     // 0: previous_ holds no gradients
-  std::optional<Overlap> overlap_;  // the last member: its thread uses the others
+  double previous_samples_ = 0;  // 0: previous_ holds no gradients
+  Overlap overlap_;              // the last member: its thread uses the others
 };
 
 }  // namespace elasticrun::worker::training

@@ -1,14 +1,16 @@
 // Reduces buckets on a thread of its own while the program computes (a driver; buckets.hpp decides
-// which). The group is used by this thread from begin() to the return of finish() or cancel(), and
+// which). The group is used by this thread from start() to the return of finish() or cancel(), and
 // by nobody else.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "worker/training/buckets.hpp"
 
@@ -16,38 +18,48 @@ namespace elasticrun::worker::training {
 
 class Overlap {
  public:
-  // `reduce` is called with the number of a bucket, on the thread; it may throw.
-  Overlap(std::span<const Bucket> buckets, std::size_t gradients,
-          std::function<void(std::size_t)> reduce);
+  // `reduce` is called with the number of a bucket, on the thread; it may throw. `on_ready` is
+  // called with the number of a gradient, on any thread, before its bucket may start.
+  Overlap(std::function<void(std::size_t)> reduce, std::function<void(std::size_t)> on_ready);
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;
 
-  // A step begins; `step` tells it from others.
+  // Outside begin() to finish(): there are these buckets, of that many gradients.
+  void cut(std::span<const Bucket> buckets, std::size_t gradients);
+  // A piece of a step begins, and nothing is ready; `step` tells it from others.
   void begin(const void* step);
-  // Any thread: a gradient of that step is final; nothing happens for a step that is over. False:
-  // there is no such gradient.
-  bool ready(const void* step, std::size_t gradient);
-  // What is not ready counts as ready. Waits until all buckets are reduced; throws what the thread
-  // threw.
+  // From now on what is ready is reduced. The thread is there from the first time on.
+  void start();
+  // Any thread: a gradient is final in the piece of that step; `is_set`: it is not zero because
+  // nobody has set it. Nothing happens for a step that is over. False: there is no such gradient.
+  bool ready(const void* step, std::size_t gradient, bool is_set);
+  // Whether nobody has reported that it is not.
+  bool is_set(std::size_t gradient) const;
+  // What is not ready counts as ready. Waits until all buckets are reduced, if start() was called;
+  // throws what the thread threw.
   void finish();
   // Waits until the thread reduces nothing; the group was aborted before.
   void cancel();
-  // Between begin() and the return of finish() or cancel().
+  // Between start() and the return of finish() or cancel().
   bool active() const;
 
  private:
   void run();
+  void end();
 
-  const std::function<void(std::size_t)> reduce_;
+  const std::function<void(std::size_t)> reduce_, on_ready_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   ReadyMarks marks_;
+  std::vector<char> unset_;  // gradients that nobody has set in this piece
+  std::atomic<bool> any_unset_{false};
   const void* step_ = nullptr;  // null: no step is under way
+  bool started_ = false;        // since start()
   bool reducing_ = false;       // the thread is inside reduce_
   bool stop_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // from the first begin() on
+  std::thread thread_;  // from the first start() on
 };
 
 }  // namespace elasticrun::worker::training

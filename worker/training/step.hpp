@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "worker/training/overlap.hpp"
+#include "worker/training/gradient_reduction.hpp"
 #include "worker/training/sums.hpp"
 
 struct elasticrun_step {
@@ -17,6 +17,6 @@ struct elasticrun_step {
   std::int64_t epochs_done = 0;  // > 0: this is no step, but the end of an epoch
   double lr_factor = 1;
   bool in_compute = false;
-  elasticrun::worker::training::Overlap* overlap = nullptr;  // null: gradients are not waited for
+  elasticrun::worker::training::Reduction* reduction = nullptr;
   elasticrun::worker::training::Sums sums;
 };

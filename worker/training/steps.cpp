@@ -89,8 +89,8 @@ void Steps::fail(elasticrun_status status, const std::string& why) {
 
 // Before the group is let go of: buckets may be under way in it.
 void Steps::stop_buckets() {
-  if (Overlap* const overlap = reduction_.overlap(); !overlap || !overlap->active()) return;
-  if (collective::Group* const group = session_.group()) group->abort();
+  if (collective::Group* const group = session_.group(); group && reduction_.active())
+    group->abort();
   reduction_.cancel();
 }
 
@@ -183,7 +183,7 @@ bool Steps::begin_step() {
   const core::Permutation& permutation = order(progress.epoch);
   if (plan.keeper == session_.rank() && explained_ != session_.generation()) explain_step();
   step_ = &ring_[turn_++ % ring_.size()];
-  step_->overlap = reduction_.overlap();
+  step_->reduction = &reduction_;
   samples_.resize(static_cast<std::size_t>(part_.own.count()));
   for (std::size_t i = 0; i < samples_.size(); ++i)
     samples_[i] = permutation[static_cast<std::uint64_t>(part_.own.first) + i];
@@ -222,8 +222,10 @@ void Steps::begin_piece() {
     session_.table().restore_buffers();
   }
   if (is_last_piece())
-    reduction_.begin_last_call(*session_.group(), step_,
-                               static_cast<double>(step_->samples.size()));
+    reduction_.begin_last_piece(*session_.group(), step_,
+                                static_cast<double>(step_->samples.size()));
+  else
+    reduction_.begin_piece(step_);
   piece_begun_ = now();
 }
 

@@ -155,10 +155,18 @@ ELASTICRUN_API const uint64_t* elasticrun_step_samples(const elasticrun_step*, s
  * registration, from 0) is final, so that with bucket_bytes it can be reduced while others are
  * computed; the program does not touch it before apply. The last registered gradients should be
  * ready first, as they are in a backward pass. Those that nobody reports are reduced after compute.
- * Does nothing without bucket_bytes, in earlier pieces, on the GPU (where all are reduced after
- * compute), and for a step that is over. Returns MISUSE when step is null or there is no such
- * gradient. */
+ * On a GPU the gradient is final when the stream has done what it was given before. Nothing starts
+ * without bucket_bytes and in earlier pieces, and for a step that is over nothing happens. Returns
+ * MISUSE when step is null or there is no such gradient, FAILED when the GPU fails. */
 ELASTICRUN_API elasticrun_status elasticrun_step_ready(elasticrun_step*, size_t gradient);
+/* The same, but this call of compute has not set the gradient: it counts as zero, whatever its
+ * memory holds. */
+ELASTICRUN_API elasticrun_status elasticrun_step_unset(elasticrun_step*, size_t gradient);
+/* In apply: returns 0 when no worker has set that gradient in the step (elasticrun_step_unset), and
+ * when there is none; its memory then holds zeros. Otherwise 1. */
+ELASTICRUN_API int elasticrun_step_is_set(const elasticrun_step*, size_t gradient);
+/* Returns the number of the gradient of that name, for the functions above; -1: there is none. */
+ELASTICRUN_API int64_t elasticrun_step_gradient(const elasticrun_step*, const char* name);
 /* Returns 1 when this is the last piece of this worker's share in the step, otherwise 0. */
 ELASTICRUN_API int elasticrun_step_last_piece(const elasticrun_step*);
 /* From elasticrun_next: returns 0 in a step; where an epoch has ended, the number of those that

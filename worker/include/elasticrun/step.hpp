@@ -71,11 +71,22 @@ class Step {
   // In apply: the factor for the learning rate in this step, as --lr-rule sets it.
   double lr_factor() const { return elasticrun_step_lr_factor(step_); }
 
-  // In compute, from any thread: gradient number `gradient`, in order of registration, is final,
-  // and may be reduced while others are computed; see elasticrun.h. Throws Misuse: there is none.
-  void ready(std::size_t gradient) {
-    if (elasticrun_step_ready(step_, gradient) != ELASTICRUN_OK)
-      throw Misuse("step.ready: there is no gradient " + std::to_string(gradient));
+  // In compute, from any thread: a gradient is final, and may be reduced while others are computed;
+  // by its name, or faster by its number in the order of registration. See elasticrun.h. Throw
+  // Misuse when there is none, Failed when the GPU fails.
+  void ready(std::size_t gradient) { check("ready", elasticrun_step_ready(step_, gradient)); }
+  void ready(const std::string& name) { ready(gradient(name)); }
+  // The same, but this call of compute has not set it: it counts as zero.
+  void unset(std::size_t gradient) { check("unset", elasticrun_step_unset(step_, gradient)); }
+  void unset(const std::string& name) { unset(gradient(name)); }
+  // In apply: whether any worker has set it in this step.
+  bool is_set(std::size_t gradient) const { return elasticrun_step_is_set(step_, gradient) != 0; }
+  bool is_set(const std::string& name) const { return is_set(gradient(name)); }
+  // The number of a gradient. Throws Misuse: none has that name.
+  std::size_t gradient(const std::string& name) const {
+    const std::int64_t number = elasticrun_step_gradient(step_, name.c_str());
+    if (number < 0) throw Misuse("step: there is no gradient " + name);
+    return static_cast<std::size_t>(number);
   }
   // In compute: adds x to the sum called `name` (a metric such as the loss), which is reduced over
   // the world. Throws Misuse outside compute and for more than 32 names.
@@ -87,6 +98,12 @@ class Step {
   double total(const char* name) const { return elasticrun_step_total(step_, name); }
 
  private:
+  static void check(const char* what, elasticrun_status status) {
+    if (status == ELASTICRUN_MISUSE)
+      throw Misuse(std::string("step.") + what + ": there is no such gradient");
+    if (status != ELASTICRUN_OK) throw Failed(std::string("step.") + what + ": the GPU has failed");
+  }
+
   elasticrun_step* step_;
 };
 

@@ -75,6 +75,7 @@ struct Model {
   Weights weights{}, gradients{};
   std::array<double, 1> running{1};
   std::array<double, 1> losses{};
+  std::array<double, 1> never{99};
 
   // Adds the gradient of a quadratic loss to `sum`; returns the loss.
   double add_gradients(std::uint64_t sample, Weights& sum) const {
@@ -154,15 +155,25 @@ void train(elasticrun::Job& job, Model& model) {
     model.running[0] = 0.9 * model.running[0] + 0.1 * mean / n;
     if (step.number() >= 3) step.sum("odd", odd);
     if (std::getenv("TOY_BUCKETS")) {
-      // The last registered one first, and the others on their way while this thread goes on.
-      std::thread([&] { step.ready(2); }).join();
-      if (step.number() % 3 > 0) step.ready(1);
+      // From four threads, the last registered one first; sometimes one is left to the library.
+      static std::optional<elasticrun::Step> before;
+      if (before) before->ready("first");  // of a step that is over
+      before.emplace(step);
+      std::vector<std::thread> hooks;
+      hooks.emplace_back([&] { step.unset("never"); });
+      hooks.emplace_back([&] { step.ready("third"); });
+      if (step.number() % 3 > 0) hooks.emplace_back([&] { step.ready("second"); });
+      hooks.emplace_back([&] { step.ready(0); });
+      for (std::thread& hook : hooks) hook.join();
     }
     pass("computed", step.number());
   };
   const auto apply = [&](elasticrun::Step& step) {
     pass("apply", step.number());
     wait_for_gpu();
+    if (std::getenv("TOY_BUCKETS") &&
+        (!step.is_set("third") || step.is_set("never") || model.never[0] != 0))
+      throw std::logic_error("what is set is not known");
     model.descend(0.1 * step.lr_factor());
     model.losses[0] += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
@@ -283,7 +294,8 @@ int main(int argc, char** argv) {
     if (std::getenv("TOY_BUCKETS"))
       job.gradients("first", gradients.first(2))
           .gradients("second", gradients.subspan(2, 3))
-          .gradients("third", gradients.subspan(5));
+          .gradients("third", gradients.subspan(5))
+          .gradients("never", std::span(model.never));
     else
       job.gradients("gradients", gradients);
     if (options.at("--mode", "loop"))

@@ -48,15 +48,15 @@ TEST_CASE("a bucket starts when it is whole, and those before it have started") 
     marks.begin();
     CHECK(!marks.start());
     marks.mark(1);
-    marks.mark(3);
-    marks.mark(3);  // again
+    CHECK(marks.mark(3));
+    CHECK_FALSE(marks.mark(3));  // again
     CHECK(!marks.start());
     marks.mark(2);
     CHECK(marks.start() == 0u);
     CHECK(marks.start() == 1u);
     CHECK(!marks.start());
     CHECK(!marks.all_started());
-    marks.mark_all();
+    marks.mark(0);
     CHECK(marks.start() == 2u);
     CHECK(marks.all_started());
     CHECK(!marks.start());
@@ -67,45 +67,63 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
   const std::vector<Bucket> buckets{{{3, 2}, {}, 2}, {{1}, {}, 1}, {{0}, {}, 1}};
   Indices reduced;
   std::atomic<std::size_t> last{9};
-  Overlap overlap(buckets, 4, [&](std::size_t bucket) {
-    reduced.push_back(bucket);
-    last = bucket;
-    last.notify_all();
-  });
+  Indices said;
+  Overlap overlap(
+      [&](std::size_t bucket) {
+        reduced.push_back(bucket);
+        last = bucket;
+        last.notify_all();
+      },
+      [&](std::size_t gradient) { said.push_back(gradient); });
+  overlap.cut(buckets, 4);
   int step = 0, other = 0;
   for (int i = 0; i < 200; ++i) {
     reduced.clear();
     last = 9;
+    said.clear();
+    overlap.begin(&step);  // an earlier piece
+    for (const std::size_t gradient : {0, 1, 2, 3}) overlap.ready(&step, gradient, false);
     overlap.begin(&step);
-    CHECK(overlap.ready(&other, 3));  // of a step that is over
-    CHECK_FALSE(overlap.ready(&step, 4));
-    std::thread early([&] { overlap.ready(&step, 3); }), late([&] { overlap.ready(&step, 2); });
+    overlap.start();
+    CHECK(overlap.ready(&other, 3, true));  // of a step that is over
+    CHECK_FALSE(overlap.ready(&step, 4, true));
+    std::thread early([&] { overlap.ready(&step, 3, true); });
+    std::thread late([&] { overlap.ready(&step, 2, false); });
     last.wait(9);  // the first bucket is reduced before the step ends
     early.join();
     late.join();
-    overlap.ready(&step, 0);
+    overlap.ready(&step, 0, true);
+    CHECK(overlap.is_set(3));
+    CHECK_FALSE(overlap.is_set(2));
     overlap.finish();
     CHECK(reduced == Indices{0, 1, 2});
+    CHECK(said.size() == 8);
+    CHECK(said.back() == 1);  // nobody has reported it
     CHECK_FALSE(overlap.active());
-    overlap.ready(&step, 1);
+    overlap.ready(&step, 1, true);
   }
 }
 
 TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket starts") {
   const std::vector<Bucket> buckets{{{1}, {}, 1}, {{0}, {}, 1}};
   Indices reduced;
-  Overlap overlap(buckets, 2, [&](std::size_t bucket) {
-    reduced.push_back(bucket);
-    if (bucket == 0) throw collective::GroupBroken("gone");
-  });
+  Overlap overlap(
+      [&](std::size_t bucket) {
+        reduced.push_back(bucket);
+        if (bucket == 0) throw collective::GroupBroken("gone");
+      },
+      [](std::size_t) {});
+  overlap.cut(buckets, 2);
   int step = 0;
   overlap.begin(&step);
-  overlap.ready(&step, 0);
-  overlap.ready(&step, 1);
+  overlap.start();
+  overlap.ready(&step, 0, true);
+  overlap.ready(&step, 1, true);
   CHECK_THROWS_AS(overlap.finish(), collective::GroupBroken);
   CHECK(reduced == Indices{0});
   overlap.finish();  // nothing is under way
   overlap.begin(&step);
+  overlap.start();
   overlap.cancel();
   CHECK_FALSE(overlap.active());
 }

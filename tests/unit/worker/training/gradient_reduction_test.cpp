@@ -57,7 +57,7 @@ struct Case {
 };
 
 template <class T>
-void check_cases() {
+void check_cases(std::size_t bucket_bytes) {
   const Case cases[] = {
       {"equal shares", {{4}, {4}, {4}}},    {"unequal shares", {{5}, {1}, {2}}},
       {"an empty share", {{4}, {}, {3}}},   {"several calls", {{2, 2, 1}, {3}, {1, 1}}},
@@ -75,19 +75,29 @@ void check_cases() {
           total += n;
         }
       Worker<T> worker(4);
+      worker.reduction->use_buckets(bucket_bytes);
       for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next one
         worker.compute(1000, 7);              // must not count in an empty share
         worker.reduction->begin_step(
             {.calls = c.calls[rank].size(), .global_samples = double(total)});
         int at = first;
+        std::size_t call = 0;
+        if (c.calls[rank].empty()) worker.reduction->begin_last_piece(group, &step, 0);
         for (const int n : c.calls[rank]) {
+          if (++call == c.calls[rank].size())
+            worker.reduction->begin_last_piece(group, &step, n);
+          else
+            worker.reduction->begin_piece(&step);
           worker.compute(at, n);
+          CHECK(worker.reduction->ready(&step, 1, true));  // the matrix, and of the others no word
           worker.reduction->accumulate(n);
           at += n;
         }
         std::vector<double> extras{1.0, static_cast<double>(group.rank()), step + 0.5};
         worker.reduction->reduce(group, extras);
+        CHECK_FALSE(worker.reduction->active());
         worker.check((total - 1) / 2.0);
+        CHECK(std::ranges::count(worker.reduction->is_set(), 1) == 3);
         CHECK(extras[0] == group.size());
         CHECK(extras[1] == group.size() * (group.size() - 1) / 2);
         CHECK(extras[2] == group.size() * (step + 0.5));
@@ -98,8 +108,47 @@ void check_cases() {
 
 }  // namespace
 
-TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(); }
-TEST_CASE("the mean over the global batch, whatever the shares: float64") { check_cases<double>(); }
+TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(0); }
+TEST_CASE("the mean over the global batch, whatever the shares: float64") {
+  check_cases<double>(0);
+}
+TEST_CASE("the same in buckets") {
+  check_cases<float>(1);           // of one tensor each
+  check_cases<double>(64u << 20);  // of all of them
+}
+
+TEST_CASE(
+    "a gradient that nobody has set is zero and said to be unset; one that some have is not") {
+  for (const std::size_t bucket_bytes : {0u, 1u, 64u << 20})
+    run_ranks(3, [&](Group& group) {
+      Worker<float> worker(1);
+      worker.reduction->use_buckets(bucket_bytes);
+      // Two pieces on rank 0, none on rank 2. The matrix is never set, the bias in one piece.
+      const int calls = 2 - group.rank();
+      for (int step = 0; step < 2; ++step) {
+        worker.reduction->begin_step({.calls = std::size_t(calls), .global_samples = 3});
+        if (calls == 0) worker.reduction->begin_last_piece(group, &step, 0);
+        for (int call = 0; call < calls; ++call) {
+          if (call + 1 == calls)
+            worker.reduction->begin_last_piece(group, &step, 1);
+          else
+            worker.reduction->begin_piece(&step);
+          worker.compute(6, 1);
+          CHECK(worker.reduction->ready(&step, 1, step != 0));
+          CHECK(worker.reduction->ready(&step, 0, group.rank() == 0 && call == 0));
+          worker.reduction->accumulate(1);
+        }
+        std::vector<double> extras{1};
+        worker.reduction->reduce(group, extras);
+        if (own_gpu) own_gpu->wait();
+        CHECK(extras[0] == 3);
+        CHECK(worker.bias[0] == doctest::Approx(2));  // one of three samples
+        CHECK(worker.matrix[7] == doctest::Approx(step == 0 ? 0 : 12));
+        const auto set = worker.reduction->is_set();
+        CHECK(std::vector<int>(set.begin(), set.end()) == std::vector<int>{1, step, 1});
+      }
+    });
+}
 
 TEST_CASE("a single worker with one call gets its gradients back bit by bit") {
   run_ranks(1, [](Group& group) {
