@@ -34,13 +34,13 @@ void end(elasticrun_job& job) {
   job.steps->end();
 }
 
-// Runs a part of a loop of begin; when that ends it, so does the loop.
+// Runs a part of a loop of begin, which is over when that throws.
 template <class Part>
 void in_loop(elasticrun_job& job, Part part) {
   try {
     part();
-  } catch (const worker::control::Stop& stop) {
-    if (stop.status != ELASTICRUN_WORLD_CHANGED) end(job);
+  } catch (...) {
+    end(job);
     throw;
   }
 }
@@ -94,14 +94,14 @@ elasticrun_status elasticrun_reduce(elasticrun_job* job) {
     worker::training::Steps& steps = stepping(*job, "reduce");
     if (!steps.computes()) misuse("reduce: no step is under way; call next first");
     if (!steps.is_last_piece()) misuse("reduce: the step has another piece; call next first");
-    in_loop(*job, [&] {
-      if (steps.reduce()) return;
-      leave_to_program(*job);
-      throw worker::control::Stop(
-          ELASTICRUN_WORLD_CHANGED,
-          "the world has changed: this step did not happen; call next, which gives its samples "
-          "again");
-    });
+    bool happens = false;
+    in_loop(*job, [&] { happens = steps.reduce(); });
+    if (happens) return;
+    leave_to_program(*job);
+    throw worker::control::Stop(
+        ELASTICRUN_WORLD_CHANGED,
+        "the world has changed: this step did not happen; call next, which gives its samples "
+        "again");
   });
 }
 
@@ -157,7 +157,7 @@ elasticrun_status elasticrun_samples(elasticrun_job* job, int64_t count) {
 
 elasticrun_status elasticrun_commit(elasticrun_job* job) {
   return guarded(job, [&] {
-    if (job->steps && !job->busy) return commit_step(*job);
+    if (job->steps) return commit_step(*job);
     started(*job, "commit").commit();
   });
 }

@@ -49,11 +49,12 @@ Fingerprint::Fingerprint(const StateTable& table) {
   for (const Segment& segment : table.state()) hashes_.push_back(look_at(segment, table.gpu()));
 }
 
-std::string Fingerprint::differing(const Fingerprint& other, const StateTable& table) const {
-  ER_CHECK(hashes_.size() == other.hashes_.size());
+std::string Fingerprint::changed_since(const StateTable& table) const {
+  const Fingerprint now(table);
+  ER_CHECK(hashes_.size() == now.hashes_.size());
   std::string names;
   for (std::size_t i = 0; i < hashes_.size(); ++i)
-    if (hashes_[i] != other.hashes_[i])
+    if (hashes_[i] != now.hashes_[i])
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.state()[i].name);
   return names;
 }

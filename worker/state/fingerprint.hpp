@@ -23,9 +23,9 @@ class Fingerprint {
   // the GPU fails.
   explicit Fingerprint(const StateTable& table);
 
-  // The names of the arrays that differ, such as "'weights', 'lr'"; empty: none. Both fingerprints
-  // are of this table.
-  std::string differing(const Fingerprint& other, const StateTable& table) const;
+  // The names of the arrays of that same table that have changed since, such as "'weights', 'lr'";
+  // empty: none.
+  std::string changed_since(const StateTable& table) const;
 
  private:
   std::vector<std::uint64_t> hashes_;  // one for each array, in the order of registration

@@ -64,8 +64,7 @@ void Steps::end() noexcept {
 // the state; a newcomer's is replaced.
 void Steps::begin_call() {
   if (ended_with_) {
-    const std::string changed =
-        ended_with_->differing(state::Fingerprint(session_.table()), session_.table());
+    const std::string changed = ended_with_->changed_since(session_.table());
     if (!changed.empty())
       session_.fail(ELASTICRUN_MISUSE,
                     fmt::format("train: {} changed since the last call of train, which a newcomer "
@@ -153,8 +152,7 @@ Steps::Next Steps::tell_epoch_end() {
 void Steps::leave_epoch_end() {
   state_ = State::between;
   session_.await_gpu();
-  const std::string changed =
-      before_end_->differing(state::Fingerprint(session_.table()), session_.table());
+  const std::string changed = before_end_->changed_since(session_.table());
   if (!changed.empty())
     session_.fail(ELASTICRUN_MISUSE,
                   fmt::format("{} changed {}, but it may be called again, or on some members "
