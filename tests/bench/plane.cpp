@@ -128,7 +128,8 @@ void bench_transfer(int holders, int receivers, std::size_t bytes, bool keep) {
       transfer.exchange(progress, keep);
       exchanged.push_back(ms_since(start));
       start = Clock::now();
-      transfer.commit(progress);
+      if (const Carried carried = transfer.commit(); !carried.progress.empty())
+        progress = carried.progress;
       committed.push_back(ms_since(start));
       exchange(rank, "");
       start = Clock::now();

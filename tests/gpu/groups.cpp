@@ -248,9 +248,8 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
     exchange("");
     begin = Clock::now();
     StateTransfer one(*group, holds, table);
-    std::string progress = "step";
-    one.exchange(progress, false);
-    one.commit(progress);
+    one.exchange("step", false);
+    one.commit();
     if (i > 0) transfer.add(ms_since(begin));
     if (newcomer && i > 0)
       fmt::print("  {}: broadcast {:.0f} ms, state {:.0f} ms\n", i, broadcast.last(),

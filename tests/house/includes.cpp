@@ -93,6 +93,7 @@ const std::vector<ThirdParty>& third_party() {
        {"src/wire/*.cpp", "src/wire/described.hpp", "src/job/report/advice.cpp",
         "src/job/report/event_log.cpp", "launcher/agent/workers/error_file.cpp"},
        "messages go through the codec; only what comes from others is parsed beside it"},
+      {"boost/algorithm/hex.hpp", {"worker/state/"}, "objects of the program travel as text"},
       {"boost/system/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/core/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/describe", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},

@@ -47,7 +47,7 @@ void check_reach(const elasticrun_job& job, const void* data, const char* what) 
 }
 
 void check_state(const elasticrun_job& job, const char* what) {
-  if (!job.table.has('s'))
+  if (!job.table.has('s') && !job.table.has_source())
     misuse(fmt::format(
         "{}: no state is registered, so a newcomer would begin with its own weights; call state "
         "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing",

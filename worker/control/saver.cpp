@@ -67,7 +67,7 @@ struct Saver::Copy {
   }
 };
 
-Saver::Saver(MemberLock& member_lock, StepMeter& meter, const state::StateTable& table)
+Saver::Saver(MemberLock& member_lock, StepMeter& meter, state::StateTable& table)
     : member_lock_(member_lock), meter_(meter), table_(table) {}
 
 Saver::~Saver() {
@@ -87,6 +87,13 @@ void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
                      .epoch = progress.epoch,
                      .cursor = progress.cursor};
   meter_.enter(StepMeter::Phase::save, begun);
+  try {
+    table_.look();
+  } catch (const state::SourceFailed& error) {
+    report.error = error.what();
+    member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
+    return;
+  }
   Part part{.folder = order.save.folder,
             .rank = order.rank.value,
             .share = state::share_of(table_.bytes(), order.rank.value, order.size)};

@@ -29,7 +29,7 @@ struct Part {
 class Saver {
  public:
   // All of these outlive this. `table` is sealed when the first save comes.
-  Saver(MemberLock& member_lock, StepMeter& meter, const state::StateTable& table);
+  Saver(MemberLock& member_lock, StepMeter& meter, state::StateTable& table);
   // Nothing is reported any more.
   ~Saver();
   Saver(const Saver&) = delete;
@@ -44,7 +44,7 @@ class Saver {
 
   MemberLock& member_lock_;
   StepMeter& meter_;
-  const state::StateTable& table_;
+  state::StateTable& table_;
   std::shared_ptr<Copy> copy_;  // made for the first save that does not stop the job
 };
 

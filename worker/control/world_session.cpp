@@ -21,7 +21,7 @@ Time now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 void WorldSession::ready(wire::TrainSpec train) {
-  train.state_bytes = table_.bytes();
+  train.state_bytes = table_.registered_bytes();
   train.state_layout = table_.layout_hash();
   train.save_trouble = options_.save_trouble;
   member_lock_.update([&](core::Member& member) { member.ready(train); });
@@ -123,9 +123,7 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
     if (!holder) {
       if (!member_lock_.update([](core::Member& member) { return member.may_swap(); }))
         return std::nullopt;
-      std::string received;
-      transfer.commit(received);
-      install(received);
+      install(transfer.commit());
     }
   } catch (const collective::GroupBroken& error) {
     broken(error);
@@ -135,6 +133,8 @@ std::optional<wire::Entered> WorldSession::exchange(const Entry& entry, collecti
     if (!holder || progress.step == 0) fail(ELASTICRUN_MISUSE, error.what());
     broken(collective::GroupBroken(error.what()));
     return std::nullopt;
+  } catch (const state::SourceFailed& error) {
+    fail(ELASTICRUN_CALLBACK, error.what());
   } catch (const std::bad_alloc&) {
     fail(ELASTICRUN_FAILED,
          fmt::format("no memory for a second copy of the state ({} bytes)", table_.bytes()));
@@ -161,14 +161,17 @@ bool WorldSession::restore(const Entry& entry) {
     broken(collective::GroupBroken(why));
   } catch (const collective::GroupBroken& error) {
     broken(error);
+  } catch (const state::SourceFailed& error) {
+    fail(ELASTICRUN_CALLBACK, error.what());
   }
   return false;
 }
 
-void WorldSession::install(const std::string& received) {
-  const Result<core::Progress> decoded = core::decode_progress(received);
+void WorldSession::install(const state::Carried& received) {
+  const Result<core::Progress> decoded = core::decode_progress(received.progress);
   if (!decoded) fail(ELASTICRUN_FAILED, decoded.error().text);
   progress = *decoded;
+  table_.take_objects(received.objects);
 }
 
 }  // namespace elasticrun::worker::control

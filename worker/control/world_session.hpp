@@ -15,6 +15,7 @@
 #include "worker/control/step_meter.hpp"
 #include "worker/control/stop.hpp"
 #include "worker/core/progress.hpp"
+#include "worker/state/carried.hpp"
 #include "worker/state/state.hpp"
 
 namespace elasticrun::worker::control {
@@ -84,7 +85,7 @@ class WorldSession {
   void enter();
   std::optional<wire::Entered> exchange(const Entry& entry, collective::Group& group);
   bool restore(const Entry& entry);
-  void install(const std::string& received);
+  void install(const state::Carried& received);
   void let_go();
 
   MemberLock& member_lock_;

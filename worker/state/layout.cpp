@@ -29,7 +29,7 @@ std::string shown(std::string name) {
 }  // namespace
 
 const char* kind_name(char kind) {
-  return kind == 's' ? "state" : kind == 'g' ? "gradients" : "buffers";
+  return kind == 's' ? "state" : kind == 'g' ? "gradients" : kind == 'b' ? "buffers" : "source";
 }
 
 std::uint64_t hash_of(const Layout& layout) {
@@ -47,9 +47,10 @@ std::vector<std::uint64_t> hashes_of(const Layout& layout) {
 std::string words_for(const Layout& layout, std::size_t at) {
   if (at >= layout.size()) return "missing";
   const Registration& one = layout[at];
-  const std::string size = one.kind == 's' ? fmt::format("{} bytes", one.bytes)
-                                           : fmt::format("{} x {}", name_of(one.type),
-                                                         one.bytes / collective::size_of(one.type));
+  const std::string size =
+      one.kind == 's' || one.kind == 'l'
+          ? fmt::format("{} bytes", one.bytes)
+          : fmt::format("{} x {}", name_of(one.type), one.bytes / collective::size_of(one.type));
   return fmt::format("{} '{}' ({})", kind_name(one.kind), shown(one.name), size);
 }
 

@@ -15,10 +15,11 @@
 namespace elasticrun::worker::state {
 
 struct Registration {
-  char kind = 's';  // 's': state, 'g': gradients, 'b': buffers
+  char kind = 's';  // 's': state, 'g': gradients, 'b': buffers, 'l': of a state source, later
   std::string name;
   collective::DataType type = {};  // of gradients and buffers
   std::uint64_t bytes = 0;
+  bool operator==(const Registration&) const = default;
 };
 using Layout = std::vector<Registration>;
 

@@ -50,24 +50,21 @@ Result<wire::saved::File> write_part(const std::string& folder, int rank, const 
 }
 
 std::string contents_of(const StateTable& table, const std::string& progress) {
-  wire::saved::Contents contents{.progress = progress};
-  // As the segments of the state are: what is registered as state, then the buffers.
-  for (const char kind : {'s', 'b'})
-    for (const Registration& one : table.layout())
-      if (one.kind == kind)
-        contents.arrays.push_back({kind_name(kind), one.name,
-                                   kind == 's' ? "" : collective::name_of(one.type), one.bytes});
-  return wire::encode(contents);
+  return encode(Carried{progress, table.late(), table.objects()}, table.layout());
 }
 
-Result<std::string> restore(const std::string& folder, StateTable& table, Moved moved) {
+Result<Carried> restore(const std::string& folder, StateTable& table, Moved moved) {
   const auto manifest = save::read_manifest(folder);
   if (!manifest) return manifest.error();
-  if (manifest->state_bytes != table.bytes() || manifest->state_layout != table.layout_hash())
+  if (manifest->state_bytes != table.registered_bytes() ||
+      manifest->state_layout != table.layout_hash())
     return Error{fmt::format("{} holds another program's state: {} bytes, and this one has {}",
-                             folder, manifest->state_bytes, table.bytes())};
+                             folder, manifest->state_bytes, table.registered_bytes())};
   auto contents = save::read_contents(folder, *manifest);
   if (!contents) return contents.error();
+  auto carried = carried_of(std::move(*contents));
+  if (!carried) return Error{fmt::format("{}: {}", folder, carried.error().text)};
+  table.make_room(carried->late);
   const StateImage image(table.segments(), table.gpu());
   std::uint64_t at = 0;
   for (std::size_t i = 1; i < manifest->files.size(); ++i) {
@@ -84,7 +81,7 @@ Result<std::string> restore(const std::string& folder, StateTable& table, Moved 
   if (at != table.bytes())
     return Error{fmt::format("{}: its parts have {} bytes of {}", folder, at, table.bytes())};
   table.restore_buffers();
-  return ok(std::move(contents->progress));
+  return carried;
 }
 
 }  // namespace elasticrun::worker::state

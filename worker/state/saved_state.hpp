@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "wire/saved/manifest.hpp"
+#include "worker/state/carried.hpp"
 #include "worker/state/state.hpp"
 #include "worker/state/state_image.hpp"
 
@@ -34,11 +35,12 @@ using Moved = std::atomic<std::uint64_t>*;
 // name the file.
 Result<wire::saved::File> write_part(const std::string& folder, int rank, const StateImage& image,
                                      std::uint64_t begins, Share share, Moved moved);
-// The text of the file `contents`.
+// The text of the file `contents`. The table has looked at its source.
 std::string contents_of(const StateTable& table, const std::string& progress);
 
-// Reads a save into the registered memory of a sealed table, and returns the progress. After an
-// error the memory holds anything. Throws GroupBroken when the GPU fails.
-Result<std::string> restore(const std::string& folder, StateTable& table, Moved moved);
+// Reads a save into the memory of a sealed table, and returns what came with it; the caller hands
+// the objects to the table. After an error the memory holds anything. Throws GroupBroken when the
+// GPU fails, and SourceFailed.
+Result<Carried> restore(const std::string& folder, StateTable& table, Moved moved);
 
 }  // namespace elasticrun::worker::state

@@ -35,7 +35,7 @@ Result<void> StateTable::add_state(const std::string& name, void* data, std::siz
   const auto on_gpu = is_on_gpu('s', name, data);
   if (!on_gpu) return on_gpu.error();
   if (auto added = add('s', name, data, bytes, {}); !added) return added;
-  if (bytes > 0) segments_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu, name});
+  if (bytes > 0) registered_.push_back({static_cast<std::byte*>(data), bytes, *on_gpu, name});
   return {};
 }
 
@@ -90,11 +90,68 @@ void StateTable::seal() {
   std::size_t committed = 0;
   for (const Tensor& buffer : buffers_) committed += buffer.bytes();
   committed_ = arithmetic_->allocate(committed);
-  state_segments_ = segments_.size();
-  if (committed > 0) segments_.push_back({committed_.get(), committed, on_gpu});
-  for (const Segment& segment : segments_) bytes_ += segment.bytes;
+  state_segments_ = registered_.size();
+  if (committed > 0) registered_.push_back({committed_.get(), committed, on_gpu});
+  for (const Segment& segment : registered_) registered_bytes_ += segment.bytes;
+  no_longer_listed();
   commit_buffers();
 }
+
+// ---------------------------------------------------------------- the source
+
+void StateTable::use_source(std::optional<Source> source) {
+  source_ = std::move(source);
+  no_longer_listed();
+}
+
+void StateTable::no_longer_listed() {
+  segments_ = registered_;
+  bytes_ = registered_bytes_;
+  late_.clear();
+  objects_.clear();
+}
+
+void StateTable::look() {
+  no_longer_listed();
+  if (!source_) return;
+  Result<Listing> listing = source_->list();
+  if (!listing) throw SourceFailed(listing.error().text);
+  for (const Array& array : listing->arrays) {
+    const auto on_gpu = is_on_gpu('l', array.name, array.data);
+    if (!on_gpu) throw SourceFailed(on_gpu.error().text);
+    late_.push_back({.kind = 'l', .name = array.name, .bytes = array.bytes});
+    if (array.bytes > 0)
+      segments_.push_back({static_cast<std::byte*>(array.data), array.bytes, *on_gpu, array.name});
+    bytes_ += array.bytes;
+  }
+  objects_ = std::move(listing->objects);
+}
+
+void StateTable::make_room(const Layout& wanted) {
+  look();
+  if (late_ == wanted) return;
+  if (!source_)
+    throw SourceFailed(fmt::format(
+        "the state has {} arrays of a state source, and this program has none; give all workers "
+        "the same one",
+        wanted.size()));
+  if (const auto made = source_->make_room(wanted); !made) throw SourceFailed(made.error().text);
+  look();
+  if (late_ == wanted) return;
+  const auto first = std::ranges::mismatch(late_, wanted).in1 - late_.begin();
+  const auto at = static_cast<std::size_t>(first);
+  throw SourceFailed(fmt::format(
+      "the state source has not made room as asked: its array {} is {}, and should be {}", at,
+      words_for(late_, at), words_for(wanted, at)));
+}
+
+void StateTable::take_objects(std::string_view objects) {
+  if (!source_ || (objects.empty() && objects_.empty())) return;
+  if (const auto taken = source_->take_objects(objects); !taken)
+    throw SourceFailed(taken.error().text);
+}
+
+// ---------------------------------------------------------------- buffers
 
 void StateTable::commit_buffers() {
   std::byte* copy = committed_.get();

@@ -27,7 +27,9 @@ std::optional<std::vector<int>> odd_ranks(std::span<const std::uint64_t> hashes)
 }
 
 StateComparison::StateComparison(const StateTable& table, std::int64_t steps)
-    : segments_(table.segments()), image_(table.segments(), table.gpu()), bytes_(table.bytes()) {
+    : segments_(table.registered()),
+      image_(table.registered(), table.gpu()),
+      bytes_(table.registered_bytes()) {
   if (steps > 0 && bytes_ > 0)
     slices_ = std::clamp<std::uint64_t>(bytes_ / slice_min, 1, static_cast<std::uint64_t>(steps));
 }

@@ -26,7 +26,8 @@ std::optional<std::vector<int>> odd_ranks(std::span<const std::uint64_t> hashes)
 
 class StateComparison {
  public:
-  // `table` is sealed and outlives this. All of it is hashed once in `steps` steps; 0: never.
+  // `table` is sealed and outlives this. All that is registered is hashed once in `steps` steps; 0:
+  // never.
   StateComparison(const StateTable& table, std::int64_t steps);
 
   bool on() const { return slices_ > 0; }

@@ -19,18 +19,34 @@ gpu::Arithmetic::Memory memory_for(const Segment& segment, const gpu::Gpu* gpu) 
 
 }  // namespace
 
-StateCopy::StateCopy(const StateTable& table) : gpu_(table.gpu()) {
-  for (const Segment& segment : table.segments())
-    pieces_.push_back({segment, memory_for(segment, gpu_)});
+StateCopy::StateCopy(StateTable& table) : table_(table), gpu_(table.gpu()) { make_pieces(); }
+
+// Memory is kept where an array is as large as the one that was there before.
+void StateCopy::make_pieces() {
+  const std::span<const Segment> segments = table_.segments();
+  pieces_.resize(std::min(pieces_.size(), segments.size()));
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const Segment& segment = segments[i];
+    if (i == pieces_.size()) pieces_.emplace_back();
+    Piece& piece = pieces_[i];
+    if (!piece.copy || piece.segment.bytes != segment.bytes ||
+        piece.segment.on_gpu != segment.on_gpu)
+      piece.copy = memory_for(segment, gpu_);
+    piece.segment = segment;
+  }
 }
 
 void StateCopy::take() {
+  table_.look();
+  make_pieces();
+  objects_ = table_.objects();
   for (const Piece& piece : pieces_) copy(piece, piece.copy.get(), piece.segment.data);
 }
 
-void StateCopy::put_back() const {
+void StateCopy::put_back() {
   for (const Piece& piece : pieces_) copy(piece, piece.segment.data, piece.copy.get());
   if (gpu_) gpu_->wait();
+  table_.take_objects(objects_);
 }
 
 bool StateCopy::holds() const {

@@ -7,6 +7,7 @@
 // GPU is copied on the GPU, after what the program has enqueued.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "worker/state/state.hpp"
@@ -16,12 +17,12 @@ namespace elasticrun::worker::state {
 class StateCopy {
  public:
   // Allocates the memory. `table` is sealed and outlives this. Throws std::bad_alloc.
-  explicit StateCopy(const StateTable& table);
+  explicit StateCopy(StateTable& table);
 
-  // take() copies the state, put_back() restores it from the copy. Both throw GroupBroken when the
-  // GPU has failed.
+  // take() copies the state, put_back() restores it from the copy; both with what the state source
+  // has. They throw GroupBroken when the GPU has failed, and SourceFailed; take() std::bad_alloc.
   void take();
-  void put_back() const;
+  void put_back();
   // Whether the state in host memory is still as it was taken; memory on the GPU is not checked.
   bool holds() const;
 
@@ -32,8 +33,12 @@ class StateCopy {
   };
   void copy(const Piece& piece, void* to, const void* from) const;
 
+  void make_pieces();
+
+  StateTable& table_;
   const gpu::Gpu* const gpu_;
   std::vector<Piece> pieces_;
+  std::string objects_;
 };
 
 }  // namespace elasticrun::worker::state

@@ -24,13 +24,14 @@ constexpr std::size_t chunk_bytes_min = 256u << 10;
 // Number of messages under way in one part.
 constexpr std::size_t depth_of_part = 4;
 
+constexpr std::uint64_t carried_bytes_max = 4 * Source::objects_bytes_max;
+
 // Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
 struct Header {
-  std::uint64_t version = 1;
-  std::uint64_t bytes = 0;
-  std::uint64_t layout = 0;
-  std::uint64_t progress_bytes = 0;
-  std::uint64_t progress_hash = 0;
+  std::uint64_t version = 2;
+  std::uint64_t layout = 0;         // of what is registered
+  std::uint64_t carried_bytes = 0;  // as text
+  std::uint64_t progress_hash = 0;  // of the progress and the late arrays
 };
 
 // One message of one part.
@@ -128,12 +129,12 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
   const auto start = std::chrono::steady_clock::now();
   if (std::find(holds_.begin(), holds_.end(), false) == holds_.end()) return {};
   agree(progress);
-  work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
-
-  if (receiver_ && keep_old_state) work_->staging.allocate(table_.bytes());
   // A broadcast to all ranks, since the lead is not a neighbour of every receiver. Holders receive
   // what they already have.
-  if (!progress_.empty()) group_.broadcast(progress_.data(), progress_.size(), lead_);
+  group_.broadcast(text_.data(), text_.size(), lead_);
+  make_room();
+  work_ = std::make_unique<Work>(table_, holds_, group_.in_rounds());
+  if (receiver_ && keep_old_state) work_->staging.allocate(table_.bytes());
   if (group_.in_rounds()) {
     move_in_rounds();
   } else if (receiver_) {
@@ -143,24 +144,27 @@ TransferResult StateTransfer::exchange(const std::string& progress, bool keep_ol
       if (work_->plan[i].route.front() == group_.rank()) send_part(i);
   }
   complete_ = true;
-  return {table_.bytes() + progress_.size(), std::chrono::steady_clock::now() - start};
+  return {table_.bytes() + text_.size(), std::chrono::steady_clock::now() - start};
 }
 
 // All ranks learn the lead's layout and whether all agree, so that no rank waits for one that has
 // given up.
 void StateTransfer::agree(const std::string& progress) {
-  Header own{.bytes = table_.bytes(), .layout = table_.layout_hash()};
+  Header own{.layout = table_.layout_hash()};
   if (!receiver_) {
-    own.progress_bytes = progress.size();
-    own.progress_hash = hash_of(progress.data(), progress.size());
+    table_.look();
+    carried_ = {.progress = progress, .late = table_.late()};
+    const std::string compared = encode(carried_);
+    own.progress_hash = hash_of(compared.data(), compared.size());
+    carried_.objects = table_.objects();
+    text_ = encode(carried_);
+    own.carried_bytes = text_.size();
   }
   Header lead = own;
   group_.broadcast(&lead, sizeof lead, lead_);
 
-  const bool other_layout =
-      lead.version != own.version || lead.bytes != own.bytes || lead.layout != own.layout;
-  const bool other_progress = !receiver_ && (lead.progress_bytes != own.progress_bytes ||
-                                             lead.progress_hash != own.progress_hash);
+  const bool other_layout = lead.version != own.version || lead.layout != own.layout;
+  const bool other_progress = !receiver_ && lead.progress_hash != own.progress_hash;
   std::array<double, 2> wrong{other_layout ? 1.0 : 0.0, other_progress ? 1.0 : 0.0};
   group_.all_reduce(wrong.data(), collective::DataType::float64, wrong.size());
   if (wrong[0] > 0)
@@ -169,11 +173,42 @@ void StateTransfer::agree(const std::string& progress) {
                         "order");
   if (wrong[1] > 0)
     throw StateMismatch(
-        fmt::format("{} holders of the state are not at the progress of rank {}", wrong[1], lead_));
-  if (receiver_)
-    progress_.resize(lead.progress_bytes);
-  else
-    progress_ = progress;
+        fmt::format("{} holders of the state are not at the progress of rank {}, or their state "
+                    "sources list other arrays",
+                    wrong[1], lead_));
+  if (lead.carried_bytes > carried_bytes_max)
+    throw collective::GroupBroken(
+        fmt::format("{} bytes of progress and objects", lead.carried_bytes));
+  text_.resize(lead.carried_bytes);  // the objects may be more bytes on one holder than on another
+}
+
+// Receivers make room for the arrays of the lead's state source. All ranks learn whether all could.
+void StateTransfer::make_room() {
+  std::string trouble;
+  if (receiver_) {
+    Result<Carried> carried = decode_carried(text_);
+    if (!carried) throw collective::GroupBroken(carried.error().text);
+    carried_ = std::move(*carried);
+    try {
+      table_.make_room(carried_.late);
+    } catch (const SourceFailed& error) {
+      trouble = error.what();
+    }
+  }
+  if (carried_.late.empty()) {
+    if (!trouble.empty()) throw SourceFailed(trouble);
+    return;
+  }
+  std::vector<double> failed(holds_.size());
+  failed[static_cast<std::size_t>(group_.rank())] = trouble.empty() ? 0 : 1;
+  group_.all_reduce(failed.data(), collective::DataType::float64, failed.size());
+  if (!trouble.empty()) throw SourceFailed(trouble);
+  std::vector<collective::PeerTrouble> to_blame;
+  for (std::size_t rank = 0; rank < failed.size(); ++rank)
+    if (failed[rank] > 0)
+      to_blame.push_back({static_cast<int>(rank), false, "it could not make room for the state"});
+  if (!to_blame.empty())
+    throw collective::GroupBroken("a newcomer could not make room for the state", to_blame);
 }
 
 void StateTransfer::send_part(std::size_t index) {
@@ -345,15 +380,15 @@ void StateTransfer::verify(std::size_t index) {
   throw collective::GroupBroken(what, {{part.route.front(), false, what}});
 }
 
-void StateTransfer::commit(std::string& progress) noexcept {
-  if (!receiver_) return;
+Carried StateTransfer::commit() noexcept {
+  if (!receiver_) return {};
   ER_CHECK(complete_);
   if (const std::byte* staged = work_->staging.data())
     work_->image.copy_in(0, table_.bytes(), staged);
   table_.restore_buffers();
-  progress.swap(progress_);
   work_.reset();
   complete_ = false;
+  return std::move(carried_);
 }
 
 }  // namespace elasticrun::worker::state

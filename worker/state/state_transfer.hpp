@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "worker/collective/group.hpp"
+#include "worker/state/carried.hpp"
 #include "worker/state/state.hpp"
 
 namespace elasticrun::worker::state {
@@ -46,17 +47,19 @@ class StateTransfer {
   // Collective. `progress` travels with the state: holders give it, equal on all of them (checked);
   // receivers' is ignored. With `keep_old_state` a receiver needs memory for a second state.
   // Without it (for a newcomer, which has nothing to lose and answers "none" until commit()) it
-  // receives straight into the registered memory, whose contents are lost if this throws. Throws
-  // GroupBroken, StateMismatch, std::bad_alloc.
+  // receives straight into the registered memory, whose contents are lost if this throws. Holders
+  // look at their state source, and receivers make room as the first holder has it. Throws
+  // GroupBroken, StateMismatch, SourceFailed, std::bad_alloc.
   TransferResult exchange(const std::string& progress, bool keep_old_state);
-  // On receivers, after exchange(): the new state replaces the old one, and `progress` is set to
-  // its progress. Does nothing on holders.
-  void commit(std::string& progress) noexcept;
+  // On receivers, after exchange(): the new state replaces the old one. Returns what came with it;
+  // the caller hands the objects to the table. Does nothing on holders.
+  Carried commit() noexcept;
 
  private:
   struct Work;
   struct InFlight;
   void agree(const std::string& progress);
+  void make_room();
   void send_part(std::size_t index);
   void receive_parts();
   void expect(InFlight& slot);
@@ -74,7 +77,8 @@ class StateTransfer {
   int lead_ = -1;  // the first holder: its layout and progress count
   bool receiver_ = false;
   bool complete_ = false;
-  std::string progress_;  // the lead's progress, as received
+  Carried carried_;   // the lead's, as received
+  std::string text_;  // the same, as it travels
   std::unique_ptr<Work> work_;
 };
 

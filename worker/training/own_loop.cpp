@@ -17,7 +17,7 @@ constexpr std::int64_t only_call = 1;
 
 Time now() { return std::chrono::steady_clock::now(); }
 
-state::StateCopy copy_of(const state::StateTable& table) {
+state::StateCopy copy_of(state::StateTable& table) {
   try {
     return state::StateCopy(table);
   } catch (const std::bad_alloc&) {
@@ -25,7 +25,7 @@ state::StateCopy copy_of(const state::StateTable& table) {
         ELASTICRUN_FAILED,
         fmt::format("start: no memory for a second copy of the state ({} bytes), which a "
                     "loop of one's own needs; train needs none",
-                    table.bytes()));
+                    table.registered_bytes()));
   }
 }
 
@@ -52,6 +52,10 @@ void OwnLoop::enter() {
     committed_.take();
   } catch (const collective::GroupBroken& error) {
     session_.fail(ELASTICRUN_FAILED, error.what());
+  } catch (const state::SourceFailed& error) {
+    session_.fail(ELASTICRUN_CALLBACK, error.what());
+  } catch (const std::bad_alloc&) {
+    session_.fail(ELASTICRUN_FAILED, "no memory for a second copy of the state");
   }
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
@@ -66,6 +70,8 @@ void OwnLoop::abandon() {
     session_.table().restore_buffers();
   } catch (const collective::GroupBroken& error) {
     session_.fail(ELASTICRUN_FAILED, error.what());
+  } catch (const state::SourceFailed& error) {
+    session_.fail(ELASTICRUN_CALLBACK, error.what());
   }
   enter();
 }

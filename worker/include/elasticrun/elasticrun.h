@@ -90,6 +90,47 @@ ELASTICRUN_API elasticrun_status elasticrun_gradients(elasticrun_job*, const cha
 ELASTICRUN_API elasticrun_status elasticrun_buffers(elasticrun_job*, const char* name, void* data,
                                                     elasticrun_type type, size_t count);
 
+/* An array of a state source; in make_room data is null. */
+typedef struct elasticrun_array {
+  const char* name;
+  void* data;
+  size_t bytes;
+} elasticrun_array;
+typedef struct elasticrun_listing elasticrun_listing;
+
+/* State that is not there from the start, or not always in the same memory, such as what an
+ * optimizer allocates in its first step; and small objects. The functions run on the training
+ * thread, between two steps, return 0, or any other value to stop training with CALLBACK, and do
+ * not call into the job. */
+typedef struct elasticrun_source {
+  size_t struct_size; /* sizeof(elasticrun_source) */
+  /* Says what there is at present, with elasticrun_list_array and elasticrun_list_objects: for a
+   * newcomer, for a save, and in a loop of start at each commit. Equal in all workers that are at
+   * the same step. Memory on the GPU is that of the worker's own. */
+  int (*list)(elasticrun_listing*, void* user);
+  /* In a worker that receives the state: afterwards list says these names and sizes, in this order.
+   * What it said before keeps its values, for the transfer may still fail. */
+  int (*make_room)(const elasticrun_array* wanted, size_t count, void* user);
+  /* In a worker that has received the state: the objects of another worker. In a loop of start also
+   * its own, as they were at the last commit, when a step did not happen. Null: there are none. */
+  int (*take_objects)(const void* data, size_t bytes, void* user);
+  void* user;
+} elasticrun_source;
+
+/* From now on the state is what is registered and what this source lists; replaces the source set
+ * before, and null removes it. Also between two steps: an optimizer's state may be listed as soon
+ * as it is there. Returns MISUSE when list or make_room is null, or struct_size is not set. Members
+ * compare what is registered, not what a source lists. */
+ELASTICRUN_API elasticrun_status elasticrun_state_source(elasticrun_job*, const elasticrun_source*);
+/* In list: adds an array that steps change; it stays where it is until list is called again.
+ * Returns MISUSE when listing or name is null, FAILED when memory is short; sets no error text. */
+ELASTICRUN_API elasticrun_status elasticrun_list_array(elasticrun_listing*, const char* name,
+                                                       void* data, size_t bytes);
+/* In list: the program's objects as bytes that only take_objects reads, at most 64 MiB; copied.
+ * They are those of one worker. Returns what elasticrun_list_array returns. */
+ELASTICRUN_API elasticrun_status elasticrun_list_objects(elasticrun_listing*, const void* data,
+                                                         size_t bytes);
+
 /* Sets the stream (a cudaStream_t or CUstream) on which compute and apply work when registered
  * memory lies on the GPU; all of it may. Null, and the value before the first call, is the default
  * stream. Call it before the first train or start. The library enqueues on the same stream, so

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "elasticrun/elasticrun.h"
+#include "elasticrun/state_source.hpp"
 #include "elasticrun/step.hpp"
 
 namespace elasticrun {
@@ -138,6 +139,17 @@ class Job {
   Job& buffers(const char* name, std::vector<T>& data) {
     buffers(name, std::span<T>(data));
     return watch(name, data);
+  }
+
+  // From now on the state is what is registered and what this source lists; also between two steps.
+  // Throws Misuse when list or make_room is missing.
+  Job& state_source(StateSource source) {
+    source_ = std::move(source);
+    const elasticrun_source c{sizeof c, source_.list ? &Job::list : nullptr,
+                              source_.make_room ? &Job::make_room : nullptr,
+                              source_.take_objects ? &Job::take_objects : nullptr, this};
+    check(elasticrun_state_source(job_, &c));
+    return *this;
   }
 
   // Sets the CUDA stream on which compute and apply work; null is the default stream. Returns the
@@ -275,6 +287,24 @@ class Job {
     });
   }
 
+  static int list(elasticrun_listing* listing, void* self) {
+    auto& job = *static_cast<Job*>(self);
+    return job.guarded([&] {
+      Listing view(listing);
+      job.source_.list(view);
+    });
+  }
+  static int make_room(const elasticrun_array* wanted, std::size_t count, void* self) {
+    auto& job = *static_cast<Job*>(self);
+    return job.guarded([&] { job.source_.make_room({wanted, count}); });
+  }
+  static int take_objects(const void* data, std::size_t bytes, void* self) {
+    auto& job = *static_cast<Job*>(self);
+    return job.guarded([&] {
+      job.source_.take_objects({static_cast<const std::byte*>(data), bytes});
+    });
+  }
+
   // A registered vector: its address, and the memory it held when it was registered.
   struct Watched {
     std::string name;
@@ -340,6 +370,7 @@ class Job {
   elasticrun_job* job_ = nullptr;
   StepCallback compute_, apply_;
   std::function<void(const World&, std::int64_t)> epoch_;
+  StateSource source_;
   std::exception_ptr thrown_;
   std::vector<Watched> watched_;
 };

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <elasticrun/elasticrun.hpp>
 #include <map>
 #include <new>
@@ -74,7 +75,8 @@ double feature(std::uint64_t sample, std::size_t d) {
 struct Model {
   Weights weights{}, gradients{};
   std::array<double, 1> running{1};
-  std::array<double, 1> losses{};
+  double* losses = nullptr;  // with TOY_SOURCE made in the first step
+  std::int64_t applied = 0;  // steps, which the source carries as an object
   std::array<double, 1> never{99};
 
   // Adds the gradient of a quadratic loss to `sum`; returns the loss.
@@ -97,8 +99,16 @@ struct Model {
       std::snprintf(text.data(), text.size(), " %a", x);
       line += text.data();
     }
-    std::snprintf(text.data(), text.size(), " %a %a", running[0], losses[0]);
+    std::snprintf(text.data(), text.size(), " %a %a", running[0], losses ? losses[0] : 0.0);
     say(line + text.data());
+  }
+  void make_losses() {
+    if (!losses) losses = new double(0);
+  }
+  void check_applied(std::int64_t step) const {
+    if (applied != step)
+      throw std::logic_error(std::to_string(applied) + " steps are applied, and step " +
+                             std::to_string(step) + " begins");
   }
 };
 
@@ -142,6 +152,7 @@ void train(elasticrun::Job& job, Model& model) {
     say(line);
     pass("compute", step.number());
     wait_for_gpu();
+    if (std::getenv("TOY_SOURCE")) model.check_applied(step.number());
     for (const char name : options.given["--names"]) step.sum(std::string(1, name).c_str(), 1);
     model.gradients = {};
     double mean = 0, odd = 0;
@@ -175,6 +186,8 @@ void train(elasticrun::Job& job, Model& model) {
         (!step.is_set("third") || step.is_set("never") || model.never[0] != 0))
       throw std::logic_error("what is set is not known");
     model.descend(0.1 * step.lr_factor());
+    model.make_losses();
+    ++model.applied;
     model.losses[0] += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
         std::to_string(step.number()) + " " + std::to_string(job.world().size()));
@@ -201,6 +214,25 @@ void train(elasticrun::Job& job, Model& model) {
     pass("between", call);
     if (options.at("--change", "between")) model.weights[0] += 1;
   }
+}
+
+// What the job carries when TOY_SOURCE is set: an array that the first step makes, and an object.
+void add_source(elasticrun::Job& job, Model& model) {
+  job.state_source({.list =
+                        [&](elasticrun::Listing& listing) {
+                          if (model.losses) listing.array("losses", std::span(model.losses, 1));
+                          listing.objects(std::as_bytes(std::span(&model.applied, 1)));
+                        },
+                    .make_room =
+                        [&](std::span<const elasticrun_array> wanted) {
+                          if (wanted.size() != 1 || wanted[0].name != std::string("losses"))
+                            throw std::logic_error("other arrays than these are wanted");
+                          model.make_losses();
+                        },
+                    .take_objects =
+                        [&](std::span<const std::byte> bytes) {
+                          std::memcpy(&model.applied, bytes.data(), sizeof model.applied);
+                        }});
 }
 
 // --after reduce|broadcast|barrier: a collective between the last commit and finish.
@@ -240,6 +272,7 @@ void own_loop(elasticrun::Job& job, Model& model) {
         ++samples;
       }
       pass("compute", step);
+      if (std::getenv("TOY_SOURCE")) model.check_applied(step);
       job.all_reduce(std::span(model.gradients));
       say(line);
       for (double& g : model.gradients) g /= static_cast<double>(batch);
@@ -247,6 +280,8 @@ void own_loop(elasticrun::Job& job, Model& model) {
       const std::uint64_t generation = job.world().generation();
       const int size = job.world().size();
       model.descend(0.1);
+      model.make_losses();
+      ++model.applied;
       flip("weights", step, model.weights[3]);
       pass("applied", step);
       job.samples(samples);
@@ -287,9 +322,14 @@ int main(int argc, char** argv) {
   try {
     elasticrun::Job job;
     if (gpu) job.stream(gpu->stream());
-    job.state("weights", std::span(model.weights))
-        .state("losses", std::span(model.losses))
-        .buffers("running", std::span(model.running));
+    job.state("weights", std::span(model.weights));
+    if (std::getenv("TOY_SOURCE")) {
+      add_source(job, model);
+    } else {
+      model.make_losses();
+      job.state("losses", std::span(model.losses, 1));
+    }
+    job.buffers("running", std::span(model.running));
     const std::span gradients(model.gradients);
     if (std::getenv("TOY_BUCKETS"))
       job.gradients("first", gradients.first(2))

@@ -65,7 +65,8 @@ void check_transfer(const std::vector<bool>& holds, const std::vector<std::size_
     std::string progress = holder ? "step 3" : "";
     transfer.exchange(progress, keep);
     if (keep) CHECK(pieces.content() == before);
-    transfer.commit(progress);
+    if (const Carried carried = transfer.commit(); !carried.progress.empty())
+      progress = carried.progress;
     CHECK(progress == "step 3");
     CHECK(pieces.content() == Pieces(nullptr, sizes, 5).content());
     exchange(rank, "");

@@ -96,7 +96,7 @@ TEST_CASE("what worlds of any size write is read back to the last bit") {
       std::atomic<std::uint64_t> moved{0};
       const auto progress = restore(scratch.path, reader.table, &moved);
       REQUIRE_MESSAGE(progress.has_value(), progress.error().text);
-      CHECK(*progress == "progress");
+      CHECK(progress->progress == "progress");
       CHECK(reader == writer);
       CHECK(moved == writer.table.bytes());
     }
