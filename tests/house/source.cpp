@@ -71,6 +71,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/gpu/gpu.*",
       "worker/gpu/nccl_*",
       "worker/gpu/side_stream.*",
+      "worker/training/work_queue.*",
       "worker/state/machine_kind.*",
       "worker/state/saved_state.*",
       "worker/state/state_image.*",  // asks the system for memory

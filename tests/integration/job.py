@@ -128,7 +128,8 @@ class Job:
         self.process.wait()
         if error:
             print(f"--- the job's words:\n{self.err()[-4000:]}--- its last events:")
-            print("\n".join(map(str, self.all_events()[-12:])))
+            telling = [event for event in self.all_events() if event["event"] != "sample"]
+            print("\n".join(map(str, telling[-30:])))
         self.out_file.close()
         self.err_file.close()
         shutil.rmtree(self.folder)

@@ -18,6 +18,17 @@ worker::training::OwnLoop& started(elasticrun_job& job, const char* what) {
   return *job.loop;
 }
 
+// The type of numbers to sum.
+worker::collective::DataType summed(const elasticrun_job& job, const char* what, const void* data,
+                                    elasticrun_type type, std::size_t count) {
+  if (!data && count > 0) misuse(fmt::format("{}: no memory (null)", what));
+  check_reach(job, data, what);
+  const auto numbers = type_of(type, what);
+  if (is_integer(numbers))
+    misuse(fmt::format("{}: integers are not summed; sum them as float64", what));
+  return numbers;
+}
+
 worker::training::Steps& stepping(elasticrun_job& job, const char* what) {
   check_usable(job, what);
   if (!job.stepping) misuse(fmt::format("{}: call begin first", what));
@@ -122,12 +133,20 @@ elasticrun_status elasticrun_all_reduce(elasticrun_job* job, void* data, elastic
                                         size_t count) {
   return guarded(job, [&] {
     worker::training::OwnLoop& loop = started(*job, "all_reduce");
-    if (!data && count > 0) misuse("all_reduce: no memory (null)");
-    check_reach(*job, data, "all_reduce");
-    const auto numbers = type_of(type, "all_reduce");
-    if (is_integer(numbers)) misuse("all_reduce: integers are not summed; sum them as float64");
-    loop.all_reduce(data, numbers, count);
+    loop.all_reduce(data, summed(*job, "all_reduce", data, type, count), count);
   });
+}
+
+elasticrun_status elasticrun_all_reduce_start(elasticrun_job* job, void* data, elasticrun_type type,
+                                              size_t count) {
+  return guarded(job, [&] {
+    worker::training::OwnLoop& loop = started(*job, "all_reduce_start");
+    loop.all_reduce_start(data, summed(*job, "all_reduce_start", data, type, count), count);
+  });
+}
+
+elasticrun_status elasticrun_all_reduce_wait(elasticrun_job* job) {
+  return guarded(job, [&] { started(*job, "all_reduce_wait").all_reduce_wait(); });
 }
 
 elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t bytes,

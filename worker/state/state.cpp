@@ -112,8 +112,8 @@ void StateTable::no_longer_listed() {
 }
 
 void StateTable::look() {
-  no_longer_listed();
   if (!source_) return;
+  no_longer_listed();
   Result<Listing> listing = source_->list();
   if (!listing) throw SourceFailed(listing.error().text);
   for (const Array& array : listing->arrays) {

@@ -4,15 +4,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "worker/training/buckets.hpp"
+#include "worker/training/work_queue.hpp"
 
 namespace elasticrun::worker::training {
 
@@ -29,7 +27,7 @@ class Overlap {
   void cut(std::span<const Bucket> buckets, std::size_t gradients);
   // A piece of a step begins, and nothing is ready; `step` tells it from others.
   void begin(const void* step);
-  // From now on what is ready is reduced. The thread is there from the first time on.
+  // From now on what is ready is reduced.
   void start();
   // Any thread: a gradient is final in the piece of that step; `is_set`: it is not zero because
   // nobody has set it. Nothing happens for a step that is over. False: there is no such gradient.
@@ -41,25 +39,21 @@ class Overlap {
   void finish();
   // Waits until the thread reduces nothing; the group was aborted before.
   void cancel();
-  // Between start() and the return of finish() or cancel().
+  // After start(), until finish() or cancel().
   bool active() const;
 
  private:
-  void run();
-  void end();
+  void push_startable();  // with the lock
+  void end();             // the same
 
   const std::function<void(std::size_t)> reduce_, on_ready_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   ReadyMarks marks_;
   std::vector<char> unset_;  // gradients that nobody has set in this piece
   std::atomic<bool> any_unset_{false};
   const void* step_ = nullptr;  // null: no step is under way
   bool started_ = false;        // since start()
-  bool reducing_ = false;       // the thread is inside reduce_
-  bool stop_ = false;
-  std::exception_ptr error_;
-  std::thread thread_;  // from the first start() on
+  WorkQueue queue_{"er-buckets"};
 };
 
 }  // namespace elasticrun::worker::training

@@ -91,7 +91,7 @@ bool OwnLoop::begin() {
 }
 
 void OwnLoop::collective(const std::function<void(collective::Group&)>& operation) {
-  if (begin()) {
+  if (settle() && begin()) {
     try {
       session_.await_gpu();
       const Time begun = now();
@@ -114,6 +114,60 @@ void OwnLoop::all_reduce(void* data, collective::DataType type, std::size_t coun
   collective([&](collective::Group& group) { group.all_reduce(data, type, count); });
 }
 
+// The reduction comes after what the program has enqueued on a GPU before, not after what it
+// enqueues meanwhile.
+void OwnLoop::all_reduce_start(void* data, collective::DataType type, std::size_t count) {
+  if (!begin()) {
+    stop_started();
+    abandon();
+    begin_again();
+  }
+  gpu::Arithmetic& arithmetic = session_.table().arithmetic();
+  const std::size_t number = started_++;
+  arithmetic.mark(number);
+  queue_.push([&arithmetic, number, group = session_.group(), data, type, count] {
+    arithmetic.follow({&number, 1});
+    group->all_reduce(data, type, count);
+  });
+  unsettled_ = true;
+}
+
+void OwnLoop::all_reduce_wait() {
+  if (settle()) return;
+  abandon();
+  begin_again();
+}
+
+// Waits for the all-reduces that were started. False: one of them has failed.
+bool OwnLoop::settle() {
+  if (started_ == 0) return true;
+  const Time begun = now();
+  session_.meter().enter(control::StepMeter::Phase::reduce, begun);
+  try {
+    queue_.wait();
+    session_.table().arithmetic().join();
+  } catch (const collective::GroupBroken& error) {
+    started_ = 0;
+    session_.broken(error);
+    return false;
+  }
+  started_ = 0;
+  const Time end = now();
+  reduce_ += end - begun;
+  session_.meter().enter(control::StepMeter::Phase::compute, end);
+  return true;
+}
+
+// Before the group is let go of. Their memory is not touched afterwards.
+void OwnLoop::stop_started() {
+  if (started_ == 0) return;
+  if (collective::Group* const group = session_.group()) group->abort();
+  queue_.cancel();
+  started_ = 0;
+}
+
+OwnLoop::~OwnLoop() { stop_started(); }
+
 void OwnLoop::broadcast(void* data, std::size_t bytes, int root) {
   collective([&](collective::Group& group) { group.broadcast(data, bytes, root); });
 }
@@ -124,7 +178,7 @@ void OwnLoop::barrier() {
 
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
-  if (!begin()) return false;
+  if (!settle() || !begin()) return false;
   // The votes, then the numbers that show whether all members hold the same state.
   constexpr std::size_t state_at = 3;
   const core::Votes mine =
@@ -177,6 +231,7 @@ void OwnLoop::commit() {
 // here. So this memory may be sent to another member from now on, and must hold the committed
 // state.
 void OwnLoop::finish() {
+  all_reduce_wait();
   if (!committed_.holds())
     throw control::Stop(
         ELASTICRUN_MISUSE,

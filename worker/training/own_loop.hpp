@@ -22,6 +22,7 @@
 #include "worker/control/world_session.hpp"
 #include "worker/state/state_copy.hpp"
 #include "worker/training/divergence.hpp"
+#include "worker/training/work_queue.hpp"
 
 namespace elasticrun::worker::training {
 
@@ -29,9 +30,16 @@ class OwnLoop {
  public:
   // The session's table is sealed. This and each call throw Stop for anything but success.
   explicit OwnLoop(control::WorldSession& session);
+  ~OwnLoop();
+  OwnLoop(const OwnLoop&) = delete;
+  OwnLoop& operator=(const OwnLoop&) = delete;
 
   void start();
   void all_reduce(void* data, collective::DataType type, std::size_t count);
+  // The same on a thread of the library's: the memory is not touched until wait() has returned.
+  // Each other collective, and commit, waits first.
+  void all_reduce_start(void* data, collective::DataType type, std::size_t count);
+  void all_reduce_wait();
   void broadcast(void* data, std::size_t bytes, int root);
   void barrier();
   // Adds to the number of samples that this worker has computed in the step under way, for the
@@ -46,6 +54,8 @@ class OwnLoop {
  private:
   void collective(const std::function<void(collective::Group&)>& operation);
   bool begin();
+  bool settle();
+  void stop_started();
   bool agree();
   void enter();
   void abandon();
@@ -60,6 +70,8 @@ class OwnLoop {
   Time begun_{};
   Duration reduce_{};
   std::int64_t samples_ = 0;
+  std::size_t started_ = 0;       // all-reduces that are not waited for
+  WorkQueue queue_{"er-reduce"};  // these
 };
 
 }  // namespace elasticrun::worker::training

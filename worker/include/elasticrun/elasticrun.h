@@ -301,6 +301,14 @@ ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
  * start. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
                                                        elasticrun_type type, size_t count);
+/* The same without waiting: the memory belongs to the library until all_reduce_wait, or whatever
+ * waits for it, has returned, OK or not. Several may be under way; they are done in this order. On
+ * a GPU each comes after what the program has enqueued before. The other collectives, commit and
+ * finish wait for all of them first. */
+ELASTICRUN_API elasticrun_status elasticrun_all_reduce_start(elasticrun_job*, void* data,
+                                                             elasticrun_type type, size_t count);
+/* Waits for all that were started. */
+ELASTICRUN_API elasticrun_status elasticrun_all_reduce_wait(elasticrun_job*);
 /* Copies `bytes` bytes from rank `root` to all ranks. Returns MISUSE for data as all_reduce does,
  * and when root is not in the world. */
 ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* data, size_t bytes,

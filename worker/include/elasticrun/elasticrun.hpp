@@ -244,6 +244,13 @@ class Job {
   void all_reduce(T& number) {
     all_reduce(std::span<T>(&number, 1));
   }
+  // The same without waiting; the memory is the library's until all_reduce_wait has returned or
+  // thrown.
+  template <Real T, std::size_t extent>
+  void all_reduce_start(std::span<T, extent> data) {
+    loop(elasticrun_all_reduce_start, data.data(), type_of<T>, data.size());
+  }
+  void all_reduce_wait() { loop(elasticrun_all_reduce_wait); }
   // Copies `bytes` bytes from rank `root` to all ranks.
   void broadcast(void* data, std::size_t bytes, int root) {
     loop(elasticrun_broadcast, data, bytes, root);

@@ -273,7 +273,15 @@ void own_loop(elasticrun::Job& job, Model& model) {
       }
       pass("compute", step);
       if (std::getenv("TOY_SOURCE")) model.check_applied(step);
-      job.all_reduce(std::span(model.gradients));
+      const std::span all(model.gradients);
+      if (step % 2 == 0) {
+        job.all_reduce(all);
+      } else {
+        job.all_reduce_start(all.last(5));
+        job.all_reduce_start(all.first(3));
+        if (step % 4 == 1) job.all_reduce_wait();
+        job.barrier();  // waits as well
+      }
       say(line);
       for (double& g : model.gradients) g /= static_cast<double>(batch);
       pass("apply", step);
