@@ -68,7 +68,7 @@ double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket
         at += compute / tensors;
         std::this_thread::sleep_until(at);
         elasticrun_step& step = loop.step();
-        if (step.overlap) step.overlap->ready(&step, i);
+        step.reduction->ready(&step, i, true);
       }
       if (!loop.reduce()) std::abort();
       loop.commit();
@@ -92,8 +92,9 @@ int main(int argc, char** argv) {
     const double reduction = step_time(bytes, {}, 0, steps);
     const auto compute = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double, std::milli>(reduction));
-    const auto bucket = static_cast<std::int64_t>(std::max<std::size_t>(bytes / 30, 5u << 18));
+    const auto bucket = static_cast<std::int64_t>(bytes / 30);
     fmt::print("{} {:.2f} {:.2f} {:.2f} {:.2f}\n", megabytes, reduction, ms(compute),
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
+    if (argc > 2) fmt::print("   {:.2f}\n", step_time(bytes, {}, bucket, steps));
   }
 }

@@ -25,6 +25,7 @@
 
 #include "base/check.hpp"
 #include "worker/collective/gloo_exchange.hpp"
+#include "worker/collective/gloo_sums.hpp"
 #include "worker/collective/gloo_transport.hpp"
 #include "worker/collective/in_float.hpp"
 #include "worker/collective/peer_connector.hpp"
@@ -43,15 +44,7 @@ constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 constexpr std::size_t hypercube_bytes_max = 256u << 10;
 // Slots that do not collide with the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
-constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
 constexpr std::uint64_t exchange_slot = std::uint64_t{0x42} << 56;
-
-// Writes the sum of the second and third row into the first; the last argument counts elements.
-using Sum = void (*)(void*, const void*, const void*, std::size_t);
-Sum sum_of(DataType type) {
-  return type == DataType::float32 ? static_cast<Sum>(&gloo::sum<float>)
-                                   : static_cast<Sum>(&gloo::sum<double>);
-}
 
 class GlooGroup final : public Group {
  public:
@@ -87,7 +80,6 @@ class GlooGroup final : public Group {
   void check_ready() const;
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
-  void add_up_by_doubling(void* data, DataType type, std::size_t count);
   // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
   void guarded(const std::string& what, Operation&& operation);
@@ -97,8 +89,8 @@ class GlooGroup final : public Group {
   const GroupSpec spec_;
   std::atomic<bool> broken_{false};
   std::atomic<int> message_peer_{-1};  // peer of the message that is waited for; -1: none
-  std::vector<std::byte> theirs_;      // a peer's numbers in an all-reduce
-  std::vector<float> wide_;            // numbers of 16 bits, to be summed
+  GlooSums sums_;
+  std::vector<float> wide_;  // numbers of 16 bits, to be summed
   // Held so that pairs are not made, aborted and closed at the same time.
   mutable std::mutex mutex_;
   std::unique_ptr<PeerConnector> connector_;         // set by publish
@@ -244,7 +236,9 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   ER_CHECK(!is_integer(type), "integers are not summed");
   guarded("all-reduce", [&] {
     const std::size_t bytes = count * size_of(type);
-    if (is_sparse() && bytes <= hypercube_bytes_max) return add_up_by_doubling(data, type, count);
+    if (spec_.size == 2) return sums_.between_two(mesh_, data, type, count);
+    if (is_sparse() && bytes <= hypercube_bytes_max)
+      return sums_.by_doubling(mesh_, data, type, count);
     gloo::AllreduceOptions options(mesh_);
     if (type == DataType::float32)
       options.setOutput(static_cast<float*>(data), count);
@@ -273,50 +267,6 @@ void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   });
   Group::all_reduce_each(rows.first(rows.size() - 1));
   guarded("all-reduce", [&] { exchange->finish(no_limit); });
-}
-
-// Sums by recursive doubling. Partners differ by 1, then by 2, 4, ...: each adds the other's sum to
-// its own, and has the sum over twice as many ranks. Both have the same bits, for both add the
-// higher rank's to the lower rank's (a + b is b + a, but of two NaNs the first is kept); so all
-// ranks have the same bits in the end. Ranks from the greatest power of two on first give their
-// numbers to the rank that far below, and receive the result from it at the end. Why not in halves,
-// as a hypercube does: for data this small the number of messages decides the cost.
-void GlooGroup::add_up_by_doubling(void* data, DataType type, std::size_t count) {
-  const std::size_t bytes = count * size_of(type);
-  if (theirs_.size() < bytes) theirs_.resize(bytes);
-  const auto own = mesh_->createUnboundBuffer(data, bytes);
-  const auto other = mesh_->createUnboundBuffer(theirs_.data(), bytes);
-  const auto send = [&](int peer) { own->send(peer, doubling_slot, 0, bytes); };
-  const auto take = [&](auto& buffer, int peer) { buffer->recv(peer, doubling_slot, 0, bytes); };
-  const auto add = [&](int peer) {
-    other->waitRecv(no_limit);
-    const bool first = spec_.rank < peer;
-    sum_of(type)(data, first ? data : theirs_.data(), first ? theirs_.data() : data, count);
-  };
-  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(spec_.size)));
-  const int below = spec_.rank - power, above = spec_.rank + power;
-  if (below >= 0) {
-    send(below);
-    own->waitSend(no_limit);
-    take(own, below);
-    own->waitRecv(no_limit);
-    return;
-  }
-  if (above < spec_.size) {
-    take(other, above);
-    add(above);
-  }
-  for (int distance = 1; distance < power; distance *= 2) {
-    const int partner = spec_.rank ^ distance;
-    take(other, partner);
-    send(partner);
-    own->waitSend(no_limit);
-    add(partner);
-  }
-  if (above < spec_.size) {
-    send(above);
-    own->waitSend(no_limit);
-  }
 }
 
 void GlooGroup::broadcast(void* data, std::size_t bytes, int root) {

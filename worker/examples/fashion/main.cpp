@@ -49,7 +49,8 @@ void train(const fashion::Options& options) {
   job.state("weights", weights)
       .state("velocity", velocity)
       .state("loss", std::span(&loss, 1))
-      .gradients("gradients", gradients);
+      .gradients("layer1", network.layer(1, gradients))
+      .gradients("layer2", network.layer(2, gradients));
   if (!ballast.empty()) job.state("ballast", ballast);
 
   // (2) Between two steps, after the last one of each epoch, on every member of the world.
@@ -63,7 +64,10 @@ void train(const fashion::Options& options) {
   // for the step may be repeated. Figures ride on the reduction of the gradients.
   const auto compute = [&](elasticrun::Step& step) {
     const auto begin = Clock::now();
-    const fashion::Figures figures = network.backward(images, step.samples(), gradients);
+    // With --bucket-kb the second layer is reduced while the first is still computed.
+    const fashion::Figures figures =
+        network.backward(images, step.samples(), gradients,
+                         [&](int layer) { step.ready(layer == 1 ? "layer1" : "layer2"); });
     step.sum("loss", figures.loss);
     device.pass_time(begin, step.samples().size(), job.world().rank(), step.number());
     record.computed(job.world(), step);
@@ -83,7 +87,8 @@ void train(const fashion::Options& options) {
              .epochs = options.epochs,
              .batch = options.batch,
              .base_batch = tuned_for,
-             .seed = options.seed},
+             .seed = options.seed,
+             .bucket_bytes = options.bucket_kb << 10},
             compute, apply);
   record.finished(job.world(), std::as_bytes(std::span(weights)));
 }

@@ -1,6 +1,6 @@
 // A small classifier: 784 pixels, H rectified hidden units, 10 classes; softmax and cross-entropy.
 //
-// All parameters lie in one array, and so do all gradients: one array to register, one to reduce.
+// All parameters lie in one array, and so do all gradients, layer by layer.
 // The matrix products are BLAS's, on one thread: the worker beside us has the other cores.
 #pragma once
 
@@ -56,9 +56,18 @@ class Network {
 
   std::vector<T>& weights() { return weights_; }
 
-  // Leaves the mean gradient over the samples in `gradients` (laid out as the weights).
+  // The part of weights or gradients that belongs to the layer, 1 or 2.
+  std::span<T> layer(int number, std::vector<T>& all) const {
+    const std::span<T> both(all);
+    const std::size_t first = (pixels_per_image + 1) * hidden_;
+    return number == 1 ? both.first(first) : both.subspan(first);
+  }
+
+  // Leaves the mean gradient over the samples in `gradients` (laid out as the weights). Calls
+  // ready(layer) as soon as that layer's gradient is there.
+  template <class Ready>
   Figures backward(const Dataset& data, std::span<const std::uint64_t> samples,
-                   std::span<T> gradients) {
+                   std::span<T> gradients, Ready ready) {
     const std::size_t n = samples.size();
     const Figures figures = forward(data, samples);
     const Layers<T> g = split(gradients.data()), w = split(weights_.data());
@@ -70,6 +79,7 @@ class Network {
     multiply<T>(CblasTrans, CblasNoTrans, hidden_, classes, n, active_.data(), output_.data(), 0,
                 g.w2);
     sum_rows(output_, n, classes, g.b2);
+    ready(2);
     back_.resize(n * hidden_);
     multiply<T>(CblasNoTrans, CblasTrans, n, hidden_, classes, output_.data(), w.w2, 0,
                 back_.data());
@@ -78,6 +88,7 @@ class Network {
     multiply<T>(CblasTrans, CblasNoTrans, pixels_per_image, hidden_, n, input_.data(), back_.data(),
                 0, g.w1);
     sum_rows(back_, n, hidden_, g.b1);
+    ready(1);
     return figures;
   }
 

@@ -36,6 +36,9 @@ Options read_options(int argc, char** argv) {
   app.add_option("--lr", o.learning_rate, "learning rate for a global batch of 32")
       ->check(CLI::Range(0.0, 100.0));
   app.add_option("--hidden", o.hidden, "hidden units")->check(CLI::Range(1, 65536));
+  app.add_option("--bucket-kb", o.bucket_kb,
+                 "reduce in buckets of so many KiB while computing; 0: afterwards")
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("--seed", o.seed, "of the first weights and of the order of the images");
   std::string precision = "float", slow;
   app.add_option("--precision", precision, "of weights and gradients")

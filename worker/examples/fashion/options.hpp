@@ -23,6 +23,7 @@ struct Options {
   std::int64_t batch = 32;
   double learning_rate = 0.01;
   std::size_t hidden = 128;
+  std::int64_t bucket_kb = 0;
   std::uint64_t seed = 1;
   bool double_precision = false;
   std::string save;

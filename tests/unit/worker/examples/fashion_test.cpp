@@ -14,6 +14,8 @@
 
 namespace {
 
+const auto quiet = [](int) {};  // nobody waits for a layer
+
 using fashion::Dataset;
 using fashion::Network;
 
@@ -70,9 +72,9 @@ TEST_CASE("the gradient is the slope of the mean loss") {
   const std::vector<std::uint64_t> samples{0, 3, 4, 7, 11};
   Network<double> network(6, 1);
   std::vector<double> gradients(network.weights().size(), 99), unused(gradients.size());
-  const fashion::Figures at = network.backward(data, samples, gradients);
+  const fashion::Figures at = network.backward(data, samples, gradients, quiet);
   CHECK(at.loss > 0);
-  const auto mean_loss = [&] { return network.backward(data, samples, unused).loss / 5; };
+  const auto mean_loss = [&] { return network.backward(data, samples, unused, quiet).loss / 5; };
   // Some weights of each layer: w1, b1, w2, b2 (the last 10).
   const std::size_t b1 = fashion::pixels_per_image * 6, w2 = b1 + 6, b2 = w2 + 60;
   for (const std::size_t k :
@@ -95,9 +97,9 @@ TEST_CASE("the gradient of a batch is the mean of its parts, weighted by their s
   const std::vector<std::uint64_t> all{8, 1, 2, 6, 5}, first{8, 1, 2}, second{6, 5};
   const std::size_t size = network.weights().size();
   std::vector<double> whole(size), a(size), b(size);
-  const double loss = network.backward(data, all, whole).loss;
+  const double loss = network.backward(data, all, whole, quiet).loss;
   const double parts =
-      network.backward(data, first, a).loss + network.backward(data, second, b).loss;
+      network.backward(data, first, a, quiet).loss + network.backward(data, second, b, quiet).loss;
   CHECK(loss == doctest::Approx(parts));
   for (std::size_t k = 0; k < size; ++k)
     REQUIRE(whole[k] == doctest::Approx((3 * a[k] + 2 * b[k]) / 5).epsilon(1e-9));
@@ -116,7 +118,7 @@ TEST_CASE("a step downhill lowers the loss") {
   std::vector<float> gradients(network.weights().size()), velocity(gradients.size());
   const double before = network.evaluate(data).loss;
   for (int k = 0; k < 100; ++k) {
-    network.backward(data, samples, gradients);
+    network.backward(data, samples, gradients, quiet);
     fashion::descend(network.weights(), velocity, gradients, 0.01, 0.9);
   }
   const fashion::Figures after = network.evaluate(data);

@@ -1,0 +1,35 @@
+// Sums over a Gloo mesh that Gloo itself has not, in place: with few messages, for data so small
+// that their number decides the cost; and between two ranks.
+#pragma once
+
+#include <gloo/context.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "worker/collective/data_type.hpp"
+
+namespace elasticrun::worker::collective {
+
+// Writes the sum of the second and third row into the first; the last argument counts elements.
+using Sum = void (*)(void*, const void*, const void*, std::size_t);
+Sum sum_of(DataType type);  // float32 or float64
+
+class GlooSums {
+ public:
+  // `type` is float32 or float64; the result has the same bits on every rank. Both throw what Gloo
+  // throws. Collective.
+  //
+  // Talks to ranks at distances 1, 2, 4, ... only.
+  void by_doubling(const std::shared_ptr<gloo::Context>& mesh, void* data, DataType type,
+                   std::size_t count);
+  // In a mesh of two.
+  void between_two(const std::shared_ptr<gloo::Context>& mesh, void* data, DataType type,
+                   std::size_t count);
+
+ private:
+  std::vector<std::byte> theirs_;  // a peer's numbers
+};
+
+}  // namespace elasticrun::worker::collective
