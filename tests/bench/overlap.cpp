@@ -95,6 +95,5 @@ int main(int argc, char** argv) {
     const auto bucket = static_cast<std::int64_t>(bytes / 30);
     fmt::print("{} {:.2f} {:.2f} {:.2f} {:.2f}\n", megabytes, reduction, ms(compute),
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
-    if (argc > 2) fmt::print("   {:.2f}\n", step_time(bytes, {}, bucket, steps));
   }
 }

@@ -9,6 +9,26 @@ namespace {
 
 constexpr std::size_t first_bytes = 1u << 20;
 
+void add(Bucket& bucket, std::span<const state::Tensor> gradients, std::size_t number) {
+  bucket.gradients.push_back(number);
+  bucket.count += gradients[number].count;
+}
+
+// Splits the last bucket, so that the end of it has at most so many bytes, if it can.
+void end_with_small(std::vector<Bucket>& buckets, std::span<const state::Tensor> gradients,
+                    std::size_t bytes) {
+  const Bucket whole = buckets.back();
+  std::size_t begin = whole.gradients.size(), taken = 0;
+  while (begin > 0 && taken + gradients[whole.gradients[begin - 1]].bytes() <= bytes)
+    taken += gradients[whole.gradients[--begin]].bytes();
+  if (begin == 0 || begin == whole.gradients.size()) return;
+  buckets.back() = {.gradients = {}, .type = whole.type, .count = 0};
+  for (std::size_t i = 0; i < whole.gradients.size(); ++i) {
+    if (i == begin) buckets.push_back({.gradients = {}, .type = whole.type, .count = 0});
+    add(buckets.back(), gradients, whole.gradients[i]);
+  }
+}
+
 }  // namespace
 
 std::vector<Bucket> cut_into_buckets(std::span<const state::Tensor> gradients, std::size_t bytes) {
@@ -20,9 +40,9 @@ std::vector<Bucket> cut_into_buckets(std::span<const state::Tensor> gradients, s
     const bool fits = !buckets.empty() && buckets.back().type == gradient.type &&
                       buckets.back().count * size_of(gradient.type) + gradient.bytes() <= most;
     if (!fits) buckets.push_back({.gradients = {}, .type = gradient.type, .count = 0});
-    buckets.back().gradients.push_back(i);
-    buckets.back().count += gradient.count;
+    add(buckets.back(), gradients, i);
   }
+  if (!buckets.empty()) end_with_small(buckets, gradients, bytes / 4);
   return buckets;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <random>
 #include <set>
 
 #include "job.hpp"
@@ -151,6 +152,30 @@ TEST_CASE("all members but one die, one after the other, and the last one finish
   job.change(workers);
   job.until_all_ended();
   check_survivors(job, {workers[3]});
+}
+
+TEST_CASE("twenty random schedules of deaths, in pieces and unequal shares") {
+  const std::vector<std::string> places{"compute", "computed", "computed", "apply", "applied"};
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 chance(seed);
+    const auto below = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
+    Job job({.global_batch = 12, .micro_batch = below(4)});
+    std::vector<WorkerId> workers, survivors;
+    for (int i = 0; i < 5; ++i) {
+      const bool dies = i < 3;
+      const std::string place =
+          places[static_cast<std::size_t>(below(5))] + ":" + std::to_string(1 + below(14));
+      workers.push_back(job.start(dies ? Job::Arguments{"--die", place} : Job::Arguments{}));
+      if (!dies) survivors.push_back(workers.back());
+    }
+    job.until_ready(workers);
+    std::ranges::shuffle(workers, chance);
+    job.change(workers);
+    job.until_all_ended();
+    check_survivors(job, survivors);
+    CHECK(final_figures(job.lines(survivors[0])) == final_figures(job.lines(survivors[1])));
+  }
 }
 
 TEST_CASE("a worker dies while the next world is being prepared") {

@@ -341,30 +341,37 @@ struct Mixed {
 }  // namespace
 
 TEST_CASE("gradients of several types, in one job") {
-  run_ranks(3, [](Group& group) {
-    Mixed worker;
-    // The first rank has no samples, and the others two and one calls of compute.
-    const std::vector<std::vector<double>> calls{{}, {1, 2}, {6}};
-    const auto& own = calls[static_cast<std::size_t>(group.rank())];
-    for (int step = 0; step < 2; ++step) {
-      worker.reduction->begin_step(
-          {.calls = own.size(), .global_samples = 4, .leads = group.rank() == 1});
-      worker.fill(1000);
-      for (const double x : own) {
-        worker.fill(x);
-        worker.seen[0] = (std::int64_t{1} << 40) + static_cast<std::int64_t>(x);
-        worker.used[0] = -static_cast<std::int32_t>(x);
-        worker.reduction->accumulate(own.size() == 1 ? 2 : 1);
+  for (const std::size_t bucket_bytes : {0u, 1u, 64u << 20})
+    run_ranks(3, [&](Group& group) {
+      Mixed worker;
+      worker.reduction->use_buckets(bucket_bytes);
+      // The first rank has no samples, and the others two and one calls of compute.
+      const std::vector<std::vector<double>> calls{{}, {1, 2}, {6}};
+      const auto& own = calls[static_cast<std::size_t>(group.rank())];
+      for (int step = 0; step < 2; ++step) {
+        worker.reduction->begin_step(
+            {.calls = own.size(), .global_samples = 4, .leads = group.rank() == 1});
+        worker.fill(1000);
+        if (own.empty()) worker.reduction->begin_last_piece(group, &step, 0);
+        for (const double x : own) {
+          if (x == own.back())
+            worker.reduction->begin_last_piece(group, &step, own.size() == 1 ? 2 : 1);
+          else
+            worker.reduction->begin_piece(&step);
+          worker.fill(x);
+          worker.seen[0] = (std::int64_t{1} << 40) + static_cast<std::int64_t>(x);
+          worker.used[0] = -static_cast<std::int32_t>(x);
+          worker.reduction->accumulate(own.size() == 1 ? 2 : 1);
+        }
+        std::vector<double> extras{301};  // 256 + 45: 16 bits would lose it
+        worker.reduction->reduce(group, extras);
+        if (own_gpu) own_gpu->wait();
+        worker.check((1 + 2 + 2 * 6) / 4.0, 1.0 / 128);
+        CHECK(extras[0] == 903);
+        CHECK(worker.seen[0] == (std::int64_t{1} << 40) + 2);
+        CHECK(worker.used[0] == -2);
       }
-      std::vector<double> extras{301};  // 256 + 45: 16 bits would lose it
-      worker.reduction->reduce(group, extras);
-      if (own_gpu) own_gpu->wait();
-      worker.check((1 + 2 + 2 * 6) / 4.0, 1.0 / 128);
-      CHECK(extras[0] == 903);
-      CHECK(worker.seen[0] == (std::int64_t{1} << 40) + 2);
-      CHECK(worker.used[0] == -2);
-    }
-  });
+    });
 }
 
 TEST_CASE("numbers of 16 bits are added up without rounding in between, on the host") {
