@@ -57,7 +57,8 @@ std::string help_text() {
   std::string text = fmt::format("{}\n", usage_line);
   text +=
       "Runs one training job and changes its number of workers while it runs.\n"
-      "Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train\n";
+      "Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train\n"
+      "         elasticrun -n 4 train.py, or -m module, is run by python3.\n";
   std::optional<Group> group;
   for (const Flag& flag : flags) {
     const bool begins = flag.group != group;

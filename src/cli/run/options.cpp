@@ -11,6 +11,7 @@
 #include "base/exit_code.hpp"
 #include "cli/flags.hpp"
 #include "cli/run/convert.hpp"
+#include "cli/run/python_program.hpp"
 #include "cli/run/save_flags.hpp"
 #include "cli/text.hpp"
 
@@ -91,7 +92,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
                                                 spelled(*flag)};
   const auto rest = static_cast<std::ptrdiff_t>(app.remaining().size());
   line.program.assign(arguments.end() - rest, arguments.end());
-  if (!line.program.empty()) {
+  if (!line.program.empty() && line.program.front() != "-m") {
     if (auto error = unknown_flag(app.remaining().front(), arguments)) return *error;
     if (line.program.front() == "--") line.program.erase(line.program.begin());
   }
@@ -156,6 +157,15 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   const launcher::hosts::Variables variables = launcher::hosts::to_variables(environment);
   auto spec = to_spec(*all, variables, machine);
   if (!spec) return spec.error();
+  if (is_python(line->program)) {
+    if (spec->ship)
+      return Error{
+          "--ship copies a program and its libraries, not what a Python script imports; put its "
+          "folder on the hosts"};
+    auto command = python_command(std::move(line->program), environment);
+    if (!command) return command.error();
+    line->program = std::move(*command);
+  }
   spec->argv = std::move(line->program);
   fit_to_slurm(spec->saving, variables);
   spec->caller_environment = std::move(environment);

@@ -15,6 +15,7 @@ TEST_CASE("--help prints this text") {
   CHECK(help_text() == R"help(usage: elasticrun [options] program [args...]
 Runs one training job and changes its number of workers while it runs.
 Example: elasticrun --hosts hosts.txt --max-batch 1024 ./train
+         elasticrun -n 4 train.py, or -m module, is run by python3.
 
 Common
       --hosts, --hostfile FILE    read hosts from FILE, again when it changes

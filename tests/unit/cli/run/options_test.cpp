@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "cli/text.hpp"
@@ -65,6 +68,39 @@ struct Case {
 };
 
 }  // namespace
+
+TEST_CASE("Python scripts and modules are run by the interpreter of the caller's PATH") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("er-python-{}", ::getpid());
+  const auto make = [&](const std::string& name, bool runs) {
+    const std::filesystem::path path = folder / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << "#!/bin/sh\n";
+    if (runs) std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path.string();
+  };
+  const std::string python = make("bin/python", true), python3 = make("venv/python3", true);
+  make("bin/python3", false);
+  const std::string script = make("train.py", false), tool = make("tool.py", true);
+  const std::string old = "PATH=/nowhere:" + folder.string() + "/bin",
+                    active = fmt::format("PATH={0}/venv:{0}/bin", folder.string());
+  const auto program = [&](const std::string& line, const std::string& path) {
+    const std::string text = text_of(parse_line(line, {path.c_str()}));
+    return text.substr(text.find("| ") == text.npos ? 0 : text.find("| ") + 2);
+  };
+  CHECK(program("train.py -m 3", active) == python3 + " -u train.py -m 3");
+  CHECK(program("train.py", old) == python + " -u train.py");
+  CHECK(program(script + " a", active) == fmt::format("{} -u {} a", python3, script));
+  CHECK(program(tool + " a", active) == tool + " a");
+  CHECK(program("-n 2 -m package.train -n 3", active) == python3 + " -u -m package.train -n 3");
+  CHECK(program("-m", active) == "2 elasticrun: -m needs the name of a module\n");
+  CHECK(program("--ship train.py", active).find("--ship copies a program and its libraries") !=
+        std::string::npos);
+  CHECK(program("train.py", "PATH=/nowhere") ==
+        "2 elasticrun: no python3 and no python is on PATH; put the interpreter in front of the "
+        "script\n");
+  std::filesystem::remove_all(folder);
+}
 
 TEST_CASE("the command line determines workers, hosts and limits") {
   const Case cases[] = {

@@ -1,0 +1,41 @@
+// See python_program.hpp.
+#include "cli/run/python_program.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "launcher/machine/program_search.hpp"
+
+namespace elasticrun::cli::run {
+namespace {
+
+namespace machine = launcher::machine;
+
+bool can_be_run(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+bool is_python(const std::vector<std::string>& program) {
+  const std::string& first = program.front();
+  return first == "-m" ||
+         (first.ends_with(".py") && (machine::is_searched(first) || !can_be_run(first)));
+}
+
+Result<std::vector<std::string>> python_command(std::vector<std::string> program,
+                                                const std::vector<std::string>& environment) {
+  if (program == std::vector<std::string>{"-m"}) return Error{"-m needs the name of a module"};
+  for (const char* const name : {"python3", "python"})
+    for (const std::string& path :
+         machine::program_candidates(name, machine::value_of("PATH", environment))) {
+      if (!can_be_run(path)) continue;
+      program.insert(program.begin(), {path, "-u"});
+      return program;
+    }
+  return Error{"no python3 and no python is on PATH; put the interpreter in front of the script"};
+}
+
+}  // namespace elasticrun::cli::run
