@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     const double reduction = step_time(bytes, {}, 0, steps);
     const auto compute = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double, std::milli>(reduction));
-    const auto bucket = static_cast<std::int64_t>(bytes / 30);
+    const auto bucket = static_cast<std::int64_t>(std::max<std::size_t>(bytes / 30, 800u << 10));
     fmt::print("{} {:.2f} {:.2f} {:.2f} {:.2f}\n", megabytes, reduction, ms(compute),
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
   }

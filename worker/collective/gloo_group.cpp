@@ -42,6 +42,8 @@ constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 // Up to this size the number of messages in a row decides the cost, and a hypercube has fewer than
 // a ring.
 constexpr std::size_t hypercube_bytes_max = 256u << 10;
+// Up to this size a round less between two ranks is worth that each adds all numbers, and not half.
+constexpr std::size_t between_two_bytes_max = 2u << 20;
 // Slots that do not collide with the tags of Gloo's collectives, whose first byte is small.
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
 constexpr std::uint64_t exchange_slot = std::uint64_t{0x42} << 56;
@@ -65,6 +67,9 @@ class GlooGroup final : public Group {
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
   void all_reduce_each(std::span<const Row> rows) override;
+  bool takes_pieces(std::size_t bytes) const override {
+    return spec_.size == 2 && bytes <= between_two_bytes_max;
+  }
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
@@ -80,6 +85,7 @@ class GlooGroup final : public Group {
   void check_ready() const;
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
+  void reduce_rows(std::span<const Row> rows);
   // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
   void guarded(const std::string& what, Operation&& operation);
@@ -236,7 +242,10 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   ER_CHECK(!is_integer(type), "integers are not summed");
   guarded("all-reduce", [&] {
     const std::size_t bytes = count * size_of(type);
-    if (spec_.size == 2) return sums_.between_two(mesh_, data, type, count);
+    if (takes_pieces(bytes)) {
+      const Row row{data, type, count};
+      return sums_.between_two(mesh_, {&row, 1});
+    }
     if (is_sparse() && bytes <= hypercube_bytes_max)
       return sums_.by_doubling(mesh_, data, type, count);
     gloo::AllreduceOptions options(mesh_);
@@ -252,20 +261,31 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   });
 }
 
+void GlooGroup::reduce_rows(std::span<const Row> rows) {
+  std::size_t bytes = 0;
+  bool wide = true;
+  for (const Row& row : rows) {
+    bytes += row.count * size_of(row.type);
+    wide &= row.type == DataType::float32 || row.type == DataType::float64;
+  }
+  if (!wide || rows.size() < 2 || !takes_pieces(bytes)) return Group::all_reduce_each(rows);
+  guarded("all-reduce", [&] { sums_.between_two(mesh_, rows); });
+}
+
 // A short row at the end takes its way while those before it are reduced.
 void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   check_ready();
   const bool together =
       rows.size() > 1 && !is_sparse() && spec_.size > 1 && spec_.size <= GlooExchange::ranks_max &&
       rows.back().type == DataType::float64 && rows.back().count <= GlooExchange::numbers_max;
-  if (!together) return Group::all_reduce_each(rows);
+  if (!together) return reduce_rows(rows);
   const Row& last = rows.back();
   std::unique_ptr<GlooExchange> exchange;
   guarded("all-reduce", [&] {
     exchange = std::make_unique<GlooExchange>(
         mesh_, std::span(static_cast<double*>(last.data), last.count), exchange_slot);
   });
-  Group::all_reduce_each(rows.first(rows.size() - 1));
+  reduce_rows(rows.first(rows.size() - 1));
   guarded("all-reduce", [&] { exchange->finish(no_limit); });
 }
 

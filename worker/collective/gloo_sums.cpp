@@ -74,31 +74,41 @@ void GlooSums::by_doubling(const std::shared_ptr<gloo::Context>& mesh, void* dat
 // Both send all they have, a chunk after the other, and add what comes. A ring of two sends as many
 // bytes, in twice as many rounds. A few chunks are under way at a time, so that adding takes place
 // meanwhile; a chunk is added to when it has been sent. Both have the same bits, as above.
-void GlooSums::between_two(const std::shared_ptr<gloo::Context>& mesh, void* data, DataType type,
-                           std::size_t count) {
+void GlooSums::between_two(const std::shared_ptr<gloo::Context>& mesh,
+                           std::span<const Group::Row> rows) {
   constexpr std::size_t chunk_bytes = 256u << 10, depth = 4;
-  const int peer = 1 - mesh->rank;
-  const std::size_t bytes = count * size_of(type), chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
-  const std::size_t window = std::min(bytes, depth * chunk_bytes);
-  if (theirs_.size() < window) theirs_.resize(window);
-  const auto own = mesh->createUnboundBuffer(data, bytes);
-  const auto other = mesh->createUnboundBuffer(theirs_.data(), theirs_.size());
-  const auto size_at = [&](std::size_t i) {
-    return std::min(chunk_bytes, bytes - i * chunk_bytes);
+  struct Chunk {
+    const Group::Row* row;
+    gloo::transport::UnboundBuffer* own;
+    std::size_t at, bytes;
   };
+  const int peer = 1 - mesh->rank;
+  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> buffers;
+  std::vector<Chunk> chunks;
+  for (const Group::Row& row : rows) {
+    const std::size_t bytes = row.count * size_of(row.type);
+    if (bytes == 0) continue;
+    buffers.push_back(mesh->createUnboundBuffer(row.data, bytes));
+    for (std::size_t at = 0; at < bytes; at += chunk_bytes)
+      chunks.push_back({&row, buffers.back().get(), at, std::min(chunk_bytes, bytes - at)});
+  }
+  if (theirs_.size() < depth * chunk_bytes) theirs_.resize(depth * chunk_bytes);
+  const auto other = mesh->createUnboundBuffer(theirs_.data(), theirs_.size());
   const auto begin = [&](std::size_t i) {
-    if (i >= chunks) return;
-    other->recv(peer, pair_slot, i % depth * chunk_bytes, size_at(i));
-    own->send(peer, pair_slot, i * chunk_bytes, size_at(i));
+    if (i >= chunks.size()) return;
+    other->recv(peer, pair_slot, i % depth * chunk_bytes, chunks[i].bytes);
+    chunks[i].own->send(peer, pair_slot, chunks[i].at, chunks[i].bytes);
   };
   for (std::size_t i = 0; i < depth; ++i) begin(i);
-  for (std::size_t i = 0; i < chunks; ++i) {
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Chunk& chunk = chunks[i];
     other->waitRecv(no_limit);
-    own->waitSend(no_limit);
-    std::byte* const ours = static_cast<std::byte*>(data) + i * chunk_bytes;
+    chunk.own->waitSend(no_limit);
+    std::byte* const ours = static_cast<std::byte*>(chunk.row->data) + chunk.at;
     const std::byte* const theirs = theirs_.data() + i % depth * chunk_bytes;
     const bool first = mesh->rank == 0;
-    sum_of(type)(ours, first ? ours : theirs, first ? theirs : ours, size_at(i) / size_of(type));
+    sum_of(chunk.row->type)(ours, first ? ours : theirs, first ? theirs : ours,
+                            chunk.bytes / size_of(chunk.row->type));
     begin(i + depth);
   }
 }

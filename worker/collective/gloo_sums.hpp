@@ -6,9 +6,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "worker/collective/data_type.hpp"
+#include "worker/collective/group.hpp"
 
 namespace elasticrun::worker::collective {
 
@@ -24,9 +25,8 @@ class GlooSums {
   // Talks to ranks at distances 1, 2, 4, ... only.
   void by_doubling(const std::shared_ptr<gloo::Context>& mesh, void* data, DataType type,
                    std::size_t count);
-  // In a mesh of two.
-  void between_two(const std::shared_ptr<gloo::Context>& mesh, void* data, DataType type,
-                   std::size_t count);
+  // In a mesh of two: several rows as if they were one.
+  void between_two(const std::shared_ptr<gloo::Context>& mesh, std::span<const Group::Row> rows);
 
  private:
   std::vector<std::byte> theirs_;  // a peer's numbers

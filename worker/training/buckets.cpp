@@ -36,7 +36,7 @@ std::vector<Bucket> cut_into_buckets(std::span<const state::Tensor> gradients, s
   for (std::size_t i = gradients.size(); i-- > 0;) {
     const state::Tensor& gradient = gradients[i];
     if (gradient.count == 0) continue;
-    const std::size_t most = buckets.size() <= 1 ? std::min(bytes, first_bytes) : bytes;
+    const std::size_t most = buckets.size() <= 1 ? std::min(bytes / 4, first_bytes) : bytes;
     const bool fits = !buckets.empty() && buckets.back().type == gradient.type &&
                       buckets.back().count * size_of(gradient.type) + gradient.bytes() <= most;
     if (!fits) buckets.push_back({.gradients = {}, .type = gradient.type, .count = 0});

@@ -3,8 +3,9 @@
 //
 // The cut follows from the registrations alone, from the last to the first, as a backward pass ends
 // with them: so a newcomer cuts like the others. The first bucket is small, that the network begins
-// early, and the last one, for no computing hides it. A bucket starts when all of it is ready and
-// all before it have started; so the order is the same on every rank, whatever happens.
+// early, and the last one, for no computing hides it: a quarter, if gradients are no larger. A
+// bucket starts when all of it is ready and all before it have started; so the order is the same on
+// every rank, whatever happens.
 #pragma once
 
 #include <cstddef>

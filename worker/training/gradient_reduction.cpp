@@ -97,6 +97,7 @@ void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std:
   row.places.push_back(
       {tensor.data, tensor.type, tensor.count, row.count * size_of(row.gathered), gradient});
   row.count += tensor.count;
+  row.plain &= tensor.type == row.summed;
 }
 
 Reduction::Row Reduction::row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient) {
@@ -118,10 +119,16 @@ Reduction::Rows Reduction::rows_of(const Bucket& bucket) {
   return rows;
 }
 
+// Whether several tensors of some size are reduced where they lie, as fast as in one row.
+bool Reduction::in_pieces(const Row& row) const {
+  constexpr std::size_t least = 32u << 10;  // bytes of a tensor, on average
+  const std::size_t bytes = row.count * size_of(row.summed);
+  return group_ && bytes >= least * row.places.size() && group_->takes_pieces(bytes);
+}
+
 // Whether the row is gathered in its own memory, and not reduced where the program left it.
 bool Reduction::apart(const Row& row) const {
-  return row.extras > 0 || row.places.size() > 1 || calls() > 1 ||
-         row.summed != row.places.front().type;
+  return row.extras > 0 || calls() > 1 || !row.plain || (row.places.size() > 1 && !in_pieces(row));
 }
 
 void Reduction::allocate(Row& row) {
@@ -157,11 +164,18 @@ void Reduction::sum(collective::Group& group, const Rows& rows) {
   std::vector<collective::Group::Row> sums;
   for (const Row& row : rows) {
     if (row.count + row.extras == 0) continue;
-    const bool in_memory = apart(row) && row.gathered == row.summed;
+    if (!apart(row)) {
+      for (const Place& place : row.places) {
+        if (calls() == 0) arithmetic_.clear(place.data, place.count * size_of(place.type));
+        sums.push_back({place.data, place.type, place.count});
+      }
+      continue;
+    }
+    const bool in_memory = row.gathered == row.summed;
     void* const data = in_memory ? row.memory.get() : row.places.front().data;
     if (calls() == 0)
       arithmetic_.clear(data, row.count * size_of(row.summed));
-    else if (apart(row) && !in_memory)
+    else if (!in_memory)
       hand_back(row);
     sums.push_back({data, row.summed, row.count + (row.extras > 0 ? numbers_.size() : 0)});
   }
@@ -177,6 +191,7 @@ void Reduction::begin_step(const StepShare& share) {
   share_ = share;
   local_ = 0;
   done_ = 0;
+  group_ = nullptr;
   std::ranges::fill(is_set_, 0);
   if (!share.measured) discard();
   if (calls() <= 1) return;

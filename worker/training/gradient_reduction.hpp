@@ -112,6 +112,7 @@ class Reduction {
     DataType summed{};    // the type over the world; another one only for a tensor by itself
     std::vector<Place> places = {};
     std::size_t count = 0;
+    bool plain = true;                    // all are of the type in which they are summed
     std::size_t extras = 0;               // room for extra numbers at the end
     gpu::Arithmetic::Memory memory = {};  // null until a step needs it
   };
@@ -121,6 +122,7 @@ class Reduction {
   void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Rows rows_of(const Bucket& bucket);
+  bool in_pieces(const Row& row) const;
   bool apart(const Row& row) const;
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
@@ -139,7 +141,7 @@ class Reduction {
   std::vector<Bucket> cut_;             // with bucket_bytes_
   std::vector<Rows> buckets_;           // the same, in memory
   Rows rows_;                           // reduced after compute; the extra numbers end the last
-  collective::Group* group_ = nullptr;  // of the step that the thread reduces
+  collective::Group* group_ = nullptr;  // of the last piece of a step
   double last_weight_ = 0;              // of the last call of compute
   std::vector<double> numbers_;         // the caller's extras, then our own
   std::vector<char> is_set_;            // each gradient: by this worker, after reduce by any

@@ -29,7 +29,7 @@ std::vector<Indices> cut(const std::vector<state::Tensor>& tensors, std::size_t 
 
 TEST_CASE("buckets are cut from the last gradient to the first") {
   const std::vector<state::Tensor> four(4, tensor(10));
-  CHECK(cut(four, 80) == std::vector<Indices>{{3, 2}, {1, 0}});
+  CHECK(cut(four, 80) == std::vector<Indices>{{3}, {2, 1}, {0}});
   CHECK(cut(four, 1000) == std::vector<Indices>{{3, 2, 1, 0}});
   CHECK(cut(four, 1) == std::vector<Indices>{{3}, {2}, {1}, {0}});
   CHECK(cut({}, 80).empty());
@@ -39,7 +39,7 @@ TEST_CASE("buckets are cut from the last gradient to the first") {
   // The first one is small: a megabyte.
   const std::vector<state::Tensor> large(6, tensor(1u << 17));  // half a megabyte each
   // And so is the last one: a quarter.
-  CHECK(cut(large, 2u << 20) == std::vector<Indices>{{5, 4}, {3, 2, 1}, {0}});
+  CHECK(cut(large, 2u << 20) == std::vector<Indices>{{5}, {4, 3, 2, 1}, {0}});
 }
 
 TEST_CASE("a bucket starts when it is whole, and those before it have started") {
