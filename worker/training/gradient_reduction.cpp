@@ -57,8 +57,12 @@ void Reduction::place_all() {
   cut_.clear();
   buckets_.clear();
   rows_.clear();
-  if (bucket_bytes_ > 0) cut_ = cut_into_buckets(gradients, bucket_bytes_);
-  for (const Bucket& bucket : cut_) buckets_.push_back(rows_of(bucket));
+  if (bucket_bytes_ > 0) {
+    std::vector<core::Gradient> sizes;
+    for (const state::Tensor& tensor : gradients) sizes.push_back({tensor.type, tensor.count});
+    cut_ = core::cut_into_buckets(sizes, bucket_bytes_);
+  }
+  for (const core::Bucket& bucket : cut_) buckets_.push_back(rows_of(bucket));
   overlap_.cut(cut_, gradients.size());
 
   using Numbered = std::pair<const state::Tensor*, std::optional<std::size_t>>;
@@ -106,7 +110,7 @@ Reduction::Row Reduction::row_of(const state::Tensor& tensor, std::optional<std:
   return row;
 }
 
-Reduction::Rows Reduction::rows_of(const Bucket& bucket) {
+Reduction::Rows Reduction::rows_of(const core::Bucket& bucket) {
   const std::span<const state::Tensor> gradients = table_.gradients();
   Rows rows;
   if (arithmetic_.large_bytes() == 0) {

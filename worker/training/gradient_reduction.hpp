@@ -121,7 +121,7 @@ class Reduction {
   void place_all();
   void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);
-  Rows rows_of(const Bucket& bucket);
+  Rows rows_of(const core::Bucket& bucket);
   bool in_pieces(const Row& row) const;
   bool apart(const Row& row) const;
   void allocate(Row& row);
@@ -138,7 +138,7 @@ class Reduction {
   gpu::Arithmetic& arithmetic_;
   const std::size_t extras_max_;
   std::size_t bucket_bytes_ = 0;
-  std::vector<Bucket> cut_;             // with bucket_bytes_
+  std::vector<core::Bucket> cut_;       // with bucket_bytes_
   std::vector<Rows> buckets_;           // the same, in memory
   Rows rows_;                           // reduced after compute; the extra numbers end the last
   collective::Group* group_ = nullptr;  // of the last piece of a step

@@ -11,17 +11,16 @@ Overlap::Overlap(std::function<void(std::size_t)> reduce, std::function<void(std
 
 Overlap::~Overlap() { cancel(); }
 
-void Overlap::cut(std::span<const Bucket> buckets, std::size_t gradients) {
+void Overlap::cut(std::span<const core::Bucket> buckets, std::size_t gradients) {
   const std::lock_guard lock(mutex_);
-  marks_ = ReadyMarks(buckets, gradients);
+  marks_ = core::ReadyMarks(buckets, gradients);
   unset_.assign(gradients, 0);
 }
 
 void Overlap::begin(const void* step) {
   const std::lock_guard lock(mutex_);
-  marks_.begin();
+  marks_.begin(step);
   if (any_unset_.exchange(false)) std::ranges::fill(unset_, 0);
-  step_ = step;
 }
 
 void Overlap::start() {
@@ -37,7 +36,7 @@ void Overlap::push_startable() {
 bool Overlap::ready(const void* step, std::size_t gradient, bool is_set) {
   const std::lock_guard lock(mutex_);
   if (gradient >= marks_.gradients()) return false;
-  if (step != step_ || !marks_.mark(gradient)) return true;
+  if (!marks_.mark(step, gradient)) return true;
   if (!is_set) {
     unset_[gradient] = 1;
     any_unset_ = true;
@@ -58,7 +57,8 @@ void Overlap::finish() {
     const std::lock_guard lock(mutex_);
     if (started_) {
       for (std::size_t gradient = 0; gradient < marks_.gradients(); ++gradient)
-        if (marks_.mark(gradient)) on_ready_(gradient);
+        if (!marks_.is_marked(gradient)) on_ready_(gradient);
+      marks_.mark_all();
       push_startable();
     }
     end();
@@ -75,7 +75,7 @@ void Overlap::cancel() {
 }
 
 void Overlap::end() {
-  step_ = nullptr;
+  marks_.end();
   started_ = false;
 }
 

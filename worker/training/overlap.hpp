@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "worker/training/buckets.hpp"
+#include "worker/core/buckets.hpp"
 #include "worker/training/work_queue.hpp"
 
 namespace elasticrun::worker::training {
@@ -24,7 +24,7 @@ class Overlap {
   Overlap& operator=(const Overlap&) = delete;
 
   // Outside begin() to finish(): there are these buckets, of that many gradients.
-  void cut(std::span<const Bucket> buckets, std::size_t gradients);
+  void cut(std::span<const core::Bucket> buckets, std::size_t gradients);
   // A piece of a step begins, and nothing is ready; `step` tells it from others.
   void begin(const void* step);
   // From now on what is ready is reduced.
@@ -48,11 +48,10 @@ class Overlap {
 
   const std::function<void(std::size_t)> reduce_, on_ready_;
   mutable std::mutex mutex_;
-  ReadyMarks marks_;
+  core::ReadyMarks marks_;
   std::vector<char> unset_;  // gradients that nobody has set in this piece
   std::atomic<bool> any_unset_{false};
-  const void* step_ = nullptr;  // null: no step is under way
-  bool started_ = false;        // since start()
+  bool started_ = false;  // since start()
   WorkQueue queue_{"er-buckets"};
 };
 

@@ -1,21 +1,21 @@
 // See buckets.hpp.
-#include "worker/training/buckets.hpp"
+#include "worker/core/buckets.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace elasticrun::worker::training {
+namespace elasticrun::worker::core {
 namespace {
 
 constexpr std::size_t first_bytes = 1u << 20;
 
-void add(Bucket& bucket, std::span<const state::Tensor> gradients, std::size_t number) {
+void add(Bucket& bucket, std::span<const Gradient> gradients, std::size_t number) {
   bucket.gradients.push_back(number);
   bucket.count += gradients[number].count;
 }
 
 // Splits the last bucket, so that the end of it has at most so many bytes, if it can.
-void end_with_small(std::vector<Bucket>& buckets, std::span<const state::Tensor> gradients,
+void end_with_small(std::vector<Bucket>& buckets, std::span<const Gradient> gradients,
                     std::size_t bytes) {
   const Bucket whole = buckets.back();
   std::size_t begin = whole.gradients.size(), taken = 0;
@@ -31,10 +31,10 @@ void end_with_small(std::vector<Bucket>& buckets, std::span<const state::Tensor>
 
 }  // namespace
 
-std::vector<Bucket> cut_into_buckets(std::span<const state::Tensor> gradients, std::size_t bytes) {
+std::vector<Bucket> cut_into_buckets(std::span<const Gradient> gradients, std::size_t bytes) {
   std::vector<Bucket> buckets;
   for (std::size_t i = gradients.size(); i-- > 0;) {
-    const state::Tensor& gradient = gradients[i];
+    const Gradient& gradient = gradients[i];
     if (gradient.count == 0) continue;
     const std::size_t most = buckets.size() <= 1 ? std::min(bytes / 4, first_bytes) : bytes;
     const bool fits = !buckets.empty() && buckets.back().type == gradient.type &&
@@ -52,24 +52,30 @@ ReadyMarks::ReadyMarks(std::span<const Bucket> buckets, std::size_t gradients)
     sizes_.push_back(buckets[i].gradients.size());
     for (const std::size_t gradient : buckets[i].gradients) bucket_of_[gradient] = i;
   }
-  begin();
+  missing_ = sizes_;
 }
 
-void ReadyMarks::begin() {
+void ReadyMarks::begin(const void* step) {
+  step_ = step;
   missing_ = sizes_;
   std::ranges::fill(marked_, 0);
   next_ = 0;
 }
 
-bool ReadyMarks::mark(std::size_t gradient) {
-  if (std::exchange(marked_[gradient], 1) != 0) return false;
+bool ReadyMarks::mark(const void* step, std::size_t gradient) {
+  if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;
   if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];
   return true;
 }
 
+void ReadyMarks::mark_all() {
+  std::ranges::fill(missing_, 0);
+  std::ranges::fill(marked_, 1);
+}
+
 std::optional<std::size_t> ReadyMarks::start() {
-  if (!may_start()) return std::nullopt;
+  if (!under_way() || all_started() || missing_[next_] > 0) return std::nullopt;
   return next_++;
 }
 
-}  // namespace elasticrun::worker::training
+}  // namespace elasticrun::worker::core

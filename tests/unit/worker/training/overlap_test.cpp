@@ -1,68 +1,17 @@
-// The cut into buckets, and when each may start.
-#include "worker/training/buckets.hpp"
+// Buckets on their way while a step computes.
+#include "worker/training/overlap.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <set>
+#include <thread>
 
-#include "worker/training/overlap.hpp"
+#include "worker/collective/group.hpp"
 
 using namespace elasticrun::worker;
 using namespace elasticrun::worker::training;
-using collective::DataType;
+using core::Bucket;
 using Indices = std::vector<std::size_t>;
-
-namespace {
-
-state::Tensor tensor(std::size_t count, DataType type = DataType::float32) {
-  return {.name = "g", .data = nullptr, .type = type, .count = count};
-}
-
-std::vector<Indices> cut(const std::vector<state::Tensor>& tensors, std::size_t bytes) {
-  std::vector<Indices> buckets;
-  for (const Bucket& bucket : cut_into_buckets(tensors, bytes)) buckets.push_back(bucket.gradients);
-  return buckets;
-}
-
-}  // namespace
-
-TEST_CASE("buckets are cut from the last gradient to the first") {
-  const std::vector<state::Tensor> four(4, tensor(10));
-  CHECK(cut(four, 80) == std::vector<Indices>{{3}, {2, 1}, {0}});
-  CHECK(cut(four, 1000) == std::vector<Indices>{{3, 2, 1, 0}});
-  CHECK(cut(four, 1) == std::vector<Indices>{{3}, {2}, {1}, {0}});
-  CHECK(cut({}, 80).empty());
-  CHECK(cut({tensor(0), tensor(5), tensor(0)}, 80) == std::vector<Indices>{{1}});
-  CHECK(cut({tensor(5), tensor(5, DataType::bfloat16), tensor(5, DataType::bfloat16)}, 80) ==
-        std::vector<Indices>{{2, 1}, {0}});
-  // The first one is small: a megabyte.
-  const std::vector<state::Tensor> large(6, tensor(1u << 17));  // half a megabyte each
-  // And so is the last one: a quarter.
-  CHECK(cut(large, 2u << 20) == std::vector<Indices>{{5}, {4, 3, 2, 1}, {0}});
-}
-
-TEST_CASE("a bucket starts when it is whole, and those before it have started") {
-  const std::vector<Bucket> buckets{{{3, 2}, {}, 2}, {{1}, {}, 1}, {{0}, {}, 1}};
-  ReadyMarks marks(buckets, 4);
-  for (int step = 0; step < 2; ++step) {
-    marks.begin();
-    CHECK(!marks.start());
-    marks.mark(1);
-    CHECK(marks.mark(3));
-    CHECK_FALSE(marks.mark(3));  // again
-    CHECK(!marks.start());
-    marks.mark(2);
-    CHECK(marks.start() == 0u);
-    CHECK(marks.start() == 1u);
-    CHECK(!marks.start());
-    CHECK(!marks.all_started());
-    marks.mark(0);
-    CHECK(marks.start() == 2u);
-    CHECK(marks.all_started());
-    CHECK(!marks.start());
-  }
-}
 
 TEST_CASE("buckets are reduced in order while gradients become ready, from several threads") {
   const std::vector<Bucket> buckets{{{3, 2}, {}, 2}, {{1}, {}, 1}, {{0}, {}, 1}};
