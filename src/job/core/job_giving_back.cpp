@@ -26,8 +26,8 @@ void Job::give_back_unused_hosts(Time now) {
   if (unused.empty()) return;
   GiveBack order{unused, {}};
   for (const HostId host : unused) {
-    if (!hosts_.up(host)) continue;
     hosts_.give_back(host);
+    if (!hosts_.up(host)) continue;
     order.with_agent.insert(host);
     out_.add(Order{host, wire::agent::Shutdown{0}});
   }
@@ -39,7 +39,9 @@ void Job::on(const GiveBack::Answer& answer, Time now) {
   std::string names;
   for (const HostId host : answer.hosts) {
     names += (names.empty() ? "" : ", ") + name_of(host);
-    if (!answer.taken) watch_.unused.refused(host, now);
+    if (answer.taken) continue;
+    hosts_.keep(host);
+    watch_.unused.refused(host, now);
   }
   concerns_staff(now);
   if (answer.taken) {

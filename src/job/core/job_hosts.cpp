@@ -66,6 +66,7 @@ void Job::on(const HostsNoted& noted, Time) {
 
 void Job::on(const HostUp& up, Time now) {
   hosts_.came(up.host, now + spec_.deadlines.lease);
+  watch_.unused.came(up.host);
   watch_.suspects.settled(up.host);
   watch_.troubles.over(name_of(up.host));
   watch_.liveness.host_heard(up.host, now);

@@ -72,6 +72,7 @@ bool Hosts::ask(HostId host) {
 void Hosts::came(HostId host, Time leased_until) {
   turn(host, HostTurn::came);
   rows_[host].leased_until = leased_until;
+  rows_[host].given_back = false;
 }
 
 void Hosts::went(HostId host) {

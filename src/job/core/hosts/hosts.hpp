@@ -80,6 +80,7 @@ class Hosts {
   bool leaving(HostId host) const;
   // It is given back, because no worker needs it; forgotten when it has gone.
   void give_back(HostId host) { rows_[host].given_back = true; }
+  void keep(HostId host) { rows_[host].given_back = false; }
   bool given_back(HostId host) const;
   // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);

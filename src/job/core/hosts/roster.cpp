@@ -82,6 +82,7 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
     meet(host, expected->second);
     joined_[host] = std::move(expected->second);
     expected_.erase(expected);
+    left_out_.erase(host);  // it was given back earlier, and comes again
     return News::joined;
   }
   const auto known = met_.find(host);

@@ -55,7 +55,8 @@ class Roster {
   // known, or it is no host of the job.
   bool leaves(HostId host);
 
-  // The host is given back: its slots are not used any more, unless keep() takes that back.
+  // The host is given back: its slots are not used any more, unless keep() takes that back, or it
+  // joins again.
   void give_back(HostId host) { left_out_[host] = Why::given_back; }
   void keep(HostId host) { left_out_.erase(host); }
 

@@ -21,10 +21,13 @@ class UnusedHosts {
   void look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now);
   Time wake_at() const;
   // Those that were unused long enough, and each for which half of that has passed: who takes them
-  // back may do it only once. None is returned again unless it was refused.
+  // back may do it only once. None is returned again unless it was refused, or
+  // has come again.
   std::vector<HostId> take(Time now);
   // Nobody took it back; it is tried again, but not soon.
   void refused(HostId host, Time now);
+  // It is the job's again.
+  void came(HostId host) { given_.erase(host); }
 
  private:
   Time due(HostId host, Time since) const;

@@ -106,6 +106,24 @@ TEST_CASE("invalid greetings get no number") {
   }
 }
 
+TEST_CASE("the slots of a host that was given back are used when it joins again") {
+  Roster roster;
+  roster.give({host("a", 1)});
+  const auto joins = [&] {
+    const auto id = roster.admit(hello("n7", 2));
+    REQUIRE(id.has_value());
+    CHECK(roster.up(*id, hello("n7", 2)) == Roster::News::joined);
+    return *id;
+  };
+  const HostId first = joins();
+  CHECK(roster.plan().slots.size() == 3);
+  roster.give_back(first);
+  CHECK(roster.plan().slots.size() == 1);
+  CHECK(roster.down(first) == Roster::News::joined);
+  CHECK(joins() == first);
+  CHECK(roster.plan().slots.size() == 3);
+}
+
 TEST_CASE("rank 0 is reached at its agent's address, and on the loopback only by its own host") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});

@@ -49,3 +49,14 @@ TEST_CASE("a refusal is no reason to ask again soon") {
   CHECK(unused.take(begin + 200s).empty());
   CHECK(unused.take(begin + 61s + 10min) == Ids{b});
 }
+
+TEST_CASE("a host that was given back and comes again is given back again") {
+  UnusedHosts unused(60s);
+  unused.look({a, b}, {a}, begin);
+  CHECK(unused.take(begin + 60s) == Ids{b});
+  unused.came(b);
+  unused.look({a, b}, {a, b}, begin + 90s);
+  unused.look({a, b}, {a}, begin + 100s);
+  CHECK(unused.take(begin + 159s).empty());
+  CHECK(unused.take(begin + 160s) == Ids{b});
+}
