@@ -77,6 +77,49 @@ MUTATIONS = [
              "peers_.at(member.worker).committed != no_state;"),
     Mutation("members are at most one step apart", "worker/core/member.cpp",
              ".size = static_cast<int>(world.members.size()),", ".size = 1,"),
+    # ---- gradients in buckets
+    Mutation("a bucket is whole when it starts", "worker/core/buckets.cpp",
+             " || missing_[next_] > 0) return", " || missing_[next_] > 1) return", few=True),
+    Mutation("members start the same buckets", "worker/core/buckets.cpp",
+             "  if (!under_way() || all_started() || missing_[next_] > 0) return std::nullopt;\n",
+             "  if (!under_way() || all_started()) return std::nullopt;\n"
+             "  for (std::size_t i = 0; i < missing_.size(); ++i) {\n"
+             "    if (missing_[i] > 0) continue;\n"
+             "    missing_[i] = marked_.size() + 1;\n"
+             "    ++next_;\n"
+             "    return i;\n"
+             "  }\n"
+             "  if (missing_[next_] > 0) return std::nullopt;\n"),
+    # The cut depends on what happened: on how many were made before, or on what was ready first.
+    Mutation("members start the same buckets", "worker/core/buckets.cpp",
+             "  std::vector<Bucket> buckets;\n",
+             "  std::vector<Bucket> buckets;\n"
+             "  static std::size_t cuts = 0;\n"
+             "  bytes += cuts++ % 2 * bytes;\n"),
+    Mutation("a bucket is whole when it starts", "worker/core/buckets.cpp",
+             "  if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];\n",
+             "  if (bucket_of_[gradient] == missing_.size()) return true;\n"
+             "  for (std::size_t& left : missing_)\n"
+             "    if (left > 0) return --left, true;\n"),
+    Mutation("a bucket starts once", "worker/core/buckets.cpp",
+             "  std::ranges::fill(missing_, 0);\n",
+             "  std::ranges::fill(missing_, 0);\n  next_ = 0;\n"),
+    Mutation("an aborted step starts no bucket", "worker/core/member.cpp",
+             "  outbox_.push_back(AbortGroups{aborted_});\n", ""),
+    # At the end of compute the missing gradients count as ready, once.
+    Mutation("healthy workers come together", "worker/core/buckets.cpp",
+             "  std::ranges::fill(missing_, 0);\n", ""),
+    Mutation("healthy workers come together", "worker/core/buckets.cpp",
+             "  std::ranges::fill(marked_, 1);\n", ""),
+    # What stood in the step before does not count.
+    Mutation("a bucket is whole when it starts", "worker/core/buckets.cpp",
+             "  missing_ = sizes_;\n  std::ranges::fill(marked_, 0);\n", ""),
+    Mutation("a step is committed whole", "worker/core/buckets.cpp",
+             "  std::ranges::fill(marked_, 0);\n  next_ = 0;\n",
+             "  std::ranges::fill(marked_, 0);\n"),
+    Mutation("a late gradient changes nothing", "worker/core/buckets.cpp",
+             "  if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;\n",
+             "  if (std::exchange(marked_[gradient], 1) != 0) return false;\n", few=True),
     # ---- the state
     Mutation("holders hold the same", "rendezvous/forced.cpp",
              "peers_.at(worker).committed = answer.committed;",

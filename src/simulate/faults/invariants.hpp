@@ -9,11 +9,13 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "job/core/terms/events.hpp"
 #include "launcher/hosts/plan.hpp"
+#include "simulate/faults/bucket_thread.hpp"
 #include "wire/messages.hpp"
 #include "worker/core/progress.hpp"
 
@@ -71,6 +73,14 @@ class Invariants {
   void after_finish(std::size_t actions);
   void after_the_end(std::size_t processes_left);
 
+  // ---- gradients in buckets (bucket_invariants.cpp)
+  // A worker starts reducing a bucket in a group that it still uses.
+  void bucket_started(WorkerId worker, Generation generation, std::int64_t step,
+                      const BucketThread::Start& start);
+  void bucket_ended(WorkerId worker, Generation generation, std::int64_t step);
+  // The worker is about to commit that step, which has that many buckets.
+  void whole_step(WorkerId worker, Generation generation, std::int64_t step, std::size_t buckets);
+
   bool is_newest(StepId step) const {
     return lineage_.empty() || step.value >= lineage_.rbegin()->first;
   }
@@ -106,6 +116,12 @@ class Invariants {
     bool operator==(const SavedAs&) const = default;
   };
   std::map<std::int64_t, SavedAs> saves_;  // by the number of the save, its first part
+  // What the members of a world have reduced in a step.
+  struct Reduced {
+    std::vector<std::vector<std::size_t>> order;     // by bucket, as first started, its gradients
+    std::map<WorkerId, std::size_t> started, ended;  // number of buckets
+  };
+  std::map<std::pair<Generation, std::int64_t>, Reduced> reduced_;
   std::set<WorkerId> gone_;
   std::set<WorkerId> dismissed_;
 };

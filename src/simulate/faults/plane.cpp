@@ -176,6 +176,13 @@ void Plane::leave(Generation generation, Group& group, WorkerId worker, bool ali
   }
 }
 
+bool Plane::has_group(WorkerId worker, Generation generation) const {
+  const auto group = groups_.find(generation);
+  if (group == groups_.end()) return false;
+  const auto end = group->second.ends.find(worker);
+  return end != group->second.ends.end() && !end->second.gone;
+}
+
 void Plane::abort(WorkerId worker, Generation up_to) {
   for (auto& [generation, group] : groups_)
     if (generation <= up_to) leave(generation, group, worker, true);

@@ -43,6 +43,8 @@ class Plane {
   // Every member calls the same reductions in the same order; `index` names the call, from 0.
   void reduce(Generation generation, WorkerId worker, int index, const Votes& votes,
               Complete complete, Done done);
+  // Whether this worker has a group of that generation that was not aborted or dropped.
+  bool has_group(WorkerId worker, Generation generation) const;
   void abort(WorkerId worker, Generation up_to);
   void drop(WorkerId worker, Generation generation);
   void died(WorkerId worker);

@@ -14,7 +14,8 @@ Process::Process(Stage& stage, WorkerId id, Handlers handlers)
       id_(id),
       handlers_(std::move(handlers)),
       member_(id),
-      slowness_(stage.scene.mixed && id.value % 2 == 0 ? 3 : 1) {}
+      slowness_(stage.scene.mixed && id.value % 2 == 0 ? 3 : 1),
+      bucket_thread_(stage.scene, [this](const auto& start) { reduce_bucket(start); }) {}
 
 // A frozen process does nothing; what was due happens when it is thawed.
 void Process::now_or_thawed(std::function<void()> what) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "simulate/faults/bucket_thread.hpp"
 #include "simulate/faults/invariants.hpp"
 #include "simulate/faults/plane.hpp"
 #include "simulate/faults/scene.hpp"
@@ -86,7 +87,10 @@ class Process : public std::enable_shared_from_this<Process> {
   void step();
   bool ends_epoch() const;
   void end_epoch();
+  void compute_gradients(Duration time);
+  void reduce_bucket(const BucketThread::Start& start);
   void reduce(Generation generation);
+  void reduce_votes(Generation generation, const Plane::Votes& votes);
   void reduced(Generation generation, const Plane::Ended& ended);
   void applied(Generation generation);
   void save(const worker::core::SaveOrder& order);
@@ -116,7 +120,9 @@ class Process : public std::enable_shared_from_this<Process> {
   bool in_train_ = false, busy_ = false, finished_ = false;
   std::int64_t call_ = 0;
   std::int64_t epochs_ended_ = 0;  // epochs of this train call for which on_epoch has run
-  int index_ = 0;                  // index of the next collective in this group
+  BucketThread bucket_thread_;
+  Generation step_world_;  // the world of the step under way
+  int index_ = 0;          // index of the next collective in this group
   const char* phase_ = "idle";
   Time phase_since_{};
   std::int64_t steps_ = 0;  // since the last sample

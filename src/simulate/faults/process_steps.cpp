@@ -1,6 +1,8 @@
 // The steps of a simulated program, and what stands between two of them (process.hpp).
 #include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "simulate/faults/process.hpp"
 #include "worker/core/shares.hpp"
@@ -26,8 +28,8 @@ void Process::step() {
   busy_ = true;
   phase("compute");
   if (caught(Point::compute)) return;
-  const Generation g = member_.world().generation;
   const wire::World& world = member_.world();
+  const Generation g = step_world_ = world.generation;
   const auto range =
       worker::core::step_range(progress, world.plan.global_batch, stage_.scene.samples);
   const auto shares = worker::core::split(range.count(), static_cast<int>(world.members.size()),
@@ -37,6 +39,7 @@ void Process::step() {
   const Duration time = (stage_.scene.compute / 2 + stage_.between_us(0, 4000)) * slowness_ *
                         share_ * std::ssize(shares) / std::max(range.count(), std::ssize(shares));
   computed_ += time;
+  compute_gradients(time);
   later(time, [this, g] { reduce(g); });
 }
 
@@ -65,13 +68,50 @@ void Process::end_epoch() {
         });
 }
 
+// Most gradients become ready during compute, some later, and some are never reported.
+void Process::compute_gradients(Duration time) {
+  const void* const step = bucket_thread_.begin();
+  const auto most = static_cast<std::uint64_t>(time.count() + 1);
+  std::vector<Duration> times(bucket_thread_.gradients());
+  for (Duration& one : times) one = Duration(static_cast<std::int64_t>(stage_.rng.below(most)));
+  // A backward pass ends with the first gradient, others go any way.
+  if (!times.empty() && stage_.rng.chance(0.5)) std::ranges::sort(times, std::greater());
+  for (std::size_t gradient = 0; gradient < times.size(); ++gradient) {
+    if (stage_.rng.chance(0.1)) continue;
+    // That is the time of some steps, but not of eight (BucketThread::begin).
+    if (stage_.rng.chance(0.1)) times[gradient] = time + stage_.between_us(1, 10'000);
+    later(times[gradient], [this, step, gradient] { bucket_thread_.ready(step, gradient); });
+  }
+}
+
+void Process::reduce_bucket(const BucketThread::Start& start) {
+  const Generation g = step_world_;
+  const std::int64_t step = model_.progress.step + 1;
+  if (stage_.plane.has_group(id_, g)) stage_.invariants.bucket_started(id_, g, step, start);
+  stage_.plane.reduce(g, id_, index_++, {}, nullptr,
+                      [this, g, step, self = shared_from_this()](const Plane::Ended& ended) {
+                        now_or_thawed([this, g, step, ended] {
+                          if (ended.sum) stage_.invariants.bucket_ended(id_, g, step);
+                          bucket_thread_.ended(ended);
+                        });
+                      });
+}
+
+// As in a real step the vote is read when compute ends; buckets may still be under way.
 void Process::reduce(Generation g) {
   phase("reduce");
   if (caught(Point::reduce)) return;
-  if (!member_.running(g)) return reduced(g, {});
-  const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
   // The world that ends an epoch must also call on_epoch: no vote to switch worlds at this step.
-  stage_.plane.reduce(g, id_, index_++, member_.votes(!ends_epoch()), complete,
+  const Plane::Votes votes = member_.running(g) ? member_.votes(!ends_epoch()) : Plane::Votes();
+  bucket_thread_.finish([this, g, votes](const Plane::Ended& ended) {
+    if (ended.sum && member_.running(g)) return reduce_votes(g, votes);
+    reduced(g, {{}, ended.troubles});
+  });
+}
+
+void Process::reduce_votes(Generation g, const Plane::Votes& votes) {
+  const auto complete = [this, g] { stage_.invariants.reduction_complete(g); };
+  stage_.plane.reduce(g, id_, index_++, votes, complete,
                       [this, g, self = shared_from_this()](const Plane::Ended& ended) {
                         now_or_thawed([this, g, ended] { reduced(g, ended); });
                       });
@@ -92,6 +132,7 @@ void Process::applied(Generation generation) {
       worker::core::step_range(before, member_.world().plan.global_batch, stage_.scene.samples);
   model_.digest = updated(model_.digest, before, range);
   model_.progress = before.next(range.count(), stage_.scene.samples);
+  stage_.invariants.whole_step(id_, generation, before.step + 1, bucket_thread_.buckets());
   stage_.invariants.committed(id_, generation, before, range, model_.digest);
   stage_.stepping.committed(stage_.queue.now());
   ++steps_;

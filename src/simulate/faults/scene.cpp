@@ -81,6 +81,7 @@ Scene draw(std::uint64_t seed) {
     scene.interrupted |= rng.chance(0.3);
   }
   if (rng.chance(0.2)) spec.slurm_shrink = milliseconds(between(10, 1500));
+  if (rng.chance(0.15)) scene.gradients = between(2, 5);
   return scene;
 }
 

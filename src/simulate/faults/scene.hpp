@@ -20,6 +20,7 @@ struct Scene {
   int train_calls = 1;
   Duration compute{};            // duration of one step's compute
   Duration epoch_end{};          // longest duration of the program's on_epoch
+  int gradients = 0;             // reduced in buckets during compute; 0: nothing is
   bool mixed = false;            // every other worker takes three times as long
   Duration faults_until{};       // since the start; then everything is healed
   bool merciful = true;          // faults that would leave no majority with the state are skipped

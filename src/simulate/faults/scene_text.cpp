@@ -39,6 +39,7 @@ void for_each_value(Any& scene, Visit visit) {
   visit("train_calls", scene.train_calls);
   visit("compute", scene.compute);
   visit("epoch_end", scene.epoch_end);
+  visit("gradients", scene.gradients);
   visit("mixed", scene.mixed);
   visit("merciful", scene.merciful);
   visit("only_newcomers", scene.only_newcomers);

@@ -40,6 +40,7 @@ class Shrinking {
     attempt([](Scene& scene) { scene.interrupted = false; });
     attempt([](Scene& scene) { scene.controller_dies = false; });
     attempt([](Scene& scene) { scene.mixed = false; });
+    attempt([](Scene& scene) { scene.gradients = 0; });
     attempt([](Scene& scene) { scene.epoch_end = {}; });
     attempt([](Scene& scene) { scene.epochs = 1; });
     attempt([](Scene& scene) { scene.train_calls = 1; });
