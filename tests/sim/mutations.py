@@ -71,7 +71,7 @@ MUTATIONS = [
              "  else send(wire::Answer{aborted_, committed_});\n"),
     Mutation("an answer is true", "worker/core/member.cpp",
              "send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});",
-             "send(wire::Answer{aborted_, Step(committed_.value / 2)});"),
+             "send(wire::Answer{aborted_, StepId(committed_.value / 2)});"),
     Mutation("one world, one update", "rendezvous/membership.cpp",
              "peers_.at(member.worker).committed == newest;",
              "peers_.at(member.worker).committed != no_state;"),
@@ -140,7 +140,7 @@ MUTATIONS = [
              "after.cursor = step_range(*this, global_batch, samples).last;\n"
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),
     Mutation("success means trained", "src/job/core/job_workers.cpp",
-             "    if (!clean && !past)\n", "    if (code == 1000)\n"),
+             "    if (!clean && !past)\n", "    if (code == 1000)\n", seeds=12_000),
     Mutation("every epoch has its end", "rendezvous/training.cpp",
              "  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;\n",
              "  if (rank_table_.empty() || done_.empty()) return;\n"
