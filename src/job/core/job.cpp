@@ -44,6 +44,7 @@ Job::Job(const JobSpec& spec, course::Sizing sizing)
       failures_(spec.max_restarts.value_or(10)) {}
 
 std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
+  if (ending_.is(course::Phase::ended)) return {};  // what comes now concerns no one
   if (summary_.began() == Time{}) {
     first_.tell_missing_at(now + silence_max);
     requests_.saves.job_began(now);

@@ -139,6 +139,8 @@ void Plane::out_of_time(Generation generation, WorkerId worker) {
   const Group& group = groups_[generation];
   const End& end = group.ends.at(worker);
   if (end.index != connecting || !end.pending) return;
+  // It is connected, and is about to be told.
+  if (group.calls.at(connecting).served.contains(worker)) return;
   std::vector<worker::collective::PeerTrouble> troubles;
   for (const int peer :
        unconnected(group, group.calls.at(connecting), rank_of(group.world, worker)).waits_for)
