@@ -3,8 +3,10 @@
 memory, is one clear line."""
 import os
 import random
+import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 from typing import Optional
 
@@ -70,6 +72,29 @@ class Training(unittest.TestCase):
 
     def test_own_loop(self) -> None:
         self.run_killed("own", 3, 3)
+
+    def test_save(self) -> None:
+        """A job that is stopped and resumed, at another size, with what its state source lists."""
+        for mode in ("steps", "own"):
+            with self.subTest(mode), tempfile.TemporaryDirectory() as folder:
+                expected, = finals(alone(TOY, mode).stdout)
+                def job(size: int) -> Job:
+                    return Job(["-H", f"localhost:{size}", "--max-batch", "24", "--policy", "fixed",
+                                "--label", "none", "--save", folder], [sys.executable, TOY, mode],
+                               env=ENVIRONMENT | {"TOY_SLEEP": "0.004"})
+                with job(3) as first:
+                    first.wait_for("world_formed", size=3)
+                    self.assertGreater(self.steps_after(first), 0)
+                    first.process.send_signal(signal.SIGTERM)
+                    self.assertEqual(first.wait(60), 75, first.err())
+                with job(2) as second:
+                    self.assertEqual(second.wait(60), 0, second.err())
+                    ends = finals(second.out())
+                    self.assertEqual(len(ends), 2, second.out())
+                    for end in ends:
+                        for one, other in zip(end, expected):
+                            self.assertAlmostEqual(one, other, delta=1e-9)
+                    self.assertEqual(second.leftovers(), [])
 
     def test_example(self) -> None:
         with Job(["-H", "localhost:2", "--max-batch", "32", "--label", "none"], [EXAMPLE],
@@ -137,7 +162,7 @@ class Mistakes(unittest.TestCase):
         with Job(["-H", "localhost:2", "--max-batch", "24"], [sys.executable, TOY, "train"],
                  env=ENVIRONMENT | {"TOY_SLEEP": "0.1"}) as job:
             job.wait_for("world_formed", size=2)
-            job.process.send_signal(2)
+            job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait(60), 130, job.err())
             job.gone(10)
 
