@@ -38,9 +38,15 @@ def output_of(command: Sequence[str | Path]) -> str:
 def overlap(programs: Path, steps: int, rounds: int) -> list[Row]:
     """Two workers whose gradients are ready one by one, with buckets and without; of the rounds, the
     one in the middle."""
+    allowed_us = 10
     found: dict[str, list[tuple[float, float, float]]] = {}
+    costs: dict[str, list[float]] = {}
     for _ in range(rounds):
         for line in output_of([programs / "bench_overlap", str(steps)]).splitlines():
+            if line.startswith("cost "):
+                _, gradients, cuts, cost = line.split()
+                costs.setdefault(f"{gradients} gradients, {cuts} buckets", []).append(float(cost))
+                continue
             size, reduction, compute, after, buckets = line.split()
             longer = max(float(reduction), float(compute))
             found.setdefault(size, []).append((float(buckets) / longer, float(after) / longer, longer))
@@ -52,6 +58,9 @@ def overlap(programs: Path, steps: int, rounds: int) -> list[Row]:
                         f"each alone: {longer:.1f} ms", f"{buckets:.2f}"))
         rows.append(Row(f"{size} MB reduced after compute", f"{after * longer:.1f} ms", "",
                         f"{after:.2f}"))
+    for what, us in costs.items():
+        rows.append(Row(f"processor of the training thread, {what}", f"{median(us):.1f} us",
+                        f"against {allowed_us} us", ratio(median(us), allowed_us)))
     return rows
 
 

@@ -5,12 +5,14 @@
 // from the reduction. The library is the real one; only the controller is simulated.
 //
 //     bench_overlap [STEPS]       prints: megabytes, and in ms: reduction, compute, step without
-//                                 buckets, step with them
+//                                 buckets, step with them; then "cost", the number of gradients of
+//                                 a worker alone, buckets, and us of its training thread in a step
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -26,16 +28,32 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t tensors = 40;
+// Of the calling thread.
+double processor_us() {
+  timespec at{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+  return static_cast<double>(at.tv_sec) * 1e6 + static_cast<double>(at.tv_nsec) / 1e3;
+}
 
 double ms(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// The median time of a step, in ms, on rank 0.
-double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket_bytes,
-                 std::int64_t steps) {
-  double median = 0;
-  testing::run_ranks(2, [&](collective::Group& group) {
-    const std::size_t elements = bytes / tensors / sizeof(float);
+struct Program {
+  int workers = 2;
+  std::size_t tensors = 0, bytes = 0;
+  std::int64_t bucket_bytes = 0;
+  Clock::duration compute{};
+};
+
+struct Step {
+  double ms = 0, processor_us = 0;
+};
+
+// The medians of a step, on rank 0.
+Step step_of(const Program& program, std::int64_t steps) {
+  Step median;
+  const std::size_t tensors = program.tensors;
+  testing::run_ranks(program.workers, [&](collective::Group& group) {
+    const std::size_t elements = program.bytes / tensors / sizeof(float);
     std::vector<std::vector<float>> gradients(tensors, std::vector<float>(elements, 1));
     double weight = 0;
     state::StateTable table;
@@ -47,7 +65,7 @@ double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket
                         .has_value();
     if (!registered) std::abort();
     table.seal();
-    bench::OneWorld channel(group, bench::world_of(2, 8, false));
+    bench::OneWorld channel(group, bench::world_of(program.workers, 8, false));
     control::StepMeter meter;
     control::MemberLock member_lock(WorkerId(static_cast<std::uint32_t>(group.rank()) + 1));
     member_lock.attach(channel);
@@ -57,30 +75,41 @@ double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket
     options.struct_size = sizeof options;
     options.samples = steps * 8;
     options.epochs = 1;
-    options.batch = 4;
-    options.bucket_bytes = bucket_bytes;
-    std::vector<double> took;
+    options.batch = 8 / program.workers;
+    options.bucket_bytes = program.bucket_bytes;
+    std::vector<double> took, used;
     Clock::time_point begin = Clock::now();
+    double before = processor_us();
     loop.begin(options, "");
     while (loop.next() == training::Steps::Next::piece) {
       Clock::time_point at = Clock::now();
       for (std::size_t i = tensors; i-- > 0;) {
-        at += compute / tensors;
-        std::this_thread::sleep_until(at);
+        at += program.compute / tensors;
+        if (program.compute > Clock::duration::zero()) std::this_thread::sleep_until(at);
         elasticrun_step& step = loop.step();
         step.reduction->ready(&step, i, true);
       }
       if (!loop.reduce()) std::abort();
       loop.commit();
       took.push_back(ms(Clock::now() - begin));
+      used.push_back(processor_us() - before);
       begin = Clock::now();
+      before = processor_us();
     }
     loop.end();
     if (group.rank() != 0) return;
     std::ranges::sort(took);
-    median = took[took.size() / 2];
+    std::ranges::sort(used);
+    median = {took[took.size() / 2], used[used.size() / 2]};
   });
   return median;
+}
+
+double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket_bytes,
+                 std::int64_t steps) {
+  return step_of({.tensors = 40, .bytes = bytes, .bucket_bytes = bucket_bytes, .compute = compute},
+                 steps)
+      .ms;
 }
 
 }  // namespace
@@ -95,5 +124,13 @@ int main(int argc, char** argv) {
     const auto bucket = static_cast<std::int64_t>(std::max<std::size_t>(bytes / 30, 800u << 10));
     fmt::print("{} {:.2f} {:.2f} {:.2f} {:.2f}\n", megabytes, reduction, ms(compute),
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
+  }
+  constexpr std::size_t gradients = 150, bytes = gradients * 64 * sizeof(float);
+  for (const std::size_t buckets : {0, 1, 6}) {
+    const auto bucket = static_cast<std::int64_t>(buckets == 0 ? 0 : bytes / buckets * 2);
+    const Program program{
+        .workers = 1, .tensors = gradients, .bytes = bytes, .bucket_bytes = bucket};
+    fmt::print("cost {} {} {:.2f}\n", gradients, buckets,
+               step_of(program, 20 * steps).processor_us);
   }
 }

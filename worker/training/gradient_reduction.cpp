@@ -29,16 +29,21 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
       arithmetic_(table.arithmetic()),
       extras_max_(extras_max),
       is_set_(table.gradients().size()),
-      overlap_([this](std::size_t bucket) { reduce_bucket(bucket); },
-               [this](std::size_t gradient) {
-                 if (has_buckets()) arithmetic_.mark(gradient);
-               }) {
+      overlap_([this](std::size_t bucket) { reduce_bucket(bucket); }, marks_of(table)) {
   place_all();
   for (const state::Tensor& tensor : table.gradients()) {
     numbers_of_.emplace(tensor.name, numbers_of_.size());
     if (tensor.count > 0)
       gradients_.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
   }
+}
+
+// On the host there is nothing to mark.
+std::function<void(std::size_t)> Reduction::marks_of(const state::StateTable& table) {
+  if (!table.on_gpu()) return {};
+  return [this](std::size_t gradient) {
+    if (has_buckets()) arithmetic_.mark(gradient);
+  };
 }
 
 void Reduction::use_buckets(std::size_t bytes) {

@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -118,6 +119,7 @@ class Reduction {
   };
   using Rows = std::vector<Row>;
 
+  std::function<void(std::size_t)> marks_of(const state::StateTable& table);
   void place_all();
   void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);

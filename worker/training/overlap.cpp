@@ -41,7 +41,7 @@ bool Overlap::ready(const void* step, std::size_t gradient, bool is_set) {
     unset_[gradient] = 1;
     any_unset_ = true;
   }
-  on_ready_(gradient);
+  if (on_ready_) on_ready_(gradient);
   if (started_) push_startable();
   return true;
 }
@@ -56,7 +56,7 @@ void Overlap::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (started_) {
-      for (std::size_t gradient = 0; gradient < marks_.gradients(); ++gradient)
+      for (std::size_t gradient = 0; on_ready_ && gradient < marks_.gradients(); ++gradient)
         if (!marks_.is_marked(gradient)) on_ready_(gradient);
       marks_.mark_all();
       push_startable();

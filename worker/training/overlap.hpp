@@ -16,8 +16,9 @@ namespace elasticrun::worker::training {
 
 class Overlap {
  public:
-  // `reduce` is called with the number of a bucket, on the thread; it may throw. `on_ready` is
-  // called with the number of a gradient, on any thread, before its bucket may start.
+  // `reduce` is called with the number of a bucket, on the thread; it may throw. `on_ready`, unless
+  // it is empty, is called with the number of a gradient, on any thread, before its bucket may
+  // start.
   Overlap(std::function<void(std::size_t)> reduce, std::function<void(std::size_t)> on_ready);
   ~Overlap();
   Overlap(const Overlap&) = delete;
