@@ -107,5 +107,5 @@ TEST_CASE("what is written about a save") {
   check_text<wire::saved::Manifest>(
       R"({"Manifest":{"version":1,"step":9,"call":1,"epoch":2,"cursor":64,"samples":128,"state_bytes":100,"state_layout":7,"job":"j","argv":["./train"],"written":"2026-11-24T11:27:28.354Z","files":[{"name":"contents","bytes":3,"hash":"00ff"}]}})");
   check_text<wire::saved::Contents>(
-      R"({"Contents":{"progress":"2 1","arrays":[{"kind":"state","name":"w","type":"","bytes":100}]}})");
+      R"({"Contents":{"progress":"2 1","arrays":[{"kind":"state","name":"w","type":"","bytes":100}],"objects":""}})");
 }
