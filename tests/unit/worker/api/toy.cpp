@@ -15,6 +15,7 @@
 #include <cstring>
 #include <elasticrun/elasticrun.hpp>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -75,8 +76,8 @@ double feature(std::uint64_t sample, std::size_t d) {
 struct Model {
   Weights weights{}, gradients{};
   std::array<double, 1> running{1};
-  double* losses = nullptr;  // with TOY_SOURCE made in the first step
-  std::int64_t applied = 0;  // steps, which the source carries as an object
+  std::unique_ptr<double> losses;  // with TOY_SOURCE made in the first step
+  std::int64_t applied = 0;        // steps, which the source carries as an object
   std::array<double, 1> never{99};
 
   // Adds the gradient of a quadratic loss to `sum`; returns the loss.
@@ -99,11 +100,11 @@ struct Model {
       std::snprintf(text.data(), text.size(), " %a", x);
       line += text.data();
     }
-    std::snprintf(text.data(), text.size(), " %a %a", running[0], losses ? losses[0] : 0.0);
+    std::snprintf(text.data(), text.size(), " %a %a", running[0], losses ? *losses : 0.0);
     say(line + text.data());
   }
   void make_losses() {
-    if (!losses) losses = new double(0);
+    if (!losses) losses = std::make_unique<double>(0);
   }
   void check_applied(std::int64_t step) const {
     if (applied != step)
@@ -188,10 +189,10 @@ void train(elasticrun::Job& job, Model& model) {
     model.descend(0.1 * step.lr_factor());
     model.make_losses();
     ++model.applied;
-    model.losses[0] += step.total("loss") + 1000 * step.total("odd");
+    *model.losses += step.total("loss") + 1000 * step.total("odd");
     say("applied " + std::to_string(job.world().generation()) + " " +
         std::to_string(step.number()) + " " + std::to_string(job.world().size()));
-    if (step.ends_epoch()) model.losses[0] += 0.5;
+    if (step.ends_epoch()) *model.losses += 0.5;
     flip("weights", step.number(), model.weights[3]);
     flip("buffer", step.number(), model.running[0]);
     pass("applied", step.number());
@@ -220,7 +221,8 @@ void train(elasticrun::Job& job, Model& model) {
 void add_source(elasticrun::Job& job, Model& model) {
   job.state_source({.list =
                         [&](elasticrun::Listing& listing) {
-                          if (model.losses) listing.array("losses", std::span(model.losses, 1));
+                          if (model.losses)
+                            listing.array("losses", std::span(model.losses.get(), 1));
                           listing.objects(std::as_bytes(std::span(&model.applied, 1)));
                         },
                     .make_room =
@@ -335,7 +337,7 @@ int main(int argc, char** argv) {
       add_source(job, model);
     } else {
       model.make_losses();
-      job.state("losses", std::span(model.losses, 1));
+      job.state("losses", std::span(model.losses.get(), 1));
     }
     job.buffers("running", std::span(model.running));
     const std::span gradients(model.gradients);
