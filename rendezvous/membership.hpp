@@ -355,6 +355,7 @@ class Membership {
   MembershipOptions options_;
   IdMap<WorkerId, Peer> peers_;
   std::set<WorkerId> training_;  // peers between Ready and Release
+  std::int64_t named_call_ = 0;  // the newest call of train of which the batch is known
   RankTable rank_table_;
   std::optional<Running> running_;
   std::optional<Forming> forming_;

@@ -9,12 +9,20 @@ namespace elasticrun::rendezvous {
 
 void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
   Peer& peer = peers_.at(worker);
+  // The world was planned without it, so it forms again; steps that are under way are made again.
+  const bool batch_known_late = peer.train.call == ready.train.call && peer.train.samples == 0 &&
+                                ready.train.batch > 0 && ready.train.call > named_call_;
+  if (ready.train.batch > 0) named_call_ = std::max(named_call_, ready.train.call);
   training_.insert(worker);
   done_.erase(worker);
   peer.train = ready.train;
   if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
   if (is_member(worker) && running_ && incomplete_ && quiet()) {
     start_abort("a worker left between two calls of train", now);
+    maybe_finish_abort(now);
+  }
+  if (is_member(worker) && batch_known_late && (running_ || forming_) && !aborting_) {
+    start_abort("the program has named its batch", now);
     maybe_finish_abort(now);
   }
 }

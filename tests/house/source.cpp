@@ -77,6 +77,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/state/state_image.*",  // asks the system for memory
       "worker/state/state_transfer.*",
       "worker/training/overlap.*",
+      "worker/training/epoch_end.*",
       "worker/training/own_loop.*",
       "worker/training/steps.*",
   };

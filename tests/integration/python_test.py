@@ -118,7 +118,7 @@ WRONG = {
                        "IndexError: list index out of range"),
     "an unknown option": ("job.train(id, id, samples=9, batches=3)",
                           "TypeError: there is no option 'batches'; there are base_batch, batch, "
-                          "bucket_bytes, epochs, micro_batch, seed"),
+                          "bucket_bytes, epoch_steps, epochs, micro_batch, seed"),
     "no batch": ("job.train(id, id, samples=9)", "elasticrun.Misuse: train: no batch; give .batch or run "
                  "under elasticrun --max-batch"),
     "a name twice": ("job.state('g', w)", "elasticrun.Misuse: state 'g': the name is taken by gradients"),

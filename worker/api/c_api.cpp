@@ -139,7 +139,8 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     if (job->loop || job->stepping)
       misuse("train: this job runs a loop of its own; use one or the other");
     if (!compute || !apply) misuse("train: compute or apply is missing (null)");
-    const elasticrun_train_options checked_options = checked(options, "train");
+    elasticrun_train_options checked_options = checked(options, "train");
+    checked_options.epoch_steps = 0;  // on_epoch is told instead
     check_state(*job, "train");
     check_gradients(*job, "train");
     worker::control::WorldSession& session = session_of(*job);

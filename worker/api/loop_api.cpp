@@ -56,6 +56,17 @@ void in_loop(elasticrun_job& job, Part part) {
   }
 }
 
+// What both enter and begin ask for.
+void before_steps(elasticrun_job& job, const std::string& what) {
+  check_usable(job, what.c_str());
+  if (job.loop) misuse(what + ": this job runs a loop of its own (start); use one or the other");
+  if (job.stepping) misuse(what + ": the steps of the last call are not over");
+  check_state(job, what.c_str());
+  check_gradients(job, what.c_str());
+  worker::control::WorldSession& session = session_of(job);
+  if (!job.steps) job.steps.emplace(session);
+}
+
 void commit_step(elasticrun_job& job) {
   worker::training::Steps& steps = stepping(job, "commit");
   if (!steps.applies()) misuse("commit: the step is not reduced; call reduce first");
@@ -69,16 +80,22 @@ extern "C" {
 
 // ---- steps of the library's
 
+elasticrun_status elasticrun_enter(elasticrun_job* job, const elasticrun_train_options* options,
+                                   int64_t* epoch) {
+  return guarded(job, [&] {
+    if (!epoch) misuse("enter: no place for the epoch (null)");
+    const elasticrun_train_options known =
+        options ? checked(options, "enter") : elasticrun_train_options{};
+    before_steps(*job, "enter");
+    in_loop(*job, [&] { *epoch = job->steps->enter(known); });
+    leave_to_program(*job);
+  });
+}
+
 elasticrun_status elasticrun_begin(elasticrun_job* job, const elasticrun_train_options* options) {
   return guarded(job, [&] {
-    check_usable(*job, "begin");
-    if (job->loop) misuse("begin: this job runs a loop of its own (start); use one or the other");
-    if (job->stepping) misuse("begin: the steps of the last call are not over");
     const elasticrun_train_options checked_options = checked(options, "begin");
-    check_state(*job, "begin");
-    check_gradients(*job, "begin");
-    worker::control::WorldSession& session = session_of(*job);
-    if (!job->steps) job->steps.emplace(session);
+    before_steps(*job, "begin");
     job->stepping = true;
     in_loop(*job, [&] { job->steps->begin(checked_options, "the code at the end of the epoch"); });
   });
@@ -103,8 +120,10 @@ elasticrun_status elasticrun_next(elasticrun_job* job, elasticrun_step** step) {
 elasticrun_status elasticrun_reduce(elasticrun_job* job) {
   return guarded(job, [&] {
     worker::training::Steps& steps = stepping(*job, "reduce");
-    if (!steps.computes()) misuse("reduce: no step is under way; call next first");
-    if (!steps.is_last_piece()) misuse("reduce: the step has another piece; call next first");
+    if (!steps.computes() && !steps.at_end_step())
+      misuse("reduce: no step is under way; call next first");
+    if (steps.computes() && !steps.is_last_piece())
+      misuse("reduce: the step has another piece; call next first");
     bool happens = false;
     in_loop(*job, [&] { happens = steps.reduce(); });
     if (happens) return;

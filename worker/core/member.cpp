@@ -289,6 +289,7 @@ void Member::entered(wire::Entered report) {
 
 void Member::ready(const wire::TrainSpec& train) {
   call_ = train.call;
+  names_batch_ = train.batch > 0;
   phase_ = world_ && world_->entered ? Phase::between : Phase::waiting;
   send(wire::Ready{train});
 }
@@ -298,7 +299,10 @@ Task Member::task() const {
   if (call_ > 0 && released_call_ >= call_) return Task::released;
   if (!world_ || world_->broken || lease_over_) return Task::wait;
   if (phase_ == Phase::done || phase_ == Phase::saved) return Task::wait;
-  return world_->entered ? Task::step : Task::enter;
+  if (!world_->entered) return Task::enter;
+  // It has formed before the batch was known, and the one with a plan is about to.
+  const bool has_plan = world_->world.plan.global_batch > 0 || !names_batch_;
+  return has_plan ? Task::step : Task::wait;
 }
 
 void Member::diverged(const std::vector<int>& odd, const std::string& where, bool mixed) {

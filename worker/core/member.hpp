@@ -221,6 +221,7 @@ class Member {
   std::vector<wire::Complaint> held_up_;  // what this worker waited for, for its Answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
+  bool names_batch_ = false;        // this call of train does
   std::optional<std::string> due_;  // why it is to be dismissed at the end of this step
   Time lease_ends_ = never;
   bool lease_over_ = false;  // at the last check; no step is begun or applied then

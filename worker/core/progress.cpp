@@ -56,11 +56,19 @@ Range step_range(const Progress& progress, std::int64_t global_batch, std::int64
   return {progress.cursor, progress.cursor + std::min(global_batch, samples - progress.cursor)};
 }
 
-Progress Progress::next(std::int64_t global_batch, std::int64_t samples) const {
+Progress Progress::after_end() const {
+  Progress after = *this;
+  after.cursor = 0;
+  ++after.epoch;
+  ++after.step;
+  return after;
+}
+
+Progress Progress::next(std::int64_t global_batch, std::int64_t samples, bool end_is_step) const {
   Progress after = *this;
   after.cursor = step_range(*this, global_batch, samples).last;
   ++after.step;
-  if (after.cursor == samples) {
+  if (after.cursor == samples && !end_is_step) {
     after.cursor = 0;
     ++after.epoch;
   }

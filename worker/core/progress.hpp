@@ -27,7 +27,8 @@ struct Range {
 struct Progress {
   std::int64_t train_call = 0;         // number of the call of train, from 1; 0: none yet
   std::int64_t epoch = 0;              // epoch of that call, from 0
-  std::int64_t cursor = 0;             // number of places of the epoch that are used, < samples
+  std::int64_t cursor = 0;             // number of places of the epoch that are used; all of them
+                                       // only where the end of an epoch is a step of its own
   std::int64_t step = 0;               // number of steps committed over all calls
   std::int64_t base_batch = 0;         // batch the learning rate was tuned for; 0: not known yet
   std::uint64_t seed = 0;              // seed of the order of the samples
@@ -40,7 +41,10 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 
   // The progress after one more committed step of `global_batch` samples, in an epoch of `samples`.
-  Progress next(std::int64_t global_batch, std::int64_t samples) const;
+  // `end_is_step`: the epoch does not end with its last samples, but with after_end().
+  Progress next(std::int64_t global_batch, std::int64_t samples, bool end_is_step = false) const;
+  // After the step at the end of an epoch.
+  Progress after_end() const;
 };
 
 // The places that the next step takes: `global_batch` places from the cursor on, or what is left of

@@ -68,6 +68,7 @@ std::size_t Steps::upcoming(std::uint64_t* samples, std::size_t count) const {
   if (state_ == State::outside || !session_.group() || session_.world().plan.global_batch <= 0)
     return 0;
   core::Progress at = session_.progress;
+  if (at_end()) return 0;
   if (in_step()) at = at.next(session_.world().plan.global_batch, options_.samples);
   std::size_t written = 0;
   // A share can be empty in the last step of an epoch, or always.

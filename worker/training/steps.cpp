@@ -34,6 +34,27 @@ Steps::Steps(control::WorldSession& session)
       divergence_(session),
       watch_(session.table()) {}
 
+// The call that follows, for the controller.
+void Steps::make_ready(const elasticrun_train_options& options) {
+  session_.ready({.call = call_,
+                  .samples = options.samples,
+                  .epochs = options.epochs,
+                  .batch = options.batch,
+                  .base_batch = options.base_batch});
+}
+
+std::int64_t Steps::enter(const elasticrun_train_options& options) {
+  ++call_;
+  const core::Progress& progress = session_.progress;
+  if (progress.train_call <= call_) {
+    make_ready(options);
+    session_.await();
+  }
+  const std::int64_t call = std::exchange(call_, call_ - 1);
+  if (progress.train_call == call) return progress.epoch;
+  return progress.train_call < call ? 0 : every_epoch;
+}
+
 void Steps::begin(const elasticrun_train_options& options, EpochListener listener) {
   options_ = options;
   listener_ = std::move(listener);
@@ -41,12 +62,7 @@ void Steps::begin(const elasticrun_train_options& options, EpochListener listene
   ++call_;
   begin_call();
   passed_ = session_.progress.train_call > call_;
-  if (!passed_)
-    session_.ready({.call = call_,
-                    .samples = options.samples,
-                    .epochs = options.epochs,
-                    .batch = options.batch,
-                    .base_batch = options.base_batch});
+  if (!passed_) make_ready(options);
   state_ = State::between;
   stays_ = false;
 }
@@ -94,8 +110,7 @@ void Steps::stop_buckets() {
 }
 
 // Does a part of a step. False: the step does not happen.
-template <class Work>
-bool Steps::survives(Work work) {
+bool Steps::survives(const std::function<void()>& work) {
   try {
     work();
     return true;
@@ -117,6 +132,7 @@ Steps::Next Steps::next() {
       }))
     return Next::piece;
   if (state_ == State::at_epoch_end) leave_epoch_end();
+  if (std::exchange(committed_, false) && session_.save_if_agreed()) stays_ = false;
   // Before a switch, if there is one. After an abort the next world tells it, and after a stop the
   // next job.
   if (std::exchange(stays_, false) && epoch_ends()) return tell_epoch_end();
@@ -130,37 +146,6 @@ Steps::Next Steps::next() {
   }
   ended_with_.emplace(session_.table());
   return Next::over;
-}
-
-// Whether the progress stands at the end of an epoch that was not told in this world.
-bool Steps::epoch_ends() const {
-  const core::Progress& progress = session_.progress;
-  if (listener_.empty() || progress.epoch == 0 || progress.cursor != 0) return false;
-  return ended_ != EpochEnd{session_.generation(), call_, progress.epoch};
-}
-
-Steps::Next Steps::tell_epoch_end() {
-  ended_ = {session_.generation(), call_, session_.progress.epoch};
-  session_.meter().enter(control::StepMeter::Phase::epoch, now());
-  before_end_.emplace(session_.table());
-  step_->samples = {};
-  step_->epochs_done = session_.progress.epoch;
-  state_ = State::at_epoch_end;
-  return Next::epoch_end;
-}
-
-void Steps::leave_epoch_end() {
-  state_ = State::between;
-  session_.await_gpu();
-  const std::string changed = before_end_->changed_since(session_.table());
-  if (!changed.empty())
-    session_.fail(ELASTICRUN_MISUSE,
-                  fmt::format("{} changed {}, but it may be called again, or on some members "
-                              "alone; change state in apply, in a step that ends an epoch "
-                              "(step.ends_epoch())",
-                              listener_, changed));
-  session_.note_end(now());
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
 }
 
 // ---------------------------------------------------------------- one step
@@ -234,6 +219,7 @@ void Steps::end_piece() {
 }
 
 bool Steps::reduce() {
+  if (at_end_step()) return reduce_epoch();
   core::Votes votes;
   const auto reduce = [&] {
     end_piece();
@@ -269,7 +255,8 @@ void Steps::discard() {
 // members that have ended the epoch are those that call on_epoch; except when an epoch is one step,
 // for then there would never be a switch.
 core::Votes Steps::reduce_all() {
-  const bool may_switch = !part_.last_of_epoch || part_.first_of_epoch;
+  const bool ends = part_.range.count() == 0, ends_follow = options_.epoch_steps != 0;
+  const bool may_switch = ends || !part_.last_of_epoch || (part_.first_of_epoch && !ends_follow);
   const Time begin = now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
@@ -286,7 +273,10 @@ core::Votes Steps::reduce_all() {
   std::ranges::copy(state, numbers.begin() + state_at);
   auto& figures = step_->sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
-  reduction_.reduce(group, numbers);
+  if (ends)
+    group.all_reduce(numbers.data(), collective::DataType::float64, numbers.size());
+  else
+    reduction_.reduce(group, numbers);
   std::copy_n(numbers.begin() + state_at, state.size(), state.begin());
   divergence_.check(group, state);
   std::copy_n(numbers.begin() + figures_at, figures.size(), figures.begin());
@@ -325,16 +315,22 @@ void Steps::keep_noise(core::Progress& next) {
 }
 
 void Steps::commit() {
+  const bool ends = part_.range.count() == 0;
   try {
-    session_.table().commit_buffers();
+    if (ends)
+      session_.table().restore_buffers();
+    else
+      session_.table().commit_buffers();
     session_.await_gpu();
   } catch (const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
-  core::Progress next = session_.progress.next(part_.range.count(), options_.samples);
+  core::Progress next = ends ? session_.progress.after_end()
+                             : session_.progress.next(part_.range.count(), options_.samples,
+                                                      options_.epoch_steps != 0);
   if (next.sum_names.size() != step_->sums.names().size()) next.sum_names = step_->sums.names();
   if (next.base_batch == 0) next.base_batch = part_.range.count();
-  keep_noise(next);
+  if (!ends) keep_noise(next);
   session_.progress = std::move(next);
   const bool orderly =
       session_.member_lock().update([](core::Member& member) { return member.commit(); });
@@ -342,10 +338,10 @@ void Steps::commit() {
   cost_.samples = part_.own.count();
   cost_.wall = end - begun_;
   session_.note_end(end);
-  session_.meter().committed(cost_, end);
+  if (!ends) session_.meter().committed(cost_, end);
   state_ = State::between;
-  const bool stops = session_.save_if_agreed();
-  stays_ = orderly && !stops;
+  committed_ = true;
+  stays_ = orderly;
 }
 
 }  // namespace elasticrun::worker::training

@@ -8,10 +8,15 @@
 // they are done. A world that forms before that tells the epoch's end again, on every member, for
 // the rank that was to save something may be gone. So the program must not change registered state
 // there: some members would make the change and others not, or make it twice.
+//
+// With options.epoch_steps the end of an epoch is a step of its own, without samples: it is reduced
+// and committed as others are, and told until it is. Until then the cursor stands at the end.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +43,11 @@ class Steps {
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
 
+  // Before begin(): enters a world, and returns the epoch in which the next call of train goes on
+  // there, or every_epoch when the world has finished that call. Without samples in `options` the
+  // world learns them from begin(). Throws Stop.
+  static constexpr std::int64_t every_epoch = std::numeric_limits<std::int64_t>::max();
+  std::int64_t enter(const elasticrun_train_options& options);
   // These throw Stop. A call of train begins, and ends: next() has said `over`, or the loop is
   // left. The caller has checked the options.
   void begin(const elasticrun_train_options& options, EpochListener listener);
@@ -50,8 +60,9 @@ class Steps {
   Next next();
   elasticrun_step& step() { return *step_; }
   bool is_last_piece() const { return piece_ + 1 >= part_.pieces.size(); }
-  // After the last piece: gradients and buffers become the mean over the global batch, and step()
-  // has the totals. False: the step does not happen, and nothing of it is left; next() follows.
+  // After the last piece, or the end of an epoch that is a step: gradients and buffers become the
+  // mean over the global batch, and step() has the totals. False: the step does not happen, and
+  // nothing of it is left; next() follows.
   bool reduce();
   // After reduce, when the program has applied it.
   void commit();
@@ -65,6 +76,7 @@ class Steps {
   bool in_step() const { return state_ == State::computes || state_ == State::applies; }
   bool computes() const { return state_ == State::computes; }
   bool applies() const { return state_ == State::applies; }
+  bool at_end_step() const { return state_ == State::at_epoch_end && options_.epoch_steps != 0; }
 
  private:
   enum class State { outside, between, at_epoch_end, computes, applies };
@@ -81,13 +93,14 @@ class Steps {
     bool operator==(const EpochEnd&) const = default;
   };
 
+  void make_ready(const elasticrun_train_options& options);
   void begin_call();
   bool begin_step();
-  template <class Work>
-  bool survives(Work work);
+  bool survives(const std::function<void()>& work);
   void begin_piece();
   void end_piece();
   bool epoch_ends() const;
+  bool at_end() const;
   Next tell_epoch_end();
   void leave_epoch_end();
   void discard();
@@ -97,6 +110,7 @@ class Steps {
   void explain_step();
   void check_state();
   core::Votes reduce_all();
+  bool reduce_epoch();
   double gain() const;
   void weigh_noise();
   void keep_noise(core::Progress& next);
@@ -114,6 +128,7 @@ class Steps {
   State state_ = State::outside;
   bool passed_ = false;                           // the world has finished this call already
   bool stays_ = false;                            // after a commit: no change of the world is due
+  bool committed_ = false;                        // a save may be due
   std::optional<EpochEnd> ended_;                 // the epoch end that was told last
   std::optional<state::Fingerprint> before_end_;  // the state when it was told
   std::optional<state::Fingerprint> ended_with_;  // the state when the last call of train ended

@@ -152,6 +152,10 @@ typedef struct elasticrun_train_options {
   uint64_t seed;       /* seed of the order of the samples */
   int64_t bucket_bytes; /* gradients are reduced in buckets of about that size while others are
                            computed (elasticrun_step_ready); 0: all after compute. 25 MB is usual */
+  int64_t epoch_steps;  /* in a loop of begin, 1: the end of an epoch is a step without samples,
+                           which  reduce and commit follow; it is told again until it is committed,
+                           and  what the program changes there is its own affair until then. 0: as
+                           said of on_epoch */
 } elasticrun_train_options;
 
 /* Compute and apply; both return 0, or any other value to stop training with CALLBACK. */
@@ -263,6 +267,14 @@ ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
  * turn; after one of these the loop is over. The program's time between a commit, or the end of an
  * epoch, and next counts as no step's; a hang in it is found after --epoch-timeout. ---- */
 
+/* Before begin: blocks until this worker is in a world and has its state. *epoch is then the epoch,
+ * from 0, in which the next call of train goes on in that world, or INT64_MAX when the world has
+ * finished that call. `options` may be null where the program does not know them yet; the world
+ * then begins again with the batch that begin names. Returns what begin does, and MISUSE when epoch
+ * is null. */
+ELASTICRUN_API elasticrun_status elasticrun_enter(elasticrun_job*,
+                                                  const elasticrun_train_options* options,
+                                                  int64_t* epoch);
 /* Begins a call of train. Blocks for no one. */
 ELASTICRUN_API elasticrun_status elasticrun_begin(elasticrun_job*, const elasticrun_train_options*);
 /* Sets *step to what comes next, valid until the next call of next: a step's samples, which may be
@@ -319,9 +331,9 @@ ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
  * commit sets it back to 0. Without it no policy can tell how fast the job is, and its size stays
  * as it is. Returns MISUSE when count is not in 0 to 2^40. */
 ELASTICRUN_API elasticrun_status elasticrun_samples(elasticrun_job*, int64_t count);
-/* Commits the step, in a loop of start or of begin. OK: the step is part of the state of all. Rank
- * and size may differ afterwards, since a change of the world that all members agreed to happens in
- * this call. */
+/* Commits the step, in a loop of start or of begin (where a save that is due is made in next). OK:
+ * the step is part of the state of all. Rank and size may differ afterwards, since a change of the
+ * world that all members agreed to happens in this call. */
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that no member is left in the
  * middle of that step. Only close follows. Collectives may stand between the last commit and

@@ -43,7 +43,7 @@ class Array(Structure):
 class TrainOptions(Structure):
     _fields_ = [("struct_size", c_size_t), ("samples", c_int64), ("epochs", c_int64),
                 ("batch", c_int64), ("base_batch", c_int64), ("micro_batch", c_int64),
-                ("seed", c_uint64), ("bucket_bytes", c_int64)]
+                ("seed", c_uint64), ("bucket_bytes", c_int64), ("epoch_steps", c_int64)]
 
 
 StepFunction = CFUNCTYPE(c_int, c_void_p, c_void_p)
@@ -73,6 +73,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "stream": (c_int, [c_void_p, c_void_p]),
     "on_epoch": (c_int, [c_void_p, EpochFunction, c_void_p]),
     "train": (c_int, [c_void_p, POINTER(TrainOptions), StepFunction, StepFunction, c_void_p]),
+    "enter": (c_int, [c_void_p, POINTER(TrainOptions), POINTER(c_int64)]),
     "begin": (c_int, [c_void_p, POINTER(TrainOptions)]),
     "next": (c_int, [c_void_p, POINTER(c_void_p)]),
     "reduce": (c_int, [c_void_p]),

@@ -31,7 +31,7 @@ void KeptSaves::refuse(const std::string& path) {
 }
 
 std::string KeptSaves::ready(const wire::TrainSpec& train) {
-  if (train.call >= train_.call) train_ = train;
+  if (train.call > train_.call || train.samples > 0) train_ = train;
   if (!newest()) return {};
   const auto& [path, saved] = *newest();
   const auto of_another = [&, path = path](const std::string& what) {
@@ -45,7 +45,7 @@ std::string KeptSaves::ready(const wire::TrainSpec& train) {
                                   saved.state_bytes, train.state_bytes));
   if (train.state_layout != saved.state_layout)
     return of_another("the names, types or sizes of what is registered differ");
-  if (train.call == saved.call && train.samples != saved.samples)
+  if (train.call == saved.call && train.samples > 0 && train.samples != saved.samples)
     return of_another(
         fmt::format("an epoch had {} samples, and has {} now", saved.samples, train.samples));
   return {};

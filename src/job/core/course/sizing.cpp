@@ -63,12 +63,12 @@ Sizing::Sizing(const JobSpec& spec, autoscaler::Autoscaler scaler)
       stragglers_(autoscaler::StragglerRule{.confirm = spec.deadlines.straggler_time}) {}
 
 void Sizing::ready(const JobSpec& spec, const wire::TrainSpec& train) {
+  uncounted_.ready(train);
+  if (!work_.asked(train)) return;
   autoscaler::BatchRule rule = spec.batch;
   if (rule.batch == 0) rule.batch = train.batch;
   if (rule.base_batch == 0) rule.base_batch = train.base_batch;
   scaler_.batch_rule_changed(rule);
-  work_.asked(train);
-  uncounted_.ready(train);
 }
 
 void Sizing::world_formed(const rendezvous::WorldFormed& formed,

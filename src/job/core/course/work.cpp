@@ -12,11 +12,12 @@ void Work::restored(const wire::saved::Manifest& save) {
   if (train_.call == restored_call_) from_ = restored_;
 }
 
-void Work::asked(const wire::TrainSpec& train) {
+bool Work::asked(const wire::TrainSpec& train) {
   // A newcomer goes through earlier calls of train, which return at once.
-  if (train.call <= train_.call) return;
+  if (train.samples == 0 || train.call <= train_.call) return false;
   train_ = train;
   from_ = train.call == restored_call_ ? restored_ : Place{.step = newest_.value};
+  return true;
 }
 
 void Work::world_changed(StepId step, std::int64_t global_batch) {

@@ -21,8 +21,9 @@ class Work {
  public:
   // The next world begins at this place, from a save.
   void restored(const wire::saved::Manifest& save);
-  // A worker is about to train; the first one in a new call of `train` begins that call.
-  void asked(const wire::TrainSpec& train);
+  // A worker is about to train; the first one in a new call of `train` that says how much begins
+  // that call: true.
+  bool asked(const wire::TrainSpec& train);
   // From this committed step on, a step takes `global_batch` samples; 0: not known.
   void world_changed(StepId step, std::int64_t global_batch);
   // Of the present world; 0: not known.

@@ -57,6 +57,40 @@ TEST_CASE("calls of a loop of steps out of turn are refused, and change nothing"
   CHECK(alone.train() == ELASTICRUN_OK);  // the next call of train, either way
 }
 
+TEST_CASE("the end of an epoch as a step, and where a program enters before it knows its options") {
+  Alone alone;
+  std::int64_t epoch = -1;
+  CHECK(elasticrun_enter(alone.job, nullptr, nullptr) == ELASTICRUN_MISUSE);
+  REQUIRE(elasticrun_enter(alone.job, nullptr, &epoch) == ELASTICRUN_OK);
+  CHECK(epoch == 0);
+  CHECK(elasticrun_size(alone.job) == 1);
+  alone.options = {sizeof(elasticrun_train_options), 10, 2, 6};
+  alone.options.epoch_steps = 1;
+  REQUIRE(elasticrun_begin(alone.job, &alone.options) == ELASTICRUN_OK);
+  CHECK(elasticrun_enter(alone.job, nullptr, &epoch) == ELASTICRUN_MISUSE);
+  std::string course;
+  elasticrun_step* step = nullptr;
+  while (elasticrun_next(alone.job, &step) == ELASTICRUN_OK && step) {
+    const bool end = elasticrun_step_epochs_done(step) > 0;
+    if (end && course.back() == 's' && course.size() < 3) {  // told again: nothing was reduced
+      course += '?';
+      continue;
+    }
+    std::size_t count = 0;
+    elasticrun_step_samples(step, &count);
+    CHECK((count == 0) == end);
+    alone.weights[0] += end ? 1 : 0;  // allowed there
+    REQUIRE(elasticrun_reduce(alone.job) == ELASTICRUN_OK);
+    REQUIRE(elasticrun_commit(alone.job) == ELASTICRUN_OK);
+    course += end ? 'e' : 's';
+  }
+  CHECK(course == "ss?esse");
+  CHECK(elasticrun_committed(alone.job) == 6);
+  REQUIRE(elasticrun_enter(alone.job, &alone.options, &epoch) == ELASTICRUN_OK);
+  CHECK(epoch == 0);  // of the next call
+  CHECK(alone.train() == ELASTICRUN_OK);
+}
+
 TEST_CASE("a loop of steps finds registered state that compute has changed") {
   Alone alone;
   elasticrun_step* step = nullptr;
