@@ -15,6 +15,7 @@ from job import BIN, Job, kill, lives, until
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
 EXAMPLE = os.path.join(HERE, "../../worker/examples/python/line.py")
+ENDS = os.path.join(HERE, "python_programs/ends.py")
 TOY = os.path.join(HERE, "python_programs/toy.py")
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": PACKAGE}
 SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
@@ -95,6 +96,17 @@ class Training(unittest.TestCase):
                         for one, other in zip(end, expected):
                             self.assertAlmostEqual(one, other, delta=1e-9)
                     self.assertEqual(second.leftovers(), [])
+
+    def test_ends_of_epochs(self) -> None:
+        """A worker that dies at the end of an epoch: it is told again, and has its effect once."""
+        with Job(["-H", "localhost:3", "--np", "1:3", "--policy", "fixed", "--shares", "equal",
+                  "--label", "none"], [sys.executable, ENDS], env=ENVIRONMENT) as job:
+            self.assertEqual(job.wait(60), 0, job.err())
+            ends = [line.split()[1:] for line in job.out().splitlines() if line.startswith("final ")]
+            for samples, committed, *_ in ends:
+                self.assertEqual((float(samples), float(committed)), (960.0, 4.0))
+            self.assertIn(["1", "2", "2", "3", "4"], [told for _, _, *told in ends])
+            self.assertEqual(job.leftovers(), [])
 
     def test_example(self) -> None:
         with Job(["-H", "localhost:2", "--max-batch", "32", "--label", "none"], [EXAMPLE],

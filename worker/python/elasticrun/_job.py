@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import _library as lib
@@ -191,16 +191,24 @@ class Job:
     def train(self, compute: Callable[[Step], None], apply: Callable[[Step], None], *, samples: int,
               **options: int) -> None:
         """Calls compute, reduces, calls apply, once per step until the samples are used. Options are
-        epochs (1), batch, base_batch, micro_batch, seed and bucket_bytes, as in elasticrun-worker(3).
+        epochs (1), batch, base_batch, micro_batch, seed and bucket_bytes (of steps also epoch_steps), as in elasticrun-worker(3).
         Raises Evicted, Misuse, Failed, and what a function raised."""
         functions = [lib.StepFunction(lambda step, _, f=f: self._run(lambda: f(Step(step))))
                      for f in (compute, apply)]
         self._functions["train"] = functions
         self._call("train", byref(_options(samples, options)), *functions, None)
 
+    def enter(self) -> Optional[int]:
+        """Before train or steps: blocks until this worker is in a world and has its state. Returns the
+        epoch in which the next call goes on there; None: the world has finished that call."""
+        epoch = c_int64()
+        self._call("enter", None, byref(epoch))
+        return epoch.value if epoch.value < (1 << 63) - 1 else None
+
     def steps(self, *, samples: int, **options: int) -> Iterator[Step]:
         """What train does, as a loop. Each step that is not the end of an epoch (`epochs_done`) is
-        computed; after its last piece come reduce(), and if that is true, applying and commit()."""
+        computed; after its last piece come reduce(), and if that is true, applying and commit(). With
+        epoch_steps=1 reduce() and commit() follow the end of an epoch as well."""
         self._call("begin", byref(_options(samples, options)))
         while (step := self._next()) is not None:
             yield step
