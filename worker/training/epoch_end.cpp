@@ -31,14 +31,10 @@ Steps::Next Steps::tell_epoch_end() {
   ended_ = {session_.generation(), call_, done};
   session_.meter().enter(control::StepMeter::Phase::epoch, now());
   if (!at_end()) before_end_.emplace(session_.table());
-  step_ = &ring_[turn_++ % ring_.size()];
-  step_->reduction = &reduction_;
-  step_->samples = {};
+  step_ = &new_step();
   step_->last_piece = true;
-  step_->number = session_.progress.step;
   step_->epoch = done - 1;
   step_->epochs_done = done;
-  step_->sums.begin(session_.progress.sum_names);
   state_ = State::at_epoch_end;
   return Next::epoch_end;
 }
@@ -58,31 +54,14 @@ void Steps::leave_epoch_end() {
   session_.meter().enter(control::StepMeter::Phase::idle, now());
 }
 
-// The step at the end of an epoch. Only here it begins, so that a world that ends while the program
-// is there is left at once.
-bool Steps::reduce_epoch() {
+// Only with its reduction the step begins, so that a world that ends while the program is at the
+// end of an epoch is left at once. False: there is no world to step in at present.
+bool Steps::begin_end() {
   begun_ = now();
   cost_ = {};
-  core::Votes votes;
-  const bool begins = session_.member_lock().update(
+  part_ = {};
+  return session_.member_lock().update(
       [](core::Member& member) { return member.begin_compute(boot_now()); });
-  if (!begins) {
-    discard();
-    return false;
-  }
-  if (!survives([&] {
-        part_ = {};
-        votes = reduce_all();
-      }))
-    return false;
-  if (!session_.member_lock().update(
-          [&](core::Member& member) { return member.may_apply(votes, boot_now()); })) {
-    discard();
-    return false;
-  }
-  session_.meter().enter(control::StepMeter::Phase::apply, now());
-  state_ = State::applies;
-  return true;
 }
 
 }  // namespace elasticrun::worker::training

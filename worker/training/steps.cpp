@@ -165,19 +165,15 @@ bool Steps::begin_step() {
   part_ = part_of(progress);
   const core::Permutation& permutation = order(progress.epoch);
   if (plan.keeper == session_.rank() && explained_ != session_.generation()) explain_step();
-  step_ = &ring_[turn_++ % ring_.size()];
-  step_->reduction = &reduction_;
+  step_ = &new_step();
   samples_.resize(static_cast<std::size_t>(part_.own.count()));
   for (std::size_t i = 0; i < samples_.size(); ++i)
     samples_[i] = permutation[static_cast<std::uint64_t>(part_.own.first) + i];
-  step_->number = progress.step;
   step_->epoch = progress.epoch;
   step_->global_batch = part_.range.count();
   step_->ends_epoch = part_.last_of_epoch;
-  step_->epochs_done = 0;
   noise_ = progress.noise;
   step_->lr_factor = plan.adascale ? gain() : plan.lr_factor;
-  step_->sums.begin(progress.sum_names);
   reduction_.begin_step({.calls = part_.pieces.size(),
                          .global_samples = static_cast<double>(part_.range.count()),
                          .measured = plan.noise_base > 0,
@@ -192,6 +188,21 @@ bool Steps::begin_step() {
     if (reduction_.has_buckets()) check_agreement(*session_.group());
     begin_piece();
   });
+}
+
+// In the next place of the ring: what is the same for all steps.
+elasticrun_step& Steps::new_step() {
+  elasticrun_step& step = ring_[turn_++ % ring_.size()];
+  step.samples = {};
+  step.in_compute = false;
+  step.number = session_.progress.step;
+  step.global_batch = 0;
+  step.ends_epoch = false;
+  step.epochs_done = 0;
+  step.lr_factor = 1;
+  step.reduction = &reduction_;
+  step.sums.begin(session_.progress.sum_names);
+  return step;
 }
 
 void Steps::begin_piece() {
@@ -218,18 +229,25 @@ void Steps::end_piece() {
   ++piece_;
 }
 
+void Steps::end_compute() {
+  end_piece();
+  step_->in_compute = false;
+  step_->samples = samples_;
+  // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
+  const Time begin = now();
+  session_.await_gpu();
+  cost_.compute += now() - begin;
+  check_state();
+}
+
 bool Steps::reduce() {
-  if (at_end_step()) return reduce_epoch();
+  if (at_end_step() && !begin_end()) {
+    discard();
+    return false;
+  }
   core::Votes votes;
   const auto reduce = [&] {
-    end_piece();
-    step_->in_compute = false;
-    step_->samples = samples_;
-    // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
-    const Time begin = now();
-    session_.await_gpu();
-    cost_.compute += now() - begin;
-    check_state();
+    if (!is_end()) end_compute();
     votes = reduce_all();
   };
   if (!survives(reduce)) return false;
@@ -238,7 +256,7 @@ bool Steps::reduce() {
     discard();
     return false;
   }
-  weigh_noise();
+  if (!is_end()) weigh_noise();
   session_.meter().enter(control::StepMeter::Phase::apply, now());
   state_ = State::applies;
   return true;
@@ -253,10 +271,10 @@ void Steps::discard() {
 
 // Returns the world's votes. There is none for a switch on the last step of an epoch, so that the
 // members that have ended the epoch are those that call on_epoch; except when an epoch is one step,
-// for then there would never be a switch.
+// for then there would never be a switch. Where the end is a step, that one may switch.
 core::Votes Steps::reduce_all() {
-  const bool ends = part_.range.count() == 0, ends_follow = options_.epoch_steps != 0;
-  const bool may_switch = ends || !part_.last_of_epoch || (part_.first_of_epoch && !ends_follow);
+  const bool end_follows = options_.epoch_steps != 0;
+  const bool may_switch = !part_.last_of_epoch || (part_.first_of_epoch && !end_follows);
   const Time begin = now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
@@ -273,7 +291,7 @@ core::Votes Steps::reduce_all() {
   std::ranges::copy(state, numbers.begin() + state_at);
   auto& figures = step_->sums.values();
   std::copy(figures.begin(), figures.end(), numbers.begin() + figures_at);
-  if (ends)
+  if (is_end())
     group.all_reduce(numbers.data(), collective::DataType::float64, numbers.size());
   else
     reduction_.reduce(group, numbers);
@@ -315,9 +333,8 @@ void Steps::keep_noise(core::Progress& next) {
 }
 
 void Steps::commit() {
-  const bool ends = part_.range.count() == 0;
   try {
-    if (ends)
+    if (is_end())
       session_.table().restore_buffers();
     else
       session_.table().commit_buffers();
@@ -325,12 +342,12 @@ void Steps::commit() {
   } catch (const collective::GroupBroken& error) {  // the GPU failed: the step is half committed
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
-  core::Progress next = ends ? session_.progress.after_end()
-                             : session_.progress.next(part_.range.count(), options_.samples,
-                                                      options_.epoch_steps != 0);
+  core::Progress next = is_end() ? session_.progress.after_end()
+                                 : session_.progress.next(part_.range.count(), options_.samples,
+                                                          options_.epoch_steps != 0);
   if (next.sum_names.size() != step_->sums.names().size()) next.sum_names = step_->sums.names();
   if (next.base_batch == 0) next.base_batch = part_.range.count();
-  if (!ends) keep_noise(next);
+  if (!is_end()) keep_noise(next);
   session_.progress = std::move(next);
   const bool orderly =
       session_.member_lock().update([](core::Member& member) { return member.commit(); });
@@ -338,7 +355,7 @@ void Steps::commit() {
   cost_.samples = part_.own.count();
   cost_.wall = end - begun_;
   session_.note_end(end);
-  if (!ends) session_.meter().committed(cost_, end);
+  if (!is_end()) session_.meter().committed(cost_, end);
   state_ = State::between;
   committed_ = true;
   stays_ = orderly;

@@ -97,10 +97,15 @@ class Steps {
   void begin_call();
   bool begin_step();
   bool survives(const std::function<void()>& work);
+  elasticrun_step& new_step();
   void begin_piece();
   void end_piece();
+  void end_compute();
   bool epoch_ends() const;
   bool at_end() const;
+  bool begin_end();
+  // The step under way is that at the end of an epoch.
+  bool is_end() const { return part_.range.count() == 0; }
   Next tell_epoch_end();
   void leave_epoch_end();
   void discard();
@@ -110,7 +115,6 @@ class Steps {
   void explain_step();
   void check_state();
   core::Votes reduce_all();
-  bool reduce_epoch();
   double gain() const;
   void weigh_noise();
   void keep_noise(core::Progress& next);
