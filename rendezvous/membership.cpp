@@ -145,6 +145,8 @@ void Membership::form(RankTable rank_table, std::vector<WorkerId> leavers,
 void Membership::on(const PlanMade& made, Time) {
   if (!forming_ || forming_->world.generation != made.generation) return;
   forming_->world.plan = made.plan;
+  forming_->named_call = named_call_;
+  plan_outdated_ = false;
   const wire::Prepare prepare{.world = forming_->world,
                               .connect_ms = static_cast<std::int64_t>(
                                   connect_share * milliseconds(options_.prepare_timeout))};
@@ -286,6 +288,7 @@ void Membership::hear(WorkerId worker, const wire::Entered& entered, Time now) {
   report.transfer_ns = std::max(report.transfer_ns, entered.transfer_ns);
   report.transfer_bytes = std::max(report.transfer_bytes, entered.transfer_bytes);
   if (forming_->entered.size() == forming_->world.members.size()) world_entered();
+  plan_again_if_due(now);
 }
 
 void Membership::world_entered() {
@@ -294,7 +297,7 @@ void Membership::world_entered() {
   transfer_.end();
   incomplete_ = false;
   rank_table_ = done.rank_table;
-  running_ = Running{done.world, false};
+  running_ = Running{done.world, false, done.named_call};
   leaving_ = {done.leavers.begin(), done.leavers.end()};
   done.report.world = std::move(done.world);
   const StepId step = done.report.step;

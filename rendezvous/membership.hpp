@@ -215,6 +215,12 @@ class Membership {
     return !rank_table_.empty() && is_training(rank_table_.first());
   }
   bool is_member(WorkerId worker) const;
+  // The newest call of train whose batch is in the plan of the world that members step in.
+  std::int64_t planned_call() const {
+    return forming_ && (forming_->going || !running_) ? forming_->named_call
+           : running_                                 ? running_->named_call
+                                                      : named_call_;
+  }
   // True: the worker is in the world that was sent Go, if one is being entered; otherwise in the
   // present one.
   bool may_step(WorkerId worker) const;
@@ -253,6 +259,7 @@ class Membership {
     bool at_once = false;           // no other world is running meanwhile
     bool going = false;             // Go was sent
     bool committed = false;         // a member has reported its first step
+    std::int64_t named_call = 0;    // the newest call of train whose batch is in the plan
     Exchange exchange;
     IdMap<WorkerId, Rank> ranks;    // of the members
     std::set<WorkerId> unprepared;  // members and leavers that have not sent Prepared
@@ -280,7 +287,8 @@ class Membership {
   };
   struct Running {
     wire::World world;
-    bool committed = false;  // has completed at least one step
+    bool committed = false;       // has completed at least one step
+    std::int64_t named_call = 0;  // as of Forming
   };
 
   void on(const WorkerUp&, Time now);
@@ -340,6 +348,7 @@ class Membership {
   void form_from_survivors(const Aborting& aborted, Time now);
   bool state_is_lost() const;
   void world_entered();
+  void plan_again_if_due(Time now);
   void first_commit(StepId step);
   void dismiss_leavers(const std::string& why);
   void maybe_release();
@@ -355,7 +364,8 @@ class Membership {
   MembershipOptions options_;
   IdMap<WorkerId, Peer> peers_;
   std::set<WorkerId> training_;  // peers between Ready and Release
-  std::int64_t named_call_ = 0;  // the newest call of train of which the batch is known
+  std::int64_t named_call_ = 0;  // the newest call of train whose batch is known
+  bool plan_outdated_ = false;   // a member has named its batch since its world was planned
   RankTable rank_table_;
   std::optional<Running> running_;
   std::optional<Forming> forming_;

@@ -9,9 +9,8 @@ namespace elasticrun::rendezvous {
 
 void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
   Peer& peer = peers_.at(worker);
-  // The world was planned without it, so it forms again; steps that are under way are made again.
-  const bool batch_known_late = peer.train.call == ready.train.call && peer.train.samples == 0 &&
-                                ready.train.batch > 0 && ready.train.call > named_call_;
+  const bool entered_without =
+      peer.train.call == ready.train.call && peer.train.samples == 0 && ready.train.batch > 0;
   if (ready.train.batch > 0) named_call_ = std::max(named_call_, ready.train.call);
   training_.insert(worker);
   done_.erase(worker);
@@ -21,10 +20,17 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
     start_abort("a worker left between two calls of train", now);
     maybe_finish_abort(now);
   }
-  if (is_member(worker) && batch_known_late && (running_ || forming_) && !aborting_) {
-    start_abort("the program has named its batch", now);
-    maybe_finish_abort(now);
-  }
+  plan_outdated_ = plan_outdated_ || (may_step(worker) && entered_without &&
+                                      planned_call() < ready.train.call && !aborting_);
+  plan_again_if_due(now);
+}
+
+// A world that was planned without its batch forms again, when it is whole: a member that has not
+// entered it yet is well. Steps that are under way are made again.
+void Membership::plan_again_if_due(Time now) {
+  if (!plan_outdated_ || !running_ || aborting_ || (forming_ && forming_->going)) return;
+  start_abort("the program has named its batch", now);
+  maybe_finish_abort(now);
 }
 
 void Membership::hear(WorkerId worker, const wire::Done& done, Time) {

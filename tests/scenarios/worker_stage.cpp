@@ -51,7 +51,11 @@ class WorkerStage final : public Stage {
         member_.held_up(std::exchange(held_up_, {}));
       return member_.receive(message), Lines{};
     }
-    if (words.accept("ready")) return member_.ready({.call = words.number()}), Lines{};
+    if (words.accept("ready")) {
+      wire::TrainSpec train{.call = words.number()};
+      if (words.accept("batch")) train.batch = words.number();
+      return member_.ready(train), Lines{};
+    }
     if (words.accept("waits")) {  // "waits in g1 for rank 1"
       words.expect("in");
       const auto generation = words.generation();
