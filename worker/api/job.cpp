@@ -89,7 +89,8 @@ elasticrun_train_options checked(const elasticrun_train_options* given, const ch
   in_range("base_batch", o.base_batch, 0);
   in_range("micro_batch", o.micro_batch, 0);
   in_range("bucket_bytes", o.bucket_bytes, 0);
-  in_range("epoch_steps", o.epoch_steps, 0);
+  if (o.epoch_steps != 0 && o.epoch_steps != 1)
+    misuse(fmt::format("{}: epoch_steps is {}; it must be 0 or 1", what, o.epoch_steps));
   return o;
 }
 

@@ -21,14 +21,29 @@ void Steps::check_state() {
                      *name, step_->number));
 }
 
+// A step needs samples. None are left where the state is of a program with epoch_steps, or with
+// more samples; of the members one may have other options, and is told so.
+bool Steps::has_samples() {
+  const std::int64_t cursor = session_.progress.cursor;
+  if (cursor < options_.samples) return true;
+  if (survives([this] { check_agreement(*session_.group()); }))
+    session_.fail(ELASTICRUN_MISUSE,
+                  fmt::format("train: the state that it goes on from has used {} samples of the "
+                              "epoch, which has {}; train with the samples and epoch_steps of the "
+                              "program that made it",
+                              cursor, options_.samples));
+  return false;
+}
+
 // Checks, once in each world and call, that all workers train alike: programs that ask for
 // different samples would take each other's, or wait for each other for ever.
 void Steps::check_agreement(collective::Group& group) {
   if (agreed_ == std::pair(session_.generation(), call_)) return;
   const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
-  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
-                               p.step, static_cast<std::int64_t>(p.seed), options_.bucket_bytes})
+  for (const std::int64_t x :
+       {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor, p.step,
+        static_cast<std::int64_t>(p.seed), options_.bucket_bytes, options_.epoch_steps})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
   const core::Agreement agreement(hash);
   core::Agreement::Row sums = agreement.mine();
@@ -36,9 +51,9 @@ void Steps::check_agreement(collective::Group& group) {
   if (!agreement.holds(sums, session_.size())) {
     const std::string why = fmt::format(
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}), "
-        "bucket_bytes "
-        "({}) or call ({}); all must pass the same options",
-        options_.samples, options_.epochs, p.seed, options_.bucket_bytes, p.train_call);
+        "bucket_bytes ({}), epoch_steps ({}) or call ({}); all must pass the same options",
+        options_.samples, options_.epochs, p.seed, options_.bucket_bytes, options_.epoch_steps,
+        p.train_call);
     // A worker that has made steps in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
     fail_together(group, why);

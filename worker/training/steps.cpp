@@ -159,6 +159,7 @@ bool Steps::begin_step() {
   if (plan.global_batch <= 0)
     session_.fail(ELASTICRUN_MISUSE,
                   "train: no batch; give .batch or run under elasticrun --max-batch");
+  if (!has_samples()) return false;
   begun_ = now();
   cost_ = {};
   const core::Progress& progress = session_.progress;

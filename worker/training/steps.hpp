@@ -118,6 +118,7 @@ class Steps {
   double gain() const;
   void weigh_noise();
   void keep_noise(core::Progress& next);
+  bool has_samples();
   void check_agreement(collective::Group& group);
   void agree_on_names(collective::Group& group);
   [[noreturn]] void fail_together(collective::Group& group, const std::string& why);

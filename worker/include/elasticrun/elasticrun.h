@@ -153,9 +153,8 @@ typedef struct elasticrun_train_options {
   int64_t bucket_bytes; /* gradients are reduced in buckets of about that size while others are
                            computed (elasticrun_step_ready); 0: all after compute. 25 MB is usual */
   int64_t epoch_steps;  /* in a loop of begin, 1: the end of an epoch is a step without samples,
-                           which  reduce and commit follow; it is told again until it is committed,
-                           and  what the program changes there is its own affair until then. 0: as
-                           said of on_epoch */
+                           which reduce and commit follow, and is told again until it is committed;
+                           what the program changes there before, it puts back itself */
 } elasticrun_train_options;
 
 /* Compute and apply; both return 0, or any other value to stop training with CALLBACK. */

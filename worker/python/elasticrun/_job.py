@@ -191,7 +191,7 @@ class Job:
     def train(self, compute: Callable[[Step], None], apply: Callable[[Step], None], *, samples: int,
               **options: int) -> None:
         """Calls compute, reduces, calls apply, once per step until the samples are used. Options are
-        epochs (1), batch, base_batch, micro_batch, seed and bucket_bytes (of steps also epoch_steps), as in elasticrun-worker(3).
+        epochs (1), batch, base_batch, micro_batch, seed and bucket_bytes, as in elasticrun-worker(3).
         Raises Evicted, Misuse, Failed, and what a function raised."""
         functions = [lib.StepFunction(lambda step, _, f=f: self._run(lambda: f(Step(step))))
                      for f in (compute, apply)]

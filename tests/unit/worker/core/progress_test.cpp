@@ -37,6 +37,16 @@ TEST_CASE("the steps of an epoch follow each other and end with it") {
   }
 }
 
+TEST_CASE("where the end of an epoch is a step, the cursor waits at the end for it") {
+  Progress progress{.train_call = 1, .epoch = 4, .cursor = 96, .step = 7};
+  progress = progress.next(32, 100, true);
+  CHECK((progress == Progress{.train_call = 1, .epoch = 4, .cursor = 100, .step = 8}));
+  const auto decoded = decode_progress(encode(progress));
+  REQUIRE(decoded.has_value());
+  CHECK((*decoded == progress));
+  CHECK((progress.after_end() == Progress{.train_call = 1, .epoch = 5, .cursor = 0, .step = 9}));
+}
+
 TEST_CASE("changing batches use every position once") {
   Progress progress;
   std::int64_t used = 0;
