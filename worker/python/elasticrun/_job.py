@@ -198,22 +198,29 @@ class Job:
         self._functions["train"] = functions
         self._call("train", byref(_options(samples, options)), *functions, None)
 
-    def enter(self) -> Optional[int]:
+    def enter(self, *, samples: int = 0, **options: int) -> Optional[int]:
         """Before train or steps: blocks until this worker is in a world and has its state. Returns the
-        epoch in which the next call goes on there; None: the world has finished that call."""
+        epoch in which the next call goes on there; None: the world has finished that call. The options
+        are that call's, or none where they are not known yet."""
         epoch = c_int64()
-        self._call("enter", None, byref(epoch))
+        given = byref(_options(samples, options)) if samples else None
+        self._call("enter", given, byref(epoch))
         return epoch.value if epoch.value < (1 << 63) - 1 else None
 
     def steps(self, *, samples: int, **options: int) -> Iterator[Step]:
         """What train does, as a loop. Each step that is not the end of an epoch (`epochs_done`) is
         computed; after its last piece come reduce(), and if that is true, applying and commit(). With
         epoch_steps=1 reduce() and commit() follow the end of an epoch as well."""
-        self._call("begin", byref(_options(samples, options)))
-        while (step := self._next()) is not None:
+        self.begin(samples=samples, **options)
+        while (step := self.next()) is not None:
             yield step
 
-    def _next(self) -> Optional[Step]:
+    def begin(self, *, samples: int, **options: int) -> None:
+        """What steps begins with, for a loop of another form."""
+        self._call("begin", byref(_options(samples, options)))
+
+    def next(self) -> Optional[Step]:
+        """What steps gives next; None: all samples are used."""
         step = c_void_p()
         self._call("next", byref(step))
         return Step(step.value) if step.value else None

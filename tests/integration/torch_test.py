@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""PyTorch: a plain training loop learns the same whoever comes and dies, and its mistakes are one
+clear line each."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+from typing import Optional
+
+from job import BIN, Job, kill, lives, until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "../../worker/python")
+TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
+# Debian's torch belongs to Debian's Python, which another one may hide on PATH.
+PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
+ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}",
+               "PYTHONPATH": ":".join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])}
+SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
+
+
+def alone(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PYTHON, *arguments], env=os.environ | ENVIRONMENT | variables, check=False,
+                          capture_output=True, text=True, timeout=120)
+
+
+def finals(out: str) -> list[list[float]]:
+    return [[float(word) for word in line.split()[1:]] for line in out.splitlines()
+            if line.startswith("final ")]
+
+
+def has_torch() -> bool:
+    return shutil.which(PYTHON) is not None and alone("-c", "import torch").returncode == 0
+
+
+@unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
+@unittest.skipUnless(SANITIZED or has_torch(), "there is no torch")
+class Torch(unittest.TestCase):
+    def equal(self, ends: list[list[float]], expected: list[float]) -> None:
+        for end in ends:
+            self.assertEqual(end, ends[0])
+            for one, other in zip(end, expected):
+                self.assertAlmostEqual(one, other, delta=1e-5)
+
+    def run_killed(self, kills: int, seed: int, **variables: str) -> None:
+        variables |= {"ACCUMULATE": variables.get("ACCUMULATE", "1")}
+        batch = int(variables["BATCH"]) * int(variables["ACCUMULATE"])
+        expected, = finals(alone(TUTORIAL, **variables | {"BATCH": str(batch), "ACCUMULATE": "1"})
+                           .stdout)
+        chance = random.Random(seed)
+        with Job(["-H", "localhost:3", "--np", "1:3", "--policy", "fixed", "--shares", "equal",
+                  "--max-batch", str(batch), "--label", "none"], [PYTHON, TUTORIAL],
+                 env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.05"}) as job:
+            after = 0
+            for _ in range(kills):
+                job.wait_for("world_formed", after, size=3)
+                after = job.now()
+                self.await_step(job)
+                kill(chance.choice([pid for pid in job.workers().values() if lives(pid)]))
+                job.wait_for("world_formed", after)
+            self.assertEqual(job.wait(120), 0, job.err())
+            ends = finals(job.out())
+            self.assertGreaterEqual(len(ends), 2, job.out())
+            self.equal(ends, expected)
+            self.assertEqual(job.leftovers(), [])
+
+    @staticmethod
+    def await_step(job: Job) -> None:
+        begun = job.find("world_formed")[-1]["step"]
+        def look() -> Optional[bool]:
+            steps = [event["step"] for event in job.find("sample")]
+            return True if max(steps, default=0) > begun else None
+        until("a step", look, 60)
+
+    def test_tutorial(self) -> None:
+        self.run_killed(2, 1, BATCH="24", OPTIMIZER="adamw")
+
+    def test_pieces(self) -> None:
+        self.run_killed(2, 2, BATCH="4", ACCUMULATE="6", OPTIMIZER="sgd")
+
+    def test_save(self) -> None:
+        """Stopped and resumed at another size, with what the optimizer and the schedule have."""
+        variables = {"BATCH": "24", "OPTIMIZER": "adamw"}
+        expected, = finals(alone(TUTORIAL, **variables).stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            def job(size: int) -> Job:
+                return Job(["-H", f"localhost:{size}", "--max-batch", "24", "--policy", "fixed",
+                            "--label", "none", "--save", folder], [PYTHON, TUTORIAL],
+                           env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02"})
+            with job(3) as first:
+                first.wait_for("world_formed", size=3)
+                self.await_step(first)
+                first.process.send_signal(signal.SIGTERM)
+                self.assertEqual(first.wait(60), 75, first.err())
+            with job(2) as second:
+                self.assertEqual(second.wait(120), 0, second.err())
+                ends = finals(second.out())
+                self.assertEqual(len(ends), 2, second.out())
+                self.equal(ends, expected)
+                self.assertEqual(second.leftovers(), [])
+
+    def test_mistakes(self) -> None:
+        for name, (program, says) in WRONG.items():
+            with self.subTest(name):
+                ended = alone("-c", BEGIN + program)
+                self.assertEqual(ended.returncode, 1, ended.stderr)
+                last = ended.stderr.strip().splitlines()[-1]
+                self.assertIn(says, last.replace("elasticrun._library.", "elasticrun."))
+
+
+BEGIN = """
+import torch, elasticrun.torch as er
+model = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), 0.1)
+data = torch.utils.data.TensorDataset(torch.ones(8, 2))
+def loop(job, body, epochs=2, **keywords):
+    for epoch in job.epochs(epochs):
+        for x, in job.loader(data, batch_size=4, **keywords):
+            body(x)
+def step(x):
+    opt.zero_grad(); model(x).sum().backward(); opt.step()
+"""
+# Each program, and what the last line of its errors says.
+WRONG = {
+    "never a step": ("loop(er.Job(model, opt), lambda x: model(x).sum().backward())",
+                     "elasticrun.Misuse: opt.step() was not called in this iteration"),
+    "two steps": ("loop(er.Job(model, opt), lambda x: (step(x), opt.step()))",
+                  "elasticrun.Misuse: opt.step() was called twice in one iteration"),
+    "two backward passes": ("loop(er.Job(model, opt), lambda x: (model(x).sum().backward(), step(x)))",
+                            "Misuse: a second backward pass in one iteration"),
+    "another optimizer": ("other = torch.optim.SGD(model.parameters(), 0.1)\n"
+                          "loop(er.Job(model, other), step)",
+                          "elasticrun.Misuse: opt.step() was not called in this iteration"),
+    "a scheduler apart": ("s = torch.optim.lr_scheduler.StepLR(opt, 1)\nloop(er.Job(model, opt), step)",
+                          "elasticrun.Misuse: the optimizer's scheduler is not registered"),
+    "two optimizers": ("er.Job(model, opt, torch.optim.SGD(model.parameters(), 0.1))",
+                       "elasticrun.Misuse: a second optimizer"),
+    "a late group": ("er.Job(model, opt); opt.add_param_group({'params': []})",
+                     "elasticrun.Misuse: add_param_group after Job()"),
+    "break": ("job = er.Job(model, opt)\nfor epoch in job.epochs(2):\n"
+              "  for x, in job.loader(data, batch_size=4): step(x); break",
+              "elasticrun.Misuse: epochs: the loop over job.loader ended before its samples"),
+    "no loader": ("for epoch in er.Job(model, opt).epochs(2): pass",
+                  "elasticrun.Misuse: epochs: an epoch without job.loader"),
+    "no epochs": ("for x, in er.Job(model, opt).loader(data): step(x)",
+                  "elasticrun.Misuse: loader: the loop over it stands in"),
+    "a sampler": ("loop(er.Job(model, opt), step, sampler=[1, 2])",
+                  "elasticrun.Misuse: loader: sampler is not taken"),
+    "an exception": ("loop(er.Job(model, opt), lambda x: 1 // 0)", "ZeroDivisionError"),
+    "an exception in on_commit": ("job = er.Job(model, opt)\njob.on_commit(lambda: 1 // 0)\n"
+                                  "loop(job, step)", "ZeroDivisionError"),
+    "a foreign parameter": ("er.Job(torch.nn.Linear(1, 1), opt)",
+                            "elasticrun.Misuse: Job: the optimizer has a parameter that is not"),
+}
+
+if __name__ == "__main__":
+    unittest.main()

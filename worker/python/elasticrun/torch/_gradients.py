@@ -1,0 +1,118 @@
+"""The gradients of a model as the library reduces them: each has memory of its own, into which a hook
+copies what the backward pass has made, and is reported as soon as it is final. The end of the backward
+pass waits for the reduction, so what follows it (unscale_, clip_grad_norm_) sees the mean over the
+global batch."""
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+
+from .. import Step
+from .._library import Misuse
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The memory of a dense tensor, whatever its strides, as one row. Raises Misuse for others."""
+    tensor = tensor.detach()
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape)
+                               if size != 1):
+        if stride != expected and tensor.numel() > 0:
+            raise Misuse("the tensor does not lie in one piece; make it contiguous")
+        expected *= size
+    return torch.as_strided(tensor, (tensor.numel(),), (1,), tensor.storage_offset())
+
+
+class Gradients:
+    """`at_end` is called on the thread of the backward pass when the last piece of a step has
+    gradients; what it raises is kept for raise_kept."""
+
+    def __init__(self, named: list[tuple[str, torch.nn.Parameter]], at_end: Callable[[], None]) -> None:
+        self.names = [name for name, _ in named]
+        self._parameters = [parameter for _, parameter in named]
+        self.flats = [torch.zeros(p.numel(), dtype=p.dtype, device=p.device) for p in self._parameters]
+        self._views = [row.as_strided(p.shape, p.stride())
+                       for row, p in zip(self.flats, self._parameters)]
+        self._at_end = at_end
+        self._step: Optional[Step] = None
+        self._borrowed = self._ended = False
+        self._seen = [False] * len(named)
+        self._queued = False
+        self._kept: Optional[BaseException] = None
+        self._nodes: list[Any] = []  # hooks live as long as these
+        for number, parameter in enumerate(self._parameters):
+            self._hook(number, parameter)
+
+    def _hook(self, number: int, parameter: torch.nn.Parameter) -> None:
+        if hasattr(parameter, "register_post_accumulate_grad_hook"):
+            self._nodes.append(parameter.register_post_accumulate_grad_hook(
+                lambda _: self._accumulated(number)))
+            return
+        node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        node.register_hook(lambda *_: self._accumulated(number))
+        self._nodes.append(node)
+
+    def begin(self, step: Optional[Step], borrowed: bool) -> None:
+        """A piece whose samples are borrowed has the weight 0: nothing is copied."""
+        self._step, self._borrowed, self._ended, self._queued = step, borrowed, False, False
+        self._seen = [False] * len(self._seen)
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def end(self) -> None:
+        """Reports what no backward pass has set; after this the step's gradients are final."""
+        if self._ended or self._step is None:
+            return
+        self._ended = True
+        if not self._borrowed:
+            for number, seen in enumerate(self._seen):
+                if not seen:
+                    self._step.unset(number)
+
+    def show(self, happened: bool) -> None:
+        """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not
+        happen, with which clipping cannot fail."""
+        for number, (parameter, view) in enumerate(zip(self._parameters, self._views)):
+            if not happened:
+                parameter.grad = torch.zeros_like(view)
+            else:
+                parameter.grad = view if self._step.is_set(number) else None
+
+    def keep(self, error: BaseException) -> None:
+        """For the next call of raise_kept."""
+        self._kept = error
+
+    def raise_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            raise kept
+
+    def _accumulated(self, number: int) -> None:
+        if self._step is None:
+            return  # a backward pass outside the loop is the program's own
+        if self._ended or self._seen[number]:
+            raise Misuse("a second backward pass in one iteration: add the losses and call backward() "
+                         "once; for accumulation give Job(..., accumulate=k), for checkpointing "
+                         "use_reentrant=False")
+        self._seen[number] = True
+        if not self._borrowed:
+            gradient = self._parameters[number].grad
+            if gradient.is_sparse:
+                raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "
+                             "with sparse=False")
+            self._views[number].copy_(gradient)
+            if self._step.last_piece:
+                self._step.ready(number)
+        if not self._queued:
+            self._queued = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._backward_ended)
+
+    def _backward_ended(self) -> None:
+        self.end()
+        if self._step is None or not self._step.last_piece:
+            return
+        try:
+            self._at_end()
+        except BaseException as error:  # pylint: disable=broad-except
+            self._kept = error  # an exception here would come out of backward() as another one

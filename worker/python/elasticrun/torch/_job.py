@@ -1,0 +1,281 @@
+"""Job: a model and its optimizer in a world that may change between two steps."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Iterator, Optional, Union
+
+import torch
+
+from .. import Job as Core
+from .. import Step
+from .._library import Evicted, Misuse
+from ._gradients import Gradients, flat
+from ._loader import Loader
+from ._objects import Objects
+from ._random import Generators
+
+REDUCED = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.int64)
+
+
+class Job:
+    """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
+    steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
+    step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed."""
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *objects: Any,
+                 accumulate: int = 1, bucket_mb: float = 25) -> None:
+        _check(model, optimizer, accumulate)
+        self._core = Core()
+        self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
+        self._objects = Objects(optimizer, objects)
+        self._objects.check_schedulers()
+        self._gradients = Gradients([(name, p) for name, p in model.named_parameters()
+                                     if p.requires_grad], self._reduce)
+        self._register(model)
+        self._optimizer = optimizer
+        self._apply = optimizer.step
+        self._take_over(optimizer)
+        self._loader: Optional[Loader] = None
+        self._epochs: Optional[int] = None
+        self._entered = self._begun = False
+        self._step: Optional[Step] = None  # what the program is at
+        self._pending: Optional[Step] = None  # found by epochs, for the loader
+        self._happened: Optional[bool] = None  # whether the step under way did; None: not reduced
+        self._put_back: Callable[[], None] = lambda: None
+        self._generators: Optional[Generators] = None
+        self._begun_at: Optional[int] = None  # the step whose generators these are
+        self._on_commit: list[Callable[[], None]] = []
+        self.stepped = False  # whether the last opt.step() was part of a step that happened
+
+    # ------------------------------------------------------------ the loop
+
+    def epochs(self, count: int) -> Iterator[int]:
+        """The epochs from where the world is. One comes again, with a loader that is empty, when a
+        worker died before all had ended it."""
+        if self._epochs is not None:
+            raise Misuse("epochs: a job has one loop over its epochs")
+        self._epochs = count
+        epoch = self._enter()
+        while epoch is not None and epoch < count:
+            yield epoch
+            epoch = self._end_epoch(epoch)
+
+    def loader(self, dataset: Any, batch_size: int = 1, *, seed: int = 0, **keywords: Any) -> Loader:
+        """In place of DistributedSampler and DataLoader, whose keywords it takes."""
+        old = self._loader
+        if old is None:
+            self._loader = Loader(self, dataset, batch_size, seed, keywords)
+        elif (old.dataset is not dataset or old.batch_size != batch_size or old.seed != seed
+              or old.keywords != keywords):
+            raise Misuse("loader: a job has one loader, that of its training data; take torch's "
+                         "DataLoader for others")
+        return self._loader
+
+    def register(self, *objects: Any) -> None:
+        """More objects, in the same order on all workers."""
+        for thing in objects:
+            self._objects.register(thing)
+
+    def on_commit(self, function: Callable[[], None]) -> None:
+        """Has it called after each step that happened, inside opt.step()."""
+        self._on_commit.append(function)
+
+    def sum(self, name: str, value: Union[float, torch.Tensor]) -> None:
+        """Before backward(): adds to a figure that is summed over the world and the step's samples."""
+        if self._step is not None and self._step.samples:
+            self._step.sum(name, float(value))
+
+    def total(self, name: str) -> float:
+        """After backward(): the sum over the world; 0 for a name that nobody has used."""
+        return self._step.total(name) if self._step is not None and self._happened else 0.0
+
+    def close(self) -> None:
+        """Leaves the world, if training is not over."""
+        self._core.close()
+
+    @property
+    def rank(self) -> int:
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        return self._core.size
+
+    @property
+    def generation(self) -> int:
+        """Grows with each new world."""
+        return self._core.generation
+
+    @property
+    def lr_factor(self) -> float:
+        """In the step under way: the factor for the learning rate, as --lr-rule sets it."""
+        return self._step.lr_factor if self._step is not None else 1.0
+
+    @property
+    def global_batch(self) -> int:
+        """Samples of a step over the world."""
+        if self._step is not None and not self._step.epochs_done:
+            return self._step.global_batch
+        self._enter()
+        return max(1, self.size) * self._accumulate * (self._loader.batch_size if self._loader else 1)
+
+    # ------------------------------------------------------------ for the loader
+
+    def pieces(self) -> Iterator[list[int]]:
+        """The samples of each piece until the end of the epoch; borrowed ones for an empty share."""
+        if self._epochs is None or self._loader is None:
+            raise Misuse("loader: the loop over it stands in `for epoch in job.epochs(n):`")
+        if not self._begun:
+            self._core.begin(**self._options())
+            self._begun = True
+        while (step := self._advance()) is not None and not step.epochs_done:
+            samples = step.samples
+            self._gradients.begin(step, borrowed=not samples)
+            length = len(self._loader.dataset)
+            yield samples or [0, 1 % length]  # two: one alone has no variance for a batch norm
+        self._gradients.begin(None, borrowed=False)
+        self._put_back = self._objects.snapshot()
+        self._objects.acting = True
+
+    # ------------------------------------------------------------ inside
+
+    def _enter(self) -> Optional[int]:
+        if self._entered:
+            return 0
+        epoch = self._core.enter(**(self._options() if self._loader and self._epochs else {}))
+        self._entered = True
+        return epoch
+
+    def _options(self) -> dict[str, int]:
+        loader = self._loader
+        return {"samples": len(loader.dataset), "epochs": self._epochs, "seed": loader.seed,
+                "batch": self._accumulate * loader.batch_size, "micro_batch": loader.batch_size,
+                "bucket_bytes": self._bucket_bytes, "epoch_steps": 1}
+
+    def _advance(self) -> Optional[Step]:
+        """Ends the piece under way, and gives what comes next. Only here the world changes."""
+        step, self._pending = self._pending, None
+        if step is None:
+            self._end_piece()
+            generation = self.generation
+            continues = (self._step is not None and not self._step.epochs_done
+                         and not self._step.last_piece)
+            step = self._core.next()
+            continues = continues and self.generation == generation
+        else:
+            continues = False
+        self._step, self._happened, self._objects.acting = step, None, False
+        self._objects.scaler_acted = self.stepped = False
+        if step is not None and not step.epochs_done and not continues:
+            if self._begun_at == step.number:
+                self._generators.restore()
+            else:
+                self._generators, self._begun_at = Generators(), step.number
+        return step
+
+    def _end_piece(self) -> None:
+        self._gradients.raise_kept()
+        step = self._step
+        if step is None or step.epochs_done or not step.last_piece:
+            self._gradients.end()
+            return
+        if self._happened is None:  # no backward pass has reached a parameter
+            self._gradients.end()
+            self._reduce()
+        if self._happened and not self.stepped:
+            if not self._objects.scaler_acted:
+                raise Misuse("opt.step() was not called in this iteration; for accumulation give "
+                             "Job(..., accumulate=k) and call it in each")
+            self._commit()  # a scaler has skipped the step: it changes nothing, and is one
+
+    def _end_epoch(self, epoch: int) -> Optional[int]:
+        step = self._step
+        if step is None or not step.epochs_done:
+            raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
+                         "only at its end" if self._begun else "epochs: an epoch without job.loader")
+        if self._core.reduce():
+            self._core.commit()
+            if epoch + 1 < self._epochs:
+                return epoch + 1
+        else:
+            self._put_back()
+        self._pending = self._advance()
+        return self._pending.epoch if self._pending is not None else None
+
+    def _reduce(self) -> None:
+        self._happened = False
+        try:
+            self._happened = self._core.reduce()
+        finally:
+            self._gradients.show(self._happened)
+        self._objects.acting = self._happened
+
+    def _commit(self) -> None:
+        self.stepped = True
+        self._core.commit()
+        for function in self._on_commit:
+            function()
+
+    def _optimizer_step(self, closure: Any = None) -> None:
+        if closure is not None:
+            raise Misuse("opt.step(closure) computes a step again; such optimizers are not supported")
+        try:
+            self._gradients.raise_kept()
+        except Evicted as error:  # comes out of the loader, where nothing of the iteration is left
+            self._gradients.keep(error)
+            return
+        step = self._step
+        if step is None or step.epochs_done:
+            raise Misuse("opt.step() outside the loop over job.loader")
+        if not step.last_piece:
+            return
+        if self._happened is None:
+            self._gradients.end()
+            self._reduce()
+        if not self._happened:
+            return
+        if self.stepped:
+            raise Misuse("opt.step() was called twice in one iteration")
+        self._objects.check_schedulers()
+        self._apply()
+        self._commit()
+
+    def _register(self, model: torch.nn.Module) -> None:
+        core = self._core
+        for name, parameter in model.named_parameters():
+            core.state(_described(name, parameter), flat(parameter))
+        for name, row in zip(self._gradients.names, self._gradients.flats):
+            core.gradients("gradient of " + name, row)
+        for name, buffer in model.named_buffers():
+            keep = core.buffers if buffer.dtype in REDUCED else core.state
+            keep(_described(name, buffer), flat(buffer))
+        core.state_source(self._objects.list, self._objects.make_room, self._objects.take)
+        if any(p.is_cuda for p in model.parameters()):
+            core.stream(torch.cuda.current_stream().cuda_stream)
+
+    def _take_over(self, optimizer: torch.optim.Optimizer) -> None:
+        functools.update_wrapper(step := functools.partial(self._optimizer_step), self._apply)
+        optimizer.step = step
+
+        def refuse(*_: Any) -> None:
+            raise Misuse("add_param_group after Job(): make all groups before it")
+        optimizer.add_param_group = refuse
+
+
+def _described(name: str, tensor: torch.Tensor) -> str:
+    return f"{name} {str(tensor.dtype)[len('torch.'):]} {list(tensor.shape)}"
+
+
+def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int) -> None:
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise Misuse("Job(model, optimizer, ...): the second argument is a "
+                     f"{type(optimizer).__name__}")
+    if accumulate < 1:
+        raise Misuse(f"Job: accumulate is {accumulate}; it is at least 1")
+    known = {id(p) for p in model.parameters()}
+    if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
+        raise Misuse("Job: the optimizer has a parameter that is not the model's; give the modules in "
+                     "one torch.nn.ModuleList")
+    for name, parameter in model.named_parameters():
+        if type(parameter.data).__name__ == "DTensor":
+            raise Misuse(f"Job: '{name}' is sharded (FSDP, DTensor); a worker holds the whole model")

@@ -1,0 +1,159 @@
+"""The optimizer and the objects beside it (schedulers, scalers, averaged models): what of them steps
+change, as a state source, and methods that act once for each step that happens."""
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any, Callable, Sequence
+
+import torch
+
+from .. import Listing
+from .._library import Misuse
+from ._gradients import flat
+from ._packing import like, pack, unpack
+
+GATED = ("step", "update", "update_parameters", "unscale_")
+
+
+class Objects:
+    """Methods of registered objects do nothing while `acting` is false."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, objects: Sequence[Any]) -> None:
+        self._optimizer = optimizer
+        self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self._objects: list[Any] = []
+        self._early: dict[int, Any] = {}  # received for objects that are registered later
+        self.acting = True
+        self.scaler_acted = False
+        for thing in objects:
+            self.register(thing)
+
+    def register(self, thing: Any) -> None:
+        if isinstance(thing, torch.optim.Optimizer):
+            raise Misuse("a second optimizer: one optimizer can have the parameters of all, in groups")
+        if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
+            raise Misuse(f"a {type(thing).__name__} has no state_dict and load_state_dict")
+        if any(thing is other for other in self._objects):
+            return
+        for name in GATED:
+            if callable(getattr(thing, name, None)):
+                self._gate(thing, name)
+        self._objects.append(thing)
+        early = self._early.pop(len(self._objects) - 1, None)
+        if early is not None:
+            self._load(thing, early)
+
+    def check_schedulers(self) -> None:
+        """Raises Misuse where a scheduler has wrapped the optimizer and is not registered."""
+        if any(getattr(thing, "optimizer", None) is self._optimizer for thing in self._objects):
+            return
+        step = self._optimizer.step
+        if hasattr(step, "_with_counter") or getattr(step, "_wrapped_by_lr_sched", False):
+            raise Misuse("the optimizer's scheduler is not registered: Job(model, optimizer, scheduler)")
+
+    def snapshot(self) -> Callable[[], None]:
+        """Returns a function that puts all back as it is now, but for what steps alone change."""
+        objects = self._packed()
+        modules = [(tensor, tensor.detach().clone()) for _, tensor in self._module_tensors()]
+
+        def restore() -> None:
+            self.take(objects)
+            for tensor, before in modules:
+                tensor.detach().copy_(before)
+        return restore
+
+    # ------------------------------------------------------------ the state source
+
+    def list(self, listing: Listing) -> None:
+        for name, tensor in self._optimizer_tensors() + self._module_tensors():
+            listing.array(name, flat(tensor))
+        listing.objects(self._packed())
+
+    def make_room(self, wanted: Sequence[tuple[str, int]]) -> None:
+        """Gives the optimizer the tensors that another worker's has."""
+        present = dict(self._optimizer_tensors())
+        for name, _ in wanted:
+            number, key, kind, shape, strides, device = json.loads(name)
+            if name in present or not isinstance(number, int):
+                continue
+            parameter = self._parameters[number]
+            where = parameter.device if device != "cpu" else "cpu"
+            self._optimizer.state[parameter][key] = torch.empty_strided(
+                shape, strides, dtype=getattr(torch, kind), device=where)
+        names = {name for name, _ in wanted}
+        for name in present:
+            if name not in names:
+                number, key = json.loads(name)[:2]
+                del self._optimizer.state[self._parameters[number]][key]
+        order = [json.loads(name)[:2] for name, _ in wanted]
+        for number, parameter in enumerate(self._parameters):
+            state = self._optimizer.state.get(parameter, {})
+            for key in [key for at, key in order if at == number]:
+                state[key] = state.pop(key)
+
+    def take(self, data: bytes) -> None:
+        received = unpack(data)
+        for group, options in zip(self._optimizer.param_groups, received["groups"]):
+            for key, value in options.items():
+                if isinstance(group.get(key), torch.Tensor):
+                    group[key].copy_(value)
+                else:
+                    group[key] = like(value, group.get(key))
+        for number, values in received["values"].items():
+            self._optimizer.state[self._parameters[number]].update(values)
+        for number, state in enumerate(received["objects"]):
+            if number < len(self._objects):
+                self._load(self._objects[number], state)
+            else:
+                self._early[number] = state
+
+    # ------------------------------------------------------------ inside
+
+    def _optimizer_tensors(self) -> list[tuple[str, torch.Tensor]]:
+        return [(_name(number, key, value), value) for number, parameter in enumerate(self._parameters)
+                for key, value in self._optimizer.state.get(parameter, {}).items()
+                if isinstance(value, torch.Tensor)]
+
+    def _module_tensors(self) -> list[tuple[str, torch.Tensor]]:
+        return [(_name(f"object {number}", key, value), value)
+                for number, thing in enumerate(self._objects) if isinstance(thing, torch.nn.Module)
+                for key, value in thing.state_dict(keep_vars=True).items()
+                if isinstance(value, torch.Tensor)]
+
+    def _packed(self) -> bytes:
+        values = {}
+        for number, parameter in enumerate(self._parameters):
+            state = self._optimizer.state.get(parameter, {})
+            if others := {k: v for k, v in state.items() if not isinstance(v, torch.Tensor)}:
+                values[number] = others
+        groups = [{key: value for key, value in group.items() if key != "params"}
+                  for group in self._optimizer.param_groups]
+        objects = [None if isinstance(thing, torch.nn.Module) else thing.state_dict()
+                   for thing in self._objects]
+        return pack({"groups": groups, "values": values, "objects": objects})
+
+    @staticmethod
+    def _load(thing: Any, state: Any) -> None:
+        if state is not None and not isinstance(thing, torch.nn.Module):
+            present = thing.state_dict()
+            thing.load_state_dict({key: like(state[key], value) if key in state else value
+                                   for key, value in present.items()} | {
+                                       key: state[key] for key in state if key not in present})
+
+    def _gate(self, thing: Any, name: str) -> None:
+        inner = getattr(thing, name)
+
+        @functools.wraps(inner)
+        def gated(*arguments: Any, **named: Any) -> Any:
+            if not self.acting:
+                return None
+            if name == "step" and arguments and arguments[0] is self._optimizer:
+                self.scaler_acted = True
+            return inner(*arguments, **named)
+        setattr(thing, name, gated)
+
+
+def _name(owner: Any, key: str, tensor: torch.Tensor) -> str:
+    return json.dumps([owner, key, str(tensor.dtype)[len("torch."):], list(tensor.shape),
+                       list(tensor.stride()), tensor.device.type])
