@@ -17,7 +17,9 @@ PACKAGE = os.path.join(HERE, "../../worker/python")
 TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
 # Debian's torch belongs to Debian's Python, which another one may hide on PATH.
 PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
+CACHE = tempfile.TemporaryDirectory()  # torch 2.15 makes one when it is imported, and leaves it
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}",
+               "TORCHINDUCTOR_CACHE_DIR": CACHE.name,
                "PYTHONPATH": ":".join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])}
 SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
 
