@@ -83,6 +83,18 @@ class Torch(unittest.TestCase):
     def test_pieces(self) -> None:
         self.run_killed(2, 2, BATCH="4", ACCUMULATE="6", OPTIMIZER="sgd")
 
+    def test_end_of_epoch(self) -> None:
+        """A worker that dies there: the epoch comes again without samples, and its end has effect once."""
+        variables = {"BATCH": "24"}
+        expected, = finals(alone(TUTORIAL, **variables).stdout)
+        with Job(["-H", "localhost:3", "--np", "1:3", "--policy", "fixed", "--shares", "equal",
+                  "--max-batch", "24", "--label", "none"], [PYTHON, TUTORIAL],
+                 env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02", "DIE": "1"}) as job:
+            self.assertEqual(job.wait(120), 0, job.err())
+            self.equal(finals(job.out()), expected)
+            self.assertIn("epochs 0 1 1 2 3 4 5", job.out())
+            self.assertEqual(job.leftovers(), [])
+
     def test_save(self) -> None:
         """Stopped and resumed at another size, with what the optimizer and the schedule have."""
         variables = {"BATCH": "24", "OPTIMIZER": "adamw"}

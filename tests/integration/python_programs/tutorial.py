@@ -1,31 +1,46 @@
-"""The loop of PyTorch's tutorials, elastic. Prints: final EPOCHS-OF-THE-SCHEDULER NUMBER..."""
+"""The loop of PyTorch's tutorials, elastic. With DIE the worker of rank 0 dies at the end of the second
+epoch.
+
+Prints: epochs EPOCH..., and final EPOCHS-OF-THE-SCHEDULER UPDATES-OF-THE-MEAN NUMBER...
+"""
 import os
+import signal
 import time
 
 import torch
 
 import elasticrun.torch as er
 
+BATCH, ACCUMULATE = (int(os.environ.get(name, "1")) for name in ("BATCH", "ACCUMULATE"))
+SLEEP = float(os.environ.get("TOY_SLEEP", "0"))  # seconds in each turn
+OPTIMIZERS = {"sgd": lambda parameters: torch.optim.SGD(parameters, 0.05, momentum=0.9),
+              "adamw": lambda parameters: torch.optim.AdamW(parameters, 0.01)}
+
 torch.manual_seed(1)
 torch.set_num_threads(1)
-inputs = torch.randn(480, 6, dtype=torch.float64)
+inputs = torch.randn(481, 6, dtype=torch.float64)  # the last step has one sample, for one worker
 dataset = torch.utils.data.TensorDataset(inputs, inputs.sin().sum(1, keepdim=True))
 model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).double()
-optimizer = {"sgd": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9),
-             "adamw": lambda p: torch.optim.AdamW(p, 0.01)}[os.environ.get("OPTIMIZER", "adamw")]
-optimizer = optimizer(model.parameters())
+optimizer = OPTIMIZERS[os.environ.get("OPTIMIZER", "adamw")](model.parameters())
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 6)
+mean = torch.optim.swa_utils.AveragedModel(model)
 criterion = torch.nn.MSELoss()
-SLEEP = float(os.environ.get("TOY_SLEEP", "0"))
+seen = []
 
-job = er.Job(model, optimizer, scheduler, accumulate=int(os.environ.get("ACCUMULATE", "1")))
+job = er.Job(model, optimizer, scheduler, mean, accumulate=ACCUMULATE)
 for epoch in job.epochs(6):
-    for x, y in job.loader(dataset, batch_size=int(os.environ.get("BATCH", "8")), seed=5):
+    seen.append(epoch)
+    for x, y in job.loader(dataset, batch_size=BATCH, seed=5):
         time.sleep(SLEEP)
         optimizer.zero_grad()
         criterion(model(x), y).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        mean.update_parameters(model)
     scheduler.step()
-print("final", scheduler.last_epoch, *(value.item() for p in model.parameters()
-                                       for value in p.detach().flatten()), flush=True)
+    if "DIE" in os.environ and seen == [0, 1] and job.rank == 0 and job.size > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+print("epochs", *seen)
+print("final", scheduler.last_epoch, mean.n_averaged.item(),
+      *(value.item() for module in (model, mean) for parameter in module.parameters()
+        for value in parameter.detach().flatten()), flush=True)

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import types
 from typing import Any, Callable, Iterator, Optional, Union
 
 import torch
@@ -38,6 +40,7 @@ class Job:
         self._loader: Optional[Loader] = None
         self._epochs: Optional[int] = None
         self._entered = self._begun = False
+        self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
         self._happened: Optional[bool] = None  # whether the step under way did; None: not reduced
@@ -116,8 +119,9 @@ class Job:
         """Samples of a step over the world."""
         if self._step is not None and not self._step.epochs_done:
             return self._step.global_batch
-        self._enter()
-        return max(1, self.size) * self._accumulate * (self._loader.batch_size if self._loader else 1)
+        self._enter()  # the first step says it; before it, what is usual
+        batch = self._accumulate * (self._loader.batch_size if self._loader is not None else 1)
+        return min(max(1, self.size) * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
 
     # ------------------------------------------------------------ for the loader
 
@@ -140,11 +144,12 @@ class Job:
     # ------------------------------------------------------------ inside
 
     def _enter(self) -> Optional[int]:
-        if self._entered:
-            return 0
-        epoch = self._core.enter(**(self._options() if self._loader and self._epochs else {}))
-        self._entered = True
-        return epoch
+        """The epoch in which this worker begins; None: the world has finished."""
+        if not self._entered:
+            known = self._loader is not None and self._epochs is not None
+            self._first_epoch = self._core.enter(**(self._options() if known else {}))
+            self._entered = True
+        return self._first_epoch
 
     def _options(self) -> dict[str, int]:
         loader = self._loader
@@ -164,7 +169,7 @@ class Job:
             continues = continues and self.generation == generation
         else:
             continues = False
-        self._step, self._happened, self._objects.acting = step, None, False
+        self._step, self._happened, self._objects.acting = step, None, step is None
         self._objects.scaler_acted = self.stepped = False
         if step is not None and not step.epochs_done and not continues:
             if self._begun_at == step.number:
@@ -254,8 +259,10 @@ class Job:
             core.stream(torch.cuda.current_stream().cuda_stream)
 
     def _take_over(self, optimizer: torch.optim.Optimizer) -> None:
-        functools.update_wrapper(step := functools.partial(self._optimizer_step), self._apply)
-        optimizer.step = step
+        @functools.wraps(self._apply)  # keeps the mark by which a scheduler knows that it is counted
+        def step(_: torch.optim.Optimizer, closure: Any = None) -> None:
+            self._optimizer_step(closure)
+        optimizer.step = types.MethodType(step, optimizer)
 
         def refuse(*_: Any) -> None:
             raise Misuse("add_param_group after Job(): make all groups before it")
