@@ -14,48 +14,48 @@ class Step:
     """A step, valid until the next one; see elasticrun-worker(3)."""
 
     def __init__(self, step: int) -> None:
-        self._step = step
+        self.address = step
 
     @property
     def samples(self) -> list[int]:
         """The sample indices to compute now; in apply those of this worker's whole share."""
         count = c_size_t()
-        first = call("step_samples", self._step, byref(count))
+        first = call("step_samples", self.address, byref(count))
         return first[:count.value]
 
     @property
     def number(self) -> int:
         """Steps committed before this one, over all calls of train, from 0."""
-        return call("step_number", self._step)
+        return call("step_number", self.address)
 
     @property
     def epoch(self) -> int:
         """From 0."""
-        return call("step_epoch", self._step)
+        return call("step_epoch", self.address)
 
     @property
     def epochs_done(self) -> int:
         """Of job.steps(): 0 in a step; at the end of an epoch, the number of those that are over."""
-        return call("step_epochs_done", self._step)
+        return call("step_epochs_done", self.address)
 
     @property
     def global_batch(self) -> int:
         """Samples of this step over the world."""
-        return call("step_global_batch", self._step)
+        return call("step_global_batch", self.address)
 
     @property
     def ends_epoch(self) -> bool:
-        return call("step_ends_epoch", self._step) != 0
+        return call("step_ends_epoch", self.address) != 0
 
     @property
     def last_piece(self) -> bool:
         """Whether reduce follows, and not another piece of the share."""
-        return call("step_last_piece", self._step) != 0
+        return call("step_last_piece", self.address) != 0
 
     @property
     def lr_factor(self) -> float:
         """In apply: the factor for the learning rate, as --lr-rule sets it."""
-        return call("step_lr_factor", self._step)
+        return call("step_lr_factor", self.address)
 
     def ready(self, gradient: int | str) -> None:
         """In compute, any thread: a gradient is final, by its name or its number from 0."""
@@ -67,26 +67,26 @@ class Step:
 
     def is_set(self, gradient: int | str) -> bool:
         """In apply: whether any worker has set it."""
-        return call("step_is_set", self._step, self._number(gradient)) != 0
+        return call("step_is_set", self.address, self._number(gradient)) != 0
 
     def sum(self, name: str, value: float) -> None:
         """In compute: adds to a figure that is summed over the world."""
-        if call("step_sum", self._step, name.encode(), value) != lib.OK:
+        if call("step_sum", self.address, name.encode(), value) != lib.OK:
             raise Misuse(f"step.sum: more than 32 names, or not in compute: {name}")
 
     def total(self, name: str) -> float:
         """In apply: the sum over the world; 0 for a name that nobody has used."""
-        return call("step_total", self._step, name.encode())
+        return call("step_total", self.address, name.encode())
 
     def _report(self, what: str, gradient: int | str) -> None:
-        status = call("step_" + what, self._step, self._number(gradient))
+        status = call("step_" + what, self.address, self._number(gradient))
         lib.raise_status(status, f"step.{what}: there is no gradient {gradient!r}"
                          if status == lib.MISUSE else f"step.{what}: the GPU has failed")
 
     def _number(self, gradient: int | str) -> int:
         if isinstance(gradient, int):
             return gradient
-        number = call("step_gradient", self._step, gradient.encode())
+        number = call("step_gradient", self.address, gradient.encode())
         if number < 0:
             raise Misuse(f"step: there is no gradient {gradient!r}")
         return number

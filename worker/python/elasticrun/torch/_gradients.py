@@ -9,7 +9,9 @@ from typing import Any, Callable, Optional
 import torch
 
 from .. import Step
-from .._library import Misuse
+from .._library import LIBRARY, Misuse, raise_status
+
+ready = LIBRARY.elasticrun_step_ready  # called for each gradient
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -36,7 +38,7 @@ class Gradients:
                        for row, p in zip(self.flats, self._parameters)]
         self._at_end = at_end
         self._step: Optional[Step] = None
-        self._borrowed = self._ended = False
+        self._borrowed = self._ended = self._last = False
         self._seen = [False] * len(named)
         self._queued = False
         self._kept: Optional[BaseException] = None
@@ -56,6 +58,7 @@ class Gradients:
     def begin(self, step: Optional[Step], borrowed: bool) -> None:
         """A piece whose samples are borrowed has the weight 0: nothing is copied."""
         self._step, self._borrowed, self._ended, self._queued = step, borrowed, False, False
+        self._last = step is not None and step.last_piece
         self._seen = [False] * len(self._seen)
         for parameter in self._parameters:
             parameter.grad = None
@@ -77,7 +80,8 @@ class Gradients:
             if not happened:
                 parameter.grad = torch.zeros_like(view)
             else:
-                parameter.grad = view if self._step.is_set(number) else None
+                set_here = self._seen[number] and not self._borrowed
+                parameter.grad = view if set_here or self._step.is_set(number) else None
 
     def keep(self, error: BaseException) -> None:
         """For the next call of raise_kept."""
@@ -98,19 +102,19 @@ class Gradients:
         self._seen[number] = True
         if not self._borrowed:
             gradient = self._parameters[number].grad
-            if gradient.is_sparse:
+            if gradient.layout is not torch.strided:
                 raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "
                              "with sparse=False")
             self._views[number].copy_(gradient)
-            if self._step.last_piece:
-                self._step.ready(number)
+            if self._last:
+                raise_status(ready(self._step.address, number), "step.ready: the GPU has failed")
         if not self._queued:
             self._queued = True
             torch.autograd.Variable._execution_engine.queue_callback(self._backward_ended)
 
     def _backward_ended(self) -> None:
         self.end()
-        if self._step is None or not self._step.last_piece:
+        if not self._last:
             return
         try:
             self._at_end()
