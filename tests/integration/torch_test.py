@@ -15,6 +15,7 @@ from job import BIN, Job, kill, lives, until
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
 TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
+EXAMPLE = os.path.join(HERE, "../../worker/examples/torch/fashion.py")
 # Debian's torch belongs to Debian's Python, which another one may hide on PATH.
 PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
 CACHE = tempfile.TemporaryDirectory()  # torch 2.15 makes one when it is imported, and leaves it
@@ -115,6 +116,13 @@ class Torch(unittest.TestCase):
                 self.assertEqual(len(ends), 2, second.out())
                 self.equal(ends, expected)
                 self.assertEqual(second.leftovers(), [])
+
+    def test_example(self) -> None:
+        with Job(["-H", "localhost:2", "--policy", "fixed", "--label", "none"],
+                 [PYTHON, EXAMPLE, "2", "6400"], env=ENVIRONMENT) as job:
+            self.assertEqual(job.wait(60), 0, job.err())
+            self.assertRegex(job.out(), r"epoch 2: [7-9]\d\.\d% of the test images, 2 workers")
+            self.assertEqual(job.leftovers(), [])
 
     def test_mistakes(self) -> None:
         for name, (program, says) in WRONG.items():
