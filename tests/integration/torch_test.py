@@ -120,7 +120,7 @@ class Torch(unittest.TestCase):
     def test_example(self) -> None:
         with Job(["-H", "localhost:2", "--policy", "fixed", "--label", "none"],
                  [PYTHON, EXAMPLE, "2", "6400"], env=ENVIRONMENT) as job:
-            self.assertEqual(job.wait(60), 0, job.err())
+            self.assertEqual(job.wait(120), 0, job.err())
             self.assertRegex(job.out(), r"epoch 2: [7-9]\d\.\d% of the test images, 2 workers")
             self.assertEqual(job.leftovers(), [])
 
