@@ -64,14 +64,20 @@ class Gradients:
             parameter.grad = None
 
     def end(self) -> None:
-        """Reports what no backward pass has set; after this the step's gradients are final."""
+        """At the end of the backward pass, or where none has reached a parameter: reports what was not
+        set, and after the last piece waits for the reduction."""
         if self._ended or self._step is None:
             return
         self._ended = True
-        if not self._borrowed:
-            for number, seen in enumerate(self._seen):
-                if not seen:
-                    self._step.unset(number)
+        try:
+            if not self._borrowed:
+                for number, seen in enumerate(self._seen):
+                    if not seen:
+                        self._step.unset(number)
+            if self._last:
+                self._at_end()
+        except BaseException as error:  # pylint: disable=broad-except
+            self._kept = error  # out of a backward pass it would come as another one
 
     def show(self, happened: bool) -> None:
         """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not
@@ -110,13 +116,4 @@ class Gradients:
                 raise_status(ready(self._step.address, number), "step.ready: the GPU has failed")
         if not self._queued:
             self._queued = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._backward_ended)
-
-    def _backward_ended(self) -> None:
-        self.end()
-        if not self._last:
-            return
-        try:
-            self._at_end()
-        except BaseException as error:  # pylint: disable=broad-except
-            self._kept = error  # an exception here would come out of backward() as another one
+            torch.autograd.Variable._execution_engine.queue_callback(self.end)

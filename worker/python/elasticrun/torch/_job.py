@@ -43,7 +43,7 @@ class Job:
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
-        self._happened: Optional[bool] = None  # whether the step under way did; None: not reduced
+        self._happened = False  # whether the step under way was reduced
         self._put_back: Callable[[], None] = lambda: None
         self._generators: Optional[Generators] = None
         self._begun_at: Optional[int] = None  # the step whose generators these are
@@ -169,7 +169,7 @@ class Job:
             continues = continues and self.generation == generation
         else:
             continues = False
-        self._step, self._happened, self._objects.acting = step, None, step is None
+        self._step, self._happened, self._objects.acting = step, False, step is None
         self._objects.scaler_acted = self.stepped = False
         if step is not None and not step.epochs_done and not continues:
             if self._begun_at == step.number:
@@ -179,14 +179,8 @@ class Job:
         return step
 
     def _end_piece(self) -> None:
+        self._gradients.end()
         self._gradients.raise_kept()
-        step = self._step
-        if step is None or step.epochs_done or not step.last_piece:
-            self._gradients.end()
-            return
-        if self._happened is None:  # no backward pass has reached a parameter
-            self._gradients.end()
-            self._reduce()
         if self._happened and not self.stepped:
             if not self._objects.scaler_acted:
                 raise Misuse("opt.step() was not called in this iteration; for accumulation give "
@@ -208,7 +202,6 @@ class Job:
         return self._pending.epoch if self._pending is not None else None
 
     def _reduce(self) -> None:
-        self._happened = False
         try:
             self._happened = self._core.reduce()
         finally:
@@ -224,20 +217,14 @@ class Job:
     def _optimizer_step(self, closure: Any = None) -> None:
         if closure is not None:
             raise Misuse("opt.step(closure) computes a step again; such optimizers are not supported")
+        if self._step is None or self._step.epochs_done:
+            raise Misuse("opt.step() outside the loop over job.loader")
+        self._gradients.end()
         try:
             self._gradients.raise_kept()
         except Evicted as error:  # comes out of the loader, where nothing of the iteration is left
             self._gradients.keep(error)
-            return
-        step = self._step
-        if step is None or step.epochs_done:
-            raise Misuse("opt.step() outside the loop over job.loader")
-        if not step.last_piece:
-            return
-        if self._happened is None:
-            self._gradients.end()
-            self._reduce()
-        if not self._happened:
+        if not self._happened:  # or a piece that others follow
             return
         if self.stepped:
             raise Misuse("opt.step() was called twice in one iteration")
