@@ -73,24 +73,18 @@ class Objects:
     def make_room(self, wanted: Sequence[tuple[str, int]]) -> None:
         """Gives the optimizer the tensors that another worker's has."""
         present = dict(self._optimizer_tensors())
+        states: dict[int, dict[str, torch.Tensor]] = {}
         for name, _ in wanted:
-            number, key, kind, shape, strides, device = json.loads(name)
-            if name in present or not isinstance(number, int):
-                continue
-            parameter = self._parameters[number]
-            where = parameter.device if device != "cpu" else "cpu"
-            self._optimizer.state[parameter][key] = torch.empty_strided(
-                shape, strides, dtype=getattr(torch, kind), device=where)
-        names = {name for name, _ in wanted}
-        for name in present:
-            if name not in names:
-                number, key = json.loads(name)[:2]
-                del self._optimizer.state[self._parameters[number]][key]
-        order = [json.loads(name)[:2] for name, _ in wanted]
+            owner, key, kind, shape, strides, device = json.loads(name)
+            if isinstance(owner, int):
+                where = "cpu" if device == "cpu" else self._parameters[owner].device
+                states.setdefault(owner, {})[key] = present[name] if name in present else (
+                    torch.empty_strided(shape, strides, dtype=getattr(torch, kind), device=where))
         for number, parameter in enumerate(self._parameters):
             state = self._optimizer.state.get(parameter, {})
-            for key in [key for at, key in order if at == number]:
-                state[key] = state.pop(key)
+            others = {key: v for key, v in state.items() if not isinstance(v, torch.Tensor)}
+            if others or number in states:
+                self._optimizer.state[parameter] = others | states.get(number, {})
 
     def take(self, data: bytes) -> None:
         received = unpack(data)
