@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import collections
+import ctypes
 import json
 from typing import Any, Optional
 
@@ -38,11 +39,12 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, torch.Tensor):
         row = value.detach().cpu().contiguous().reshape(-1)
-        data = base64.b64encode(bytes(row.view(torch.uint8).tolist())) if row.numel() else b""
-        return {"tensor": [str(value.dtype)[len("torch."):], list(value.shape), data.decode()]}
+        data = ctypes.string_at(row.data_ptr(), row.numel() * row.element_size())
+        return {"tensor": [str(value.dtype)[len("torch."):], list(value.shape),
+                           base64.b64encode(data).decode()]}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if hasattr(value, "item"):  # a number of numpy
+    if hasattr(value, "item") and not getattr(value, "shape", ()):  # a number of numpy
         return value.item()
     raise Misuse(f"a state_dict has a {type(value).__name__}, which cannot be carried to newcomers; "
                  + CARRIED)
