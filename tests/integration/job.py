@@ -52,6 +52,12 @@ def until(what: str, condition: Callable[[], T], seconds: float) -> T:
     return value
 
 
+def finals(out: str) -> list[list[float]]:
+    """The numbers of the lines "final NUMBER..." that the workers of a test print."""
+    return [[float(word) for word in line.split()[1:]] for line in out.splitlines()
+            if line.startswith("final ")]
+
+
 def read(path: str) -> str:
     """A file of /proc or of a job; empty when it is not there (any more)."""
     try:
@@ -179,6 +185,11 @@ class Job:
                 raise Late(f"the job ended ({self.process.returncode}) without {name} {wanted}")
             return found
         return until(f"event {name} {wanted}", look, seconds)[0]
+
+    def wait_for_step(self) -> None:
+        """Waits for a step of the newest world."""
+        begun = self.find("world_formed")[-1]["step"]
+        self.wait_for("sample", step=lambda step: step > begun)
 
     def now(self) -> int:
         """The number that the next event will have, for `after`."""

@@ -8,9 +8,8 @@ import signal
 import subprocess
 import tempfile
 import unittest
-from typing import Optional
 
-from job import BIN, Job, kill, lives, until
+from job import BIN, Job, finals, kill, lives
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
@@ -30,11 +29,6 @@ def alone(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
                           capture_output=True, text=True, timeout=120)
 
 
-def finals(out: str) -> list[list[float]]:
-    return [[float(word) for word in line.split()[1:]] for line in out.splitlines()
-            if line.startswith("final ")]
-
-
 def has_torch() -> bool:
     return shutil.which(PYTHON) is not None and alone("-c", "import torch").returncode == 0
 
@@ -42,7 +36,9 @@ def has_torch() -> bool:
 @unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
 @unittest.skipUnless(SANITIZED or has_torch(), "there is no torch")
 class Torch(unittest.TestCase):
-    def equal(self, ends: list[list[float]], expected: list[float]) -> None:
+    def equal(self, out: str, expected: list[float]) -> None:
+        ends = finals(out)
+        self.assertGreaterEqual(len(ends), 2, out)
         for end in ends:
             self.assertEqual(end, ends[0])
             for one, other in zip(end, expected):
@@ -61,22 +57,12 @@ class Torch(unittest.TestCase):
             for _ in range(kills):
                 job.wait_for("world_formed", after, size=3)
                 after = job.now()
-                self.await_step(job)
+                job.wait_for_step()
                 kill(chance.choice([pid for pid in job.workers().values() if lives(pid)]))
                 job.wait_for("world_formed", after)
             self.assertEqual(job.wait(120), 0, job.err())
-            ends = finals(job.out())
-            self.assertGreaterEqual(len(ends), 2, job.out())
-            self.equal(ends, expected)
+            self.equal(job.out(), expected)
             self.assertEqual(job.leftovers(), [])
-
-    @staticmethod
-    def await_step(job: Job) -> None:
-        begun = job.find("world_formed")[-1]["step"]
-        def look() -> Optional[bool]:
-            steps = [event["step"] for event in job.find("sample")]
-            return True if max(steps, default=0) > begun else None
-        until("a step", look, 60)
 
     def test_tutorial(self) -> None:
         self.run_killed(2, 1, BATCH="24", OPTIMIZER="adamw")
@@ -92,7 +78,7 @@ class Torch(unittest.TestCase):
                   "--max-batch", "24", "--label", "none"], [PYTHON, TUTORIAL],
                  env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02", "DIE": "1"}) as job:
             self.assertEqual(job.wait(120), 0, job.err())
-            self.equal(finals(job.out()), expected)
+            self.equal(job.out(), expected)
             self.assertIn("epochs 0 1 1 2 3 4 5", job.out())
             self.assertEqual(job.leftovers(), [])
 
@@ -107,14 +93,12 @@ class Torch(unittest.TestCase):
                            env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02"})
             with job(3) as first:
                 first.wait_for("world_formed", size=3)
-                self.await_step(first)
+                first.wait_for_step()
                 first.process.send_signal(signal.SIGTERM)
                 self.assertEqual(first.wait(60), 75, first.err())
             with job(2) as second:
                 self.assertEqual(second.wait(120), 0, second.err())
-                ends = finals(second.out())
-                self.assertEqual(len(ends), 2, second.out())
-                self.equal(ends, expected)
+                self.equal(second.out(), expected)
                 self.assertEqual(second.leftovers(), [])
 
     def test_example(self) -> None:
@@ -170,7 +154,9 @@ WRONG = {
     "no epochs": ("for x, in er.Job(model, opt).loader(data): step(x)",
                   "elasticrun.Misuse: loader: the loop over it stands in"),
     "a sampler": ("loop(er.Job(model, opt), step, sampler=[1, 2])",
-                  "elasticrun.Misuse: loader: sampler is not taken"),
+                  "elasticrun.Misuse: loader: sampler=[1, 2] is not taken"),
+    "no shuffling": ("loop(er.Job(model, opt), step, shuffle=False)",
+                     "elasticrun.Misuse: loader: shuffle=False is not taken"),
     "an exception": ("loop(er.Job(model, opt), lambda x: 1 // 0)", "ZeroDivisionError"),
     "an exception in on_commit": ("job = er.Job(model, opt)\njob.on_commit(lambda: 1 // 0)\n"
                                   "loop(job, step)", "ZeroDivisionError"),

@@ -29,8 +29,9 @@ class Loader:
         if batch_size < 1:
             raise Misuse(f"loader: batch_size is {batch_size}; it is at least 1")
         for name, value in keywords.items():
-            if name in OURS and value not in (None, 0) and (name, value) != ("shuffle", True):
-                raise Misuse(f"loader: {name} is not taken: {OURS[name]}")
+            off = value is None or isinstance(value, int) and not value
+            if name in OURS and (value is False if name == "shuffle" else not off):
+                raise Misuse(f"loader: {name}={value} is not taken: {OURS[name]}")
         self.dataset, self.batch_size, self.seed, self.keywords = dataset, batch_size, seed, keywords
         self._job = job
         self._torch = torch.utils.data.DataLoader(
