@@ -36,8 +36,8 @@ class Training(unittest.TestCase):
             after = 0
             for _ in range(kills):
                 job.wait_for("world_formed", after, size=3)
-                after = job.now()
                 job.wait_for_step()
+                after = job.now()
                 kill(chance.choice([pid for pid in job.workers().values() if lives(pid)]))
                 job.wait_for("world_formed", after)
             self.assertEqual(job.wait(60), 0, job.err())

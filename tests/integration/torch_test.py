@@ -9,11 +9,12 @@ import subprocess
 import tempfile
 import unittest
 
-from job import BIN, Job, finals, kill, lives
+from job import BIN, Job, finals, kill, lives, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
 TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
+PLACES = os.path.join(HERE, "python_programs/places.py")
 EXAMPLE = os.path.join(HERE, "../../worker/examples/torch/fashion.py")
 # Debian's torch belongs to Debian's Python, which another one may hide on PATH.
 PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
@@ -36,6 +37,10 @@ def has_torch() -> bool:
 @unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
 @unittest.skipUnless(SANITIZED or has_torch(), "there is no torch")
 class Torch(unittest.TestCase):
+    def nothing_left(self, job: Job) -> None:
+        """But for the folders that the multiprocessing of a Python leaves when it is killed."""
+        until("nothing left", lambda: all("file pymp-" in left for left in job.leftovers()), 10)
+
     def equal(self, out: str, expected: list[float]) -> None:
         ends = finals(out)
         self.assertGreaterEqual(len(ends), 2, out)
@@ -56,19 +61,23 @@ class Torch(unittest.TestCase):
             after = 0
             for _ in range(kills):
                 job.wait_for("world_formed", after, size=3)
-                after = job.now()
                 job.wait_for_step()
+                after = job.now()
                 kill(chance.choice([pid for pid in job.workers().values() if lives(pid)]))
                 job.wait_for("world_formed", after)
             self.assertEqual(job.wait(120), 0, job.err())
             self.equal(job.out(), expected)
-            self.assertEqual(job.leftovers(), [])
+            self.nothing_left(job)
 
     def test_tutorial(self) -> None:
         self.run_killed(2, 1, BATCH="24", OPTIMIZER="adamw")
 
     def test_pieces(self) -> None:
         self.run_killed(2, 2, BATCH="4", ACCUMULATE="6", OPTIMIZER="sgd")
+
+    def test_loader_workers(self) -> None:
+        """Samples that were fetched ahead for another world are not used."""
+        self.run_killed(2, 3, BATCH="8", ACCUMULATE="3", OPTIMIZER="adamw", LOADERS="2")
 
     def test_end_of_epoch(self) -> None:
         """A worker that dies there: the epoch comes again without samples, and its end has effect once."""
@@ -107,6 +116,40 @@ class Torch(unittest.TestCase):
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertRegex(job.out(), r"epoch 2: [7-9]\d\.\d% of the test images, 2 workers")
             self.assertEqual(job.leftovers(), [])
+
+    def place(self, place: str, **variables: str) -> Job:
+        return Job(["-H", "localhost:2", "--policy", "fixed", "--label", "none"], [PYTHON, PLACES],
+                   env=ENVIRONMENT | variables | {"PLACE": place})
+
+    def test_exceptions(self) -> None:
+        """Wherever a program fails, the job ends with its code, and nothing is left."""
+        for place in ("begin", "data", "loop", "backward", "commit", "schedule", "epoch", "end"):
+            with self.subTest(place), self.place(place) as job:
+                self.assertEqual(job.wait(60), 1, job.err())
+                self.assertIn(f"ArithmeticError: raised in {place}\n", job.err())
+                self.assertRegex(job.err(), r"exited with code 1")
+                self.assertEqual(job.leftovers(), [])
+
+    def test_exception_in_a_loader_process(self) -> None:
+        with self.place("data", LOADERS="1") as job:
+            self.assertEqual(job.wait(60), 1, job.err())
+            self.assertIn("ArithmeticError: raised in data\n", job.err())
+            self.nothing_left(job)
+
+    def test_exit_in_training(self) -> None:
+        with self.place("exit") as job:
+            self.assertEqual(job.wait(60), 122, job.err())
+            self.assertIn("exited with 0 in mid-training without leave()", job.err())
+            self.assertEqual(job.leftovers(), [])
+
+    def test_interrupt(self) -> None:
+        with Job(["-H", "localhost:2", "--policy", "fixed"], [PYTHON, TUTORIAL],
+                 env=ENVIRONMENT | {"BATCH": "4", "TOY_SLEEP": "0.1", "LOADERS": "1"}) as job:
+            job.wait_for("world_formed", size=2)
+            job.wait_for_step()
+            job.process.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait(60), 130, job.err())
+            self.nothing_left(job)
 
     def test_mistakes(self) -> None:
         for name, (program, says) in WRONG.items():

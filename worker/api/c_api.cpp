@@ -1,4 +1,5 @@
 // The C interface: opens jobs, registers memory, trains; loop_api.cpp has the rest.
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
@@ -75,8 +76,12 @@ void elasticrun_close(elasticrun_job* job) {
   if (job->owner != ::getpid()) return;
   if (job->session && job->channel)
     guarded(job, [&] {
-      job->member_lock.update([](worker::core::Member& member) {
-        if (member.task() != worker::core::Task::released)
+      job->member_lock.update([&](worker::core::Member& member) {
+        if (member.task() == worker::core::Task::released) return;
+        // An exception has unwound the program, say: the end of the process says what has failed.
+        if (in_training(*job))
+          member.fail("the program closed its job in mid-training");
+        else
           member.leave("the program closed its job");
       });
     });
@@ -201,6 +206,19 @@ size_t elasticrun_upcoming(const elasticrun_job* job, uint64_t* samples, size_t 
     return job->steps->upcoming(samples, count);
   } catch (...) {
     return 0;
+  }
+}
+
+int64_t elasticrun_upcoming_piece(const elasticrun_job* job, size_t ahead, uint64_t* samples,
+                                  size_t room) {
+  if (!job || !job->steps || (!samples && room > 0)) return -1;
+  try {
+    const auto piece = job->steps->upcoming_piece(ahead);
+    if (!piece) return -1;
+    std::copy_n(piece->begin(), std::min(room, piece->size()), samples);
+    return static_cast<int64_t>(piece->size());
+  } catch (...) {
+    return -1;
   }
 }
 

@@ -63,6 +63,10 @@ void check_gradients(const elasticrun_job& job, const char* what) {
         what));
 }
 
+bool in_training(const elasticrun_job& job) {
+  return job.entered || job.stepping || (job.loop && !job.loop->finished());
+}
+
 elasticrun_train_options checked(const elasticrun_train_options* given, const char* what) {
   if (!given) misuse(fmt::format("{}: no options (null)", what));
   // A program that was built with an older interface has fewer fields, and one with a newer one

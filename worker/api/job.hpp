@@ -36,6 +36,7 @@ struct elasticrun_job {
   std::optional<elasticrun::worker::training::OwnLoop> loop;  // of start
   elasticrun::worker::training::Callbacks callbacks;
   bool busy = false;      // inside train
+  bool entered = false;   // between enter and begin
   bool stepping = false;  // between begin and the end of its steps
   std::string error;
   pid_t owner = ::getpid();
@@ -67,6 +68,8 @@ elasticrun_status guarded(elasticrun_job* job, Body&& body) noexcept {
   return ELASTICRUN_FAILED;
 }
 
+// In a world, or waiting for one, with steps to make.
+bool in_training(const elasticrun_job& job);
 [[noreturn]] void misuse(const std::string& text);
 // These throw Stop. `what` is the function of the interface, without its prefix.
 void check_usable(const elasticrun_job& job, const char* what);

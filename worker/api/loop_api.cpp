@@ -88,6 +88,7 @@ elasticrun_status elasticrun_enter(elasticrun_job* job, const elasticrun_train_o
         options ? checked(options, "enter") : elasticrun_train_options{};
     before_steps(*job, "enter");
     in_loop(*job, [&] { *epoch = job->steps->enter(known); });
+    job->entered = true;
     leave_to_program(*job);
   });
 }
@@ -96,6 +97,7 @@ elasticrun_status elasticrun_begin(elasticrun_job* job, const elasticrun_train_o
   return guarded(job, [&] {
     const elasticrun_train_options checked_options = checked(options, "begin");
     before_steps(*job, "begin");
+    job->entered = false;
     job->stepping = true;
     in_loop(*job, [&] { job->steps->begin(checked_options, "the code at the end of the epoch"); });
   });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -82,6 +83,38 @@ std::size_t Steps::upcoming(std::uint64_t* samples, std::size_t count) const {
     at = at.next(session_.world().plan.global_batch, options_.samples);
   }
   return written;
+}
+
+std::optional<std::vector<std::uint64_t>> Steps::upcoming_piece(std::size_t ahead) const {
+  if (state_ == State::outside || !session_.group() || session_.world().plan.global_batch <= 0 ||
+      at_end())
+    return std::nullopt;
+  core::Progress at = session_.progress;
+  std::size_t before = 0;  // pieces of the step at `at` that were given already
+  if (computes())
+    before = piece_ + 1;
+  else if (applies())
+    at = at.next(session_.world().plan.global_batch, options_.samples);
+  for (; at.epoch == session_.progress.epoch;
+       at = at.next(session_.world().plan.global_batch, options_.samples)) {
+    const Part part = part_of(at);
+    // An empty share comes as one piece.
+    const std::size_t pieces = std::max<std::size_t>(part.pieces.size(), 1) - std::exchange(before, 0);
+    if (ahead >= pieces) {
+      ahead -= pieces;
+      continue;
+    }
+    std::vector<std::uint64_t> samples;
+    if (part.pieces.empty()) return samples;
+    const auto piece = part.pieces.end() - static_cast<std::ptrdiff_t>(pieces - ahead);
+    const std::int64_t first = std::accumulate(part.pieces.begin(), piece, part.own.first);
+    const core::Permutation permutation(at.seed, at.epoch,
+                                        static_cast<std::uint64_t>(options_.samples));
+    for (std::int64_t i = first; i < first + *piece; ++i)
+      samples.push_back(permutation[static_cast<std::uint64_t>(i)]);
+    return samples;
+  }
+  return std::nullopt;
 }
 
 }  // namespace elasticrun::worker::training

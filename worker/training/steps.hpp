@@ -72,6 +72,9 @@ class Steps {
   // Writes at most `count` samples of this worker's coming steps, if the world stays as it is, and
   // returns their number.
   std::size_t upcoming(std::uint64_t* samples, std::size_t count) const;
+  // The samples of the piece that next() gives after `ahead` others, if the world stays as it is;
+  // nothing when the epoch ends before.
+  std::optional<std::vector<std::uint64_t>> upcoming_piece(std::size_t ahead) const;
   // Between next() and commit(), or the end of a step that does not happen.
   bool in_step() const { return state_ == State::computes || state_ == State::applies; }
   bool computes() const { return state_ == State::computes; }

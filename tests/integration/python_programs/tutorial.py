@@ -12,6 +12,7 @@ import torch
 import elasticrun.torch as er
 
 BATCH, ACCUMULATE = (int(os.environ.get(name, "1")) for name in ("BATCH", "ACCUMULATE"))
+LOADERS = int(os.environ.get("LOADERS", "0"))  # processes that fetch samples
 SLEEP = float(os.environ.get("TOY_SLEEP", "0"))  # seconds in each turn
 OPTIMIZERS = {"sgd": lambda parameters: torch.optim.SGD(parameters, 0.05, momentum=0.9),
               "adamw": lambda parameters: torch.optim.AdamW(parameters, 0.01)}
@@ -30,7 +31,7 @@ seen = []
 job = er.Job(model, optimizer, scheduler, mean, accumulate=ACCUMULATE)
 for epoch in job.epochs(6):
     seen.append(epoch)
-    for x, y in job.loader(dataset, batch_size=BATCH, seed=5):
+    for x, y in job.loader(dataset, batch_size=BATCH, seed=5, num_workers=LOADERS):
         time.sleep(SLEEP)
         optimizer.zero_grad()
         criterion(model(x), y).backward()

@@ -57,7 +57,8 @@ ELASTICRUN_API const char* elasticrun_version(void);
  * are not as elasticrun sets them, --backend nccl cannot be used on this host, or memory is short
  * (*job may then be null). */
 ELASTICRUN_API elasticrun_status elasticrun_open(elasticrun_job** job);
-/* Frees the job, and leaves the world if training is not over. Does nothing for null and in a
+/* Frees the job, and leaves the world if it is in one. In a loop of begin or start that is not over
+ * this is a failure of the program; call leave first to leave one. Does nothing for null and in a
  * forked child. Aborts the process when called inside a callback. */
 ELASTICRUN_API void elasticrun_close(elasticrun_job* job);
 /* Returns the text of the last error, one line, never null; empty when there was none. Valid until
@@ -237,6 +238,11 @@ ELASTICRUN_API double elasticrun_step_total(const elasticrun_step*, const char* 
 /* For prefetching: writes up to `count` sample indices, the next ones of this worker if the world
  * stays as it is, and returns the number written; 0 outside train. */
 ELASTICRUN_API size_t elasticrun_upcoming(const elasticrun_job*, uint64_t* samples, size_t count);
+/* The same for the piece that comes after `ahead` others, as compute and elasticrun_next get them:
+ * returns the number of its samples, of which up to `room` are written; -1 when the epoch ends
+ * before, and outside train and such a loop. */
+ELASTICRUN_API int64_t elasticrun_upcoming_piece(const elasticrun_job*, size_t ahead,
+                                                 uint64_t* samples, size_t room);
 
 /* ---- The present world. 0, 1 and 0 before the first world, and for a null job. ---- */
 

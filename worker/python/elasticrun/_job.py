@@ -127,7 +127,7 @@ class Job:
         self.close()
 
     def close(self) -> None:
-        """Leaves the world, if training is not over."""
+        """Frees the job. In the middle of a loop that is a failure of the program: leave() leaves it."""
         job, self._job = self._job, None
         if job is not None:
             call("close", job)
@@ -236,6 +236,16 @@ class Job:
         """For prefetching: at most `count` of this worker's next samples, if the world stays."""
         samples = (c_uint64 * count)()
         return samples[:call("upcoming", self._job, samples, count)]
+
+    def upcoming_piece(self, ahead: int) -> Optional[list[int]]:
+        """For prefetching: the samples that next() gives after `ahead` others, if the world stays; None
+        when the epoch ends before."""
+        count = call("upcoming_piece", self._job, ahead, None, 0)
+        if count < 0:
+            return None
+        samples = (c_uint64 * count)()
+        call("upcoming_piece", self._job, ahead, samples, count)
+        return list(samples)
 
     # ------------------------------------------------------------ a loop of one's own
 

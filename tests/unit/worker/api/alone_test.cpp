@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "alone.hpp"
@@ -206,6 +207,47 @@ TEST_CASE("upcoming returns the samples that the next calls of compute get") {
   CHECK(found == expected);
   CHECK(found.size() == 16);
   CHECK(elasticrun_upcoming(alone.job, found.data(), found.size()) == 0);
+}
+
+TEST_CASE("upcoming_piece returns what the calls of compute get, to the end of the epoch") {
+  Alone alone;
+  alone.options.epochs = 2;
+  alone.options.micro_batch = 3;
+  using Pieces = std::vector<std::vector<std::uint64_t>>;
+  std::vector<Pieces> got(2);
+  std::vector<std::pair<int, Pieces>> foretold;  // epoch, and the pieces that were to follow
+  const auto look_ahead = [&](int epoch) {
+    Pieces pieces;
+    std::vector<std::uint64_t> piece(8);
+    for (std::int64_t count; (count = elasticrun_upcoming_piece(alone.job, pieces.size(),
+                                                                piece.data(), piece.size())) >= 0;)
+      pieces.emplace_back(piece.begin(), piece.begin() + count);
+    foretold.emplace_back(epoch, pieces);
+  };
+  std::vector<std::size_t> given;  // in the epoch, when it was foretold
+  alone.compute = [&](elasticrun_step* step) {
+    std::size_t count = 0;
+    const std::uint64_t* samples = elasticrun_step_samples(step, &count);
+    const auto epoch = static_cast<int>(elasticrun_step_epoch(step));
+    got[static_cast<std::size_t>(epoch)].emplace_back(samples, samples + count);
+    given.push_back(got[static_cast<std::size_t>(epoch)].size());
+    look_ahead(epoch);
+    return 0;
+  };
+  alone.apply = [&](elasticrun_step* step) {
+    const auto epoch = static_cast<int>(elasticrun_step_epoch(step));
+    given.push_back(got[static_cast<std::size_t>(epoch)].size());
+    look_ahead(epoch);
+    return 0;
+  };
+  REQUIRE(alone.train() == ELASTICRUN_OK);
+  REQUIRE(given.size() > 8);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto& [epoch, pieces] = foretold[i];
+    const Pieces& all = got[static_cast<std::size_t>(epoch)];
+    CHECK(pieces == Pieces(all.begin() + static_cast<std::ptrdiff_t>(given[i]), all.end()));
+  }
+  CHECK(elasticrun_upcoming_piece(alone.job, 0, nullptr, 0) == -1);
 }
 
 TEST_CASE("figures: sums over calls of compute, their limits, and where they may be used") {

@@ -39,7 +39,7 @@ class Job:
         self._take_over(optimizer)
         self._loader: Optional[Loader] = None
         self._epochs: Optional[int] = None
-        self._entered = self._begun = False
+        self._entered = self._begun = self._left = False
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
@@ -69,7 +69,7 @@ class Job:
         if old is None:
             self._loader = Loader(self, dataset, batch_size, seed, keywords)
         elif (old.dataset is not dataset or old.batch_size != batch_size or old.seed != seed
-              or old.keywords != keywords):
+              or _values(old.keywords) != _values(keywords)):
             raise Misuse("loader: a job has one loader, that of its training data; take torch's "
                          "DataLoader for others")
         return self._loader
@@ -92,9 +92,10 @@ class Job:
         """After backward(): the sum over the world; 0 for a name that nobody has used."""
         return self._step.total(name) if self._step is not None and self._happened else 0.0
 
-    def close(self) -> None:
-        """Leaves the world, if training is not over."""
-        self._core.close()
+    def leave(self) -> None:
+        """Before the training is over: leaves the world for good, as in early stopping; `break` then."""
+        self._left = True
+        self._core.leave()
 
     @property
     def rank(self) -> int:
@@ -135,13 +136,20 @@ class Job:
         while (step := self._advance()) is not None and not step.epochs_done:
             samples = step.samples
             self._gradients.begin(step, borrowed=not samples)
-            length = len(self._loader.dataset)
-            yield samples or [0, 1 % length]  # two: one alone has no variance for a batch norm
+            yield samples or self._borrowed()
         self._gradients.begin(None, borrowed=False)
         self._put_back = self._objects.snapshot()
         self._objects.acting = True
 
+    def upcoming(self, ahead: int) -> Optional[list[int]]:
+        """What pieces() gives after `ahead` others, if the world stays; None: the epoch ends before."""
+        samples = self._core.upcoming_piece(ahead)
+        return self._borrowed() if samples == [] else samples
+
     # ------------------------------------------------------------ inside
+
+    def _borrowed(self) -> list[int]:
+        return [0, 1 % len(self._loader.dataset)]  # two: one alone has no variance for a batch norm
 
     def _enter(self) -> Optional[int]:
         """The epoch in which this worker begins; None: the world has finished."""
@@ -188,6 +196,8 @@ class Job:
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
     def _end_epoch(self, epoch: int) -> Optional[int]:
+        if self._left:
+            return None
         step = self._step
         if step is None or not step.epochs_done:
             raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
@@ -254,6 +264,11 @@ class Job:
         def refuse(*_: Any) -> None:
             raise Misuse("add_param_group after Job(): make all groups before it")
         optimizer.add_param_group = refuse
+
+
+def _values(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Without functions, which a loop may make anew in each epoch."""
+    return {name: value for name, value in keywords.items() if not callable(value)}
 
 
 def _described(name: str, tensor: torch.Tensor) -> str:
