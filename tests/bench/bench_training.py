@@ -40,7 +40,8 @@ def until(what: str, condition: Callable[[], T], seconds: float = 60) -> T:
 class Training:
     """Starts the job at once; as a context manager it ends the job and removes its files."""
 
-    def __init__(self, command: Callable[[Path], Sequence[str | Path]]) -> None:
+    def __init__(self, command: Callable[[Path], Sequence[str | Path]],
+                 env: dict[str, str] | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="er-bench-")
         self.folder = Path(self._folder.name)
         self.log = self.folder / "steps"
@@ -49,7 +50,7 @@ class Training:
         self._offset: dict[int, int] = {}  # by worker: where its next line begins
         with open(self.folder / "output", "wb") as output:
             self._process = subprocess.Popen(command(self.folder), stdin=subprocess.DEVNULL,
-                                             stdout=output, stderr=output)
+                                             stdout=output, stderr=output, env=env)
 
     @property
     def pid(self) -> int:
