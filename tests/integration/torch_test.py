@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
 TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
 PLACES = os.path.join(HERE, "python_programs/places.py")
-EXAMPLE = os.path.join(HERE, "../../worker/examples/torch/fashion.py")
+EXAMPLES = os.path.join(HERE, "../../worker/examples/torch")
 # Debian's torch belongs to Debian's Python, which another one may hide on PATH.
 PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
 CACHE = tempfile.TemporaryDirectory()  # torch 2.15 makes one when it is imported, and leaves it
@@ -112,10 +112,20 @@ class Torch(unittest.TestCase):
 
     def test_example(self) -> None:
         with Job(["-H", "localhost:2", "--policy", "fixed", "--label", "none"],
-                 [PYTHON, EXAMPLE, "2", "6400"], env=ENVIRONMENT) as job:
+                 [PYTHON, os.path.join(EXAMPLES, "fashion.py"), "2", "6400"], env=ENVIRONMENT) as job:
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertRegex(job.out(), r"epoch 2: [7-9]\d\.\d% of the test images, 2 workers")
             self.assertEqual(job.leftovers(), [])
+
+    def test_further_examples(self) -> None:
+        for arguments, says in ((["transformer.py", "2", "640"], "epoch 2: .* step 10, 2 workers"),
+                                (["tutorial.py", "3"], r"epoch 3: loss 0\.\d+, 2 workers")):
+            with self.subTest(arguments[0]), Job(
+                    ["-H", "localhost:2", "--policy", "fixed", "--label", "none"],
+                    [PYTHON, os.path.join(EXAMPLES, arguments[0]), *arguments[1:]],
+                    env=ENVIRONMENT) as job:
+                self.assertEqual(job.wait(120), 0, job.err())
+                self.assertRegex(job.out(), says)
 
     def place(self, place: str, **variables: str) -> Job:
         return Job(["-H", "localhost:2", "--policy", "fixed", "--label", "none"], [PYTHON, PLACES],

@@ -238,7 +238,7 @@ TEST_CASE("manual pages fit a terminal and refer only to pages that exist") {
   for (const char* name :
        {"elasticrun.1", "elasticrun-agent.1", "elasticrun-hosts.5", "elasticrun-worker.3",
         "elasticctl.1", "elasticrun-events.7", "elasticrun-policies.7", "elasticrun-protocol.7",
-        "elasticrun-states.7", "elasticrun-python.3"}) {
+        "elasticrun-states.7", "elasticrun-migration.7", "elasticrun-python.3"}) {
     CAPTURE(name);
     const std::string page = text_of(fmt::format("man/{}", name));
     const std::regex reference("\n\\.?(?:.* )?Xr (elasticrun[a-z-]*) (\\d)");
