@@ -38,12 +38,14 @@ def replica() -> None:
         time.sleep(step_us / 1e6)
         gradients.fill_(1)
         manager.allreduce(gradients).wait()
-        if manager.should_commit():
-            weights.add_(gradients, alpha=0.01)
+        if not manager.should_commit():
+            continue
+        weights.add_(gradients, alpha=0.01)
+        rank = manager.participating_rank()
+        if rank is not None:  # else it has received the state, and its step did not count
             number += 1
-            os.write(log, f"{time.monotonic_ns()} {begun} {manager._quorum_id} "
-                          f"{manager.participating_rank()} {manager.num_participants()} {number}\n"
-                          .encode())
+            os.write(log, f"{time.monotonic_ns()} {begun} {manager._quorum_id} {rank} "
+                          f"{manager.num_participants()} {number}\n".encode())
 
 
 def job() -> None:
