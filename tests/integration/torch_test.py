@@ -177,6 +177,12 @@ WRONG = {
     "an exception": ("loop(er.Job(model, opt), lambda x: 1 // 0)", "ZeroDivisionError"),
     "an exception in on_commit": ("job = er.Job(model, opt)\njob.on_commit(lambda: 1 // 0)\n"
                                   "loop(job, step)", "ZeroDivisionError"),
+    "a layer frozen late": ("loop(er.Job(model, opt), lambda x: (step(x), "
+                            "model.bias.requires_grad_(False)))",
+                            "elasticrun.Misuse: requires_grad of 'bias' was changed after Job()"),
+    "a layer thawed late": ("model.weight.requires_grad_(False)\nloop(er.Job(model, opt), "
+                            "lambda x: (step(x), model.weight.requires_grad_(True)))",
+                            "elasticrun.Misuse: requires_grad of 'weight' was changed after Job()"),
     "a foreign parameter": ("er.Job(torch.nn.Linear(1, 1), opt)",
                             "elasticrun.Misuse: Job: the optimizer has a parameter that is not"),
 }

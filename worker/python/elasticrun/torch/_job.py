@@ -31,8 +31,7 @@ class Job:
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
-        self._gradients = Gradients([(name, p) for name, p in model.named_parameters()
-                                     if p.requires_grad], self._reduce)
+        self._gradients = Gradients(list(model.named_parameters()), self._reduce)
         self._register(model)
         self._optimizer = optimizer
         self._apply = optimizer.step
