@@ -183,6 +183,10 @@ WRONG = {
     "a layer thawed late": ("model.weight.requires_grad_(False)\nloop(er.Job(model, opt), "
                             "lambda x: (step(x), model.weight.requires_grad_(True)))",
                             "elasticrun.Misuse: requires_grad of 'weight' was changed after Job()"),
+    "buffers of nobody": ("er.Job(model, opt, buffers='rank1')",
+                          "elasticrun.Misuse: Job: buffers='rank1'; it is 'mean', 'rank0' or 'local'"),
+    "a norm over processes": ("er.Job(torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1)), opt)",
+                              "elasticrun.Misuse: Job: SyncBatchNorm needs a process group"),
     "a foreign parameter": ("er.Job(torch.nn.Linear(1, 1), opt)",
                             "elasticrun.Misuse: Job: the optimizer has a parameter that is not"),
 }

@@ -11,28 +11,28 @@ import torch
 from .. import Job as Core
 from .. import Step
 from .._library import Evicted, Misuse
+from . import _buffers
 from ._gradients import Gradients, flat
 from ._loader import Loader
 from ._objects import Objects
 from ._random import Generators
 
-REDUCED = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.int64)
-
 
 class Job:
     """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
     steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
-    step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed."""
+    step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed.
+    `buffers`: all get the "mean" of the workers' or those of "rank0", or each keeps its own ("local")."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *objects: Any,
-                 accumulate: int = 1, bucket_mb: float = 25) -> None:
-        _check(model, optimizer, accumulate)
+                 accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean") -> None:
+        _check(model, optimizer, accumulate, buffers)
         self._core = Core()
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
         self._gradients = Gradients(list(model.named_parameters()), self._reduce)
-        self._register(model)
+        self._local = self._register(model, buffers)
         self._optimizer = optimizer
         self._apply = optimizer.step
         self._take_over(optimizer)
@@ -175,6 +175,8 @@ class Job:
                 self._generators.restore()
             else:
                 self._generators, self._begun_at = Generators(), step.number
+            if self._local is not None:
+                self._local.begin()
         return step
 
     def _end_piece(self) -> None:
@@ -209,6 +211,8 @@ class Job:
 
     def _commit(self) -> None:
         self.stepped = True
+        if self._local is not None:
+            self._local.commit(self._gradients.borrowed)
         self._core.commit()
         for function in self._on_commit:
             function()
@@ -231,18 +235,19 @@ class Job:
         self._apply()
         self._commit()
 
-    def _register(self, model: torch.nn.Module) -> None:
+    def _register(self, model: torch.nn.Module, buffers: str) -> Optional[_buffers.Local]:
         core = self._core
         for name, parameter in model.named_parameters():
-            core.state(_described(name, parameter), flat(parameter))
+            core.state(_buffers.described(name, parameter), flat(parameter))
         for name, row in zip(self._gradients.names, self._gradients.flats):
             core.gradients("gradient of " + name, row)
-        for name, buffer in model.named_buffers():
-            keep = core.buffers if buffer.dtype in REDUCED else core.state
-            keep(_described(name, buffer), flat(buffer))
+        local = _buffers.register(core, model, buffers)
+        if local is not None:
+            self._objects.register(local)
         core.state_source(self._objects.list, self._objects.make_room, self._objects.take)
         if any(p.is_cuda for p in model.parameters()):
             core.stream(torch.cuda.current_stream().cuda_stream)
+        return local
 
     def _take_over(self, optimizer: torch.optim.Optimizer) -> None:
         @functools.wraps(self._apply)  # keeps the mark by which a scheduler knows that it is counted
@@ -255,16 +260,18 @@ class Job:
         optimizer.add_param_group = refuse
 
 
-def _described(name: str, tensor: torch.Tensor) -> str:
-    return f"{name} {str(tensor.dtype)[len('torch.'):]} {list(tensor.shape)}"
-
-
-def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int) -> None:
+def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int,
+           buffers: str) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise Misuse("Job(model, optimizer, ...): the second argument is a "
                      f"{type(optimizer).__name__}")
     if accumulate < 1:
         raise Misuse(f"Job: accumulate is {accumulate}; it is at least 1")
+    if buffers not in ("mean", "rank0", "local"):
+        raise Misuse(f"Job: buffers={buffers!r}; it is 'mean', 'rank0' or 'local'")
+    if any(isinstance(module, torch.nn.SyncBatchNorm) for module in model.modules()):
+        raise Misuse("Job: SyncBatchNorm needs a process group, and a job has none; leave out "
+                     "convert_sync_batchnorm: with buffers='mean' all get the same statistics")
     known = {id(p) for p in model.parameters()}
     if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
         raise Misuse("Job: the optimizer has a parameter that is not the model's; give the modules in "
