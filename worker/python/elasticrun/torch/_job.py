@@ -11,7 +11,7 @@ import torch
 from .. import Job as Core
 from .. import Step
 from .._library import Evicted, Misuse
-from . import _buffers
+from . import _buffers, _epoch_end
 from ._gradients import Gradients, flat
 from ._loader import Loader
 from ._objects import Objects
@@ -33,7 +33,7 @@ class Job:
         self._objects.check_schedulers()
         self._gradients = Gradients(list(model.named_parameters()), self._reduce)
         self._local = self._register(model, buffers)
-        self._optimizer = optimizer
+        self._model, self._optimizer = model, optimizer
         self._apply = optimizer.step
         self._take_over(optimizer)
         self._loader: Optional[Loader] = None
@@ -42,6 +42,7 @@ class Job:
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
+        self._ended: Optional[Step] = None  # the end of an epoch that is over for the program
         self._happened = False  # whether the step under way was reduced
         self._put_back: Callable[[], None] = lambda: None
         self._generators: Optional[Generators] = None
@@ -90,6 +91,29 @@ class Job:
     def total(self, name: str) -> float:
         """After backward(): the sum over the world; 0 for a name that nobody has used."""
         return self._step.total(name) if self._step is not None and self._happened else 0.0
+
+    def mean(self, value: Any) -> Any:
+        """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
+        same calls. When a worker dies there the value stays as it is, and the epoch comes again."""
+        return _epoch_end.mean(self._at_end("mean"), value)
+
+    def all_reduce(self, tensor: torch.Tensor) -> None:
+        """The same for the sum, in place."""
+        _epoch_end.all_reduce(self._at_end("all_reduce"), tensor)
+
+    def barrier(self) -> None:
+        """At the end of an epoch: returns when all workers have called it, or one has died."""
+        _epoch_end.barrier(self._at_end("barrier"))
+
+    def export(self, path: str) -> None:
+        """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
+        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done."""
+        self._at_end("export")
+        if self.rank == 0:
+            _epoch_end.export(path, {
+                "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
+                "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
+                "step": self._core.committed})
 
     def close(self) -> None:
         """Leaves the world, if training is not over."""
@@ -188,8 +212,13 @@ class Job:
                              "Job(..., accumulate=k) and call it in each")
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
+    def _at_end(self, what: str) -> Core:
+        if self._step is None or not self._step.epochs_done or self._step is self._ended:
+            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
+        return self._core
+
     def _end_epoch(self, epoch: int) -> Optional[int]:
-        step = self._step
+        self._ended = step = self._step
         if step is None or not step.epochs_done:
             raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
                          "only at its end" if self._begun else "epochs: an epoch without job.loader")
