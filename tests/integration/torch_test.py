@@ -100,7 +100,7 @@ class Torch(unittest.TestCase):
     def test_death_among_figures(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.pt")
-            out, lines = self.figures(3, BUFFERS="rank0", EXPORT=path, DIE="1", TOY_SLEEP="0.02")
+            out, lines = self.figures(3, BUFFERS="rank0", EXPORT=path, DIE="figures", TOY_SLEEP="0.02")
             read = alone("-c", f"import torch; saved = torch.load({path!r}); print(*saved, saved['epoch'], "
                          "saved['model']['0.weight'].item(), saved['step'])")
             self.assertEqual(os.listdir(folder), ["model.pt"])
@@ -124,8 +124,10 @@ class Torch(unittest.TestCase):
         self.assertEqual(float(read.stdout.split()[6]), finals(out)[0][1])
 
     def test_local_buffers(self) -> None:
-        _, lines = self.figures(2, BUFFERS="local")
+        """Those of a worker are the statistics of its own samples, each once."""
+        _, lines = self.figures(3, BUFFERS="local", DIE="step", TOY_SLEEP="0.02")
         last = sorted(line[1:] for line in lines["running"] if line[0] == 3)
+        self.assertEqual(len(last), 2)
         for _, running, own in last:
             self.assertAlmostEqual(running, own, delta=1e-9)
         self.assertNotAlmostEqual(last[0][1], last[1][1], delta=1e-6)
