@@ -70,7 +70,10 @@ TEST_CASE("when a member dies at the end of an epoch, the survivors repeat it") 
       const std::string missed = place == std::string("counted:2") ? "missed 2" : "missed 1";
       for (const WorkerId worker : workers) {
         CHECK(job.said(worker, "counted ") == "3");
-        if (place != std::string("ended:1")) CHECK(times_said(job, worker, missed) == 1);
+        // Of an end that begins with a death a slow survivor is told in the next world alone.
+        const bool told = std::string(place).starts_with("counted");
+        CHECK(times_said(job, worker, missed) >= (told ? 1 : 0));
+        CHECK(times_said(job, worker, missed) <= 1);
       }
     }
 }
