@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch: a plain training loop learns the same whoever comes and dies, and its mistakes are one
 clear line each."""
+import json
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from job import BIN, Job, finals, kill, lives, until
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
 TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
+FIGURES = os.path.join(HERE, "python_programs/figures.py")
 PLACES = os.path.join(HERE, "python_programs/places.py")
 EXAMPLES = os.path.join(HERE, "../../worker/examples/torch")
 # Debian's torch belongs to Debian's Python, which another one may hide on PATH.
@@ -91,6 +93,54 @@ class Torch(unittest.TestCase):
             self.assertIn("epochs 0 1 1 2 3 4 5", job.out())
             self.assertEqual(job.leftovers(), [])
 
+    def figures(self, size: int, **variables: str) -> tuple[str, dict[str, list[list[float]]]]:
+        """The output of a job with figures, and the numbers of its lines by their first word."""
+        with Job(["-H", f"localhost:{size}", "--np", f"1:{size}", "--policy", "fixed", "--shares",
+                  "equal", "--label", "none", "--verify-state", "2"], [PYTHON, FIGURES],
+                 env=ENVIRONMENT | variables) as job:
+            self.assertEqual(job.wait(120), 0, job.err())
+            self.assertEqual(job.find("diverged"), [])
+            self.assertEqual(job.leftovers(), [])
+            lines = [line.split() for line in job.out().splitlines()]
+            return job.out(), {kind: [[float(number) for number in numbers]
+                                      for first, *numbers in lines if first == kind]
+                               for kind in ("figures", "running")}
+
+    def test_death_among_figures(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.pt")
+            out, lines = self.figures(3, BUFFERS="rank0", EXPORT=path, DIE="figures", TOY_SLEEP="0.02")
+            read = alone("-c", f"import torch; saved = torch.load({path!r}); print(*saved, saved['epoch'], "
+                         "saved['model']['0.weight'].item(), saved['step'])")
+            self.assertEqual(os.listdir(folder), ["model.pt"])
+        self.equal(out, finals(out)[0])
+        for epoch in range(4):
+            told = [figures for figures in lines["figures"] if figures[0] == epoch]
+            size = int(told[-1][1])  # of the last time; a replacement may have come
+            self.assertEqual(sorted(figures for figures in told if figures[1] == size),
+                             [[epoch, size, rank, (size + 1) / 2, size, size * (size - 1) / 2]
+                              for rank in range(size)])
+        # The first time the mean was all workers', or this one's own; the sum was this one's own.
+        missed = [figures for figures in lines["figures"] if figures[:2] == [1, 3]]
+        self.assertEqual(sorted((rank, *counts) for _, _, rank, _, *counts in missed),
+                         [(1, 1, 1), (2, 1, 2)])
+        first = sorted(line[1:] for line in lines["running"] if line[0] == 0)
+        for _, running, _ in first:  # all have those of rank 0
+            self.assertAlmostEqual(running, first[0][2], delta=1e-9)
+        self.assertNotAlmostEqual(first[1][2], first[0][2], delta=1e-6)
+        self.assertEqual(read.stdout.split()[:6],
+                         ["model", "optimizer", "objects", "epoch", "step", "4"], read.stderr)
+        self.assertEqual(float(read.stdout.split()[6]), finals(out)[0][1])
+
+    def test_local_buffers(self) -> None:
+        """Those of a worker are the statistics of its own samples, each once."""
+        _, lines = self.figures(3, BUFFERS="local", DIE="step", TOY_SLEEP="0.02")
+        last = sorted(line[1:] for line in lines["running"] if line[0] == 3)
+        self.assertEqual(len(last), 2)
+        for _, running, own in last:
+            self.assertAlmostEqual(running, own, delta=1e-9)
+        self.assertNotAlmostEqual(last[0][1], last[1][1], delta=1e-6)
+
     def test_save(self) -> None:
         """Stopped and resumed at another size, with what the optimizer and the schedule have."""
         variables = {"BATCH": "24", "OPTIMIZER": "adamw"}
@@ -162,14 +212,30 @@ class Torch(unittest.TestCase):
             self.nothing_left(job)
 
     def test_mistakes(self) -> None:
-        for name, (program, says) in WRONG.items():
+        ended = alone("-c", EACH, json.dumps([BEGIN + program for program, _ in WRONG.values()]))
+        said = ended.stdout.splitlines()
+        self.assertEqual(len(said), len(WRONG), ended.stderr)
+        for (name, (_, says)), line in zip(WRONG.items(), said):
             with self.subTest(name):
-                ended = alone("-c", BEGIN + program)
-                self.assertEqual(ended.returncode, 1, ended.stderr)
-                last = ended.stderr.strip().splitlines()[-1]
-                self.assertIn(says, last.replace("elasticrun._library.", "elasticrun."))
+                self.assertIn(says, line.replace("elasticrun._library.", "elasticrun."))
 
 
+# Runs programs, each in a process of its own that has torch already, and prints what they raise.
+EACH = """
+import json, os, sys, traceback
+import torch, elasticrun.torch
+for program in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        line = "ended well"
+        try:
+            exec(program, {})
+        except Exception as error:
+            line = traceback.format_exception_only(type(error), error)[-1].strip()
+        print(line, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
 BEGIN = """
 import torch, elasticrun.torch as er
 model = torch.nn.Linear(2, 1)
@@ -213,6 +279,25 @@ WRONG = {
     "an exception": ("loop(er.Job(model, opt), lambda x: 1 // 0)", "ZeroDivisionError"),
     "an exception in on_commit": ("job = er.Job(model, opt)\njob.on_commit(lambda: 1 // 0)\n"
                                   "loop(job, step)", "ZeroDivisionError"),
+    "a mean in an epoch": ("job = er.Job(model, opt)\nloop(job, lambda x: (step(x), job.mean(1)))",
+                           "elasticrun.Misuse: job.mean: only at the end of an epoch"),
+    "a sum before the epochs": ("er.Job(model, opt).all_reduce(torch.ones(1))",
+                                "elasticrun.Misuse: job.all_reduce: only at the end of an epoch"),
+    "a barrier after the epochs": ("job = er.Job(model, opt)\nloop(job, step)\njob.barrier()",
+                                   "elasticrun.Misuse: job.barrier: only at the end of an epoch"),
+    "the mean of integers": ("job = er.Job(model, opt)\nfor epoch in job.epochs(1):\n"
+                             "  for x, in job.loader(data): step(x)\n  job.mean(torch.ones(1).int())",
+                             "elasticrun.Misuse: job.mean: a tensor of torch.int32 has no mean"),
+    "a layer frozen late": ("loop(er.Job(model, opt), lambda x: (step(x), "
+                            "model.bias.requires_grad_(False)))",
+                            "elasticrun.Misuse: requires_grad of 'bias' was changed after Job()"),
+    "a layer thawed late": ("model.weight.requires_grad_(False)\nloop(er.Job(model, opt), "
+                            "lambda x: (step(x), model.weight.requires_grad_(True)))",
+                            "elasticrun.Misuse: requires_grad of 'weight' was changed after Job()"),
+    "buffers of nobody": ("er.Job(model, opt, buffers='rank1')",
+                          "elasticrun.Misuse: Job: buffers='rank1'; it is 'mean', 'rank0' or 'local'"),
+    "a norm over processes": ("er.Job(torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1)), opt)",
+                              "elasticrun.Misuse: Job: SyncBatchNorm needs a process group"),
     "a foreign parameter": ("er.Job(torch.nn.Linear(1, 1), opt)",
                             "elasticrun.Misuse: Job: the optimizer has a parameter that is not"),
 }

@@ -67,6 +67,24 @@ void before_steps(elasticrun_job& job, const std::string& what) {
   if (!job.steps) job.steps.emplace(session);
 }
 
+// A collective in a loop of begin: only at the end of an epoch.
+template <class Collective>
+void at_epoch_end(elasticrun_job& job, const char* what, Collective collective) {
+  check_usable(job, what);
+  if (!job.stepping || !job.steps->at_end_step())
+    misuse(
+        fmt::format("{}: train sums figures by step.sum instead; a loop of begin with epoch_steps "
+                    "has collectives at the end of an epoch, before reduce",
+                    what));
+  bool happens = false;
+  in_loop(job, [&] { happens = collective(*job.steps); });
+  leave_to_program(job);
+  if (!happens)
+    throw worker::control::Stop(ELASTICRUN_WORLD_CHANGED,
+                                "the world has changed: this end of the epoch does not happen; "
+                                "reduce says so, too, and next tells the end again");
+}
+
 void commit_step(elasticrun_job& job) {
   worker::training::Steps& steps = stepping(job, "commit");
   if (!steps.applies()) misuse("commit: the step is not reduced; call reduce first");
@@ -153,8 +171,11 @@ elasticrun_status elasticrun_start(elasticrun_job* job) {
 elasticrun_status elasticrun_all_reduce(elasticrun_job* job, void* data, elasticrun_type type,
                                         size_t count) {
   return guarded(job, [&] {
-    worker::training::OwnLoop& loop = started(*job, "all_reduce");
-    loop.all_reduce(data, summed(*job, "all_reduce", data, type, count), count);
+    const auto sum = [&](auto& loop) {
+      return loop.all_reduce(data, summed(*job, "all_reduce", data, type, count), count);
+    };
+    if (job->steps) return at_epoch_end(*job, "all_reduce", sum);
+    sum(started(*job, "all_reduce"));
   });
 }
 
@@ -183,7 +204,11 @@ elasticrun_status elasticrun_broadcast(elasticrun_job* job, void* data, size_t b
 }
 
 elasticrun_status elasticrun_barrier(elasticrun_job* job) {
-  return guarded(job, [&] { started(*job, "barrier").barrier(); });
+  return guarded(job, [&] {
+    if (job->steps)
+      return at_epoch_end(*job, "barrier", [](auto& steps) { return steps.barrier(); });
+    started(*job, "barrier").barrier();
+  });
 }
 
 elasticrun_status elasticrun_samples(elasticrun_job* job, int64_t count) {

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "base/boot_clock.hpp"
+#include "base/rng.hpp"
+#include "worker/core/agreement.hpp"
 #include "worker/training/steps.hpp"
 
 namespace elasticrun::worker::training {
@@ -35,6 +37,7 @@ Steps::Next Steps::tell_epoch_end() {
   step_->last_piece = true;
   step_->epoch = done - 1;
   step_->epochs_done = done;
+  end_fails_ = false;
   state_ = State::at_epoch_end;
   return Next::epoch_end;
 }
@@ -54,14 +57,59 @@ void Steps::leave_epoch_end() {
   session_.meter().enter(control::StepMeter::Phase::idle, now());
 }
 
-// Only with its reduction the step begins, so that a world that ends while the program is at the
-// end of an epoch is left at once. False: there is no world to step in at present.
+// Only with its first reduction the step begins, so that a world that ends while the program is at
+// the end of an epoch is left at once. False: there was no world to step in, now or in an earlier
+// call; a call that is left out must not be followed by others, which would meet it on other ranks.
 bool Steps::begin_end() {
+  if (end_fails_) return false;
   begun_ = now();
   cost_ = {};
   part_ = {};
-  return session_.member_lock().update(
+  end_fails_ = !session_.member_lock().update(
       [](core::Member& member) { return member.begin_compute(boot_now()); });
+  return !end_fails_;
+}
+
+bool Steps::all_reduce(void* data, collective::DataType type, std::size_t count) {
+  return collective(fmt::format("all_reduce of {} numbers ({})", count, name_of(type)),
+                    [&](collective::Group& group) { group.all_reduce(data, type, count); });
+}
+
+bool Steps::barrier() {
+  return collective("barrier", [](collective::Group& group) { group.barrier(); });
+}
+
+bool Steps::collective(const std::string& call,
+                       const std::function<void(collective::Group&)>& operation) {
+  if (!begin_end()) return false;
+  try {
+    session_.await_gpu();
+    session_.meter().enter(control::StepMeter::Phase::reduce, now());
+    collective::Group& group = *session_.group();
+    check_agreement(group);
+    agree_on_call(group, call);
+    operation(group);
+    return true;
+  } catch (const collective::GroupBroken& error) {
+    end_fails_ = true;
+    session_.broken(error);
+    return false;
+  }
+}
+
+// Before each collective at the end of an epoch. A rank that makes another call than the rest would
+// hang, or take its numbers for theirs.
+void Steps::agree_on_call(collective::Group& group, const std::string& call) {
+  std::uint64_t hash = 0;
+  for (const char c : call) hash = mix(hash * 31 + static_cast<unsigned char>(c) + 1);
+  const core::Agreement agreement(hash);
+  core::Agreement::Row sums = agreement.mine();
+  group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
+  if (!agreement.holds(sums, session_.size()))
+    fail_together(group,
+                  fmt::format("the end of an epoch: this worker calls {}, and another one "
+                              "something else; all must make the same calls in the same order",
+                              call));
 }
 
 }  // namespace elasticrun::worker::training

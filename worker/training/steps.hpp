@@ -10,7 +10,9 @@
 // there: some members would make the change and others not, or make it twice.
 //
 // With options.epoch_steps the end of an epoch is a step of its own, without samples: it is reduced
-// and committed as others are, and told until it is. Until then the cursor stands at the end.
+// and committed as others are, and told until it is. Until then the cursor stands at the end. The
+// program may reduce figures of its own before it. All ranks must make the same calls there, and
+// each call is compared first: otherwise one rank's sum would meet another one's step.
 #pragma once
 
 #include <array>
@@ -64,6 +66,10 @@ class Steps {
   // mean over the global batch, and step() has the totals. False: the step does not happen, and
   // nothing of it is left; next() follows.
   bool reduce();
+  // At the end of an epoch that is a step, before its reduce(). False: it did not happen, the
+  // memory holds anything, and reduce() will say so, too.
+  bool all_reduce(void* data, collective::DataType type, std::size_t count);
+  bool barrier();
   // After reduce, when the program has applied it.
   void commit();
   // The program gives up; this worker is out of the world.
@@ -107,6 +113,9 @@ class Steps {
   bool epoch_ends() const;
   bool at_end() const;
   bool begin_end();
+  bool collective(const std::string& call,
+                  const std::function<void(collective::Group&)>& operation);
+  void agree_on_call(collective::Group& group, const std::string& call);
   // The step under way is that at the end of an epoch.
   bool is_end() const { return part_.range.count() == 0; }
   Next tell_epoch_end();
@@ -138,6 +147,7 @@ class Steps {
   bool stays_ = false;                            // after a commit: no change of the world is due
   bool committed_ = false;                        // a save may be due
   std::optional<EpochEnd> ended_;                 // the epoch end that was told last
+  bool end_fails_ = false;                        // it is not reduced any more, but told again
   std::optional<state::Fingerprint> before_end_;  // the state when it was told
   std::optional<state::Fingerprint> ended_with_;  // the state when the last call of train ended
   Generation explained_;                          // the world whose first step was reported

@@ -270,7 +270,13 @@ ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
  *
  * Each call can return EVICTED, FAILED and MISUSE as train does, and MISUSE when called out of
  * turn; after one of these the loop is over. The program's time between a commit, or the end of an
- * epoch, and next counts as no step's; a hang in it is found after --epoch-timeout. ---- */
+ * epoch, and next counts as no step's; a hang in it is found after --epoch-timeout.
+ *
+ * With epoch_steps, elasticrun_all_reduce and elasticrun_barrier may stand at the end of an epoch,
+ * before its reduce, as for the figures of an evaluation. All workers make the same calls in the
+ * same order; when they do not, all get MISUSE. WORLD_CHANGED: the call did not happen, its memory
+ * holds anything, later calls at this end do not happen either, and neither does reduce; next tells
+ * the end again. A call that has happened here may be one that did not happen elsewhere. ---- */
 
 /* Before begin: blocks until this worker is in a world and has its state. *epoch is then the epoch,
  * from 0, in which the next call of train goes on in that world, or INT64_MAX when the world has
@@ -313,9 +319,9 @@ ELASTICRUN_API elasticrun_status elasticrun_reduce(elasticrun_job*);
  * registered (as for train), this worker has registered something else than the others, or start
  * or train has been called before; never WORLD_CHANGED. */
 ELASTICRUN_API elasticrun_status elasticrun_start(elasticrun_job*);
-/* Sums `count` elements over the world, in place. Returns MISUSE when data is null though count is
- * not 0, the type is unknown or an integer, or data lies on a GPU that the library did not know at
- * start. */
+/* Sums `count` elements over the world, in place; also at the end of an epoch in a loop of begin
+ * with epoch_steps. Returns MISUSE when data is null though count is not 0, the type is unknown or
+ * an integer, or data lies on a GPU that the library did not know at start. */
 ELASTICRUN_API elasticrun_status elasticrun_all_reduce(elasticrun_job*, void* data,
                                                        elasticrun_type type, size_t count);
 /* The same without waiting: the memory belongs to the library until all_reduce_wait, or whatever
@@ -330,7 +336,7 @@ ELASTICRUN_API elasticrun_status elasticrun_all_reduce_wait(elasticrun_job*);
  * and when root is not in the world. */
 ELASTICRUN_API elasticrun_status elasticrun_broadcast(elasticrun_job*, void* data, size_t bytes,
                                                       int32_t root);
-/* Blocks until all ranks have called it. */
+/* Blocks until all ranks have called it; where all_reduce may be called. */
 ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
 /* Adds `count` to the number of samples that this worker has computed in the step under way; each
  * commit sets it back to 0. Without it no policy can tell how fast the job is, and its size stays

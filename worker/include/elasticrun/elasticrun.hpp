@@ -72,6 +72,7 @@ struct TrainOptions {
   std::int64_t micro_batch = 0;   // most samples in one call of compute; 0: no limit
   std::uint64_t seed = 0;         // seed of the order of the samples
   std::int64_t bucket_bytes = 0;  // reduce in buckets while computing (step.ready); 0: afterwards
+  std::int64_t epoch_steps = 0;   // in a loop of begin, 1: the end of an epoch is a step
 };
 
 // A job, opened by the constructor and closed by the destructor; see elasticrun_open and _close.
@@ -227,7 +228,8 @@ class Job {
   World world() const { return World(job_); }
 
   // A loop of one's own; see elasticrun.h. all_reduce, broadcast, barrier, commit and finish throw
-  // WorldChanged; these and start throw Evicted, Failed and Misuse.
+  // WorldChanged; these and start throw Evicted, Failed and Misuse. all_reduce and barrier also
+  // stand at the end of an epoch in a loop of begin with epoch_steps.
   //
   // Blocks until this worker is in a world and has its state.
   void start() { loop(elasticrun_start); }
@@ -279,7 +281,8 @@ class Job {
             o.base_batch,
             o.micro_batch,
             o.seed,
-            o.bucket_bytes};
+            o.bucket_bytes,
+            o.epoch_steps};
   }
 
   using StepCallback = std::function<void(Step&)>;

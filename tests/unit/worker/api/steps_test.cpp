@@ -80,7 +80,15 @@ TEST_CASE("the end of an epoch as a step, and where a program enters before it k
     elasticrun_step_samples(step, &count);
     CHECK((count == 0) == end);
     alone.weights[0] += end ? 1 : 0;  // allowed there
+    double figure = 7;
+    const auto sum = [&] {
+      return elasticrun_all_reduce(alone.job, &figure, ELASTICRUN_FLOAT64, 1);
+    };
+    CHECK(sum() == (end ? ELASTICRUN_OK : ELASTICRUN_MISUSE));
+    CHECK(elasticrun_barrier(alone.job) == (end ? ELASTICRUN_OK : ELASTICRUN_MISUSE));
+    CHECK(figure == 7);
     REQUIRE(elasticrun_reduce(alone.job) == ELASTICRUN_OK);
+    CHECK(sum() == ELASTICRUN_MISUSE);
     REQUIRE(elasticrun_commit(alone.job) == ELASTICRUN_OK);
     course += end ? 'e' : 's';
   }

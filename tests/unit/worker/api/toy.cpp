@@ -4,6 +4,7 @@
 // Lines on standard output, one write each:  computed GENERATION STEP SAMPLE...
 //   applied GENERATION STEP SIZE   holding STEP   epoch DONE RANK SIZE GENERATION   saved DONE
 //   counted HITS   evicted REASON   changed STEP COMMITTED SIZE   failed WHY   left
+//   missed EPOCH   ended EPOCH
 //   final CALL RANK WEIGHT...  (weights as hexadecimal floats, then buffer, then the sum of losses)
 #include <signal.h>
 #include <unistd.h>
@@ -49,13 +50,15 @@ void say(const std::string& line) {
 }
 
 // --change epoch|between: changes state where that is not allowed.
-// --die PLACE:STEP, --throw PLACE:STEP and --hold PLACE:STEP. A step that is repeated holds once.
+// --die PLACE:STEP, --throw PLACE:STEP, and --hold PLACE:STEP and --then PLACE:STEP, which hold. A
+// step that is repeated holds once.
 void pass(const char* place, std::int64_t step) {
   const std::string here = std::string(place) + ":" + std::to_string(step);
   if (options.at("--die", here)) ::kill(::getpid(), SIGKILL);
   if (options.at("--throw", here)) throw std::runtime_error("told to throw at " + here);
-  if (options.at("--hold", here)) {
-    options.given.erase("--hold");
+  for (const char* const hold : {"--hold", "--then"}) {
+    if (!options.at(hold, here)) continue;
+    options.given.erase(hold);
     say("holding " + std::to_string(step));
     char go = 0;
     if (::read(STDIN_FILENO, &go, 1) < 0) std::_Exit(98);
@@ -121,13 +124,38 @@ void wait_for_gpu() {
   if (gpu) gpu->wait();
 }
 
-// The same as job.train, as a loop. TOY_STEPS chooses it.
+// --end reduce|barrier|none: the end of an epoch is a step, with a collective and one more.
+void end_epoch(elasticrun::Job& job, Model& model, std::int64_t done) {
+  try {
+    double hits = job.world().rank() + 1;
+    if (options.at("--end", "reduce")) job.all_reduce(hits);
+    if (options.at("--end", "barrier")) job.barrier();
+    say("counted " + std::to_string(static_cast<int>(hits)));
+    pass("counted", done);
+    job.barrier();
+  } catch (const elasticrun::WorldChanged&) {
+    say("missed " + std::to_string(done));
+    pass("missed", done);
+  }
+  const elasticrun::World world = job.world();
+  const std::string applied = "applied " + std::to_string(world.generation()) + " " +
+                              std::to_string(job.committed()) + " " + std::to_string(world.size());
+  if (!job.reduce()) return;
+  ++model.applied;
+  say(applied);
+  say("ended " + std::to_string(done));
+  pass("ended", done);
+  job.commit();
+}
+
+// The same as job.train, as a loop. TOY_STEPS chooses it, and so does --end.
 template <class Compute, class Apply, class Epoch>
-void take_steps(elasticrun::Job& job, const elasticrun::TrainOptions& train, const Compute& compute,
-                const Apply& apply, const Epoch& epoch) {
+void take_steps(elasticrun::Job& job, Model& model, const elasticrun::TrainOptions& train,
+                const Compute& compute, const Apply& apply, const Epoch& epoch) {
   for (job.begin(train); std::optional<elasticrun::Step> step = job.next();) {
     if (step->epochs_done() > 0) {
       epoch(job.world(), step->epochs_done());
+      if (train.epoch_steps != 0) end_epoch(job, model, step->epochs_done());
       continue;
     }
     if (!step->samples().empty()) compute(*step);
@@ -205,9 +233,10 @@ void train(elasticrun::Job& job, Model& model) {
         .base_batch = options.number("--base-batch", 0),
         .micro_batch = options.number("--micro-batch", 0),
         .seed = static_cast<std::uint64_t>(options.number("--seed", 7) + call),
-        .bucket_bytes = std::getenv("TOY_BUCKETS") ? 32 : 0};
-    if (std::getenv("TOY_STEPS"))
-      take_steps(job, wanted, compute, apply, epoch);
+        .bucket_bytes = std::getenv("TOY_BUCKETS") ? 32 : 0,
+        .epoch_steps = options.given.contains("--end") ? 1 : 0};
+    if (std::getenv("TOY_STEPS") || wanted.epoch_steps != 0)
+      take_steps(job, model, wanted, compute, apply, epoch);
     else
       job.train(wanted, compute, apply);
     wait_for_gpu();

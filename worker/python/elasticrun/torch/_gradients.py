@@ -31,15 +31,18 @@ class Gradients:
     gradients; what it raises is kept for raise_kept."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]], at_end: Callable[[], None]) -> None:
-        self.names = [name for name, _ in named]
-        self._parameters = [parameter for _, parameter in named]
+        self._all = named
+        self._wanted = [parameter.requires_grad for _, parameter in named]
+        self._epoch, self._next = -1, 0  # in which they were all looked at; the next one to look at
+        self.names = [name for name, parameter in named if parameter.requires_grad]
+        self._parameters = [parameter for _, parameter in named if parameter.requires_grad]
         self.flats = [torch.zeros(p.numel(), dtype=p.dtype, device=p.device) for p in self._parameters]
         self._views = [row.as_strided(p.shape, p.stride())
                        for row, p in zip(self.flats, self._parameters)]
         self._at_end = at_end
         self._step: Optional[Step] = None
-        self._borrowed = self._ended = self._last = False
-        self._seen = [False] * len(named)
+        self.borrowed = self._ended = self._last = False
+        self._seen = [False] * len(self._parameters)
         self._queued = False
         self._kept: Optional[BaseException] = None
         self._nodes: list[Any] = []  # hooks live as long as these
@@ -57,11 +60,24 @@ class Gradients:
 
     def begin(self, step: Optional[Step], borrowed: bool) -> None:
         """A piece whose samples are borrowed has the weight 0: nothing is copied."""
-        self._step, self._borrowed, self._ended, self._queued = step, borrowed, False, False
+        self._step, self.borrowed, self._ended, self._queued = step, borrowed, False, False
         self._last = step is not None and step.last_piece
+        if step is not None:
+            self._check(step.epoch)
         self._seen = [False] * len(self._seen)
         for parameter in self._parameters:
             parameter.grad = None
+
+    def _check(self, epoch: int) -> None:
+        """Looks at all parameters when an epoch begins, and in other steps at a few: each takes a
+        microsecond."""
+        first, last = (self._next, self._next + 4) if epoch == self._epoch else (0, len(self._all))
+        self._epoch, self._next = epoch, last if last < len(self._all) else 0
+        for (name, parameter), wanted in zip(self._all[first:last], self._wanted[first:last]):
+            if parameter.requires_grad != wanted:
+                raise Misuse(f"requires_grad of '{name}' was changed after Job(), and a newcomer would "
+                             "not know: make all such changes before it; to freeze a layer in training, "
+                             "set lr to 0 in its group of the optimizer")
 
     def end(self) -> None:
         """At the end of the backward pass, or where none has reached a parameter: reports what was not
@@ -70,7 +86,7 @@ class Gradients:
             return
         self._ended = True
         try:
-            if not self._borrowed:
+            if not self.borrowed:
                 for number, seen in enumerate(self._seen):
                     if not seen:
                         self._step.unset(number)
@@ -86,7 +102,7 @@ class Gradients:
             if not happened:
                 parameter.grad = torch.zeros_like(view)
             else:
-                set_here = self._seen[number] and not self._borrowed
+                set_here = self._seen[number] and not self.borrowed
                 parameter.grad = view if set_here or self._step.is_set(number) else None
 
     def keep(self, error: BaseException) -> None:
@@ -106,7 +122,7 @@ class Gradients:
                          "once; for accumulation give Job(..., accumulate=k), for checkpointing "
                          "use_reentrant=False")
         self._seen[number] = True
-        if not self._borrowed:
+        if not self.borrowed:
             gradient = self._parameters[number].grad
             if gradient.layout is not torch.strided:
                 raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "

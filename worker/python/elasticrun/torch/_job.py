@@ -11,30 +11,29 @@ import torch
 from .. import Job as Core
 from .. import Step
 from .._library import Evicted, Misuse
+from . import _buffers, _epoch_end
 from ._gradients import Gradients, flat
 from ._loader import Loader
 from ._objects import Objects
 from ._random import Generators
 
-REDUCED = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.int64)
-
 
 class Job:
     """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
     steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
-    step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed."""
+    step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed.
+    `buffers`: all get the "mean" of the workers' or those of "rank0", or each keeps its own ("local")."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *objects: Any,
-                 accumulate: int = 1, bucket_mb: float = 25) -> None:
-        _check(model, optimizer, accumulate)
+                 accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean") -> None:
+        _check(model, optimizer, accumulate, buffers)
         self._core = Core()
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
-        self._gradients = Gradients([(name, p) for name, p in model.named_parameters()
-                                     if p.requires_grad], self._reduce)
-        self._register(model)
-        self._optimizer = optimizer
+        self._gradients = Gradients(list(model.named_parameters()), self._reduce)
+        self._local = self._register(model, buffers)
+        self._model, self._optimizer = model, optimizer
         self._apply = optimizer.step
         self._take_over(optimizer)
         self._loader: Optional[Loader] = None
@@ -43,6 +42,7 @@ class Job:
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
+        self._ended: Optional[Step] = None  # the end of an epoch that is over for the program
         self._happened = False  # whether the step under way was reduced
         self._put_back: Callable[[], None] = lambda: None
         self._generators: Optional[Generators] = None
@@ -91,6 +91,29 @@ class Job:
     def total(self, name: str) -> float:
         """After backward(): the sum over the world; 0 for a name that nobody has used."""
         return self._step.total(name) if self._step is not None and self._happened else 0.0
+
+    def mean(self, value: Any) -> Any:
+        """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
+        same calls. When a worker dies there the value stays as it is, and the epoch comes again."""
+        return _epoch_end.mean(self._at_end("mean"), value)
+
+    def all_reduce(self, tensor: torch.Tensor) -> None:
+        """The same for the sum, in place."""
+        _epoch_end.all_reduce(self._at_end("all_reduce"), tensor)
+
+    def barrier(self) -> None:
+        """At the end of an epoch: returns when all workers have called it, or one has died."""
+        _epoch_end.barrier(self._at_end("barrier"))
+
+    def export(self, path: str) -> None:
+        """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
+        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done."""
+        self._at_end("export")
+        if self.rank == 0:
+            _epoch_end.export(path, {
+                "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
+                "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
+                "step": self._core.committed})
 
     def leave(self) -> None:
         """Before the training is over: leaves the world for good, as in early stopping; `break` then."""
@@ -184,6 +207,8 @@ class Job:
                 self._generators.restore()
             else:
                 self._generators, self._begun_at = Generators(), step.number
+            if self._local is not None:
+                self._local.begin()
         return step
 
     def _end_piece(self) -> None:
@@ -195,10 +220,15 @@ class Job:
                              "Job(..., accumulate=k) and call it in each")
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
+    def _at_end(self, what: str) -> Core:
+        if self._step is None or not self._step.epochs_done or self._step is self._ended:
+            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
+        return self._core
+
     def _end_epoch(self, epoch: int) -> Optional[int]:
         if self._left:
             return None
-        step = self._step
+        self._ended = step = self._step
         if step is None or not step.epochs_done:
             raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
                          "only at its end" if self._begun else "epochs: an epoch without job.loader")
@@ -220,6 +250,8 @@ class Job:
 
     def _commit(self) -> None:
         self.stepped = True
+        if self._local is not None:
+            self._local.commit(self._gradients.borrowed)
         self._core.commit()
         for function in self._on_commit:
             function()
@@ -242,18 +274,19 @@ class Job:
         self._apply()
         self._commit()
 
-    def _register(self, model: torch.nn.Module) -> None:
+    def _register(self, model: torch.nn.Module, buffers: str) -> Optional[_buffers.Local]:
         core = self._core
         for name, parameter in model.named_parameters():
-            core.state(_described(name, parameter), flat(parameter))
+            core.state(_buffers.described(name, parameter), flat(parameter))
         for name, row in zip(self._gradients.names, self._gradients.flats):
             core.gradients("gradient of " + name, row)
-        for name, buffer in model.named_buffers():
-            keep = core.buffers if buffer.dtype in REDUCED else core.state
-            keep(_described(name, buffer), flat(buffer))
+        local = _buffers.register(core, model, buffers)
+        if local is not None:
+            self._objects.register(local)
         core.state_source(self._objects.list, self._objects.make_room, self._objects.take)
         if any(p.is_cuda for p in model.parameters()):
             core.stream(torch.cuda.current_stream().cuda_stream)
+        return local
 
     def _take_over(self, optimizer: torch.optim.Optimizer) -> None:
         @functools.wraps(self._apply)  # keeps the mark by which a scheduler knows that it is counted
@@ -271,16 +304,18 @@ def _values(keywords: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in keywords.items() if not callable(value)}
 
 
-def _described(name: str, tensor: torch.Tensor) -> str:
-    return f"{name} {str(tensor.dtype)[len('torch.'):]} {list(tensor.shape)}"
-
-
-def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int) -> None:
+def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int,
+           buffers: str) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise Misuse("Job(model, optimizer, ...): the second argument is a "
                      f"{type(optimizer).__name__}")
     if accumulate < 1:
         raise Misuse(f"Job: accumulate is {accumulate}; it is at least 1")
+    if buffers not in ("mean", "rank0", "local"):
+        raise Misuse(f"Job: buffers={buffers!r}; it is 'mean', 'rank0' or 'local'")
+    if any(isinstance(module, torch.nn.SyncBatchNorm) for module in model.modules()):
+        raise Misuse("Job: SyncBatchNorm needs a process group, and a job has none; leave out "
+                     "convert_sync_batchnorm: with buffers='mean' all get the same statistics")
     known = {id(p) for p in model.parameters()}
     if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
         raise Misuse("Job: the optimizer has a parameter that is not the model's; give the modules in "

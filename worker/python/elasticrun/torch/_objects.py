@@ -10,6 +10,7 @@ import torch
 
 from .. import Listing
 from .._library import Misuse
+from ._buffers import Local
 from ._gradients import flat
 from ._packing import like, pack, unpack
 
@@ -62,6 +63,10 @@ class Objects:
             for tensor, before in modules:
                 tensor.detach().copy_(before)
         return restore
+
+    def state_dicts(self) -> list[Any]:
+        """Of what the program has registered."""
+        return [thing.state_dict() for thing in self._objects if not isinstance(thing, Local)]
 
     # ------------------------------------------------------------ the state source
 
