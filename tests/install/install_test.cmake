@@ -30,6 +30,11 @@ foreach(file "pkgconfig/elasticrun\.pc" "share/elasticrun/configs/curves/.+\.cur
     message(FATAL_ERROR "not installed: ${file}")
   endif()
 endforeach()
+run(${CMAKE_COMMAND} -E env PATH=/usr/bin:/bin PYTHONPATH=${WORK}/prefix/lib/python3/dist-packages
+    ${PYTHON} -c "import elasticrun\nprint(elasticrun.version(), elasticrun._library.LIBRARY._name)")
+if(NOT output MATCHES "^${VERSION} ${WORK}/prefix/lib")
+  message(FATAL_ERROR "the package for Python has found: ${output}")
+endif()
 if(EXISTS ${WORK}/prefix/bin/elasticrun)
   run(${WORK}/prefix/bin/elasticrun --version)
   if(NOT output STREQUAL "elasticrun ${VERSION}\n")

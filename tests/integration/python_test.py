@@ -3,11 +3,13 @@
 memory, is one clear line."""
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+import venv
 
 from job import BIN, Job, finals, kill, lives
 
@@ -161,6 +163,20 @@ class Mistakes(unittest.TestCase):
             job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait(60), 130, job.err())
             job.gone(10)
+
+    def test_environment(self) -> None:
+        """What pip has installed takes the interpreter of its virtual environment, active or not."""
+        with tempfile.TemporaryDirectory() as folder:
+            venv.create(folder, symlinks=True)
+            for program in ("elasticrun", "elasticrun-agent"):
+                shutil.copy(os.path.join(BIN, program), os.path.join(folder, "bin"))
+            script = os.path.join(folder, "where.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("import sys\nprint(sys.prefix)\n")
+            ended = subprocess.run([os.path.join(folder, "bin/elasticrun"), "--label", "none", script],
+                                   env={"PATH": "/usr/bin:/bin"}, check=False,
+                                   capture_output=True, text=True, timeout=60)
+            self.assertEqual(ended.stdout, folder + "\n", ended.stderr)
 
     def test_no_interpreter(self) -> None:
         with Job(["-H", "localhost:1"], ["/no/such/python3", "train.py"]) as job:

@@ -17,6 +17,16 @@ bool can_be_run(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
+// The folders to search for an interpreter, as in PATH. What pip has installed into a virtual
+// environment runs there, active or not.
+std::string search_path(const std::vector<std::string>& environment) {
+  std::error_code ignored;
+  std::string path(machine::value_of("PATH", environment));
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (!std::filesystem::exists(own.parent_path() / "pyvenv.cfg", ignored)) return path;
+  return own.string() + ':' + path;
+}
+
 }  // namespace
 
 bool is_python(const std::vector<std::string>& program) {
@@ -28,9 +38,9 @@ bool is_python(const std::vector<std::string>& program) {
 Result<std::vector<std::string>> python_command(std::vector<std::string> program,
                                                 const std::vector<std::string>& environment) {
   if (program == std::vector<std::string>{"-m"}) return Error{"-m needs the name of a module"};
+  const std::string search = search_path(environment);
   for (const char* const name : {"python3", "python"})
-    for (const std::string& path :
-         machine::program_candidates(name, machine::value_of("PATH", environment))) {
+    for (const std::string& path : machine::program_candidates(name, search)) {
       if (!can_be_run(path)) continue;
       program.insert(program.begin(), {path, "-u"});
       return program;

@@ -111,9 +111,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _places() -> list[str]:
-    """Where the library may be, the likeliest place first: in this package, beside the elasticrun that
-    would be run, where the system looks."""
-    places = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libelasticrun.so")]
+    """Where the library may be, the likeliest place first: in this package (of a wheel), above it
+    (PREFIX/lib/python3/dist-packages), beside the elasticrun that would be run, where the system
+    looks."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.path.join(here, "lib", "libelasticrun.so"),
+              os.path.join(here, "..", "..", "..", "libelasticrun.so")]
     if program := shutil.which("elasticrun"):
         above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
         places.append(os.path.join(above, "lib", "libelasticrun.so"))
