@@ -77,6 +77,10 @@ class Torch(unittest.TestCase):
     def test_pieces(self) -> None:
         self.run_killed(2, 2, BATCH="4", ACCUMULATE="6", OPTIMIZER="sgd")
 
+    def test_schedule_by_steps(self) -> None:
+        """Made from the loader's length after the newcomer has received the rates of the others."""
+        self.run_killed(2, 4, BATCH="24", OPTIMIZER="sgd", BY_STEPS="1")
+
     def test_loader_workers(self) -> None:
         """Samples that were fetched ahead for another world are not used."""
         self.run_killed(2, 3, BATCH="8", ACCUMULATE="3", OPTIMIZER="adamw", LOADERS="2")

@@ -230,6 +230,9 @@ int32_t elasticrun_rank(const elasticrun_job* job) {
 int32_t elasticrun_size(const elasticrun_job* job) {
   return job && job->session ? job->session->size() : 1;
 }
+int64_t elasticrun_global_batch(const elasticrun_job* job) {
+  return job && job->session ? job->session->world().plan.global_batch : 0;
+}
 uint64_t elasticrun_generation(const elasticrun_job* job) {
   return job && job->session ? job->session->generation().value : 0;
 }

@@ -252,6 +252,9 @@ ELASTICRUN_API int32_t elasticrun_rank(const elasticrun_job*);
 ELASTICRUN_API int32_t elasticrun_size(const elasticrun_job*);
 /* Returns the generation, which grows with each new world. */
 ELASTICRUN_API uint64_t elasticrun_generation(const elasticrun_job*);
+/* Returns the number of samples of a step; the last step of an epoch may have fewer. 0 as long as
+ * neither the program nor the command line has named a batch. */
+ELASTICRUN_API int64_t elasticrun_global_batch(const elasticrun_job*);
 
 /* ---- train, as a loop of the program. begin, then for each step: next, compute, reduce, apply,
  * commit, until next gives none. All that is said of train, compute and apply holds here, too: what

@@ -312,6 +312,11 @@ class Job:
         """Grows with each new world."""
         return call("generation", self._job)
 
+    @property
+    def global_batch(self) -> int:
+        """Samples of a step; the last one of an epoch may have fewer. 0: no batch has been named yet."""
+        return call("global_batch", self._job)
+
     # ------------------------------------------------------------ inside
 
     def _keep(self, name: str, array: Any) -> Memory:

@@ -91,6 +91,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "rank": (c_int32, [c_void_p]),
     "size": (c_int32, [c_void_p]),
     "generation": (c_uint64, [c_void_p]),
+    "global_batch": (c_int64, [c_void_p]),
     "upcoming": (c_size_t, [c_void_p, POINTER(c_uint64), c_size_t]),
     "upcoming_piece": (c_int64, [c_void_p, c_size_t, POINTER(c_uint64), c_size_t]),
     "step_samples": (POINTER(c_uint64), [c_void_p, POINTER(c_size_t)]),

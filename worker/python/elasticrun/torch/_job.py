@@ -17,17 +17,22 @@ from ._loader import Loader
 from ._objects import Objects
 from ._random import Generators
 
+MANY = 1 << 20  # epochs, as long as their number is not known
+
 
 class Job:
     """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
     steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
     step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed.
-    `buffers`: all get the "mean" of the workers' or those of "rank0", or each keeps its own ("local")."""
+    `buffers`: all get the "mean" of the workers' or those of "rank0", or each keeps its own ("local").
+    `scale_lr`: opt.step() multiplies the learning rates by `lr_factor`; schedulers do not see it."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *objects: Any,
-                 accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean") -> None:
+                 accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean",
+                 scale_lr: bool = False) -> None:
         _check(model, optimizer, accumulate, buffers)
         self._core = Core()
+        self._scale_lr = scale_lr
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
@@ -44,6 +49,8 @@ class Job:
         self._pending: Optional[Step] = None  # found by epochs, for the loader
         self._ended: Optional[Step] = None  # the end of an epoch that is over for the program
         self._happened = False  # whether the step under way was reduced
+        self._lr_factor = 1.0  # of the last step that happened
+        self._batch_is_named = False
         self._put_back: Callable[[], None] = lambda: None
         self._generators: Optional[Generators] = None
         self._begun_at: Optional[int] = None  # the step whose generators these are
@@ -85,6 +92,8 @@ class Job:
 
     def sum(self, name: str, value: Union[float, torch.Tensor]) -> None:
         """Before backward(): adds to a figure that is summed over the world and the step's samples."""
+        if self._happened:
+            raise Misuse("job.sum after backward(), which has summed; call it before")
         if self._step is not None and self._step.samples:
             self._step.sum(name, float(value))
 
@@ -135,17 +144,27 @@ class Job:
 
     @property
     def lr_factor(self) -> float:
-        """In the step under way: the factor for the learning rate, as --lr-rule sets it."""
-        return self._step.lr_factor if self._step is not None else 1.0
+        """The factor for the learning rate, as --lr-rule sets it; that of the last step between two."""
+        step = self._step
+        return step.lr_factor if step is not None and not step.epochs_done else self._lr_factor
 
     @property
     def global_batch(self) -> int:
-        """Samples of a step over the world."""
-        if self._step is not None and not self._step.epochs_done:
-            return self._step.global_batch
-        self._enter()  # the first step says it; before it, what is usual
+        """Samples of a step over the world; the last one of an epoch may have fewer."""
+        self._enter()
+        if self._batch_is_named:
+            return self._core.global_batch
         batch = self._accumulate * (self._loader.batch_size if self._loader is not None else 1)
-        return min(max(1, self.size) * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
+        return min(self.size * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
+
+    @property
+    def first_batch(self) -> int:
+        """The global batch with which the job began: epochs are as long as with that on all workers, or
+        schedules would differ."""
+        self._enter()
+        if not self._objects.first_batch and self._batch_is_named:
+            self._objects.first_batch = self._core.global_batch
+        return self._objects.first_batch or self.global_batch
 
     # ------------------------------------------------------------ for the loader
 
@@ -177,14 +196,14 @@ class Job:
     def _enter(self) -> Optional[int]:
         """The epoch in which this worker begins; None: the world has finished."""
         if not self._entered:
-            known = self._loader is not None and self._epochs is not None
-            self._first_epoch = self._core.enter(**(self._options() if known else {}))
+            self._batch_is_named = self._loader is not None
+            self._first_epoch = self._core.enter(**(self._options() if self._batch_is_named else {}))
             self._entered = True
         return self._first_epoch
 
     def _options(self) -> dict[str, int]:
         loader = self._loader
-        return {"samples": len(loader.dataset), "epochs": self._epochs, "seed": loader.seed,
+        return {"samples": len(loader.dataset), "epochs": self._epochs or MANY, "seed": loader.seed,
                 "batch": self._accumulate * loader.batch_size, "micro_batch": loader.batch_size,
                 "bucket_bytes": self._bucket_bytes, "epoch_steps": 1}
 
@@ -197,6 +216,9 @@ class Job:
             continues = (self._step is not None and not self._step.epochs_done
                          and not self._step.last_piece)
             step = self._core.next()
+            if not self._batch_is_named:
+                self._batch_is_named = True
+                assert self.first_batch
             continues = continues and self.generation == generation
         else:
             continues = False
@@ -250,6 +272,7 @@ class Job:
 
     def _commit(self) -> None:
         self.stepped = True
+        self._lr_factor = self._step.lr_factor
         if self._local is not None:
             self._local.commit(self._gradients.borrowed)
         self._core.commit()
@@ -271,8 +294,19 @@ class Job:
         if self.stepped:
             raise Misuse("opt.step() was called twice in one iteration")
         self._objects.check_schedulers()
-        self._apply()
+        self._apply_at_rate(self._step.lr_factor if self._scale_lr else 1)
         self._commit()
+
+    def _apply_at_rate(self, factor: float) -> None:
+        groups = self._optimizer.param_groups if factor != 1 else []
+        rates = [group["lr"] for group in groups]
+        for group in groups:
+            group["lr"] = group["lr"] * factor
+        try:
+            self._apply()
+        finally:
+            for group, rate in zip(groups, rates):
+                group["lr"] = rate
 
     def _register(self, model: torch.nn.Module, buffers: str) -> Optional[_buffers.Local]:
         core = self._core
@@ -313,6 +347,9 @@ def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate:
         raise Misuse(f"Job: accumulate is {accumulate}; it is at least 1")
     if buffers not in ("mean", "rank0", "local"):
         raise Misuse(f"Job: buffers={buffers!r}; it is 'mean', 'rank0' or 'local'")
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        raise Misuse("Job: the model is wrapped in DistributedDataParallel; give the model itself, and "
+                     "leave out init_process_group")
     if any(isinstance(module, torch.nn.SyncBatchNorm) for module in model.modules()):
         raise Misuse("Job: SyncBatchNorm needs a process group, and a job has none; leave out "
                      "convert_sync_batchnorm: with buffers='mean' all get the same statistics")

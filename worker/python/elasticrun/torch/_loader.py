@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ._job import Job
 
 OURS = {"shuffle": "samples come in a new order in each epoch, given by seed=",
-        "sampler": "each sample is used once in each epoch",
+        "sampler": "each sample is used once in each epoch; elasticrun-migration(7) says what takes its "
+                   "place, such as torch.utils.data.Subset",
         "batch_sampler": "the job divides the samples", "drop_last": "no sample is dropped"}
 
 
@@ -46,8 +47,8 @@ class Loader:
         self._kept = self._make() if self._stays else None
 
     def __len__(self) -> int:
-        """Steps of an epoch, at the present global batch."""
-        return math.ceil(len(self.dataset) / self._job.global_batch)
+        """Steps of an epoch, at the global batch with which the job began."""
+        return math.ceil(len(self.dataset) / self._job.first_batch)
 
     def __iter__(self) -> Iterator[Any]:
         loader = self._kept or self._make()

@@ -25,6 +25,8 @@ class Objects:
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._objects: list[Any] = []
         self._early: dict[int, Any] = {}  # received for objects that are registered later
+        self._groups: list[Any] = []  # received with them: a scheduler sets rates when it is made
+        self.first_batch = 0  # the global batch with which the job began; 0: not known
         self.acting = True
         self.scaler_acted = False
         for thing in objects:
@@ -44,6 +46,7 @@ class Objects:
         early = self._early.pop(len(self._objects) - 1, None)
         if early is not None:
             self._load(thing, early)
+            self._set_groups(self._groups)
 
     def check_schedulers(self) -> None:
         """Raises Misuse where a scheduler has wrapped the optimizer and is not registered."""
@@ -93,12 +96,8 @@ class Objects:
 
     def take(self, data: bytes) -> None:
         received = unpack(data)
-        for group, options in zip(self._optimizer.param_groups, received["groups"]):
-            for key, value in options.items():
-                if isinstance(group.get(key), torch.Tensor):
-                    group[key].copy_(value)
-                else:
-                    group[key] = like(value, group.get(key))
+        self.first_batch, self._groups = received["first_batch"], received["groups"]
+        self._set_groups(self._groups)
         for number, values in received["values"].items():
             self._optimizer.state[self._parameters[number]].update(values)
         for number, state in enumerate(received["objects"]):
@@ -108,6 +107,14 @@ class Objects:
                 self._early[number] = state
 
     # ------------------------------------------------------------ inside
+
+    def _set_groups(self, groups: list[Any]) -> None:
+        for group, options in zip(self._optimizer.param_groups, groups):
+            for key, value in options.items():
+                if isinstance(group.get(key), torch.Tensor):
+                    group[key].copy_(value)
+                else:
+                    group[key] = like(value, group.get(key))
 
     def _optimizer_tensors(self) -> list[tuple[str, torch.Tensor]]:
         return [(_name(number, key, value), value) for number, parameter in enumerate(self._parameters)
@@ -130,7 +137,8 @@ class Objects:
                   for group in self._optimizer.param_groups]
         objects = [None if isinstance(thing, torch.nn.Module) else thing.state_dict()
                    for thing in self._objects]
-        return pack({"groups": groups, "values": values, "objects": objects})
+        return pack({"groups": groups, "values": values, "objects": objects,
+                     "first_batch": self.first_batch})
 
     @staticmethod
     def _load(thing: Any, state: Any) -> None:
