@@ -4,45 +4,20 @@ clear line each."""
 import json
 import os
 import random
-import shutil
 import signal
-import subprocess
 import tempfile
 import unittest
 
-from job import BIN, Job, finals, kill, lives, until
+from job import Job, finals, kill, lives
+from with_torch import ENVIRONMENT, HERE, PROGRAMS, PYTHON, TorchTest, alone
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = os.path.join(HERE, "../../worker/python")
-TUTORIAL = os.path.join(HERE, "python_programs/tutorial.py")
-FIGURES = os.path.join(HERE, "python_programs/figures.py")
-PLACES = os.path.join(HERE, "python_programs/places.py")
+TUTORIAL = os.path.join(PROGRAMS, "tutorial.py")
+FIGURES = os.path.join(PROGRAMS, "figures.py")
+PLACES = os.path.join(PROGRAMS, "places.py")
 EXAMPLES = os.path.join(HERE, "../../worker/examples/torch")
-# Debian's torch belongs to Debian's Python, which another one may hide on PATH.
-PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "/usr/bin/python3")
-CACHE = tempfile.TemporaryDirectory()  # torch 2.15 makes one when it is imported, and leaves it
-ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}",
-               "TORCHINDUCTOR_CACHE_DIR": CACHE.name,
-               "PYTHONPATH": ":".join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])}
-SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
 
 
-def alone(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PYTHON, *arguments], env=os.environ | ENVIRONMENT | variables, check=False,
-                          capture_output=True, text=True, timeout=120)
-
-
-def has_torch() -> bool:
-    return shutil.which(PYTHON) is not None and alone("-c", "import torch").returncode == 0
-
-
-@unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
-@unittest.skipUnless(SANITIZED or has_torch(), "there is no torch")
-class Torch(unittest.TestCase):
-    def nothing_left(self, job: Job) -> None:
-        """But for the folders that the multiprocessing of a Python leaves when it is killed."""
-        until("nothing left", lambda: all("file pymp-" in left for left in job.leftovers()), 10)
-
+class Torch(TorchTest):
     def equal(self, out: str, expected: list[float]) -> None:
         ends = finals(out)
         self.assertGreaterEqual(len(ends), 2, out)
