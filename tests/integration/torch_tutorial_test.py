@@ -38,7 +38,8 @@ class Tutorial(TorchTest):
         expected, = finals(alone(ELASTIC, str(EPOCHS)).stdout)
         chance = random.Random(1)
         with tempfile.TemporaryDirectory() as folder:
-            hosts = os.path.join(folder, "hosts")
+            hosts, slow = os.path.join(folder, "hosts"), os.path.join(folder, "slow")
+            open(slow, "x", encoding="ascii").close()
 
             def set_hosts(slots: int) -> None:
                 with open(hosts + ".new", "w", encoding="ascii") as file:
@@ -48,7 +49,7 @@ class Tutorial(TorchTest):
             with Job(["--hosts", hosts, "--unit", "slot", "--np", "1:3", "--policy", "fixed",
                       "--max-batch", "8", "--max-restarts", "100", "--settle", "100ms", "--label",
                       "none"], [PYTHON, ELASTIC, str(EPOCHS)],
-                     env=ENVIRONMENT | {"TOY_SLEEP": "0.03"}) as job:
+                     env=ENVIRONMENT | {"SLOW": slow}) as job:
                 after = 0
                 for number in range(KILLS):
                     if number in SIZES:
@@ -60,6 +61,7 @@ class Tutorial(TorchTest):
                     members = sorted(job.workers().items())[:size]
                     kill(members[0 if number % 3 == 0 else chance.randrange(size)][1])
                     job.wait_for("world_formed", after)
+                os.remove(slow)
                 self.assertEqual(job.wait(120), 0, job.err())
                 sizes = {event["size"] for event in job.find("world_formed")}
                 self.assertEqual(sizes, {1, 2, 3})

@@ -99,7 +99,8 @@ std::optional<std::vector<std::uint64_t>> Steps::upcoming_piece(std::size_t ahea
        at = at.next(session_.world().plan.global_batch, options_.samples)) {
     const Part part = part_of(at);
     // An empty share comes as one piece.
-    const std::size_t pieces = std::max<std::size_t>(part.pieces.size(), 1) - std::exchange(before, 0);
+    const std::size_t pieces =
+        std::max<std::size_t>(part.pieces.size(), 1) - std::exchange(before, 0);
     if (ahead >= pieces) {
       ahead -= pieces;
       continue;
