@@ -32,9 +32,10 @@ class Torch(TorchTest):
         expected, = finals(alone(TUTORIAL, **variables | {"BATCH": str(batch), "ACCUMULATE": "1"})
                            .stdout)
         chance = random.Random(seed)
-        with Job(["-H", "localhost:3", "--np", "1:3", "--policy", "fixed", "--shares", "equal",
-                  "--max-batch", str(batch), "--label", "none"], [PYTHON, TUTORIAL],
-                 env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.05"}) as job:
+        with tempfile.NamedTemporaryFile() as slow, Job(
+                ["-H", "localhost:3", "--np", "1:3", "--policy", "fixed", "--shares", "equal",
+                 "--max-batch", str(batch), "--label", "none"], [PYTHON, TUTORIAL],
+                env=ENVIRONMENT | variables | {"SLOW": slow.name}) as job:
             after = 0
             for _ in range(kills):
                 job.wait_for("world_formed", after, size=3)
@@ -42,6 +43,7 @@ class Torch(TorchTest):
                 after = job.now()
                 kill(chance.choice([pid for pid in job.workers().values() if lives(pid)]))
                 job.wait_for("world_formed", after)
+            slow.close()
             self.assertEqual(job.wait(120), 0, job.err())
             self.equal(job.out(), expected)
             self.nothing_left(job)

@@ -14,6 +14,7 @@ import elasticrun.torch as er
 BATCH, ACCUMULATE = (int(os.environ.get(name, "1")) for name in ("BATCH", "ACCUMULATE"))
 LOADERS = int(os.environ.get("LOADERS", "0"))  # processes that fetch samples
 BY_STEPS = "BY_STEPS" in os.environ
+SLOW = os.environ.get("SLOW", "")  # turns are slow as long as there is this file
 SLEEP = float(os.environ.get("TOY_SLEEP", "0"))  # seconds in each turn
 OPTIMIZERS = {"sgd": lambda parameters: torch.optim.SGD(parameters, 0.05, momentum=0.9),
               "adamw": lambda parameters: torch.optim.AdamW(parameters, 0.01)}
@@ -37,7 +38,7 @@ job.register(scheduler)
 for epoch in job.epochs(6):
     seen.append(epoch)
     for x, y in loader:
-        time.sleep(SLEEP)
+        time.sleep(0.4 if os.path.exists(SLOW) else SLEEP)
         optimizer.zero_grad()
         criterion(model(x), y).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
