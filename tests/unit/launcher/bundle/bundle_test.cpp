@@ -172,11 +172,20 @@ TEST_CASE("a program that is replaced after gathering is sent as it was") {
 }
 
 TEST_CASE("names and hashes are checked, so that files stay in their folder") {
-  for (const std::string name : {"a", "libx.so.1", "...", "a b", "\xff", "-rf"})
-    CHECK(is_bundle_file(name));
-  for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_bundle_file(name));
-  CHECK_FALSE(is_bundle_file(std::string("a\0b", 3)));
-  CHECK_FALSE(is_bundle_file(std::string(256, 'a')));
+  const auto deep = [](std::size_t folders, const std::string& name) {
+    std::string path;
+    while (folders-- > 0) path += name + "/";
+    return path + name;
+  };
+  for (const std::string& name :
+       Names{"a", "libx.so.1", "...", "a b", "\xff", "-rf", "a/b.py", "a/.../b",
+             std::string(255, 'a'), deep(15, "a"), deep(3, std::string(255, 'a'))})
+    CHECK_MESSAGE(is_bundle_file(name), name);
+  for (const std::string& name :
+       Names{"", ".", "..", "/", "/a", "a/", "a//b", "./a", "../a", "a/./b", "a/../b", "a/..",
+             std::string("a\0b", 3), std::string("a/\0", 3), std::string(256, 'a'), deep(16, "a"),
+             deep(4, std::string(255, 'a'))})
+    CHECK_FALSE_MESSAGE(is_bundle_file(name), name);
   CHECK(is_content_hash("00112233445566778899aabbccddeeff"));
   for (const char* text :
        {"", "../../../../../../../../../etc/a", "00112233445566778899AABBCCDDEEFF"})
