@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "bundle-";
+constexpr std::string_view compiled = "__pycache__";
 constexpr auto unused_time = std::chrono::hours(1);
 constexpr std::size_t read_bytes = 256u << 10;
 constexpr std::size_t kept = 3;  // unused bundles to keep, besides those in use
@@ -38,15 +39,24 @@ std::string folder_of(const std::string& place, const std::string& hash) {
   return fmt::format("{}/{}{}", place, prefix, hash);
 }
 
+// All that the folder and those below it hold, except folders, and except what Python adds when it
+// runs the files: it compiles modules into such a folder beside them, and checks what it finds
+// there.
 std::optional<std::vector<fs::directory_entry>> files_in(const std::string& folder) {
   std::error_code error;
   std::vector<fs::directory_entry> files;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    files.push_back(*at);
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_symlink(error) || !at->is_directory(error))
+      files.push_back(*at);
+    else if (at->path().filename() == compiled)
+      at.disable_recursion_pending();
+  }
   return error ? std::nullopt : std::optional(std::move(files));
 }
 
-// The total size in bytes of all files in the folder; -1: it cannot be read, or does not exist.
+// The total size in bytes of the bundle's files in the folder; -1: it cannot be read, or does not
+// exist.
 std::int64_t size_of(const std::string& folder) {
   const auto files = files_in(folder);
   if (!files) return -1;
@@ -60,7 +70,7 @@ std::int64_t size_of(const std::string& folder) {
   return bytes;
 }
 
-bool add_file(BundleDigest& hash, const fs::directory_entry& file) {
+bool add_file(BundleDigest& hash, const std::string& folder, const fs::directory_entry& file) {
   const net::Fd fd(::open(file.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat about {};
   if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
@@ -70,7 +80,7 @@ bool add_file(BundleDigest& hash, const fs::directory_entry& file) {
     if (n < 0) return false;
     hash.add({bytes.data(), static_cast<std::size_t>(n)});
   }
-  hash.end_file(file.path().filename().string(), (about.st_mode & S_IXUSR) != 0);
+  hash.end_file(file.path().lexically_relative(folder).string(), (about.st_mode & S_IXUSR) != 0);
   return true;
 }
 
@@ -81,7 +91,8 @@ bool is_whole(const std::string& folder, const std::string& hash, std::int64_t b
   const auto files = files_in(folder);
   BundleDigest found;
   return files &&
-         std::ranges::all_of(*files, [&](const auto& file) { return add_file(found, file); }) &&
+         std::ranges::all_of(*files,
+                             [&](const auto& file) { return add_file(found, folder, file); }) &&
          found.text() == hash;
 }
 
@@ -230,6 +241,9 @@ Result<void> UnfinishedBundle::next_file(const wire::agent::BundlePart& part) {
   if (!is_bundle_file(part.file) || ++files_ > bundle_files_max)
     return failure("what came is no bundle");
   const std::string path = fmt::format("{}/{}", folder_, part.file);
+  for (std::size_t at = folder_.size() + 1; (at = path.find('/', at)) != path.npos; ++at)
+    if (::mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST)
+      return failure(std::strerror(errno));
   fd_ = net::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        part.executable ? 0700 : 0600));
   if (fd_.get() < 0) return failure(std::strerror(errno));

@@ -8,7 +8,13 @@
 namespace elasticrun::launcher::bundle {
 namespace {
 
-constexpr std::size_t name_bytes_max = 255;  // Linux's limit (NAME_MAX)
+constexpr std::size_t name_bytes_max = 255;   // of a file or folder: Linux's limit (NAME_MAX)
+constexpr std::size_t path_bytes_max = 1024;  // of the whole name
+constexpr int depth_max = 16;                 // folders and the file
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= name_bytes_max && name != "." && name != "..";
+}
 
 }  // namespace
 
@@ -31,8 +37,14 @@ std::string BundleDigest::text() const {
 }
 
 bool is_bundle_file(std::string_view name) {
-  return !name.empty() && name.size() <= name_bytes_max && name != "." && name != ".." &&
-         name.find('/') == name.npos && name.find('\0') == name.npos;
+  if (name.size() > path_bytes_max || name.find('\0') != name.npos) return false;
+  for (int depth = 1; depth <= depth_max; ++depth) {
+    const std::size_t slash = name.find('/');
+    if (!is_plain_name(name.substr(0, slash))) return false;
+    if (slash == name.npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+  return false;
 }
 
 std::string bundle_file_of(std::string_view program) {

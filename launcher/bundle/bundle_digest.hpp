@@ -1,9 +1,10 @@
 // What sender and receiver of a bundle agree on: its name, and what it may contain.
 //
-// A bundle is the program of a job and the libraries that it brings along, for hosts that lack it.
-// Its name is a hash of its content. So a host that has kept a bundle needs no other copy, a
-// rebuilt program never runs with its old libraries, and a host that receives a bundle, or finds
-// one on disk, can check that it is the right one. The order of the files does not matter. Pure.
+// A bundle is the program of a job and the libraries that it brings along, or a Python script and
+// the modules beside it, for hosts that lack it. Its files may lie in folders. Its name is a hash
+// of its content. So a host that has kept a bundle needs no other copy, a rebuilt program never
+// runs with its old libraries, and a host that receives a bundle, or finds one on disk, can check
+// that it is the right one. The order of the files does not matter. Pure.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class BundleDigest {
   std::multiset<std::string> files_;  // content hash, size, mode and name of each file
 };
 
-// Whether this is a plain file name, which cannot lead out of the bundle's folder.
+// Whether this can be the name of a file in a bundle: a plain name, or a path of plain names below
+// the bundle's folder, which cannot lead out of it.
 bool is_bundle_file(std::string_view name);
 // The file name of a program in its bundle.
 std::string bundle_file_of(std::string_view program);

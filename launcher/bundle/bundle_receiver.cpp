@@ -9,6 +9,7 @@
 
 #include "base/exit_code.hpp"
 #include "launcher/machine/program_search.hpp"
+#include "launcher/machine/python_source.hpp"
 
 namespace elasticrun::launcher::bundle {
 namespace {
@@ -17,8 +18,8 @@ namespace asio = boost::asio;
 
 constexpr auto touch_interval = std::chrono::minutes(10);  // well below unused_time of the cache
 
-void prepend_library_path(std::vector<std::string>& env, const std::string& folder) {
-  constexpr std::string_view name = "LD_LIBRARY_PATH";
+// Puts the folder in front of a list of folders such as PATH.
+void prepend(std::vector<std::string>& env, std::string_view name, const std::string& folder) {
   const std::string before(machine::value_of(name, env));
   std::erase_if(env, [&](const std::string& entry) {
     return entry.starts_with(name) && entry.substr(name.size(), 1) == "=";
@@ -172,8 +173,16 @@ std::unique_ptr<BundleReceiver::Copy> BundleReceiver::take_out(const std::string
 void BundleReceiver::start_from(const std::string& folder, wire::agent::StartWorker order) {
   used_.insert_or_assign(folder, hold_bundle(folder));
   if (!timer_) keep_fresh();
-  if (has_libraries(folder)) prepend_library_path(order.env, folder);
-  handlers_.start(order, folder + "/" + bundle_file_of(order.argv[0]));
+  const auto copy_of = [&](const std::string& file) { return folder + "/" + bundle_file_of(file); };
+  if (const auto source = machine::python_source(order.argv)) {
+    if (source->module)
+      prepend(order.env, "PYTHONPATH", folder);
+    else
+      order.argv[source->argument] = copy_of(order.argv[source->argument]);
+    return handlers_.start(order, {});
+  }
+  if (has_libraries(folder)) prepend(order.env, "LD_LIBRARY_PATH", folder);
+  handlers_.start(order, copy_of(order.argv[0]));
 }
 
 void BundleReceiver::keep_fresh() {

@@ -30,7 +30,7 @@ class BundleReceiver {
   // All of these may be called from inside calls to this object.
   struct Handlers {
     std::function<void(const wire::agent::BundleWanted&)> ask;
-    // `program` is the path of the program's file.
+    // `program` is the path of the program's copy; empty: the order names what to run.
     std::function<void(const wire::agent::StartWorker&, const std::string& program)> start;
     std::function<void(WorkerId, std::int32_t code, const std::string& reason)> failed;
   };

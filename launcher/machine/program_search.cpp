@@ -12,6 +12,10 @@ std::string_view value_of(std::string_view name, const std::vector<std::string>&
   return {};
 }
 
+std::string path_from(std::string_view working_directory, const std::string& path) {
+  return path.starts_with('/') ? path : fmt::format("{}/{}", working_directory, path);
+}
+
 std::vector<std::string> program_candidates(const std::string& program, std::string_view path) {
   if (!is_searched(program)) return {program};
   if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";

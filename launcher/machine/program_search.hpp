@@ -14,8 +14,10 @@ std::string_view value_of(std::string_view name, const std::vector<std::string>&
 // A name with a slash is a path and is not searched.
 inline bool is_searched(std::string_view program) { return program.find('/') == program.npos; }
 
-// The candidate paths in search order; `path` is the value of PATH. A path that is not absolute is
-// relative to the working directory.
+// A path that is not absolute is relative to the working directory.
+std::string path_from(std::string_view working_directory, const std::string& path);
+
+// The candidate paths in search order; `path` is the value of PATH.
 std::vector<std::string> program_candidates(const std::string& program, std::string_view path);
 
 }  // namespace elasticrun::launcher::machine

@@ -36,6 +36,7 @@ const std::vector<std::string_view>& drivers() {
       "launcher/bundle/bundle_receiver.*",
       "launcher/bundle/file_hash.*",
       "launcher/bundle/libraries.*",
+      "launcher/bundle/python_files.*",
       "launcher/executors/file_thread.*",
       "launcher/executors/hook_process.*",
       "launcher/executors/join_key.*",

@@ -20,6 +20,8 @@ PATIENCE = 60
 QUICK = ["--heartbeat", "200ms", "--agent-timeout", "5s", "--grace", "1s"]
 TRAINING = [FASHION, "--samples", "2560", "--batch", "32"]
 MANY_EPOCHS = [*TRAINING, "--device-ms", "0.5", "--epochs", "10000"]
+PYTHON = "/usr/bin/python3"  # a host with a private root has it, too
+PATH = "/usr/bin:/bin"
 
 
 def lacking(**more: str) -> Spec:
@@ -29,9 +31,11 @@ def lacking(**more: str) -> Spec:
 class Shipping(Job):
     """A job on all hosts of a bed."""
 
-    def __init__(self, bed: Bed, program: list[str], *options: str, folder: str = "") -> None:
+    def __init__(self, bed: Bed, program: list[str], *options: str, folder: str = "",
+                 env: dict[str, str] | None = None) -> None:
         super().__init__(["--hosts", bed.hosts_file, "--ssh-config", bed.ssh_config,
-                          "--policy", "fixed", *QUICK, *options], program, folder=folder or None)
+                          "--policy", "fixed", *QUICK, *options], program, folder=folder or None,
+                         env=env or {})
 
 
 def script(bed: Bed, text: str, megabytes: int = 0) -> str:
@@ -42,6 +46,30 @@ def script(bed: Bed, text: str, megabytes: int = 0) -> str:
         file.write(f"#!/bin/sh\n{text}\nexit\n".encode() + os.urandom(megabytes << 20))
     os.chmod(os.path.join(folder, "script"), 0o755)
     return folder
+
+
+def python_folder(bed: Bed) -> str:
+    """Writes ./train.py, a module beside it, and a package with a data file; returns its folder."""
+    folder = os.path.join(bed.folder, "work")
+    for name, text in {
+            "train.py": "import os, sys, helper, nets.sizes\n"
+                        "place = os.path.dirname(os.path.abspath(__file__))\n"
+                        "print(helper.WORD, nets.sizes.TOTAL, *sys.argv[1:], 'in', place)\n",
+            "helper.py": "WORD = 'first'\n",
+            "nets/__init__.py": "",
+            "nets/sizes.py": "import json, os\n"
+                             "with open(os.path.dirname(__file__) + '/data/sizes.json') as file:\n"
+                             "    TOTAL = sum(json.load(file))\n",
+            "nets/train.py": "from .sizes import TOTAL\nprint('module', TOTAL)\n",
+            "nets/data/sizes.json": "[3, 4]"}.items():
+        write(os.path.join(folder, name), text)
+    return folder
+
+
+def write(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def bundles(host: Host) -> list[str]:
@@ -94,10 +122,12 @@ class Ship(unittest.TestCase):
     def test_what_cannot_be_copied_starts_nothing(self) -> None:
         with Bed([lacking()]) as bed:
             for program, code, words in (("./none", 127, "not found on this machine"),
+                                         ("none.py", 127, "not found on this machine"),
                                          ("/etc/passwd", 126, "Permission denied")):
+                kind = "script" if program == "none.py" else "program"
                 with Shipping(bed, [program], "--ship") as job:
                     self.assertEqual(job.wait(PATIENCE), code)
-                    self.assertEqual(job.err(), f"elasticrun: --ship: program '{program}' "
+                    self.assertEqual(job.err(), f"elasticrun: --ship: {kind} '{program}' "
                                      f"{'cannot be run: ' if code == 126 else ''}{words}\n")
             self.assertFalse(bed["node1"].programs())
 
@@ -111,6 +141,60 @@ class Ship(unittest.TestCase):
                 [bundle] = bundles(bed["node1"])
                 with open(os.path.join(bundle, "script"), "r+b") as file:
                     file.write(b"#!/bin/sh\necho wrong")  # the size stays
+
+    def run_python(self, bed: Bed, program: list[str], folder: str) -> str:
+        """Runs it with --ship; returns what the workers printed, without labels, each line once."""
+        with Shipping(bed, program, "--ship", "--label", "none", folder=folder,
+                      env={"PATH": PATH, "PYTHONDONTWRITEBYTECODE": ""}) as job:
+            self.assertEqual(job.wait(PATIENCE), 0, job.err())
+            return "".join(sorted(set(job.out().splitlines(keepends=True))))
+
+    def test_a_python_script_comes_with_its_modules(self) -> None:
+        with Bed([Spec(), lacking()]) as bed:
+            folder = python_folder(bed)
+            out = self.run_python(bed, ["train.py", "a", "b"], folder)
+            [bundle] = bundles(bed["node2"])
+            inside = "/root" + bundle[bundle.index("/.cache"):]
+            self.assertEqual(out, f"first 7 a b in {inside}\nfirst 7 a b in {folder}\n")
+            self.assertEqual(bundles(bed["node1"]), [])
+            before = os.stat(os.path.join(bundle, "train.py"))
+            # The modules that Python has compiled there do not make it another bundle.
+            self.assertIn("__pycache__", os.listdir(bundle))
+            self.assertIn(f"in {inside}\n", self.run_python(bed, [PYTHON, "./train.py"], folder))
+            self.assertEqual(os.stat(os.path.join(bundle, "train.py")), before)
+            self.assertEqual(bundles(bed["node2"]), [bundle])
+
+    def test_a_changed_module_is_copied(self) -> None:
+        with Bed([lacking()]) as bed:
+            folder = python_folder(bed)
+            self.assertIn("first 7 in", self.run_python(bed, ["train.py"], folder))
+            write(os.path.join(folder, "helper.py"), "WORD = 'other'\n")
+            self.assertIn("other 7 in", self.run_python(bed, ["train.py"], folder))
+            self.assertEqual(len(bundles(bed["node1"])), 2)
+
+    def test_a_python_module_comes_with_its_package(self) -> None:
+        with Bed([lacking()]) as bed:
+            out = self.run_python(bed, ["-m", "nets.train"], python_folder(bed))
+            self.assertEqual(out, "module 7\n")
+            [bundle] = bundles(bed["node1"])
+            self.assertEqual(os.listdir(bundle), ["nets"])
+
+    def test_a_host_with_the_script_uses_its_own(self) -> None:
+        with Bed([lacking()]) as bed:
+            folder = python_folder(bed)
+            write(bed["node1"].path(os.path.join(folder, "train.py")), "print('own')\n")
+            self.assertEqual(self.run_python(bed, ["train.py"], folder), "own\n")
+            self.assertEqual(bundles(bed["node1"]), [])
+
+    def test_the_interpreter_is_not_copied(self) -> None:
+        with Bed([lacking()]) as bed:
+            folder = python_folder(bed)
+            python = os.path.join(folder, "python3")
+            os.symlink(PYTHON, python)
+            for options in (["--ship"], []):
+                with Shipping(bed, [python, "train.py"], *options, folder=folder) as job:
+                    self.assertEqual(job.wait(PATIENCE), 127)
+                    self.assertRegex(job.err(), f"node1: program '{python}' not found\n")
 
     def test_two_jobs_at_once(self) -> None:
         with Bed([lacking(), lacking()]) as bed:

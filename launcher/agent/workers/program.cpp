@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "base/exit_code.hpp"
 #include "launcher/agent/workers/shim.hpp"
 #include "launcher/machine/program_search.hpp"
+#include "launcher/machine/python_source.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 namespace {
@@ -67,18 +69,22 @@ bool is_there(const std::string& file, int error, bool searched) {
 }  // namespace
 
 // A path is taken as it is: if the file there cannot be run, that is a mistake the user must see. A
-// path relative to another directory than the caller's would be some other program.
+// path relative to another directory than the caller's would be some other program. Of a command
+// that runs a Python file, that file counts: its interpreter is not copied.
 bool program_is_here(const wire::agent::StartWorker& order) {
   if (order.argv.empty() || order.argv[0].empty()) return true;  // nothing could be copied
-  const bool searched = machine::is_searched(order.argv[0]);
-  for (const std::string& file :
-       machine::program_candidates(order.argv[0], machine::value_of("PATH", order.env))) {
-    const std::string path = file.starts_with('/') ? file : fmt::format("{}/{}", order.cwd, file);
+  const auto exists = [&](const std::string& file, bool to_run) {
+    const std::string path = machine::path_from(order.cwd, file);
     struct stat about {};
-    if (::stat(path.c_str(), &about) != 0) continue;
-    if (!searched || (S_ISREG(about.st_mode) && ::access(path.c_str(), X_OK) == 0)) return true;
-  }
-  return false;
+    return ::stat(path.c_str(), &about) == 0 &&
+           (!to_run || (S_ISREG(about.st_mode) && ::access(path.c_str(), X_OK) == 0));
+  };
+  if (const auto source = machine::python_source(order.argv))
+    return std::ranges::any_of(source->files,
+                               [&](const auto& file) { return exists(file, false); });
+  return std::ranges::any_of(
+      machine::program_candidates(order.argv[0], machine::value_of("PATH", order.env)),
+      [&](const auto& file) { return exists(file, machine::is_searched(order.argv[0])); });
 }
 
 ExecFailure exec_program(const wire::agent::StartWorker& order, const std::string& host,

@@ -12,7 +12,8 @@ struct ExecFailure {
   std::string text;  // for the user
 };
 
-// Whether exec_program would find the program, or would find something in its place.
+// Whether exec_program would find the program, or would find something in its place; of a command
+// that runs a Python file, whether that file is there.
 bool program_is_here(const wire::agent::StartWorker& order);
 
 // Replaces this process by the program: by the file `program`, or, if that is empty, by what a

@@ -158,10 +158,6 @@ Result<Parsed> parse_or_error(const std::vector<std::string>& arguments,
   auto spec = to_spec(*all, variables, machine);
   if (!spec) return spec.error();
   if (is_python(line->program)) {
-    if (spec->ship)
-      return Error{
-          "--ship copies a program and its libraries, not what a Python script imports; put its "
-          "folder on the hosts"};
     auto command = python_command(std::move(line->program), environment);
     if (!command) return command.error();
     line->program = std::move(*command);

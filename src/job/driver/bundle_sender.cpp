@@ -19,11 +19,10 @@ constexpr Duration window_time = std::chrono::milliseconds(500);
 }  // namespace
 
 std::optional<launcher::bundle::BundleTrouble> BundleSender::gather() {
-  program_is_here_ =
-      launcher::bundle::program_is_there(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+  can_be_copied_ =
+      launcher::bundle::program_can_be_copied(spec_.argv, spec_.caller_environment, spec_.cwd);
   if (!spec_.ship) return std::nullopt;
-  auto gathered =
-      launcher::bundle::gather_bundle(spec_.argv[0], spec_.caller_environment, spec_.cwd);
+  auto gathered = launcher::bundle::gather_bundle(spec_.argv, spec_.caller_environment, spec_.cwd);
   if (auto* trouble = std::get_if<launcher::bundle::BundleTrouble>(&gathered))
     return std::move(*trouble);
   bundle_ = std::make_shared<const launcher::bundle::Bundle>(
@@ -133,7 +132,7 @@ void BundleSender::send(HostId host, Result<std::string> bytes) {
 }
 
 void BundleSender::advise(wire::agent::StartFailed& failure) const {
-  if (spec_.ship || failure.code != exit_code::not_found || !program_is_here_) return;
+  if (spec_.ship || failure.code != exit_code::not_found || !can_be_copied_) return;
   failure.reason += "; --ship copies it to hosts that lack it";
 }
 

@@ -1,5 +1,5 @@
-// Sends the bundle, the program that is copied to hosts, to the hosts that ask for it (--ship): a
-// driver.
+// Sends the bundle, the program or Python script that is copied to hosts, to the hosts that ask for
+// it (--ship): a driver.
 //
 // Each host reports how much of the bundle it has on its disk, and is sent no more than one window
 // beyond that: what it takes in half a second. So a slow host or link takes up little memory here,
@@ -69,7 +69,7 @@ class BundleSender {
   boost::asio::io_context& io_;
   const JobSpec& spec_;
   const Send send_;
-  bool program_is_here_ = false;
+  bool can_be_copied_ = false;
   // An empty hash means that there is no bundle.
   std::shared_ptr<const launcher::bundle::Bundle> bundle_ =
       std::make_shared<launcher::bundle::Bundle>();

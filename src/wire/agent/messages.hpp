@@ -62,7 +62,7 @@ struct Shutdown {
 // one part, and the parts of a file follow each other.
 struct BundlePart {
   std::string bundle;
-  std::string file;  // a name without folders
+  std::string file;  // a path of plain names below the bundle's folder
   bool executable = false;
   bool last = false;  // nothing follows: the bundle is complete
   Bytes bytes;

@@ -94,8 +94,7 @@ TEST_CASE("Python scripts and modules are run by the interpreter of the caller's
   CHECK(program(tool + " a", active) == tool + " a");
   CHECK(program("-n 2 -m package.train -n 3", active) == python3 + " -u -m package.train -n 3");
   CHECK(program("-m", active) == "2 elasticrun: -m needs the name of a module\n");
-  CHECK(program("--ship train.py", active).find("--ship copies a program and its libraries") !=
-        std::string::npos);
+  CHECK(program("--ship train.py", active) == python3 + " -u train.py");
   CHECK(program("train.py", "PATH=/nowhere") ==
         "2 elasticrun: no python3 and no python is on PATH; put the interpreter in front of the "
         "script\n");

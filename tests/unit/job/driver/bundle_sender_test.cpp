@@ -247,4 +247,9 @@ TEST_CASE("--ship is suggested only where it would help") {
   depot.spec.ship = false;
   depot.spec.argv = {"./no-such-program"};
   CHECK(advised(127) == "not found");  // the program is missing here as well
+  depot.spec.argv = {"./train", "script.py"};
+  CHECK(advised(127) != "not found");
+  fs::create_symlink("train", depot.path().parent_path() / "python3");
+  depot.spec.argv = {"./python3", "script.py"};
+  CHECK(advised(127) == "not found");  // an interpreter is not copied
 }

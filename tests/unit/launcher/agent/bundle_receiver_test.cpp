@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "controller.hpp"
 #include "launcher/bundle/bundle_digest.hpp"
@@ -78,6 +80,75 @@ TEST_CASE("without libraries the library path stays as it is") {
   REQUIRE(c.until([&] { return !c.wanted.empty(); }));
   box.send(c);
   CHECK(c.finished(1, " blue /mine\n").code == 0);
+}
+
+TEST_CASE("a Python script or module is run from the copy, with what lies beside it") {
+  const std::string python = "/usr/bin/python3";
+  const std::string text =
+      "import os, sys, nets.small\n"
+      "print(sys.argv[0], sys.argv[1:], nets.small.word, os.getenv('PYTHONPATH'),\n"
+      "      os.getenv('LD_LIBRARY_PATH'), flush=True)\n";
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"nets/small.py", "word = 'small'\n"}, {"train.py", text}};
+  bundle::BundleDigest seen;
+  wire::agent::StartWorker order = Box(false).order(1);
+  order.bundle_bytes = 0;
+  for (const auto& [name, bytes] : files) {
+    seen.add(bytes);
+    seen.end_file(name, false);
+    order.bundle_bytes += static_cast<std::int64_t>(bytes.size());
+  }
+  order.bundle = seen.text();
+  order.cwd = "/no/such/directory";
+  order.argv = {python, "-u", "none/train.py", "word"};
+
+  Controller c;
+  c.send(order);
+  REQUIRE(c.until([&] { return !c.wanted.empty(); }));
+  for (const auto& [name, bytes] : files)
+    c.send(wire::agent::BundlePart{.bundle = order.bundle,
+                                   .file = name,
+                                   .last = name == files.back().first,
+                                   .bytes = {bytes}});
+  const std::string out = c.finished(1, "/mine").out;
+  const std::string folder = out.substr(0, out.find("/train.py "));
+  CHECK(folder.ends_with("/bundle-" + order.bundle));
+  CHECK(out == fmt::format("{}/train.py ['word'] small None /mine\n", folder));
+
+  order.worker = WorkerId{2};
+  order.argv = {python, "-m", "train", "word"};
+  order.env.push_back("PYTHONPATH=/before");
+  c.send(order);
+  CHECK(c.finished(2, "/mine").out ==
+        fmt::format("{0}/train.py ['word'] small {0}:/before /mine\n", folder));
+
+  order.worker = WorkerId{3};
+  order.argv = {"/none/python3", "-m", "train"};
+  c.send(order);
+  CHECK(c.finished(3).code == 127);
+  CHECK(c.workers[3].reason == "n1: program '/none/python3' not found");
+  CHECK(c.wanted.size() == 1);
+}
+
+TEST_CASE("a Python script or module that exists on the host is not copied") {
+  Controller c;
+  wire::agent::StartWorker order = Box(false).order(1);
+  std::string name = std::filesystem::temp_directory_path() / "jobs-XXXXXX";
+  REQUIRE(::mkdtemp(name.data()));
+  std::filesystem::create_directory(name + "/jobs");
+  std::ofstream(name + "/jobs/train.py") << "print('own')\n";
+  order.cwd = name;
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{"jobs/train.py"}, Words{name + "/jobs/train.py"}, Words{"-m", "jobs.train"}}) {
+    order.argv = {"/usr/bin/python3", "-uB"};
+    order.argv.insert(order.argv.end(), words.begin(), words.end());
+    c.send(order);
+    CHECK(c.finished(order.worker.value, "own\n").code == 0);
+    ++order.worker.value;
+  }
+  CHECK(c.wanted.empty());
+  std::filesystem::remove_all(name);
 }
 
 TEST_CASE("a program that exists on the host is not copied") {

@@ -128,7 +128,8 @@ TEST_CASE("content that was not announced is not kept") {
 }
 
 TEST_CASE("file names from the network stay in the folder") {
-  for (const std::string name : {"", ".", "..", "../train", "/tmp/train", "a/b"}) {
+  for (const std::string name :
+       {"", ".", "..", "../train", "/tmp/train", "a/../../train", "a//b", "libx.so/a"}) {
     const Place place;
     const auto bundle = place.begin();
     CAPTURE(name);
@@ -136,6 +137,29 @@ TEST_CASE("file names from the network stay in the folder") {
     CHECK_FALSE(bundle->take({.file = name, .bytes = "b"}).has_value());
     CHECK(place.there().size() == 1);
   }
+}
+
+TEST_CASE("a bundle with folders is found, whatever Python compiles in them") {
+  const std::vector<File> all = {{"train.py", "import a.b"}, {"a/b.py", ""}, {"a/data/c", "x"}};
+  const Place place;
+  auto bundle = place.begin("one", hash_of(all), bytes_of(all));
+  CHECK(Place::fill(*bundle, all) == "");
+  const fs::path folder = bundle->stored_in();
+  const auto find = [&] { return find_bundle({place.path}, hash_of(all), bytes_of(all)); };
+  CHECK(find() == folder.string());
+  CHECK(text_of(folder / "a/data/c") == "x");
+  for (const char* where : {"__pycache__", "a/__pycache__"}) {
+    fs::create_directory(folder / where);
+    std::ofstream(folder / where / "b.cpython-311.pyc") << "compiled";
+  }
+  CHECK(find() == folder.string());
+  CHECK(has_size(folder, bytes_of(all)));
+  fs::rename(folder / "a/b.py", folder / "b.py");  // with the same bytes, in another folder
+  CHECK_FALSE(find());
+  fs::rename(folder / "b.py", folder / "a/b.py");
+  fs::rename(folder / "a", place.path / "a");
+  fs::create_directory_symlink("../a", folder / "a");
+  CHECK_FALSE(find());
 }
 
 TEST_CASE("a file must not come twice") {

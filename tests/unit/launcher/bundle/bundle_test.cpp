@@ -5,11 +5,14 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.hpp"
 #include "launcher/bundle/bundle_digest.hpp"
 #include "launcher/bundle/libraries.hpp"
 
@@ -27,13 +30,16 @@ struct Folder {
   }
   ~Folder() { fs::remove_all(path); }
   std::string write(const std::string& name, const std::string& text, int mode = 0755) const {
+    fs::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << text;
     fs::permissions(path / name, static_cast<fs::perms>(mode));
     return path / name;
   }
-  std::variant<Bundle, BundleTrouble> gather(const std::string& program,
+  // `command`: words with one blank between them.
+  std::variant<Bundle, BundleTrouble> gather(const std::string& command,
                                              const Names& env = {}) const {
-    return gather_bundle(program, env, path);
+    const auto split = words(command);
+    return gather_bundle(Names(split.begin(), split.end()), env, path);
   }
   Bundle bundle(const std::string& program, const Names& env = {}) const {
     auto gathered = gather(program, env);
@@ -171,12 +177,90 @@ TEST_CASE("a program that is replaced after gathering is sent as it was") {
   CHECK(read_part(bundle.files[0], 10, 100).value().empty());
 }
 
+TEST_CASE("a Python script or module brings its files along") {
+  const Folder folder;
+  for (const char* name : {"jobs/train.py", "jobs/helper.py", "jobs/nets/__init__.py",
+                           "jobs/nets/sizes.json", "other.py", "jobs/train.txt/a"})
+    folder.write(name, "", 0644);
+  const auto names = [&](const std::string& command) {
+    Names found = names_of(folder.bundle(command));
+    std::ranges::sort(found);
+    return fmt::format("{}", fmt::join(found, " "));
+  };
+  const std::string jobs = "helper.py nets/__init__.py nets/sizes.json train.py";
+  CHECK(names("python3 -u jobs/train.py --epochs 3") == jobs);
+  CHECK(names(fmt::format("python3 {}/jobs/train.py", folder.path.string())) == jobs);
+  CHECK(names("./jobs/train.py") == jobs);
+  CHECK(names("python3 -m jobs.train") ==
+        "jobs/helper.py jobs/nets/__init__.py jobs/nets/sizes.json jobs/train.py");
+  CHECK(names("python3 -m other") ==
+        "jobs/helper.py jobs/nets/__init__.py jobs/nets/sizes.json jobs/train.py other.py");
+  CHECK(names("python3 jobs/train.txt/a") == "a");
+  fs::create_symlink("jobs/train.py", folder.path / "start.py");
+  CHECK(names("python3 start.py") ==
+        "helper.py nets/__init__.py nets/sizes.json start.py train.py");
+  // not found from here: perhaps it is installed
+  for (const char* command : {"python3 -m package.train", "python3 -m jobs", "python3 -m ...other"})
+    CHECK(folder.bundle(command).hash.empty());
+  CHECK(folder.trouble(127, "python3 none.py") ==
+        "--ship: script 'none.py' not found on this machine");
+  CHECK(folder.trouble(127, "python3 jobs").find("script 'jobs' not found") != std::string::npos);
+}
+
+TEST_CASE("only a script that runs itself is executable in its bundle") {
+  const Folder folder;
+  folder.write("train.py", "#!/usr/bin/env python3\n");
+  folder.write("helper.py", "");
+  for (const auto& [command, executable] :
+       {std::pair("./train.py", true), std::pair("python3 train.py", false)}) {
+    const Bundle bundle = folder.bundle(command);
+    for (const BundleFile& file : bundle.files)
+      CHECK(file.executable == (executable && file.name == "train.py"));
+  }
+}
+
+TEST_CASE("a script that is edited after gathering is sent as it was") {
+  const Folder folder;
+  folder.write("train.py", "import helper");
+  const std::string before = folder.bundle("python3 train.py").hash;
+  const Bundle bundle = folder.bundle("python3 train.py");
+  std::ofstream(folder.path / "train.py") << "edited in place";
+  CHECK(read_part(bundle.files[0], 0, 6).value() == "import");
+  CHECK(read_part(bundle.files[0], 7, 100).value() == "helper");
+  CHECK(read_part(bundle.files[0], 13, 100).value().empty());
+  CHECK(bundle.hash == before);
+  CHECK(folder.bundle("python3 train.py").hash != before);
+}
+
+TEST_CASE("too many or too large files of Python are one line") {
+  const Folder folder;
+  folder.write("train.py", "");
+  folder.write("odd.so", "");
+  fs::resize_file(folder.path / "odd.so", std::uintmax_t{3} << 30);
+  CHECK(folder.trouble(126, "python3 train.py") ==
+        "--ship: 'train.py' and the files of Python beside it are 3072 MiB in 2 files, more than "
+        "--ship copies (2048 MiB, 1024 files); put them on each host");
+  fs::remove(folder.path / "odd.so");
+  for (std::size_t i = 0; i < bundle_files_max; ++i) folder.write(fmt::format("n/{}.py", i), "");
+  const std::string text = folder.trouble(126, "python3 train.py");
+  CHECK_MESSAGE(text.find("0 MiB in 1025 files") != std::string::npos, text);
+}
+
 TEST_CASE("names and hashes are checked, so that files stay in their folder") {
-  for (const std::string name : {"a", "libx.so.1", "...", "a b", "\xff", "-rf"})
-    CHECK(is_bundle_file(name));
-  for (const std::string name : {"", ".", "..", "a/b", "/a", "../a"}) CHECK(!is_bundle_file(name));
-  CHECK_FALSE(is_bundle_file(std::string("a\0b", 3)));
-  CHECK_FALSE(is_bundle_file(std::string(256, 'a')));
+  const auto deep = [](std::size_t folders, const std::string& name) {
+    std::string path;
+    while (folders-- > 0) path += name + "/";
+    return path + name;
+  };
+  for (const std::string& name :
+       Names{"a", "libx.so.1", "...", "a b", "\xff", "-rf", "a/b.py", "a/.../b",
+             std::string(255, 'a'), deep(15, "a"), deep(3, std::string(255, 'a'))})
+    CHECK_MESSAGE(is_bundle_file(name), name);
+  for (const std::string& name :
+       Names{"", ".", "..", "/", "/a", "a/", "a//b", "./a", "../a", "a/./b", "a/../b", "a/..",
+             std::string("a\0b", 3), std::string("a/\0", 3), std::string(256, 'a'), deep(16, "a"),
+             deep(4, std::string(255, 'a'))})
+    CHECK_FALSE_MESSAGE(is_bundle_file(name), name);
   CHECK(is_content_hash("00112233445566778899aabbccddeeff"));
   for (const char* text :
        {"", "../../../../../../../../../etc/a", "00112233445566778899AABBCCDDEEFF"})
