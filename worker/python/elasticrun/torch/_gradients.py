@@ -12,6 +12,7 @@ from .. import Step
 from .._library import LIBRARY, Misuse, raise_status
 
 ready = LIBRARY.elasticrun_step_ready  # called for each gradient
+TOGETHER, BYTES_TOGETHER = 16, 1 << 20  # gradients that are copied together, at most
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -39,6 +40,9 @@ class Gradients:
         self.flats = [torch.zeros(p.numel(), dtype=p.dtype, device=p.device) for p in self._parameters]
         self._views = [row.as_strided(p.shape, p.stride())
                        for row, p in zip(self.flats, self._parameters)]
+        self._bytes = [row.numel() * row.element_size() for row in self.flats]
+        self._set: list[int] = []  # by the backward pass, and not copied yet
+        self._set_bytes = 0
         self._at_end = at_end
         self._step: Optional[Step] = None
         self.borrowed = self._ended = self._last = False
@@ -65,6 +69,7 @@ class Gradients:
         if step is not None:
             self._check(step.epoch)
         self._seen = [False] * len(self._seen)
+        self._set, self._set_bytes = [], 0
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -87,6 +92,7 @@ class Gradients:
         self._ended = True
         try:
             if not self.borrowed:
+                self._copy()
                 for number, seen in enumerate(self._seen):
                     if not seen:
                         self._step.unset(number)
@@ -123,13 +129,35 @@ class Gradients:
                          "use_reentrant=False")
         self._seen[number] = True
         if not self.borrowed:
-            gradient = self._parameters[number].grad
-            if gradient.layout is not torch.strided:
-                raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "
-                             "with sparse=False")
-            self._views[number].copy_(gradient)
-            if self._last:
-                raise_status(ready(self._step.address, number), "step.ready: the GPU has failed")
+            self._set.append(number)
+            self._set_bytes += self._bytes[number]
+            if len(self._set) >= TOGETHER or self._set_bytes >= BYTES_TOGETHER:
+                self._copy()
         if not self._queued:
             self._queued = True
             torch.autograd.Variable._execution_engine.queue_callback(self.end)
+
+    def _copy(self) -> None:
+        """What has been set; the library may reduce it from here on."""
+        numbers, self._set, self._set_bytes = self._set, [], 0
+        gradients = [self._parameters[number].grad for number in numbers]
+        for number, gradient in zip(numbers, gradients):
+            if gradient.layout is not torch.strided:
+                raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "
+                             "with sparse=False")
+        _copy_all([self._views[number] for number in numbers], gradients)
+        if self._last:
+            address = self._step.address
+            for number in numbers:
+                if status := ready(address, number):
+                    raise_status(status, "step.ready: the GPU has failed")
+
+
+def _copy_all(views: list[torch.Tensor], gradients: list[torch.Tensor]) -> None:
+    if hasattr(torch, "_foreach_copy_"):  # 2.1 and newer
+        if views:
+            torch._foreach_copy_(views, gradients)
+        return
+    for view, gradient in zip(views, gradients):
+        view.copy_(gradient)
+
