@@ -372,7 +372,7 @@ class Quitters(unittest.TestCase):
 
     def test_the_last_words_count_all_steps(self) -> None:
         """Steps since the last report count too, when the loop is over before the next one."""
-        with Job(["-H", "localhost:1"], [QUITTER, "close"]) as job:
+        with Job(["-H", "localhost:1"], [QUITTER, "stop"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
             self.assertRegex(job.last_line(), "^elasticrun: 40 steps in ")
             self.assertEqual(job.find("job_finished")[0]["steps"], 40)

@@ -1,11 +1,11 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
-//     quitter once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|
+//     quitter once|always|leave|finish|stop|fail|differ|poison|crash|hang|linger|
 //             evaluate|save|flip
 //
 // once: rank 1 exits with 0 inside a step; a file in the working directory makes sure that it
 // happens only once. always: every rank 1 does so. leave: rank 1 of three calls leave in a loop of
-// its own. finish: the loop ends with finish. close: the loop ends without finish. fail: every rank
+// its own. finish: the loop ends with finish. stop: the loop ends with leave. fail: every rank
 // exits with 3 inside a step. differ: rank 1 registers another state. poison: each worker that
 // computes one certain sample aborts. crash: only the first one does. hang: rank 1 hangs for ever
 // in the middle of its loop. linger: rank 1 hangs before it calls finish. evaluate: rank 1 hangs in
@@ -105,14 +105,17 @@ void loop(std::string_view how) {
     }
   }
   if (how == "linger") hang_once(job.world());
-  if (how != "close") job.finish();
+  if (how == "stop")
+    job.leave();
+  else
+    job.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "close",
+  constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "stop",
                                         "fail",   "differ",   "poison", "crash",  "hang",
                                         "linger", "evaluate", "save",   "flip"};
   if (std::ranges::count(known, how) == 0) {
@@ -123,7 +126,7 @@ int main(int argc, char** argv) {
         stderr);
     return 2;
   }
-  constexpr std::string_view loops[] = {"leave", "finish", "close", "hang", "linger"};
+  constexpr std::string_view loops[] = {"leave", "finish", "stop", "hang", "linger"};
   try {
     std::ranges::count(loops, how) > 0 ? loop(how) : train(how);
     return 0;
