@@ -510,11 +510,13 @@ class Kills(Folder):
         chance = random.Random(seed)
         killed: dict[str, int] = {}
         more = [*PRECISE, "--state-mb", str(chance.choice([0, 4]))]
-        while sum(killed.values()) < kills:
+        while sum(killed.values()) < kills or self.newest_by_hand() is None:
             newest = self.newest_by_hand()
             with self.training(chance.randint(1, 4), ["--save-every", "60ms", "--max-restarts", "99"],
                                device_ms=0.5, epochs=100_000, more=more) as job:
                 until("an agent or the end", lambda: job.agents() or job.process.poll(), 30)
+                if sum(killed.values()) >= kills:
+                    job.wait_for("saved")  # on a slow machine all others were killed before
                 while job.process.poll() is None and sum(killed.values()) < kills:
                     # A random time, so that the kill comes at any moment of a save.
                     time.sleep(chance.uniform(0, 0.4))
