@@ -65,26 +65,26 @@ class Lineage(TorchTest):
         expected = self.undisturbed(**variables)
         for seed in seeds:
             with self.subTest(seed):
-                found = self.learned(SEED=str(seed), **variables | TROUBLE)
+                found = self.learned(SEED=str(seed), **TROUBLE | variables)
                 self.assertGreater(found["deaths"], 0)
                 self.assertEqual(found["final"]["counters"], expected["counters"])
                 for one, other in zip(found["final"]["numbers"], expected["numbers"], strict=True):
                     self.assertAlmostEqual(one, other, delta=TOLERANCE)
 
-    def noise(self, seeds: range) -> None:
+    def noise(self, seeds: range, **variables: str) -> None:
         for seed in seeds:
             with self.subTest(seed):
-                found = self.learned("speed", SEED=str(seed), **NOISE | TROUBLE)
+                found = self.learned("speed", SEED=str(seed), **NOISE | TROUBLE | variables)
                 self.assertGreater(found["deaths"], 0)
                 self.assertGreater(found["uneven"], 0)
 
 
 class Quick(Lineage):
     def test_plain(self) -> None:
-        self.plain(range(1, 2), **ACCUMULATED)
+        self.plain(range(1, 2), **ACCUMULATED, DEATHS="1")
 
     def test_noise(self) -> None:
-        self.noise(range(2, 3))
+        self.noise(range(2, 3), DEATHS="1", LOADERS="2")
 
     def test_discarded(self) -> None:
         """Counters stay those of steps that happened, in workers that discard more than those."""

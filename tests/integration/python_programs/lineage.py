@@ -1,5 +1,5 @@
-"""A training whose numbers depend on who computes what, and which writes down who did: a model with
-batch norm and dropout, schedules per step and per epoch, a scaler that skips steps, an averaged model.
+"""A training whose numbers depend on who computes what, and which writes down who did: with NOISE a
+model with batch norm and dropout, a schedule, a scaler that skips steps, an averaged model.
 
 In the folder RECORD each worker has a file of lines in JSON. `piece`: a turn of the loop, with the
 states of the generators before it; `applied`: a step that happened; `final`: what was learned.
@@ -167,7 +167,8 @@ def train() -> None:
         os.write(file, (json.dumps(line) + "\n").encode())
 
     def reach(place: str) -> None:
-        """One worker of a world may fail here, and the others can go on."""
+        """One worker of a whole world may fail here, so that others can go on: it dies, if fewer
+        than DEATHS have, or its connections break, as likely as BREAKS says."""
         seed = f"{os.environ.get('SEED')} {job.generation}"
         victim, chance = random.Random(seed).randrange(WORLD), random.Random(f"{seed} {at}")
         if (job.size < WORLD or at < option("FROM") or
@@ -182,7 +183,8 @@ def train() -> None:
         reach("committed")
         record(applied=at, generation=job.generation)
 
-    job = er.Job(parts.model, parts.optimizer, *parts.objects, accumulate=int(option("ACCUMULATE", 1)))
+    job = er.Job(parts.model, parts.optimizer, *parts.objects,
+                 accumulate=int(option("ACCUMULATE", 1)))
     job.on_commit(applied)
     for epoch in job.epochs(epochs):
         for indices, x, y in job.loader(samples, batch_size=batch, seed=5, num_workers=loaders,

@@ -1,12 +1,12 @@
 """Learns again in one process, without elasticrun, what the workers of lineage.py have learned:
-replay.py FOLDER, in the environment of the workers. In each step that happened it computes what the
-workers have computed, with their samples and the states of their generators.
+replay.py FOLDER, in the environment of the workers. In each step that happened it computes what
+the workers have computed, with their samples and the states of their generators.
 
-Prints what it has found as a line of JSON: `steps`, `repeated` (steps of workers that they had begun
-before), `discarded` (the same, of the most unlucky worker), `empty` and `uneven` (steps with such
-shares), `ends` (workers that came to the end), `apart` (how far their numbers are from those
-computed here) and `final` (what they have learned). Ends with a line that says what is wrong, and code 1, when a sample was not used once in each epoch, a repeated step drew
-other random numbers, or workers have other counters.
+Prints a line of JSON: `steps`; `repeated`, how often workers began a step again; `discarded`, what
+the most unlucky worker computed in vain; `empty` and `uneven`, steps with such shares; `ends`,
+workers that came to the end; `final`, what they have learned; and `apart`, how far that is from
+what is learned here. Ends with code 1 and a line that says what is wrong when a sample was not used
+once in each epoch, a repeated step drew other random numbers, or counters differ.
 """
 import base64
 import json
@@ -38,8 +38,8 @@ def read(folder: str) -> list[list[Line]]:
 
 
 def same_numbers(lines: list[Line]) -> tuple[int, int]:
-    """Checks the random numbers of steps that one worker began several times; returns how often that
-    was, and the number of steps that had no effect here."""
+    """Checks the random numbers of steps that one worker began several times; returns how often
+    that was, and the number of steps that had no effect here."""
     attempts: dict[int, dict[int, list[Line]]] = defaultdict(lambda: defaultdict(list))
     applied = set()
     for line in lines:
@@ -53,14 +53,11 @@ def same_numbers(lines: list[Line]) -> tuple[int, int]:
         repeated += len(others)
         for other in others:
             for one, again in zip(first, other):
-                if one is not first[0] and one["samples"] != again["samples"]:
-                    break  # after other samples the generators are elsewhere
                 for key in ("torch", "python"):
                     require(one[key] == again[key], f"step {step} drew other numbers: {key}")
-                if one["samples"] == again["samples"]:
-                    require(one["loss"] == again["loss"], f"step {step} computed other numbers")
-                else:
-                    break
+                if one["samples"] != again["samples"]:
+                    break  # afterwards the generators are elsewhere
+                require(one["loss"] == again["loss"], f"step {step} computed other numbers")
     begun = {(step, generation) for step, found in attempts.items() for generation in found}
     return repeated, len(begun - applied)
 
