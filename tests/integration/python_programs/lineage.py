@@ -167,12 +167,14 @@ def train() -> None:
         os.write(file, (json.dumps(line) + "\n").encode())
 
     def reach(place: str) -> None:
-        """One worker of a whole world may fail here, so that others can go on: it dies, if fewer
-        than DEATHS have, or its connections break, as likely as BREAKS says."""
+        """Once there is a file `trouble`, one worker of a whole world may fail here, so that others
+        can go on: it dies, if fewer than DEATHS have, or its connections break, as likely as BREAKS
+        says."""
         seed = f"{os.environ.get('SEED')} {job.generation}"
         victim, chance = random.Random(seed).randrange(WORLD), random.Random(f"{seed} {at}")
-        if (job.size < WORLD or at < option("FROM") or
-                (job.rank, place) != (victim, chance.choice(PLACES))):
+        if job.size < WORLD or (job.rank, place) != (victim, chance.choice(PLACES)):
+            return
+        if not os.path.exists("trouble"):
             return
         if chance.random() < 0.2 and len(os.listdir(folder)) < WORLD + deaths:
             os.kill(os.getpid(), signal.SIGKILL)
