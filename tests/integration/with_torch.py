@@ -20,8 +20,8 @@ SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime
 
 
 def alone(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PYTHON, *arguments], env=os.environ | ENVIRONMENT | variables, check=False,
-                          capture_output=True, text=True, timeout=120)
+    return subprocess.run([PYTHON, *arguments], env=os.environ | ENVIRONMENT | variables,
+                          check=False, capture_output=True, text=True, timeout=120)
 
 
 def has_torch() -> bool:
