@@ -370,6 +370,13 @@ class Quitters(unittest.TestCase):
             self.assertEqual(len(job.find("worker_started")), 3)
             self.assertEqual(len(job.find("world_formed")), 1)
 
+    def test_what_follows_the_training_may_take_long(self) -> None:
+        with Job(["-H", "localhost:2", "--lease", "2s",
+                  "--agent-timeout", "1s"], [QUITTER, "outlive"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.out().count("has ended by itself"), 2)
+            self.assertEqual(job.leftovers(), [])
+
     def test_the_last_words_count_all_steps(self) -> None:
         """Steps since the last report count too, when the loop is over before the next one."""
         with Job(["-H", "localhost:1"], [QUITTER, "stop"]) as job:

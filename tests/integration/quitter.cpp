@@ -1,7 +1,7 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
 //     quitter once|always|leave|finish|stop|fail|differ|poison|crash|hang|linger|
-//             evaluate|save|flip
+//             evaluate|save|flip|outlive
 //
 // once: rank 1 exits with 0 inside a step; a file in the working directory makes sure that it
 // happens only once. always: every rank 1 does so. leave: rank 1 of three calls leave in a loop of
@@ -9,17 +9,19 @@
 // exits with 3 inside a step. differ: rank 1 registers another state. poison: each worker that
 // computes one certain sample aborts. crash: only the first one does. hang: rank 1 hangs for ever
 // in the middle of its loop. linger: rank 1 hangs before it calls finish. evaluate: rank 1 hangs in
-// on_epoch. save: every rank 0 aborts there. flip: the state of rank 1 changes once by itself. The
-// other ranks train. The training itself does nothing useful: these tests need only a
-// world's reduction.
+// on_epoch. save: every rank 0 aborts there. flip: the state of rank 1 changes once by itself.
+// outlive: each rank finishes, frees its job, and lives for twice --lease 2s. The other ranks
+// train. The training itself does nothing useful: these tests need only a world's reduction.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "elasticrun/elasticrun.hpp"
@@ -111,24 +113,34 @@ void loop(std::string_view how) {
     job.finish();
 }
 
+// Says so when the silence has been long enough for a worker in training to be given up.
+void outlive(std::chrono::seconds lease) {
+  loop("finish");
+  std::this_thread::sleep_for(2 * lease);
+  std::puts("has ended by itself");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
   constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "stop",
                                         "fail",   "differ",   "poison", "crash",  "hang",
-                                        "linger", "evaluate", "save",   "flip"};
+                                        "linger", "evaluate", "save",   "flip",   "outlive"};
   if (std::ranges::count(known, how) == 0) {
     std::fputs(
         "quitter "
-        "once|always|leave|finish|close|fail|differ|poison|crash|hang|linger|evaluate|save|"
-        "flip\n",
+        "once|always|leave|finish|stop|fail|differ|poison|crash|hang|linger|evaluate|save|"
+        "flip|outlive\n",
         stderr);
     return 2;
   }
   constexpr std::string_view loops[] = {"leave", "finish", "stop", "hang", "linger"};
   try {
-    std::ranges::count(loops, how) > 0 ? loop(how) : train(how);
+    if (how == "outlive")
+      outlive(std::chrono::seconds(2));
+    else
+      std::ranges::count(loops, how) > 0 ? loop(how) : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

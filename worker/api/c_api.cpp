@@ -77,9 +77,8 @@ void elasticrun_close(elasticrun_job* job) {
   if (job->session && job->channel)
     guarded(job, [&] {
       job->member_lock.update([&](worker::core::Member& member) {
-        if (member.task() == worker::core::Task::released) return;
         // An exception has unwound the program, say: the end of the process says what has failed.
-        if (in_training(*job))
+        if (in_training(*job) && member.task() != worker::core::Task::released)
           member.fail("the program closed its job in mid-training");
         else
           member.leave("the program closed its job");

@@ -20,6 +20,11 @@ void Job::on(const FromWorker& from, Time now) {
   if (const auto* ready = std::get_if<wire::Ready>(&from.message);
       ready && !fits(from.worker, *ready, now))
     return;
+  // These are its last words: it has freed its job. After the training it may take its time.
+  if (std::holds_alternative<wire::Leave>(from.message)) {
+    watch_.liveness.worker_gone(from.worker);
+    if (ending_.is(course::Phase::trained)) return;
+  }
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
 }
