@@ -254,8 +254,10 @@ TEST_CASE("a member may leave by itself") {
   const std::vector<WorkerId> workers{job.start(loop_with({"--leave", "6"})), job.start(loop),
                                       job.start(loop)};
   StepId left;
-  job.on_message = [&](WorkerId, const wire::FromWorker& message) {
-    if (const auto* leave = std::get_if<wire::Leave>(&message)) left = leave->step;
+  job.on_message = [&](WorkerId from, const wire::FromWorker& message) {
+    // The others say so, too, when they close their job.
+    if (const auto* leave = std::get_if<wire::Leave>(&message); leave && from == workers[0])
+      left = leave->step;
   };
   job.until_ready(workers);
   job.change(workers);
