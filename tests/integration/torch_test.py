@@ -15,6 +15,8 @@ TUTORIAL = os.path.join(PROGRAMS, "tutorial.py")
 FIGURES = os.path.join(PROGRAMS, "figures.py")
 PLACES = os.path.join(PROGRAMS, "places.py")
 EXAMPLES = os.path.join(HERE, "../../worker/examples/torch")
+# The exit code when workers do not fail at the same time, and those that replace them fail, too.
+AGAIN = 123
 
 
 class Torch(TorchTest):
@@ -166,20 +168,20 @@ class Torch(TorchTest):
         """Wherever a program fails, the job ends with its code, and nothing is left."""
         for place in ("begin", "data", "loop", "backward", "commit", "schedule", "epoch", "end"):
             with self.subTest(place), self.place(place) as job:
-                self.assertEqual(job.wait(60), 1, job.err())
+                self.assertIn(job.wait(60), (1, AGAIN), job.err())
                 self.assertIn(f"ArithmeticError: raised in {place}\n", job.err())
                 self.assertRegex(job.err(), r"exited with code 1")
                 self.assertEqual(job.leftovers(), [])
 
     def test_exception_in_a_loader_process(self) -> None:
         with self.place("data", LOADERS="1") as job:
-            self.assertEqual(job.wait(60), 1, job.err())
+            self.assertIn(job.wait(60), (1, AGAIN), job.err())
             self.assertIn("ArithmeticError: raised in data\n", job.err())
             self.nothing_left(job)
 
     def test_exit_in_training(self) -> None:
         with self.place("exit") as job:
-            self.assertEqual(job.wait(60), 122, job.err())
+            self.assertIn(job.wait(60), (122, AGAIN), job.err())
             self.assertIn("exited with 0 in mid-training without leave()", job.err())
             self.assertEqual(job.leftovers(), [])
 
