@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
-from job import BIN, Job, until
+from job import BIN, Job, Late, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
@@ -33,4 +33,12 @@ def has_torch() -> bool:
 class TorchTest(unittest.TestCase):
     def nothing_left(self, job: Job) -> None:
         """But for the folders that the multiprocessing of a Python leaves when it is killed."""
-        until("nothing left", lambda: all("file pymp-" in left for left in job.leftovers()), 10)
+        left: list[str] = []
+
+        def gone() -> bool:
+            left[:] = [one for one in job.leftovers() if "file pymp-" not in one]
+            return not left
+        try:
+            until("nothing left", gone, 10)
+        except Late:
+            self.fail(f"left after 10 s: {left}")

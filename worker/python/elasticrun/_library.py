@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import shutil
 from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64,
@@ -121,8 +120,8 @@ def _places() -> list[str]:
     if program := shutil.which("elasticrun"):
         above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
         places.append(os.path.join(above, "lib", "libelasticrun.so"))
-    return [path for path in places if os.path.exists(path)] + [
-        ctypes.util.find_library("elasticrun") or "libelasticrun.so"]
+    # Not find_library, which runs a compiler, and leaves its file when the process is killed.
+    return [*filter(os.path.exists, places), "libelasticrun.so", "libelasticrun.so.0"]
 
 
 def _load() -> ctypes.CDLL:
