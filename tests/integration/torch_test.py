@@ -62,7 +62,8 @@ class Torch(TorchTest):
 
     def test_loader_workers(self) -> None:
         """Samples that were fetched ahead for another world are not used."""
-        self.run_killed(2, 3, BATCH="8", ACCUMULATE="3", OPTIMIZER="adamw", LOADERS="2")
+        self.run_killed(2, 3, BATCH="8", ACCUMULATE="3", OPTIMIZER="adamw", LOADERS="2",
+                        PERSISTENT="1")
 
     def test_end_of_epoch(self) -> None:
         """A worker that dies there: the epoch comes again without samples, and its end has effect once."""

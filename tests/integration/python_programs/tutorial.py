@@ -30,7 +30,8 @@ criterion = torch.nn.MSELoss()
 seen = []
 
 job = er.Job(model, optimizer, mean, accumulate=ACCUMULATE)
-loader = job.loader(dataset, batch_size=BATCH, seed=5, num_workers=LOADERS)
+loader = job.loader(dataset, batch_size=BATCH, seed=5, num_workers=LOADERS,
+                    persistent_workers="PERSISTENT" in os.environ)
 schedulers = torch.optim.lr_scheduler
 scheduler = (schedulers.OneCycleLR(optimizer, 0.05, total_steps=6 * len(loader)) if BY_STEPS
              else schedulers.CosineAnnealingLR(optimizer, 6))

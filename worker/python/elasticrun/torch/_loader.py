@@ -51,7 +51,7 @@ class Loader:
         return math.ceil(len(self.dataset) / self._job.first_batch)
 
     def __iter__(self) -> Iterator[Any]:
-        loader = self._kept or self._make()
+        loader = self._make() if self._kept is None else self._kept
         batches: Optional[Iterator[Any]] = None
         for samples in self._job.pieces():
             if not self._plan.goes_on_with(samples) or batches is None:
