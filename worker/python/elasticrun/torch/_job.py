@@ -157,15 +157,6 @@ class Job:
         batch = self._accumulate * (self._loader.batch_size if self._loader is not None else 1)
         return min(self.size * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
 
-    @property
-    def first_batch(self) -> int:
-        """The global batch with which the job began: epochs are as long as with that on all workers, or
-        schedules would differ."""
-        self._enter()
-        if not self._objects.first_batch and self._batch_is_named:
-            self._objects.first_batch = self._core.global_batch
-        return self._objects.first_batch or self.global_batch
-
     # ------------------------------------------------------------ for the loader
 
     def pieces(self) -> Iterator[list[int]]:
@@ -188,7 +179,20 @@ class Job:
         samples = self._core.upcoming_piece(ahead)
         return self._borrowed() if samples == [] else samples
 
+    @property
+    def first_batch(self) -> int:
+        """The global batch with which the job began: epochs are as long as with that on all workers, or
+        schedules would differ."""
+        self._enter()
+        if self._batch_is_named:
+            self._note_first_batch()
+        return self._objects.first_batch or self.global_batch
+
     # ------------------------------------------------------------ inside
+
+    def _note_first_batch(self) -> None:
+        """For newcomers too, whether or not this worker asks for a length."""
+        self._objects.first_batch = self._objects.first_batch or self._core.global_batch
 
     def _borrowed(self) -> list[int]:
         return [0, 1 % len(self._loader.dataset)]  # two: one alone has no variance for a batch norm
@@ -216,9 +220,8 @@ class Job:
             continues = (self._step is not None and not self._step.epochs_done
                          and not self._step.last_piece)
             step = self._core.next()
-            if not self._batch_is_named:
-                self._batch_is_named = True
-                assert self.first_batch
+            self._batch_is_named = True
+            self._note_first_batch()
             continues = continues and self.generation == generation
         else:
             continues = False
