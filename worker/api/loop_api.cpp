@@ -106,7 +106,7 @@ elasticrun_status elasticrun_enter(elasticrun_job* job, const elasticrun_train_o
         options ? checked(options, "enter") : elasticrun_train_options{};
     before_steps(*job, "enter");
     in_loop(*job, [&] { *epoch = job->steps->enter(known); });
-    job->entered = true;
+    job->entered = *epoch != worker::training::Steps::every_epoch;  // else there is nothing to do
     leave_to_program(*job);
   });
 }

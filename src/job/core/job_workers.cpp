@@ -20,10 +20,10 @@ void Job::on(const FromWorker& from, Time now) {
   if (const auto* ready = std::get_if<wire::Ready>(&from.message);
       ready && !fits(from.worker, *ready, now))
     return;
-  // These are its last words: it has freed its job. After the training it may take its time.
   if (std::holds_alternative<wire::Leave>(from.message)) {
-    watch_.liveness.worker_gone(from.worker);
-    if (ending_.is(course::Phase::trained)) return;
+    watch_.liveness.worker_gone(from.worker);  // these are its last words
+    // It has freed its job, and may take its time, unless the others go on.
+    if (ending_.is(course::Phase::trained)) return workers_.frees_job(from.worker);
   }
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
@@ -33,8 +33,14 @@ void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
   workers_.ready(id, now);
   sizing_.ready(spec_, ready.train);
   if (!membership_.is_member(id)) return;  // for others, membership reports BecameReady
-  if (ending_.is(course::Phase::trained)) ending_.happen(course::PhaseEvent::train_again);
+  if (ending_.is(course::Phase::trained)) train_again(now);
   concerns_staff(now);
+}
+
+void Job::train_again(Time now) {
+  ending_.happen(course::PhaseEvent::train_again);
+  for (const WorkerId id : workers_.without_job())
+    tell(rendezvous::WorkerMessage{id, wire::Leave{"the program closed its job"}}, now);
 }
 
 void Job::hear(WorkerId id, const wire::Sample& sample, Time now) {

@@ -55,6 +55,18 @@ void Workers::set_rank(WorkerId id, std::optional<std::int32_t> rank) {
   if (row != rows_.end()) row->second.rank = rank;
 }
 
+void Workers::frees_job(WorkerId id) {
+  const auto row = rows_.find(id);
+  if (row != rows_.end()) row->second.freed_job = true;
+}
+
+std::vector<WorkerId> Workers::without_job() const {
+  std::vector<WorkerId> ids;
+  for (const auto& [id, worker] : rows_)
+    if (worker.freed_job) ids.push_back(id);
+  return ids;
+}
+
 void Workers::clear_ranks() {
   for (auto& [id, worker] : rows_) worker.rank.reset();
 }

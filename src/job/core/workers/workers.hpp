@@ -78,7 +78,8 @@ struct Worker {
   Time ready_since = never;  // when it was first ready to train; never: it was not yet
   // In the newest world, or in the first one to come; nothing: it is in neither.
   std::optional<std::int32_t> rank{};
-  std::string trouble{};  // why it was given up; empty: it was not
+  std::string trouble{};   // why it was given up; empty: it was not
+  bool freed_job = false;  // after the training: it says nothing more, and trains no more
 
   bool is(WorkerState one) const { return state == one; }
   bool starts() const { return is(WorkerState::ordered) || is(WorkerState::running); }
@@ -98,6 +99,7 @@ class Workers {
   void ready(WorkerId worker, Time now);
   // Gives a worker up, once. False: there is no such worker, or it was given up before.
   bool give_up(WorkerId worker, const std::string& trouble);
+  void frees_job(WorkerId worker);
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
   void clear_ranks();
@@ -108,6 +110,7 @@ class Workers {
   void stood_still(Duration time);
 
   const Worker* find(WorkerId worker) const;
+  std::vector<WorkerId> without_job() const;
   const Rows& rows() const { return rows_; }
   bool empty() const { return rows_.empty(); }
   std::optional<WorkerId> in(SlotId slot) const;
