@@ -252,6 +252,7 @@ WRONG = {
     "break": ("job = er.Job(model, opt)\nfor epoch in job.epochs(2):\n"
               "  for x, in job.loader(data, batch_size=4): step(x); break",
               "elasticrun.Misuse: epochs: the loop over job.loader ended before its samples"),
+    "no epoch": ("loop(er.Job(model, opt), step, epochs=0)", "elasticrun.Misuse: epochs: count is 0"),
     "no loader": ("for epoch in er.Job(model, opt).epochs(2): pass",
                   "elasticrun.Misuse: epochs: an epoch without job.loader"),
     "no epochs": ("for x, in er.Job(model, opt).loader(data): step(x)",

@@ -64,6 +64,8 @@ class Job:
         worker died before all had ended it."""
         if self._epochs is not None:
             raise Misuse("epochs: a job has one loop over its epochs")
+        if count < 1:
+            raise Misuse(f"epochs: count is {count}; it is at least 1")
         self._epochs = count
         epoch = self._enter()
         while epoch is not None and epoch < count:
