@@ -249,9 +249,10 @@ class Job:
     def leftovers(self, ports: set[int] = frozenset()) -> list[str]:
         """What is left of the job; it must be empty."""
         left = [f"process {pid}: {read(f'/proc/{pid}/cmdline')!r}" for pid in self.pids()]
-        # A program that is killed while it starts leaves a file of the thread sanitizer.
+        # A program that is killed while it starts leaves a file of the thread sanitizer, and Python's
+        # multiprocessing its folder.
         left += [f"file {name} in TMPDIR" for name in os.listdir(self.temporary)
-                 if not name.startswith("tsan.rodata.")]
+                 if not name.startswith(("tsan.rodata.", "pymp-"))]
         left += [f"port {port}" for port, _ in listeners() if port in ports]
         left += [f"socket {line}" for line in read("/proc/net/unix").splitlines()
                  if self.temporary in line]

@@ -44,7 +44,7 @@ class Lineage(TorchTest):
                     pass
                 self.assertEqual(job.wait(240), 0, job.err())
                 deaths = len(job.find("worker_exited", reason="was killed by signal 9 (SIGKILL)"))
-                self.nothing_left(job)
+                job.gone(10)
             replayed = alone(REPLAY, folder, **variables)
             self.assertEqual(replayed.returncode, 0, replayed.stderr)
         found = json.loads(replayed.stdout)

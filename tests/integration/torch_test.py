@@ -48,7 +48,7 @@ class Torch(TorchTest):
             slow.close()
             self.assertEqual(job.wait(120), 0, job.err())
             self.equal(job.out(), expected)
-            self.nothing_left(job)
+            job.gone(10)
 
     def test_tutorial(self) -> None:
         self.run_killed(2, 1, BATCH="24", OPTIMIZER="adamw")
@@ -178,7 +178,7 @@ class Torch(TorchTest):
         with self.place("data", LOADERS="1") as job:
             self.assertIn(job.wait(60), (1, AGAIN), job.err())
             self.assertIn("ArithmeticError: raised in data\n", job.err())
-            self.nothing_left(job)
+            job.gone(10)
 
     def test_exit_in_training(self) -> None:
         with self.place("exit") as job:
@@ -193,7 +193,7 @@ class Torch(TorchTest):
             job.wait_for_step()
             job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait(60), 130, job.err())
-            self.nothing_left(job)
+            job.gone(10)
 
     def test_mistakes(self) -> None:
         ended = alone("-c", EACH, json.dumps([BEGIN + program for program, _ in WRONG.values()]))

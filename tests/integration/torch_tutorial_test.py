@@ -31,7 +31,7 @@ class Tutorial(TorchTest):
             self.assertEqual(job.wait(60), 0, job.err())
             first, second = finals(job.out())
             self.assertEqual(first, second)
-            self.nothing_left(job)
+            job.gone(10)
 
     def test_ten_kills(self) -> None:
         """Of members of a job that grows and shrinks meanwhile, the oldest one, rank 0, among them."""
@@ -68,7 +68,7 @@ class Tutorial(TorchTest):
                 for end in finals(job.out()):
                     for one, other in zip(end, expected):
                         self.assertAlmostEqual(one, other, delta=1e-5)
-                self.nothing_left(job)
+                job.gone(10)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
-from job import BIN, Job, Late, until
+from job import BIN
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "../../worker/python")
@@ -31,14 +31,4 @@ def has_torch() -> bool:
 @unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
 @unittest.skipUnless(SANITIZED or has_torch(), "there is no torch")
 class TorchTest(unittest.TestCase):
-    def nothing_left(self, job: Job) -> None:
-        """But for the folders that the multiprocessing of a Python leaves when it is killed."""
-        left: list[str] = []
-
-        def gone() -> bool:
-            left[:] = [one for one in job.leftovers() if "file pymp-" not in one]
-            return not left
-        try:
-            until("nothing left", gone, 10)
-        except Late:
-            self.fail(f"left after 10 s: {left}")
+    """A test that runs where there is torch."""
