@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench_training import Training
 from figures import Row, median, ratio, spread
-from measures import FOREVER, GRADIENT_KB, HERE, STEP_US, TORCH_PYTHON, TORCHRUN, WORKERS, has_torch, recoveries
+from measures import GRADIENT_KB, HERE, STEP_US, TORCH_PYTHON, TORCHRUN, WORKERS, has_torch, recoveries
 
 PACKAGE = HERE.parents[1] / "worker/python"
 RESTARTS_MAX = 1000
