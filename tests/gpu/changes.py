@@ -1,58 +1,40 @@
 #!/usr/bin/env python3
 """Makes twenty changes of a job on one GPU, kill -9 among them, and shows what each kind costs.
 
-Several ranks share the GPU: each has a host id of its own for NCCL, which refuses two ranks of one
-host on one GPU. At the end the weights equal those of a calm run, each sample was used once,
-workers that were never killed or released have kept their pids, and the GPU's memory is as it was
-before.
+At the end the weights equal those of a calm run, each sample was used once, workers that were never
+killed or released have kept their pids, and the GPU's memory is as it was before.
 
-    changes.py [CHANGES [EPOCHS]]          ELASTICRUN_BIN has the programs; GPU_EXAMPLE another one
+    changes.py [CHANGES [SECONDS]]      ELASTICRUN_BIN has the programs; GPU_EXAMPLE another one;
+                                        SECONDS: how long four ranks would train, or less
 """
 import array
 import math
 import os
 import signal
-import statistics
-import subprocess
 import sys
 import time
 from typing import Any
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
-from job import BIN, kill, until  # noqa: E402
-from training import Training  # noqa: E402
+from on_gpu import BACKEND, LIBRARIES, gpu_memory, idle, on_gpu  # first: it says where the others are
+from job import BIN, kill, until
+from training import Training
 
 EXAMPLE = os.environ.get("GPU_EXAMPLE", os.path.join(BIN, "fashion_cuda"))
 CHANGES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-EPOCHS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
+SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 60
+STEPS, EPOCH_STEPS, EPOCHS_MAX = 40, 20, 500
 # In float32 the other order of sums alone, with four shares instead of one, moves weights by 5e-3.
 PRECISE = ["--precision", "double"]
-# Set where the test runs from a bundle (scripts/gpu-bundle).
 DATA = ["--data", os.environ["GPU_DATA"]] if "GPU_DATA" in os.environ else []
-LIBRARIES = {"LD_LIBRARY_PATH": os.environ["GPU_LIBRARIES"]} if "GPU_LIBRARIES" in os.environ else {}
 # Slots of the host after each change; 0: rank 0 or the last rank is killed and replaced.
 PATTERN = [6, 0, 3, 0, 5, 8, 0, 4, 2, 0]
 
 
-def gpu_memory() -> int | None:
-    """MiB in use; None where nvidia-smi cannot tell."""
-    try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used",
-                               "--format=csv,noheader,nounits"],
-                              capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return sum(int(line) for line in done.stdout.split())
-
-
 class OnGpu(Training):
-    """To NCCL each rank is a host of its own; `exec` lets the worker keep its pid."""
-
-    def __init__(self, slots: int, **more: Any) -> None:
-        script = 'NCCL_HOSTID=rank-$ELASTICRUN_WORKER exec ' + EXAMPLE + ' "$@"'
-        super().__init__(f"localhost slots={slots}\\n", epochs=EPOCHS, device_ms=0.2,
-                         program=["sh", "-c", script, EXAMPLE], more=[*PRECISE, *DATA],
-                         options=["--backend", "nccl"], env=LIBRARIES, **more)
+    def __init__(self, slots: int, epochs: int, **more: Any) -> None:
+        super().__init__(f"localhost slots={slots}\\n", epochs=epochs, device_ms=0.2,
+                         program=on_gpu([EXAMPLE]), more=[*PRECISE, *DATA],
+                         options=["--backend", BACKEND], env=LIBRARIES, **more)
         self.size = slots
 
     def change(self, slots: int, turn: int) -> None:
@@ -66,31 +48,23 @@ class OnGpu(Training):
         self.world(self.size, after, 60)
 
 
+def epochs_for(seconds: float) -> int:
+    """How long a step takes depends on how the GPU lets its ranks take turns."""
+    with OnGpu(4, EPOCHS_MAX) as job:
+        job.world(4, seconds=90)
+        first, begin = job.newest_step(), time.monotonic()
+        until("some steps", lambda: job.newest_step() >= first + STEPS, 60)
+        step = (time.monotonic() - begin) / STEPS
+        job.process.terminate()
+        job.wait(30)
+    epochs = max(3, min(EPOCHS_MAX, round(seconds / step / EPOCH_STEPS)))
+    print(f"a step of four ranks takes {1e3 * step:.1f} ms: {epochs} epochs of {EPOCH_STEPS} steps")
+    return epochs
+
+
 def weights(job: Training) -> array.array:
     with open(job.record + ".weights", "rb") as file:
         return array.array("d", file.read())
-
-
-def table(job: Training) -> None:
-    """Shows for each kind of change: the idle time that the survivors saw, the part of it that
-    the state took, and the time to form the group with its first collective (no worker is idle
-    meanwhile in a planned change). A forced change names how its group was formed."""
-    kinds: dict[str, list[tuple[float, ...]]] = {}
-    size = 0
-    for world in job.find("world_formed"):
-        kind = ("planned, grow" if world["size"] > size else "planned, shrink"
-                if world["size"] < size else "planned, replace")
-        if not world["planned"]:
-            kind = "forced, " + world["group"].partition(":")[0]
-        size = world["size"]
-        if world["idle_ms"] is not None:
-            kinds.setdefault(kind, []).append(
-                (world["idle_ms"], world["state_ms"], world["prepare_ms"]))
-    print(f"{'changes, medians in ms':<34} count    idle  (most)   state  forming")
-    for kind, values in sorted(kinds.items()):
-        idle, state, forming = ([value[i] for value in values] for i in range(3))
-        print(f"  {kind:<32} {len(values):5d} {statistics.median(idle):7.0f} {max(idle):7.0f} "
-              f"{statistics.median(state):7.0f} {statistics.median(forming):8.0f}")
 
 
 def make_changes(job: OnGpu) -> None:
@@ -109,15 +83,16 @@ def make_changes(job: OnGpu) -> None:
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("changes.py: told to end; so far:"))
     before = gpu_memory()
-    with OnGpu(1) as calm:
+    epochs = epochs_for(SECONDS)
+    with OnGpu(1, epochs) as calm:
         assert calm.wait(240) == 0, calm.err()
         expected = weights(calm)
-    with OnGpu(4) as job:
+    with OnGpu(4, epochs) as job:
         try:
             make_changes(job)
             assert job.wait(300) == 0, job.err()
         finally:
-            table(job)
+            print(idle(job))
         print(job.lineage(), end="")
         found = weights(job)
         assert job.leftovers() == [], job.leftovers()

@@ -49,16 +49,16 @@ _INTERFACE_TYPES = {"f4": FLOAT32, "f8": FLOAT64, "f2": FLOAT16, "i4": INT32, "i
 
 def memory_of(array: Any) -> Memory:
     """Raises Misuse where the array is not one piece of memory that may be written."""
-    if hasattr(array, "__cuda_array_interface__"):
-        return _of_interface(array)
     try:
         view = memoryview(array)
     except TypeError:
         view = None
     if view is not None:
         return _of_buffer(view)
-    if hasattr(array, "__dlpack__"):
+    if hasattr(array, "__dlpack__"):  # before the array interface, which has no bfloat16
         return _of_dlpack(array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _of_interface(array)
     raise Misuse(f"a {type(array).__name__} is no array: it has neither a buffer nor DLPack")
 
 
