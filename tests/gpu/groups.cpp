@@ -7,12 +7,15 @@
 // end. Exits with 1 when something is wrong: a sum, a state, or memory that grows.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "tests/gpu/rank_processes.hpp"
@@ -60,6 +63,16 @@ double mib_used_on_host() {
   long pages = 0, resident = 0;
   statm >> pages >> resident;
   return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+// What malloc has given out and not got back; the rest of what a process uses is mapped.
+double mib_of_malloc() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return static_cast<double>(info.uordblks + info.hblkhd) / (1 << 20);
+}
+
+long entries(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
 }
 
 struct Row {
@@ -184,7 +197,7 @@ void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
   const auto gpu = open_gpu();
   const auto plane = make_nccl_plane(gpu, limits);
   double device = 0, host = 0;
-  const int settled = std::min(10, reforms / 2);
+  const int settled = reforms / 2;  // allocators and caches take what they need before
   for (int i = 0; i < reforms; ++i) {
     const auto group = plane->create({.rank = rank, .size = size});
     group->connect(exchange(group->publish()));
@@ -196,8 +209,11 @@ void check_leaks(int rank, int size, int reforms, PipeExchange& exchange) {
     group->close();
     exchange("");
     if (rank == 0 && (i + 1) % 20 == 0)
-      fmt::print("  {} groups: {:.0f} MiB on the GPU, {:.0f} MiB on the host\n", i + 1,
-                 mib_used_on_gpu(), mib_used_on_host());
+      fmt::print(
+          "  {} groups: {:.0f} MiB on the GPU, {:.0f} MiB on the host, {:.0f} of them malloc's; {} "
+          "threads, {} files\n",
+          i + 1, mib_used_on_gpu(), mib_used_on_host(), mib_of_malloc(), entries("/proc/self/task"),
+          entries("/proc/self/fd"));
     if (i + 1 == settled) {
       device = mib_used_on_gpu();
       host = mib_used_on_host();
@@ -230,15 +246,20 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
   group->connect(exchange(group->publish()));
   GpuBuffer memory(*gpu);
   std::byte* const state = memory.reserve(bytes);
+  // As many arrays as a model of that size has.
+  constexpr std::size_t arrays = 160;
   StateTable table;
   table.use_gpu(gpu);
-  require(table.add_state("state", state, bytes).has_value(), "no state");
+  for (std::size_t i = 0; i < arrays; ++i)
+    require(table.add_state(fmt::format("array {}", i), state + bytes / arrays * i, bytes / arrays)
+                .has_value(),
+            "no state");
   table.seal();
   const bool newcomer = rank == size - 1;
   std::vector<bool> holds(static_cast<std::size_t>(size), true);
   holds.back() = false;
   Row broadcast, transfer;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     fill(*gpu, state, bytes, newcomer ? 0 : 7);
     exchange("");
     auto begin = Clock::now();
@@ -256,7 +277,7 @@ void measure_transfer(int rank, int size, std::size_t bytes, PipeExchange& excha
                  transfer.last());
     std::array<unsigned char, 2> ends{};
     gpu->copy_and_wait(&ends[0], state, 1, gpu->stream());
-    gpu->copy_and_wait(&ends[1], state + bytes - 1, 1, gpu->stream());
+    gpu->copy_and_wait(&ends[1], state + bytes / arrays * arrays - 1, 1, gpu->stream());
     require(ends[0] == 9 && ends[1] == 9, "the state has not arrived");
   }
   exchange("");
@@ -279,6 +300,10 @@ int main(int argc, char** argv) {
   };
   const int ranks = number(1, 4), forms = number(2, 6), reforms = number(3, 100),
             state_mb = number(4, 4096);
+  if (ranks < 2) {
+    fmt::print("usage: gpu_groups [RANKS [FORMS [REFORMS [STATE_MB]]]], at least 2 ranks\n");
+    return 2;
+  }
   bool well = true;
   // Each part runs in processes of its own: a part that fails leaves a healthy GPU to the others.
   const auto part = [&](int amount, const auto& measure) {

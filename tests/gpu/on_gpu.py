@@ -9,6 +9,7 @@ from job import Job  # noqa: E402
 
 # Set where a check runs from a bundle (scripts/gpu-bundle).
 LIBRARIES = {"LD_LIBRARY_PATH": os.environ["GPU_LIBRARIES"]} if "GPU_LIBRARIES" in os.environ else {}
+UNUSUAL_MS = 5000  # idle for so long, something was waited for in vain
 BACKEND = os.environ.get("GPU_BACKEND", "nccl")
 
 
@@ -51,6 +52,8 @@ def idle(job: Job) -> str:
         if world["idle_ms"] is not None:
             kinds.setdefault(kind, []).append(
                 (world["idle_ms"], world["state_ms"], world["prepare_ms"]))
+    if job.find("world_formed", idle_ms=lambda ms: ms is not None and ms > UNUSUAL_MS):
+        print(f"--- an unusual wait; the job's words:\n{job.err()}")
     lines = [f"{'changes, medians in ms':<34} count    idle  (most)   state  forming"]
     for kind, values in sorted(kinds.items()):
         idle_ms, state, forming = ([value[i] for value in values] for i in range(3))

@@ -6,6 +6,7 @@ calm run, survivors keep their pids.
 """
 import os
 import sys
+import tempfile
 
 from on_gpu import BACKEND, LIBRARIES, gpu_memory, idle, on_gpu, set_hosts  # first
 from job import BIN, Job, finals, kill, until
@@ -15,6 +16,7 @@ EPOCHS = sys.argv[1] if len(sys.argv) > 1 else "12"
 PYTHON = os.environ.get("ELASTICRUN_TORCH_PYTHON", "python3")
 ENVIRONMENT = LIBRARIES | {"PATH": f"{BIN}:{os.environ['PATH']}",
                            "PYTHONPATH": os.path.join(HERE, "../../worker/python")}
+CACHE = tempfile.TemporaryDirectory()  # torch makes one when it is imported, and leaves it
 CHANGES = [3, 0, 2, -1]  # slots; 0 and -1: the first and the last rank is killed
 
 
@@ -22,7 +24,7 @@ def on_hosts(hosts: str, slow: str) -> Job:
     return Job(["--hosts", hosts, "--unit", "slot", "--policy", "fixed", "--max-batch", "128",
                 "--backend", BACKEND, "--max-restarts", "100", "--settle", "100ms", "--label", "none"],
                on_gpu([PYTHON, os.path.join(HERE, "torch_trainer.py"), EPOCHS]),
-               env=ENVIRONMENT | {"SLOW": slow})
+               env=ENVIRONMENT | {"SLOW": slow, "TORCHINDUCTOR_CACHE_DIR": CACHE.name})
 
 
 def change(job: Job, hosts: str, size: int, slots: int) -> int:

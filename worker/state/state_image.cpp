@@ -9,9 +9,8 @@
 
 namespace elasticrun::worker::state {
 
-StateImage::StateImage(std::span<const Segment> segments, const gpu::Gpu* gpu,
-                       bool group_reaches_gpu)
-    : segments_(segments), gpu_(gpu), group_reaches_gpu_(group_reaches_gpu) {
+StateImage::StateImage(std::span<const Segment> segments, const gpu::Gpu* gpu)
+    : segments_(segments), gpu_(gpu) {
   std::uint64_t begin = 0;
   for (const Segment& segment : segments_) {
     begins_.push_back(begin);
@@ -27,7 +26,7 @@ std::size_t StateImage::segment_at(std::uint64_t offset) const {
 std::byte* StateImage::in_one_piece(std::uint64_t offset, std::size_t bytes) const {
   const std::size_t i = segment_at(offset);
   const std::size_t within = offset - begins_[i];
-  if (segments_[i].on_gpu && !group_reaches_gpu_) return nullptr;
+  if (segments_[i].on_gpu) return nullptr;
   return within + bytes <= segments_[i].bytes ? segments_[i].data + within : nullptr;
 }
 
@@ -43,6 +42,15 @@ void StateImage::for_pieces(std::uint64_t offset, std::size_t bytes, Piece&& pie
     within = 0;
     ++i;
   }
+}
+
+std::vector<std::span<std::byte>> StateImage::pieces(std::uint64_t offset,
+                                                     std::size_t bytes) const {
+  std::vector<std::span<std::byte>> found;
+  for_pieces(offset, bytes, [&](const Segment&, std::byte* memory, std::size_t here) {
+    if (here > 0) found.emplace_back(memory, here);
+  });
+  return found;
 }
 
 void StateImage::copy_out(std::uint64_t offset, std::size_t bytes, std::byte* to) const noexcept {

@@ -13,14 +13,14 @@ namespace elasticrun::worker::state {
 
 class StateImage {
  public:
-  // `gpu` is the GPU of the segments that lie on one. A group that reaches its memory
-  // (`group_reaches_gpu`) uses them in place.
-  explicit StateImage(std::span<const Segment> segments, const gpu::Gpu* gpu = nullptr,
-                      bool group_reaches_gpu = false);
+  // `gpu` is the GPU of the segments that lie on one.
+  explicit StateImage(std::span<const Segment> segments, const gpu::Gpu* gpu = nullptr);
 
-  // The address of [offset, offset + bytes); null when these bytes do not lie in one piece, or lie
-  // where the group cannot reach them.
+  // The address of [offset, offset + bytes); null when these bytes do not lie in one piece of host
+  // memory.
   std::byte* in_one_piece(std::uint64_t offset, std::size_t bytes) const;
+  // The memory of [offset, offset + bytes), wherever it lies.
+  std::vector<std::span<std::byte>> pieces(std::uint64_t offset, std::size_t bytes) const;
   void copy_out(std::uint64_t offset, std::size_t bytes, std::byte* to) const noexcept;
   void copy_in(std::uint64_t offset, std::size_t bytes, const std::byte* from) const noexcept;
 
@@ -33,7 +33,6 @@ class StateImage {
 
   std::span<const Segment> segments_;
   const gpu::Gpu* const gpu_;
-  const bool group_reaches_gpu_;
   std::vector<std::uint64_t> begins_;  // offset of each segment in the row
 };
 

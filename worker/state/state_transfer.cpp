@@ -9,9 +9,8 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "worker/core/transfer_plan.hpp"
 #include "worker/state/layout_difference.hpp"
-#include "worker/state/state_image.hpp"
+#include "worker/state/transfer_work.hpp"
 
 namespace elasticrun::worker::state {
 
@@ -34,11 +33,20 @@ struct Header {
   std::uint64_t progress_hash = 0;  // of the progress and the late arrays
 };
 
-// One message of one part.
-struct Chunk {
-  std::uint64_t offset = 0;
-  std::size_t bytes = 0;
-};
+// A transfer that is not in rounds.
+std::size_t message_bytes(std::size_t parts) {
+  return std::max(chunk_bytes_min, chunk_bytes_max / std::max<std::size_t>(1, parts));
+}
+
+// Of a part in a round. A round costs some fifty microseconds besides its bytes, and the last of
+// several receivers of a part waits for as many rounds as there are ranks before it. What lies in
+// host memory needs room on the GPU for a round.
+std::size_t round_bytes(std::uint64_t bytes, const std::vector<core::TransferPart>& plan) {
+  constexpr std::uint64_t least = 1u << 20, room = 1u << 30;
+  const std::size_t parts = std::max<std::size_t>(1, plan.size());
+  const bool passed_on = !plan.empty() && plan.front().route.size() > 2;
+  return std::clamp(bytes / parts / (passed_on ? 16 : 4), least, room / parts);
+}
 
 std::vector<Chunk> chunks_of(const core::TransferPart& part, std::size_t chunk_bytes) {
   std::vector<Chunk> chunks;
@@ -46,16 +54,6 @@ std::vector<Chunk> chunks_of(const core::TransferPart& part, std::size_t chunk_b
     chunks.push_back({part.offset + at, std::min<std::uint64_t>(chunk_bytes, part.bytes - at)});
   return chunks;
 }
-
-// Chunk size for a transfer in rounds. A round costs some fifty microseconds besides its bytes, and
-// the last receiver of a part waits for as many rounds as there are ranks before it.
-std::size_t round_bytes(std::uint64_t bytes, std::size_t parts) {
-  constexpr std::uint64_t rounds = 16, least = 1u << 20, most = 128u << 20;
-  return std::clamp(bytes / std::max<std::size_t>(1, parts) / rounds, least, most);
-}
-
-// Stands for a hash that was not taken. A chunk that has this hash by chance is not compared.
-constexpr std::uint64_t not_taken = 0;
 
 std::uint64_t hash_of(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
 
@@ -77,33 +75,23 @@ struct StateTransfer::InFlight {
   }
 };
 
-struct StateTransfer::Work {
-  Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds)
-      : image(table.segments(), table.gpu(), in_rounds),
-        gpu(table.gpu()),
-        plan(core::plan_transfer(holds, table.bytes())),
-        chunk_bytes(in_rounds ? round_bytes(table.bytes(), plan.size())
-                              : std::max(chunk_bytes_min,
-                                         chunk_bytes_max / std::max<std::size_t>(1, plan.size()))) {
-    for (const core::TransferPart& part : plan) {
-      chunks.push_back(chunks_of(part, chunk_bytes));
-      hashes.emplace_back(chunks.back().size());
-    }
+StateTransfer::Work::Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds)
+    : image(table.segments(), table.gpu()),
+      gpu(table.gpu()),
+      plan(core::plan_transfer(holds, table.bytes())) {
+  const std::size_t most =
+      in_rounds ? round_bytes(table.bytes(), plan) : message_bytes(plan.size());
+  for (const core::TransferPart& part : plan) {
+    chunks.push_back(chunks_of(part, most));
+    hashes.emplace_back(chunks.back().size());
   }
+}
 
-  // Chunks on the GPU are not hashed: the networks between GPUs check what they carry.
-  std::uint64_t hash(const Chunk& chunk, const std::byte* data) const {
-    return gpu && gpu->holds(data) ? not_taken : hash_of(data, chunk.bytes);
-  }
-
-  const StateImage image;
-  const gpu::Gpu* const gpu;
-  const std::vector<core::TransferPart> plan;
-  const std::size_t chunk_bytes;
-  std::vector<std::vector<Chunk>> chunks;          // by part
-  std::vector<std::vector<std::uint64_t>> hashes;  // by part and chunk, as seen by this rank
-  StagingMemory staging;                           // not allocated: receive in place
-};
+std::uint64_t StateTransfer::Work::hash(std::span<const std::byte> piece,
+                                        std::uint64_t before) const {
+  const bool taken = !gpu || !gpu->holds(piece.data());
+  return taken ? XXH3_64bits_withSeed(piece.data(), piece.size(), before) : not_taken;
+}
 
 StateTransfer::StateTransfer(collective::Group& group, std::vector<bool> holds, StateTable& table,
                              std::atomic<std::uint64_t>* moved)
@@ -228,13 +216,12 @@ void StateTransfer::send_part(std::size_t index) {
       work_->image.copy_out(slot.chunk.offset, slot.chunk.bytes, slot.data);
     }
     slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
-    hashes[i] = work_->hash(slot.chunk, slot.data);
+    hashes[i] = work_->hash({slot.data, slot.chunk.bytes});
   }
   for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
   verify(index);
 }
 
-// Where this rank stands in the route of a part.
 std::size_t place_of(const core::TransferPart& part, int rank) {
   return static_cast<std::size_t>(std::find(part.route.begin(), part.route.end(), rank) -
                                   part.route.begin());
@@ -293,63 +280,9 @@ void StateTransfer::take(InFlight& slot) {
   if (next < part.route.size())
     slot.going = group_.post_send(part.route[next], slot.data, slot.chunk.bytes,
                                   static_cast<std::uint32_t>(slot.part));
-  work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
+  work_->hashes[slot.part][slot.index] = work_->hash({slot.data, slot.chunk.bytes});
   if (slot.data == slot.scratch.data())
     work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
-}
-
-// ---------------------------------------------------------------- in rounds
-
-// In round k the rank at place i of a part's route passes on the part's chunk k - i, which it
-// received in the round before. So both ends of a message post it in the same round, and no rank
-// waits for a later round of another rank.
-void StateTransfer::move_in_rounds() {
-  std::size_t rounds = 0;
-  for (std::size_t part = 0; part < work_->plan.size(); ++part)
-    rounds = std::max(rounds, work_->chunks[part].size() + work_->plan[part].route.size() - 2);
-  std::vector<InFlight> slots(2 * work_->plan.size());  // for each part: one coming, one going
-  for (std::size_t round = 0; round < rounds; ++round) {
-    post_round(round, slots);
-    for (InFlight& slot : slots) {
-      const bool first_seen = slot.coming || (slot.going && !receiver_);
-      const bool came = slot.coming != nullptr;
-      await(slot.going, slot.chunk.bytes);
-      await(slot.coming, slot.chunk.bytes);
-      if (came && slot.data == slot.scratch.data())
-        work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
-      if (first_seen) work_->hashes[slot.part][slot.index] = work_->hash(slot.chunk, slot.data);
-    }
-  }
-  for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);
-}
-
-void StateTransfer::post_round(std::size_t round, std::vector<InFlight>& slots) {
-  for (std::size_t part = 0; part < work_->plan.size(); ++part) {
-    const std::vector<int>& route = work_->plan[part].route;
-    const std::size_t place = place_of(work_->plan[part], group_.rank());
-    const auto has = [&](std::size_t hop) {
-      return round >= hop && round - hop < work_->chunks[part].size();
-    };
-    const auto prepare = [&](InFlight& slot, std::size_t hop) {
-      slot.part = part;
-      slot.index = round - hop;
-      slot.chunk = work_->chunks[part][slot.index];
-      slot.data = place_of_chunk(slot);
-    };
-    const auto tag = static_cast<std::uint32_t>(part);
-    InFlight& coming = slots[2 * part];
-    InFlight& going = slots[2 * part + 1];
-    if (place > 0 && place < route.size() && has(place - 1)) {
-      prepare(coming, place - 1);
-      coming.coming = group_.post_recv(route[place - 1], coming.data, coming.chunk.bytes, tag);
-    }
-    if (place + 1 < route.size() && has(place)) {
-      prepare(going, place);
-      if (going.data == going.scratch.data())
-        work_->image.copy_out(going.chunk.offset, going.chunk.bytes, going.data);
-      going.going = group_.post_send(route[place + 1], going.data, going.chunk.bytes, tag);
-    }
-  }
 }
 
 // Compares the hashes of what arrived with the holder's hashes, and passes the holder's on.

@@ -58,13 +58,15 @@ class StateTransfer {
  private:
   struct Work;
   struct InFlight;
+  struct Passing;
   void agree(const std::string& progress);
   void make_room();
   void send_part(std::size_t index);
   void receive_parts();
   void expect(InFlight& slot);
   void move_in_rounds();
-  void post_round(std::size_t round, std::vector<InFlight>& slots);
+  std::vector<Passing> post_round(std::size_t round);
+  std::vector<std::span<std::byte>> pieces_of(std::size_t part, std::size_t index) const;
   std::byte* place_of_chunk(InFlight& slot) const;
   void take(InFlight& slot);
   void verify(std::size_t part);
