@@ -18,7 +18,7 @@ namespace elasticrun::fake_gpu {
 
 enum class Trouble {
   fail,    // the call returns an error
-  late,    // the work never ends until the communicator is aborted or revoked
+  late,    // the work never ends until the communicator is aborted
   broken,  // the work ends with an asynchronous error
   stuck,   // the call does not come back before release()
 };

@@ -93,10 +93,9 @@ struct ncclComm {
   std::uint64_t rounds = 0;
   std::atomic<int> state{in_progress};
   std::atomic<bool> aborted{false};
-  std::atomic<bool> revoked{false};
   std::atomic<int> under_way{0};
   std::atomic<bool> late{false};
-  std::thread background;  // of init, shrink or revoke
+  std::thread background;  // of init or shrink
 
   ncclComm() { count_communicators(1); }
   ~ncclComm() { count_communicators(-1); }
@@ -196,7 +195,7 @@ thread_local std::vector<Move> group_moves;
 
 // Puts work of a communicator into a stream, with the trouble that is planned for this call.
 int launch(const char* call, ncclComm* comm, CUstream_st* stream, std::function<void()> work) {
-  if (comm->revoked || comm->state != success) return invalid_usage;
+  if (comm->state != success) return invalid_usage;
   const auto trouble = note(call);
   if (trouble == Trouble::fail) return internal_error;
   ++comm->under_way;
@@ -283,30 +282,13 @@ int ncclCommInitRankScalable(ncclComm** made, int size, int rank, int ids, const
   return begin_init(made, all, rank, size, "ncclCommInitRankScalable");
 }
 
-int ncclCommRevoke(ncclComm* comm, int) {
-  const auto trouble = note("ncclCommRevoke");
-  if (trouble == Trouble::fail || comm->revoked) return internal_error;
-  comm->revoked = true;
-  const int before = comm->state;  // an error stays
-  comm->state = in_progress;
-  comm->aborted = trouble != Trouble::late;
-  comm->run_in_background([comm, trouble, before] {
-    while (trouble == Trouble::late && !comm->aborted) rest();
-    comm->wait_for_work();
-    if (trouble == Trouble::late) return;
-    comm->aborted = false;
-    comm->state = before;
-  });
-  return in_progress;
-}
-
 int ncclCommShrink(ncclComm* parent, int* excluded, int count, ncclComm** made, const void*,
                    int flags) {
-  const auto trouble = note(flags ? "ncclCommShrink abort" : "ncclCommShrink");
+  const auto trouble = note("ncclCommShrink");
   if (trouble == Trouble::fail || parent->state != success) return internal_error;
   if (count < 1 || std::find(excluded, excluded + count, parent->rank) != excluded + count)
     return invalid_argument;
-  if (!flags && (parent->under_way > 0 || parent->revoked)) return invalid_usage;
+  if (flags || parent->under_way > 0) return invalid_usage;
   std::string id = parent->id;
   int rank = parent->rank;
   for (int i = 0; i < count; ++i) {

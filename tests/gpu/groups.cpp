@@ -89,7 +89,6 @@ struct Row {
 
 struct Forming {
   Row init, warm_up, abort, shrink, warm_up_after, init_smaller;
-  bool can_shrink = false;
 };
 
 nccl::UniqueId shared_id(CommunicatorCache& cache, int rank, PipeExchange& exchange) {
@@ -107,18 +106,41 @@ double first_sum(Communicator& comm, const Gpu& gpu) {
   return ms_since(begin);
 }
 
-// The last rank stays out of a sum; the others are stopped in it and go on without that rank.
+// The last rank goes between two sums, and the others go on without it.
+void shrink_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, Communicator& all,
+                 PipeExchange& exchange, Forming& times) {
+  exchange("");
+  all.halt();
+  if (rank == size - 1) return all.release();
+  Communicator fewer(gpu, limits);
+  const auto begin = Clock::now();
+  try {
+    fewer.shrink(all, {size - 1});
+    times.shrink.add(ms_since(begin));
+    times.warm_up_after.add(first_sum(fewer, *gpu));
+  } catch (const GroupBroken& error) {
+    fmt::print("rank {}: {}\n", rank, error.what());
+  }
+}
+
+// The last rank stays out of a sum; the others are stopped in it, and form another communicator.
 void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, CommunicatorCache& cache,
                PipeExchange& exchange, Forming& times) {
-  Communicator all(gpu, limits);
-  const nccl::UniqueId id = shared_id(cache, rank, exchange);
-  auto begin = Clock::now();
-  all.init(rank, size, {id});
-  times.init.add(ms_since(begin));
-  times.warm_up.add(first_sum(all, *gpu));
-  exchange("");
   const bool stays = rank < size - 1;
-  if (stays) {
+  for (const bool shrinks : {true, false}) {
+    if (shrinks && !gpu->features().shrink) continue;
+    Communicator all(gpu, limits);
+    const nccl::UniqueId id = shared_id(cache, rank, exchange);
+    auto begin = Clock::now();
+    all.init(rank, size, {id});
+    times.init.add(ms_since(begin));
+    times.warm_up.add(first_sum(all, *gpu));
+    if (shrinks) {
+      shrink_once(rank, size, gpu, all, exchange, times);
+      continue;
+    }
+    exchange("");
+    if (!stays) continue;
     std::jthread controller([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       begin = Clock::now();
@@ -131,31 +153,11 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, Communicator
     controller.join();
     times.abort.add(ms_since(begin));
   }
-  // The remaining ranks shrink all or none: a rank that had to give up its communicator cannot.
-  const auto all_say = [&](bool good) {
-    const std::vector<std::string> said = exchange(good || !stays ? "yes" : "no");
-    return std::ranges::count(said, "yes") == size;
-  };
-  const bool stopped = all_say(all.health() == ParentHealth::stopped);
-  bool shrunk = true;
-  if (stays && stopped && times.can_shrink) {
-    Communicator fewer(gpu, limits);
-    begin = Clock::now();
-    try {
-      fewer.shrink(all, {size - 1}, true);
-      times.shrink.add(ms_since(begin));
-      times.warm_up_after.add(first_sum(fewer, *gpu));
-    } catch (const GroupBroken& error) {
-      shrunk = false;
-      fmt::print("rank {}: {}\n", rank, error.what());
-    }
-  }
-  if (!all_say(shrunk)) times.can_shrink = false;
-  all.release();
+  exchange("");
   const nccl::UniqueId next = shared_id(cache, rank, exchange);
   if (!stays) return;
   Communicator again(gpu, limits);
-  begin = Clock::now();
+  const auto begin = Clock::now();
   again.init(rank, size - 1, {next});
   times.init_smaller.add(ms_since(begin));
   first_sum(again, *gpu);
@@ -165,7 +167,6 @@ void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
   const auto gpu = open_gpu();
   CommunicatorCache cache(gpu, limits);
   Forming times;
-  times.can_shrink = gpu->features().shrink && gpu->features().revoke;
   if (rank == 0)
     fmt::print("NCCL {}, driver {}, {} ranks on one GPU\n",
                nccl_version_text(gpu->libraries().nccl_version),

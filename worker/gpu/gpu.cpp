@@ -66,8 +66,7 @@ Gpu::~Gpu() {
 
 NcclFeatures Gpu::features() const {
   return nccl_features(libraries_->nccl_version, {.scalable_init = nccl().init_scalable != nullptr,
-                                                  .shrink = nccl().shrink != nullptr,
-                                                  .revoke = nccl().revoke != nullptr});
+                                                  .shrink = nccl().shrink != nullptr});
 }
 
 void Gpu::enter() const { check(cuda().set_context(context_), "cuCtxSetCurrent"); }

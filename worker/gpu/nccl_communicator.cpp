@@ -73,7 +73,7 @@ void Communicator::init(int rank, int size, std::vector<nccl::UniqueId> ids) {
 }
 
 // The new communicator appears when the parent has settled; until then it belongs to the parent.
-void Communicator::shrink(Communicator& parent, std::vector<int> excluded, bool work_was_stopped) {
+void Communicator::shrink(Communicator& parent, std::vector<int> excluded) {
   ER_CHECK(!comm_ && parent.halted());
   const std::scoped_lock lock(in_use_, parent.in_use_);
   size_ = parent.size_ - static_cast<int>(excluded.size());
@@ -85,7 +85,7 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded, bool 
   nccl::Config config;
   nccl::Status status =
       gpu_->nccl().shrink(parent.comm_, excluded.data(), static_cast<int>(excluded.size()), &comm_,
-                          &config, work_was_stopped ? nccl::shrink_abort : nccl::shrink_default);
+                          &config, nccl::shrink_default);
   // NCCL 2.27 to 2.30 returns "success" at once, while the parent is still working: only polling it
   // shows the outcome.
   if (status == nccl::success) status = nccl::in_progress;
@@ -133,35 +133,22 @@ void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status st
       if (!reached) halt_.rest(looks);
     }
     if (reached && status == nccl::success) return;
-    // An error inside NCCL outlives a revoke, and then NCCL refuses to shrink; so keep the
-    // communicator only without one.
-    stop(behind, status == nccl::success || status == nccl::in_progress);
+    stop(behind);
   }
   fail(what, status);
 }
 
-// Ends the work under way; keeps the communicator if `keep` is set and this NCCL can.
-void Communicator::stop(GpuEvent& behind, bool keep) noexcept {
-  const nccl::Functions& nccl = gpu_->nccl();
+// Ends the work under way, and with it the communicator.
+void Communicator::stop(GpuEvent& behind) noexcept {
   const Deadline deadline = in(limits_.stop);
-  if (keep && gpu_->features().revoke) {
-    nccl::Status status = nccl.revoke(comm_, nccl::revoke_default);
-    int looks = 0;
-    while (status == nccl::in_progress && Clock::now() < deadline) {
-      halt_.rest(looks);
-      if (nccl.async_error(comm_, &status) != nccl::success) status = nccl::internal_error;
-    }
-    stopped_ = status == nccl::success;
-  }
-  if (!stopped_) give_up();
+  give_up();
   try {
     int looks = 0;
     while (!behind.reached()) {
       if (Clock::now() > deadline) return gpu_->lose("work of NCCL on the GPU did not end");
       halt_.rest(looks);
     }
-  } catch (const collective::GroupBroken&) {
-    give_up();  // the GPU itself has failed
+  } catch (const collective::GroupBroken&) {  // the GPU itself has failed
   }
 }
 
@@ -174,7 +161,7 @@ void Communicator::fail(const char* what, nccl::Status status) {
     if (said && *said) why += fmt::format(" ({})", said);
   }
   halt_.set();
-  if (!stopped_) give_up();
+  give_up();
   throw collective::GroupBroken(fmt::format("{} with {} members: {}", what, size_, why));
 }
 
@@ -197,7 +184,6 @@ void Communicator::give_up() noexcept {
         promise->set_value();
       });
   abort_thread.detach();
-  stopped_ = false;
   if (ended.wait_for(limits_.stop) != std::future_status::ready)
     gpu_->lose(
         fmt::format("NCCL on {} did not come back from an abort; this process cannot form a group "
@@ -209,7 +195,7 @@ ParentHealth Communicator::health() const {
   if (!halted()) return ParentHealth::running;
   const std::lock_guard lock(in_use_);
   if (!comm_) return ParentHealth::none;
-  return stopped_ ? ParentHealth::stopped : ParentHealth::quiet;
+  return ParentHealth::quiet;
 }
 
 }  // namespace elasticrun::worker::gpu

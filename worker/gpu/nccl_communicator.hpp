@@ -57,7 +57,7 @@ class Communicator {
   // throw GroupBroken.
   void init(int rank, int size, std::vector<nccl::UniqueId> ids);
   // The parent has been halted; it cannot be used afterwards, even when this fails.
-  void shrink(Communicator& parent, std::vector<int> excluded, bool work_was_stopped);
+  void shrink(Communicator& parent, std::vector<int> excluded);
 
   // Calls operation(comm), which enqueues on `stream`, and waits until the GPU has done that work,
   // at most for `limit`. Throws GroupBroken; then none of the work is under way any more.
@@ -89,7 +89,7 @@ class Communicator {
   void begin() const;
   void finish(const char* what, cuda::Stream stream, nccl::Status status, Deadline deadline);
   nccl::Status settled(nccl::Comm asked, nccl::Status status, Deadline deadline) const;
-  void stop(GpuEvent& behind, bool keep) noexcept;
+  void stop(GpuEvent& behind) noexcept;
   void give_up() noexcept;  // in_use_ held
   [[noreturn]] void fail(const char* what, nccl::Status status);
 
@@ -98,7 +98,6 @@ class Communicator {
   mutable std::mutex in_use_;
   Halt halt_;
   nccl::Comm comm_ = nullptr;
-  bool stopped_ = false;
   int rank_ = -1;
   int size_ = 0;
   std::uint64_t id_ = 0;

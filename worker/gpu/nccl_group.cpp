@@ -163,13 +163,13 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
 }
 
 void NcclGroup::form(const NcclPath& path, const std::vector<NcclOffer>& offers) {
-  const bool shrinks = path.init == NcclInit::shrink || path.init == NcclInit::shrink_abort;
+  const bool shrinks = path.init == NcclInit::shrink;
   const auto parent = cache_->parent();
   const bool parent_ended = parent && parent->halted();
   if (parent_ended) cache_->take(parent);
   if (shrinks) {
     if (acquired_) cache_->release(*acquired_);
-    communicator_->shrink(*parent, path.excluded, path.init == NcclInit::shrink_abort);
+    communicator_->shrink(*parent, path.excluded);
   } else {
     if (parent_ended) parent->release();
     if (size_ == 1) return;
@@ -197,7 +197,8 @@ void NcclGroup::warm_up() {
   });
 }
 
-// A communicator that was aborted in use stays in the cache: the next world may shrink it.
+// A communicator that was halted between two collectives stays in the cache: the next world may
+// shrink it.
 void NcclGroup::close() noexcept {
   staging_.clear();
   if (communicator_->halted() && cache_->parent() == communicator_) return;

@@ -97,8 +97,6 @@ struct UniqueId {
   char internal[128];
 };
 inline constexpr int shrink_default = 0;
-inline constexpr int shrink_abort = 1;
-inline constexpr int revoke_default = 0;
 
 // ncclConfig_t as it was in NCCL 2.26, which every other version accepts: it reads `size` bytes, or
 // as many as it knows, and has its own defaults for what came after `version`. There must be no
@@ -125,7 +123,6 @@ struct Functions {
   Status (*init)(Comm*, int size, UniqueId, int rank, Config*) = nullptr;
   Status (*init_scalable)(Comm*, int size, int rank, int ids, UniqueId*, Config*) = nullptr;
   Status (*shrink)(Comm, int* excluded, int count, Comm*, Config*, int flags) = nullptr;
-  Status (*revoke)(Comm, int flags) = nullptr;
   Status (*abort)(Comm) = nullptr;
   Status (*async_error)(Comm, Status*) = nullptr;
   Status (*group_start)() = nullptr;

@@ -14,16 +14,20 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-enum Function { scalable, shrink, revoke };
+enum Function { scalable, shrink };
 
 // Taken from nccl.h of each release. In the versions left out an abort can crash the process (known
 // issues of in-process restart, NVIDIA Resiliency Extension). From 2.31.2 on a parent that was
 // shrunk after a failure hangs in ncclCommDestroy (pytorch/pytorch 194775): every communicator of
 // ours ends by ncclCommAbort, in all versions.
-constexpr std::array<NcclFunction, 3> functions = {{
+//
+// Why not ncclCommRevoke, which would keep a communicator whose work is under way, for a shrink: it
+// takes as long as an abort, half a second, and after that it takes the order to stop back, whether
+// or not the kernels have seen it (commRevokeAsync in its source); on an H200 that six ranks
+// shared, a change with it took 26 seconds once.
+constexpr std::array<NcclFunction, 2> functions = {{
     {"ncclCommInitRankScalable", 22304, 0, 0, "nccl.h of 2.23.4, not in 2.22.3"},
     {"ncclCommShrink", 22703, 22803, 22808, "nccl.h of 2.27.3, not in 2.26.2"},
-    {"ncclCommRevoke", 22807, 22803, 22808, "nccl.h of 2.28.7, not in 2.28.3"},
 }};
 
 bool passes(Function which, int version, bool has) {
@@ -32,7 +36,7 @@ bool passes(Function which, int version, bool has) {
   return has && version >= function.since && !broken;
 }
 
-constexpr std::array<std::string_view, 4> health_names = {"none", "running", "quiet", "stopped"};
+constexpr std::array<std::string_view, 3> health_names = {"none", "running", "quiet"};
 
 std::vector<std::string_view> fields_of(std::string_view text) {
   std::vector<std::string_view> fields;
@@ -104,8 +108,7 @@ std::span<const NcclFunction> nccl_functions() { return functions; }
 
 NcclFeatures nccl_features(int version, const NcclSymbols& has) {
   return {.scalable_init = passes(scalable, version, has.scalable_init),
-          .shrink = passes(shrink, version, has.shrink),
-          .revoke = passes(revoke, version, has.revoke)};
+          .shrink = passes(shrink, version, has.shrink)};
 }
 
 std::string to_text(const NcclOffer& offer) {
@@ -136,8 +139,7 @@ Result<NcclOffer> parse_offer(std::string_view text) {
 }
 
 std::string_view name_of(NcclInit init) {
-  constexpr std::array<std::string_view, 4> names = {"init", "scalable init", "shrink",
-                                                     "shrink after abort"};
+  constexpr std::array<std::string_view, 3> names = {"init", "scalable init", "shrink"};
   return names[static_cast<std::size_t>(init)];
 }
 
@@ -153,13 +155,10 @@ Result<NcclPath> choose_path(std::span<const NcclOffer> offers, const NcclFeatur
     return Error{fmt::format("NCCL differs: {}; install one version on all hosts", other)};
   const Result<void> can_shrink = check_shrink(offers, features);
   if (can_shrink) {
-    const bool stopped = std::ranges::any_of(
-        offers, [](const NcclOffer& offer) { return offer.parent == ParentHealth::stopped; });
     std::vector<int> excluded = excluded_of(offers);
     std::string reason = fmt::format("{} of {} ranks went and none came", excluded.size(),
                                      offers.front().parent_size);
-    return NcclPath{stopped ? NcclInit::shrink_abort : NcclInit::shrink, std::move(excluded),
-                    std::move(reason), doubt_about(offers)};
+    return NcclPath{NcclInit::shrink, std::move(excluded), std::move(reason), doubt_about(offers)};
   }
   const int size = static_cast<int>(offers.size());
   for (int rank = 0; rank < size; ++rank)

@@ -23,7 +23,6 @@ namespace elasticrun::worker::gpu {
 struct NcclFeatures {
   bool scalable_init = false;  // init from several unique ids
   bool shrink = false;
-  bool revoke = false;  // work under way can be stopped without losing the communicator
 };
 
 // A row of the version table: a function, and the versions in which it is known not to work.
@@ -37,7 +36,7 @@ struct NcclFunction {
 std::span<const NcclFunction> nccl_functions();
 // The features of a version. `has`: which functions the loaded library also exports.
 struct NcclSymbols {
-  bool scalable_init = false, shrink = false, revoke = false;
+  bool scalable_init = false, shrink = false;
 };
 NcclFeatures nccl_features(int version, const NcclSymbols& has);
 
@@ -46,7 +45,6 @@ enum class ParentHealth : std::uint8_t {
   none,     // the rank had none, or had to give it up
   running,  // the last world still trains
   quiet,    // aborted between two collectives: nothing was under way
-  stopped,  // aborted inside a collective, which was stopped
 };
 
 struct NcclOffer {
@@ -63,7 +61,7 @@ struct NcclOffer {
 std::string to_text(const NcclOffer& offer);
 Result<NcclOffer> parse_offer(std::string_view text);
 
-enum class NcclInit : std::uint8_t { init, scalable_init, shrink, shrink_abort };
+enum class NcclInit : std::uint8_t { init, scalable_init, shrink };
 std::string_view name_of(NcclInit init);
 
 struct NcclPath {

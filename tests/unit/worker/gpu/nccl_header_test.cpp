@@ -50,11 +50,8 @@ static_assert(same<decltype(::ncclCommInitRankScalable), decltype(Functions::ini
 #if NCCL_VERSION_CODE >= 22703
 static_assert(same<decltype(::ncclCommShrink), decltype(Functions::shrink)>);
 static_assert(NCCL_SHRINK_DEFAULT == nccl::shrink_default);
-static_assert(NCCL_SHRINK_ABORT == nccl::shrink_abort);
 #endif
 #if NCCL_VERSION_CODE >= 22807
-static_assert(same<decltype(::ncclCommRevoke), decltype(Functions::revoke)>);
-static_assert(NCCL_REVOKE_DEFAULT == nccl::revoke_default);
 #endif
 
 static_assert(ncclSuccess == static_cast<ncclResult_t>(nccl::success));

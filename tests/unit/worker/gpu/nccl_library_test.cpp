@@ -51,7 +51,6 @@ TEST_CASE("functions of newer versions are optional") {
   const auto old = load_gpu_libraries("n3", {.cuda = FAKE_GPU_OLD, .nccl = FAKE_GPU_OLD});
   REQUIRE(old.has_value());
   CHECK_FALSE(bool((*old)->nccl.shrink));
-  CHECK_FALSE(bool((*old)->nccl.revoke));
   CHECK_FALSE(bool((*old)->nccl.init_scalable));
   CHECK(bool((*old)->nccl.init));
 }

@@ -6,7 +6,7 @@
 namespace elasticrun::worker::gpu {
 namespace {
 
-constexpr NcclFeatures all{.scalable_init = true, .shrink = true, .revoke = true};
+constexpr NcclFeatures all{.scalable_init = true, .shrink = true};
 constexpr NcclFeatures none{};
 
 // An offer of a rank that was `rank` of `size` in world `world`; 0: in no world.
@@ -33,9 +33,6 @@ struct Row {
 TEST_CASE("the way to a communicator follows from the offers") {
   const auto fresh = offer(ParentHealth::none);
   const auto quiet = [](int rank, int size) { return offer(ParentHealth::quiet, 7, rank, size); };
-  const auto stopped = [](int rank, int size) {
-    return offer(ParentHealth::stopped, 7, rank, size);
-  };
   const auto running = [](int rank, int size) {
     return offer(ParentHealth::running, 7, rank, size);
   };
@@ -64,32 +61,21 @@ TEST_CASE("the way to a communicator follows from the offers") {
        NcclInit::shrink,
        {1},
        "1 of 3 ranks went and none came"},
-      {"forced: two went, work was stopped",
-       {stopped(1, 4), stopped(3, 4)},
+      {"forced: two went",
+       {quiet(1, 4), quiet(3, 4)},
        all,
-       NcclInit::shrink_abort,
+       NcclInit::shrink,
        {0, 2},
        "2 of 4 ranks went and none came"},
-      {"forced: stopped on one rank only",
-       {quiet(0, 3), stopped(1, 3)},
-       all,
-       NcclInit::shrink_abort,
-       {2},
-       "1 of 3 ranks went and none came"},
       {"forced: one went, a spare came",
-       {stopped(0, 3), stopped(2, 3), fresh},
+       {quiet(0, 3), quiet(2, 3), fresh},
        all,
        NcclInit::init,
        {},
        "a rank has no communicator to shrink"},
-      {"forced: nobody went",
-       {stopped(0, 2), stopped(1, 2)},
-       all,
-       NcclInit::init,
-       {},
-       "no rank went"},
+      {"forced: nobody went", {quiet(0, 2), quiet(1, 2)}, all, NcclInit::init, {}, "no rank went"},
       {"forced: one had to give its own up",
-       {stopped(0, 3), offer(ParentHealth::none, 7, 1, 3)},
+       {quiet(0, 3), offer(ParentHealth::none, 7, 1, 3)},
        all,
        NcclInit::init,
        {},
@@ -106,7 +92,7 @@ TEST_CASE("the way to a communicator follows from the offers") {
        NcclInit::init,
        {},
        "the ranks changed their order"},
-      {"one is left", {stopped(2, 3)}, all, NcclInit::init, {}, "one rank needs no communicator"},
+      {"one is left", {quiet(2, 3)}, all, NcclInit::init, {}, "one rank needs no communicator"},
       {"an old NCCL",
        {quiet(0, 3), quiet(2, 3)},
        none,
@@ -176,26 +162,24 @@ TEST_CASE("a rank that has to provide a unique id must have done so") {
 TEST_CASE("a function is used only in versions where it exists and works") {
   struct Version {
     int version;
-    bool scalable, shrink, revoke;
+    bool scalable, shrink;
   };
-  const NcclSymbols has{true, true, true};
-  for (const Version& row : {Version{22203, false, false, false},
-                             Version{22304, true, false, false}, Version{22602, true, false, false},
-                             Version{22703, true, true, false}, Version{22802, true, true, false},
-                             Version{22803, true, false, false}, Version{22808, true, false, false},
-                             Version{22809, true, true, true}, Version{23102, true, true, true}}) {
+  const NcclSymbols has{true, true};
+  for (const Version& row :
+       {Version{22203, false, false}, Version{22304, true, false}, Version{22602, true, false},
+        Version{22703, true, true}, Version{22802, true, true}, Version{22803, true, false},
+        Version{22808, true, false}, Version{22809, true, true}, Version{23102, true, true}}) {
     CAPTURE(row.version);
     const NcclFeatures features = nccl_features(row.version, has);
     CHECK(features.scalable_init == row.scalable);
     CHECK(features.shrink == row.shrink);
-    CHECK(features.revoke == row.revoke);
   }
   CHECK_FALSE(nccl_features(23102, {}).shrink);
   for (const NcclFunction& row : nccl_functions()) CHECK(std::string(row.source).size() > 0);
 }
 
 TEST_CASE("an offer is encoded as one word") {
-  NcclOffer sent = offer(ParentHealth::stopped, 0xfeedbeefcafe, 3, 9);
+  NcclOffer sent = offer(ParentHealth::quiet, 0xfeedbeefcafe, 3, 9);
   sent.host = "rack/7";
   const std::string text = to_text(sent);
   CHECK(text.find(' ') == text.npos);
@@ -204,7 +188,7 @@ TEST_CASE("an offer is encoded as one word") {
   CHECK(read->version == sent.version);
   CHECK(read->driver == sent.driver);
   CHECK(read->host == "rack_7");
-  CHECK(read->parent == ParentHealth::stopped);
+  CHECK(read->parent == ParentHealth::quiet);
   CHECK(read->parent_id == sent.parent_id);
   CHECK(read->parent_rank == 3);
   CHECK(read->parent_size == 9);
