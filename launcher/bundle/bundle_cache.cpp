@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "bundle-";
 constexpr std::string_view compiled = "__pycache__";
 constexpr auto unused_time = std::chrono::hours(1);
-constexpr std::size_t read_bytes = 256u << 10;
+constexpr std::size_t hash_bytes = 256u << 10;
 constexpr std::size_t kept = 3;  // unused bundles to keep, besides those in use
 
 // The part of the private directory's name after the last '-'. That name is unique to the agent on
@@ -74,7 +74,7 @@ bool add_file(BundleDigest& hash, const std::string& folder, const fs::directory
   const net::Fd fd(::open(file.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat about {};
   if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
-  std::vector<char> bytes(read_bytes);
+  std::vector<char> bytes(hash_bytes);
   for (ssize_t n; (n = ::read(fd.get(), bytes.data(), bytes.size())) != 0;) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return false;

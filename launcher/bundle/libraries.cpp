@@ -25,7 +25,7 @@ namespace {
 
 constexpr Duration listing_time = std::chrono::seconds(30);
 constexpr std::size_t list_bytes_max = 4u << 20;
-constexpr std::size_t path_bytes_max = 4096;
+constexpr std::size_t loader_bytes_max = 4096;
 
 template <class T>
 std::optional<T> read_at(int fd, std::uint64_t offset) {
@@ -43,7 +43,7 @@ std::string loader_in(int fd) {
   for (unsigned i = 0; i < header->e_phnum; ++i) {
     const auto segment = read_at<Segment>(fd, header->e_phoff + std::uint64_t{i} * sizeof(Segment));
     if (!segment || segment->p_type != PT_INTERP) continue;
-    if (segment->p_filesz == 0 || segment->p_filesz > path_bytes_max) return {};
+    if (segment->p_filesz == 0 || segment->p_filesz > loader_bytes_max) return {};
     std::string path(segment->p_filesz, '\0');
     if (::pread(fd, path.data(), path.size(), static_cast<off_t>(segment->p_offset)) !=
         static_cast<ssize_t>(path.size()))

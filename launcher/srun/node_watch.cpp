@@ -13,7 +13,7 @@ namespace elasticrun::launcher::srun {
 namespace {
 
 constexpr Duration interval = std::chrono::seconds(20);
-constexpr Duration patience = std::chrono::seconds(15);
+constexpr Duration watch_patience = std::chrono::seconds(15);
 
 // Asks for the job's nodes first: others may have been given to it, and some given back.
 executors::Hook question(const std::string& job) {
@@ -21,7 +21,7 @@ executors::Hook question(const std::string& job) {
                       "[ -n \"$nodes\" ] && "
                       "exec sinfo --noheader --Node --nodes=\"$nodes\" --format='%N %T %E'",
                       job),
-          patience};
+          watch_patience};
 }
 
 }  // namespace

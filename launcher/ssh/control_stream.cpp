@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-constexpr std::size_t piece = 32u << 10;
+constexpr std::size_t most_taken = 32u << 10;
 
 bool for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -85,7 +85,7 @@ bool ControlStream::move(std::string& err) {
 // Data for a broken socket is thrown away: the command must still be able to end.
 bool ControlStream::to_socket(std::string& err) {
   // Nothing more is taken before the socket has taken everything; the command has to wait then.
-  bool moved = session_.take(raw_, incoming_.empty() ? piece : 0, err);
+  bool moved = session_.take(raw_, incoming_.empty() ? most_taken : 0, err);
   if (incoming_.empty()) blocks_.feed(std::exchange(raw_, {}), incoming_);
   if (socket_broken_) incoming_.clear();
   writable_ = true;
@@ -105,7 +105,7 @@ bool ControlStream::to_socket(std::string& err) {
 
 bool ControlStream::to_command() {
   if (outgoing_.empty() && !socket_ended_) {
-    std::array<char, piece> buffer;
+    std::array<char, most_taken> buffer;
     const ssize_t n = ::recv(waits_->socket.native_handle(), buffer.data(), buffer.size(), 0);
     if (n > 0) outgoing_.assign(buffer.data(), static_cast<std::size_t>(n));
     if (n == 0 || (n < 0 && !for_later(errno))) {

@@ -25,7 +25,7 @@ std::string place_of(const SshConfig& config) {
 }
 
 // The text of another program on one line: it may be long, or several lines.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t most = 300;
   std::string line;
   while (!text.empty() && line.size() < most) {
@@ -81,7 +81,7 @@ Trouble of_config(const Symptom& symptom) {
   if (says(symptom, {"not in PATH"}))
     return {"the program ssh was not found here; install openssh-client"};
   return {fmt::format("{}; correct ~/.ssh/config, or name another with --ssh-config",
-                      quoted(symptom.text))};
+                      in_quotes(symptom.text))};
 }
 
 Trouble of_lookup(const Symptom& symptom, const SshConfig& config) {
@@ -111,7 +111,7 @@ Trouble of_connect(const Symptom& symptom, const SshConfig& config) {
                       "comes?",
                       place)};
     default:
-      return {fmt::format("{}: {}; try 'ssh {}'", place, quoted(symptom.text), config.hostname)};
+      return {fmt::format("{}: {}; try 'ssh {}'", place, in_quotes(symptom.text), config.hostname)};
   }
 }
 
@@ -119,7 +119,7 @@ Trouble of_connect(const Symptom& symptom, const SshConfig& config) {
 // ends. The ssh of a jump host reports what its own server did.
 Trouble of_greeting(const Symptom& symptom, const SshConfig& config) {
   const std::string place = place_of(config);
-  const std::string said = quoted(symptom.text);
+  const std::string said = in_quotes(symptom.text);
   if (says(symptom, {"No route to host", "Network is unreachable", "timed out"}))
     return {fmt::format("the proxy cannot reach {}: {}", place, said)};
   if (says(symptom, {"Connection refused", "open failed"}))
@@ -159,13 +159,13 @@ Trouble of_host_key(const Symptom& symptom, const SshConfig& config) {
                       "add the output of: ssh-keyscan -p {} {}",
                       entry, file, symptom.fingerprint, config.port, config.hostname)};
     default:
-      return {fmt::format("{} cannot be used: {}", file, quoted(symptom.text))};
+      return {fmt::format("{} cannot be used: {}", file, in_quotes(symptom.text))};
   }
 }
 
 Trouble of_login(const Symptom& symptom, const SshConfig& config) {
   const std::string who = config.user + " may not log in";
-  const std::string said = quoted(symptom.text);
+  const std::string said = in_quotes(symptom.text);
   if (!symptom.locked_key.empty())
     return {fmt::format("{}; the key {} has a passphrase: ssh-add it", who, symptom.locked_key)};
   if (symptom.login == Login::partial)
@@ -186,7 +186,7 @@ Trouble of_login(const Symptom& symptom, const SshConfig& config) {
 }
 
 Trouble of_shell(const Symptom& symptom, const SshConfig& config) {
-  const std::string said = quoted(symptom.text);
+  const std::string said = in_quotes(symptom.text);
   if (symptom.foreign)
     return {fmt::format("the host {}; run an elasticrun that was built for it", symptom.text)};
   if (symptom.exit_code == 127) return {fmt::format("the host has no 'sh': {}", said)};
@@ -201,14 +201,14 @@ Trouble of_shell(const Symptom& symptom, const SshConfig& config) {
 Trouble of_copy(const Symptom& symptom) {
   const char* advice = "make room for it, or set XDG_CACHE_HOME on the host";
   if (says(symptom, {"No space left", "quota exceeded"}))
-    return {fmt::format("no room for the agent: {}; {}", quoted(symptom.text), advice)};
+    return {fmt::format("no room for the agent: {}; {}", in_quotes(symptom.text), advice)};
   if (says(symptom, {"noexec"}))
     return {
         fmt::format("no place where a program may run: {}; mount one without noexec, or set "
                     "XDG_CACHE_HOME on the host",
-                    quoted(symptom.text))};
+                    in_quotes(symptom.text))};
   return {
-      fmt::format("the agent cannot be kept on the host: {}; {}", quoted(symptom.text), advice)};
+      fmt::format("the agent cannot be kept on the host: {}; {}", in_quotes(symptom.text), advice)};
 }
 
 Trouble of_run(const Symptom& symptom) {

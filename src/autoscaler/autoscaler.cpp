@@ -68,7 +68,7 @@ constexpr std::array<std::pair<std::string_view, Make>, 9> known_policies{{
 }};
 
 // A size that could not be reached is tried again after 2, 4, 8, ... 64 settling times.
-constexpr int most_doublings = 6;
+constexpr int most_failure_doublings = 6;
 
 std::string_view name_of(std::string_view policy) {
   return Exec::program_of(policy) ? "exec" : policy;
@@ -171,7 +171,7 @@ void Autoscaler::change_ended(Time now) {
   window_.change_ended();
   if (wanted_ != 0 && wanted_ != size_) {
     Failed& failed = failed_[wanted_];
-    failed.times = std::min(failed.times + 1, most_doublings);
+    failed.times = std::min(failed.times + 1, most_failure_doublings);
     failed.until = now + pause_after(failed);
   }
   wanted_ = 0;

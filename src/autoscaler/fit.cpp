@@ -25,7 +25,7 @@ constexpr double clear_errors = 2;
 // Going back to a measured size needs less gain than a promise does, because both sizes are
 // measured; but a move has its cost.
 constexpr double least_difference = 0.025;
-constexpr int most_doublings = 3;
+constexpr int most_age_doublings = 3;
 constexpr double least_promise = 0.03;
 constexpr double reopening = 5;
 // Growth of the doubt per max_age, once that has passed, and the largest doubt.
@@ -84,7 +84,7 @@ bool Fit::usable(const Known& known) const {
 // How far a throughput may have changed since it was measured, relative.
 double Fit::doubt(const Measure& measure, const View& view) const {
   const double age = seconds(view.now - measure.at) / seconds(view.limits.max_age);
-  const double kept = age / (1 << std::clamp(times_ - 1, 0, most_doublings));
+  const double kept = age / (1 << std::clamp(times_ - 1, 0, most_age_doublings));
   return std::clamp(aging * (kept - 1), 0.0, most_doubt);
 }
 

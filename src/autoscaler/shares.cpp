@@ -32,7 +32,7 @@ constexpr double least_gain = 0.05;
 constexpr double sure_errors = 3;
 // A try after this many quiet pauses counts as the first of a row again.
 constexpr int quiet_pauses = 4;
-constexpr int most_doublings = 6;  // of the pause
+constexpr int most_pause_doublings = 6;  // of the pause
 constexpr Duration shortest_pause = std::chrono::seconds(1);
 constexpr std::size_t shares_told = 8;  // a longer list of shares is logged as a range
 // A look in better() costs some microseconds per member, so in a large world looks are spaced: by
@@ -232,7 +232,7 @@ Duration Shares::pause() const { return least_pause_ * (1 << tries_); }
 
 std::string Shares::ask_for(Wanted wanted, const std::string& why, Time now) {
   const bool in_a_row = last_ && now < *last_ + quiet_pauses * pause();
-  tries_ = in_a_row ? std::min(tries_ + 1, most_doublings) : 0;
+  tries_ = in_a_row ? std::min(tries_ + 1, most_pause_doublings) : 0;
   last_ = now;
   not_before_ = now + pause();
   wanted_ = std::move(wanted);

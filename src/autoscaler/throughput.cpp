@@ -25,7 +25,7 @@ constexpr int reference_rounds = 20;
 constexpr double clear_errors = 2;
 constexpr double drift_limit = 0.1;
 // The interval between retries that keep failing grows at most 2^3-fold.
-constexpr int most_doublings = 3;
+constexpr int most_retry_doublings = 3;
 // With less work left than this many settling times, a change does not pay for itself any more.
 constexpr int least_work = 2;
 
@@ -84,7 +84,7 @@ const Measure* Throughput::measured(const View& view, int size) const {
 
 Time Throughput::expires(const Judged& judged, const Limits& limits) const {
   if (judged.pays) return never;
-  return judged.at + limits.max_age * (1 << std::min(judged.times - 1, most_doublings));
+  return judged.at + limits.max_age * (1 << std::min(judged.times - 1, most_retry_doublings));
 }
 
 Throughput::Verdict Throughput::judge(const View& view, Pair pair) {

@@ -210,6 +210,12 @@ def strays(tree: Path) -> list[str]:
             if (tree / mutation.file).read_text().count(mutation.old) != 1]
 
 
+def write(file: Path, text: str) -> None:
+    """Leaves a file as it is that has this text already."""
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
+
+
 class Workshop:
     """Makes programs with a mistake: one file is compiled again, the rest is the build's."""
 
@@ -222,17 +228,29 @@ class Workshop:
                               check=True, capture_output=True, text=True)
         return done.stdout.splitlines()
 
+    def compiling(self, mutation: Mutation) -> list[str]:
+        """The command that compiles the file, alone or in a unity of several."""
+        file = str(ROOT / mutation.file)
+        for line in self.commands[mutation.program]:
+            words = shlex.split(line)
+            if words[-1] == file or ("/Unity/" in words[-1]
+                                     and f'"{file}"' in Path(words[-1]).read_text()):
+                return words
+        raise LookupError(f"nothing compiles {file}")
+
     def plant(self, mutation: Mutation, number: int) -> Path:
         """The program with the mistake; its object precedes the archives, so it is linked."""
         folder = self.build / "mutations" / str(number)
         folder.mkdir(parents=True, exist_ok=True)
         source, made = folder / Path(mutation.file).name, folder / "mutated.o"
-        text = (ROOT / mutation.file).read_text().replace(mutation.old, mutation.new)
-        if not source.exists() or source.read_text() != text:
-            source.write_text(text)
+        write(source, (ROOT / mutation.file).read_text().replace(mutation.old, mutation.new))
         commands = self.commands[mutation.program]
-        compiling = next(line for line in commands if line.endswith(f"/{mutation.file}"))
-        words = shlex.split(compiling)[:-1] + [str(source), "-w"]
+        words = self.compiling(mutation)
+        if words[-1] != str(ROOT / mutation.file):  # the others of the unity define what it needs, once
+            unity = Path(words[-1]).read_text().replace(str(ROOT / mutation.file), str(source))
+            source = folder / "unity.cpp"
+            write(source, unity)
+        words = words[:-1] + [str(source), "-w"]
         words[words.index("-o") + 1] = str(made)
         words[words.index("-MF") + 1] = str(folder / "mutated.d")
         subprocess.run(words, cwd=self.build, check=True)

@@ -37,8 +37,6 @@ namespace {
 namespace transport = gloo_transport;
 using transport::cleaned;
 
-// The controller finds hangs. Finite, so that Gloo does not overflow when it adds this to a clock.
-constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 // Up to this size the number of messages in a row decides the cost, and a hypercube has fewer than
 // a ring.
 constexpr std::size_t hypercube_bytes_max = 256u << 10;

@@ -12,8 +12,6 @@
 namespace elasticrun::worker::collective {
 namespace {
 
-// The controller finds hangs. Finite, so that Gloo does not overflow when it adds this to a clock.
-constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 // Slots that do not collide with others of a group (gloo_group.cpp).
 constexpr std::uint64_t doubling_slot = std::uint64_t{0x41} << 56;
 constexpr std::uint64_t pair_slot = std::uint64_t{0x43} << 56;

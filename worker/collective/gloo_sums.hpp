@@ -4,6 +4,7 @@
 
 #include <gloo/context.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -12,6 +13,9 @@
 #include "worker/collective/group.hpp"
 
 namespace elasticrun::worker::collective {
+
+// The controller finds hangs. Finite, so that Gloo does not overflow when it adds this to a clock.
+constexpr std::chrono::milliseconds no_limit = std::chrono::hours(100);
 
 // Writes the sum of the second and third row into the first; the last argument counts elements.
 using Sum = void (*)(void*, const void*, const void*, std::size_t);

@@ -19,8 +19,6 @@
 namespace elasticrun::worker::control {
 namespace {
 
-Time now() { return std::chrono::steady_clock::now(); }
-
 // The files of a part. `image` begins with byte `begins` of the state.
 Result<std::vector<wire::saved::File>> write(const Part& part, const state::StateImage& image,
                                              std::uint64_t begins, state::Moved moved) {

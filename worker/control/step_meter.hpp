@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,9 @@
 #include "wire/messages.hpp"
 
 namespace elasticrun::worker::control {
+
+// The clock of steps.
+inline Time now() { return std::chrono::steady_clock::now(); }
 
 class StepMeter {
  public:
@@ -60,7 +64,7 @@ class StepMeter {
   std::mutex mutex_;
   wire::Sample sums_;
   Phase phase_ = Phase::idle;
-  Time since_ = std::chrono::steady_clock::now();
+  Time since_ = control::now();
 };
 
 }  // namespace elasticrun::worker::control

@@ -14,11 +14,6 @@
 #include "worker/state/state_transfer.hpp"
 
 namespace elasticrun::worker::control {
-namespace {
-
-Time now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace
 
 void WorldSession::ready(wire::TrainSpec train) {
   train.state_bytes = table_.registered_bytes();

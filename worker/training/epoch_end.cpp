@@ -9,11 +9,6 @@
 #include "worker/training/steps.hpp"
 
 namespace elasticrun::worker::training {
-namespace {
-
-Time now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace
 
 // Whether the progress stands at the end of an epoch that was not told in this world.
 bool Steps::epoch_ends() const {
@@ -31,7 +26,7 @@ bool Steps::at_end() const {
 Steps::Next Steps::tell_epoch_end() {
   const std::int64_t done = session_.progress.epoch + (at_end() ? 1 : 0);
   ended_ = {session_.generation(), call_, done};
-  session_.meter().enter(control::StepMeter::Phase::epoch, now());
+  session_.meter().enter(control::StepMeter::Phase::epoch, control::now());
   if (!at_end()) before_end_.emplace(session_.table());
   step_ = &new_step();
   step_->last_piece = true;
@@ -53,8 +48,8 @@ void Steps::leave_epoch_end() {
                               "alone; change state in apply, in a step that ends an epoch "
                               "(step.ends_epoch())",
                               listener_, changed));
-  session_.note_end(now());
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  session_.note_end(control::now());
+  session_.meter().enter(control::StepMeter::Phase::idle, control::now());
 }
 
 // Only with its first reduction the step begins, so that a world that ends while the program is at
@@ -62,7 +57,7 @@ void Steps::leave_epoch_end() {
 // call; a call that is left out must not be followed by others, which would meet it on other ranks.
 bool Steps::begin_end() {
   if (end_fails_) return false;
-  begun_ = now();
+  begun_ = control::now();
   cost_ = {};
   part_ = {};
   end_fails_ = !session_.member_lock().update(
@@ -84,7 +79,7 @@ bool Steps::collective(const std::string& call,
   if (!begin_end()) return false;
   try {
     session_.await_gpu();
-    session_.meter().enter(control::StepMeter::Phase::reduce, now());
+    session_.meter().enter(control::StepMeter::Phase::reduce, control::now());
     collective::Group& group = *session_.group();
     check_agreement(group);
     agree_on_call(group, call);

@@ -15,8 +15,6 @@ namespace {
 // For the controller the whole loop is one call of train.
 constexpr std::int64_t only_call = 1;
 
-Time now() { return std::chrono::steady_clock::now(); }
-
 state::StateCopy copy_of(state::StateTable& table) {
   try {
     return state::StateCopy(table);
@@ -47,7 +45,7 @@ void OwnLoop::enter() {
   unsettled_ = false;
   reduce_ = {};
   samples_ = 0;
-  begun_ = now();
+  begun_ = control::now();
   try {
     committed_.take();
   } catch (const collective::GroupBroken& error) {
@@ -64,7 +62,7 @@ void OwnLoop::enter() {
 // the next world with that world's state.
 void OwnLoop::abandon() {
   // The next world may take long to form, and a worker that waits for it does not hang in a step.
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  session_.meter().enter(control::StepMeter::Phase::idle, control::now());
   try {
     committed_.put_back();
     session_.table().restore_buffers();
@@ -94,10 +92,10 @@ void OwnLoop::collective(const std::function<void(collective::Group&)>& operatio
   if (settle() && begin()) {
     try {
       session_.await_gpu();
-      const Time begun = now();
+      const Time begun = control::now();
       session_.meter().enter(control::StepMeter::Phase::reduce, begun);
       operation(*session_.group());
-      const Time end = now();
+      const Time end = control::now();
       reduce_ += end - begun;
       unsettled_ = true;
       session_.meter().enter(control::StepMeter::Phase::compute, end);
@@ -141,7 +139,7 @@ void OwnLoop::all_reduce_wait() {
 // Waits for the all-reduces that were started. False: one of them has failed.
 bool OwnLoop::settle() {
   if (started_ == 0) return true;
-  const Time begun = now();
+  const Time begun = control::now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begun);
   try {
     queue_.wait();
@@ -152,7 +150,7 @@ bool OwnLoop::settle() {
     return false;
   }
   started_ = 0;
-  const Time end = now();
+  const Time end = control::now();
   reduce_ += end - begun;
   session_.meter().enter(control::StepMeter::Phase::compute, end);
   return true;
@@ -187,14 +185,14 @@ bool OwnLoop::agree() {
                                                               mine.save_square};
   try {
     session_.await_gpu();
-    const Time begun = now();
+    const Time begun = control::now();
     session_.meter().enter(control::StepMeter::Phase::reduce, begun);
     Divergence::Row state = divergence_.look();
     std::ranges::copy(state, row.begin() + state_at);
     session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
     std::copy_n(row.begin() + state_at, state.size(), state.begin());
     divergence_.check(*session_.group(), state);
-    reduce_ += now() - begun;
+    reduce_ += control::now() - begun;
   } catch (const collective::GroupBroken& error) {
     session_.broken(error);
     return false;
@@ -218,7 +216,7 @@ void OwnLoop::commit() {
   }
   ++session_.progress.step;
   session_.member_lock().update([](core::Member& member) { member.commit(); });
-  const Time end = now();
+  const Time end = control::now();
   session_.note_end(end);
   const Duration wall = end - begun_;
   session_.meter().committed(
@@ -237,7 +235,7 @@ void OwnLoop::finish() {
         ELASTICRUN_MISUSE,
         "finish: registered state has changed since the last commit; commit the last step, "
         "and change nothing after it");
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  session_.meter().enter(control::StepMeter::Phase::idle, control::now());
   const Generation generation = session_.generation();
   while (session_.await()) {
     if (unsettled_ && session_.generation() != generation) {

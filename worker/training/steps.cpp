@@ -23,7 +23,6 @@ constexpr std::size_t votes_at = 0, new_names_at = 3, state_at = 4;
 constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
-Time now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 Steps::~Steps() { stop_buckets(); }
@@ -73,7 +72,7 @@ void Steps::end() noexcept {
   step_->in_compute = false;
   before_end_.reset();
   session_.member_lock().update([](core::Member& member) { member.outside(); });
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  session_.meter().enter(control::StepMeter::Phase::idle, control::now());
 }
 
 // Sets the progress to the begin of this call. The world begins with that of the first holder of
@@ -160,7 +159,7 @@ bool Steps::begin_step() {
     session_.fail(ELASTICRUN_MISUSE,
                   "train: no batch; give .batch or run under elasticrun --max-batch");
   if (!has_samples()) return false;
-  begun_ = now();
+  begun_ = control::now();
   cost_ = {};
   const core::Progress& progress = session_.progress;
   part_ = part_of(progress);
@@ -221,11 +220,11 @@ void Steps::begin_piece() {
                                 static_cast<double>(step_->samples.size()));
   else
     reduction_.begin_piece(step_);
-  piece_begun_ = now();
+  piece_begun_ = control::now();
 }
 
 void Steps::end_piece() {
-  cost_.compute += now() - piece_begun_;
+  cost_.compute += control::now() - piece_begun_;
   if (!part_.pieces.empty()) reduction_.accumulate(static_cast<double>(part_.pieces[piece_]));
   ++piece_;
 }
@@ -235,9 +234,9 @@ void Steps::end_compute() {
   step_->in_compute = false;
   step_->samples = samples_;
   // Work enqueued on a GPU counts as computing: shares and sizes are derived from these times.
-  const Time begin = now();
+  const Time begin = control::now();
   session_.await_gpu();
-  cost_.compute += now() - begin;
+  cost_.compute += control::now() - begin;
   check_state();
 }
 
@@ -258,7 +257,7 @@ bool Steps::reduce() {
     return false;
   }
   if (!is_end()) weigh_noise();
-  session_.meter().enter(control::StepMeter::Phase::apply, now());
+  session_.meter().enter(control::StepMeter::Phase::apply, control::now());
   state_ = State::applies;
   return true;
 }
@@ -267,7 +266,7 @@ void Steps::discard() {
   state_ = State::between;
   reduction_.discard();
   session_.table().restore_buffers();
-  session_.meter().enter(control::StepMeter::Phase::idle, now());
+  session_.meter().enter(control::StepMeter::Phase::idle, control::now());
 }
 
 // Returns the world's votes. There is none for a switch on the last step of an epoch, so that the
@@ -276,7 +275,7 @@ void Steps::discard() {
 core::Votes Steps::reduce_all() {
   const bool end_follows = options_.epoch_steps != 0;
   const bool may_switch = !part_.last_of_epoch || (part_.first_of_epoch && !end_follows);
-  const Time begin = now();
+  const Time begin = control::now();
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
   check_agreement(group);
@@ -303,7 +302,7 @@ core::Votes Steps::reduce_all() {
   // All members see the same sum, so all or none of them call this. All have begun with the same
   // names, so without a new name the names are still the same.
   if (numbers[new_names_at] != 0) agree_on_names(group);
-  cost_.reduce += now() - begin;
+  cost_.reduce += control::now() - begin;
   return {numbers[votes_at], numbers[votes_at + 1], numbers[votes_at + 2]};
 }
 
@@ -353,7 +352,7 @@ void Steps::commit() {
   session_.progress = std::move(next);
   const bool orderly =
       session_.member_lock().update([](core::Member& member) { return member.commit(); });
-  const Time end = now();
+  const Time end = control::now();
   cost_.samples = part_.own.count();
   cost_.wall = end - begun_;
   session_.note_end(end);

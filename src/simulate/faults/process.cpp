@@ -7,8 +7,6 @@
 
 namespace elasticrun::simulate::faults {
 
-using std::chrono::milliseconds;
-
 Process::Process(Stage& stage, WorkerId id, Handlers handlers)
     : stage_(stage),
       id_(id),

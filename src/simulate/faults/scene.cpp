@@ -3,9 +3,8 @@
 
 namespace elasticrun::simulate::faults {
 
-using std::chrono::milliseconds;
-
 job::JobSpec plain_spec() {
+  using std::chrono::milliseconds;
   job::JobSpec spec;
   spec.argv = {"train"};
   spec.hosts_file = "hosts.txt";  // users edit it during the run
@@ -27,6 +26,7 @@ job::JobSpec plain_spec() {
 }
 
 Scene draw(std::uint64_t seed) {
+  using std::chrono::milliseconds;
   Rng rng(mix(seed ^ 0x5ce9e));
   const auto between = [&](int low, int high) {
     return low + static_cast<int>(rng.below(static_cast<std::uint64_t>(high - low + 1)));

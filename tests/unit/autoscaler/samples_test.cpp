@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Time start{};
+const Time begin{};
 
 // Ten steps in a second with 25 samples per step for this worker, computing half of the time.
 WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
@@ -32,7 +32,7 @@ WorkerSample sample(unsigned worker, unsigned generation, double speed = 1) {
 Window primed(int size, std::int64_t batch, unsigned generation = 1) {
   Window window;
   window.world_changed(Generation(generation), size, batch);
-  for (int w = 1; w <= size; ++w) CHECK_FALSE(window.add(sample(w, generation), start));
+  for (int w = 1; w <= size; ++w) CHECK_FALSE(window.add(sample(w, generation), begin));
   return window;
 }
 
@@ -45,20 +45,20 @@ TEST_CASE("the step of a round is the newest one, whichever worker completes the
     report.step = StepId(step);
     return report;
   };
-  window.add(at(1, 30), start + 1s);
-  CHECK(window.add(at(2, 20), start + 1s)->step == StepId(30));
-  window.add(at(2, 21), start + 2s);
-  CHECK(window.add(at(1, 31), start + 2s)->step == StepId(31));
+  window.add(at(1, 30), begin + 1s);
+  CHECK(window.add(at(2, 20), begin + 1s)->step == StepId(30));
+  window.add(at(2, 21), begin + 2s);
+  CHECK(window.add(at(1, 31), begin + 2s)->step == StepId(31));
 }
 
 TEST_CASE("a round is whole when every member has reported") {
   Window window = primed(4, 100);
-  CHECK_FALSE(window.add(sample(1, 1), start + 1s));
-  CHECK_FALSE(window.add(sample(3, 1), start + 1s));
+  CHECK_FALSE(window.add(sample(1, 1), begin + 1s));
+  CHECK_FALSE(window.add(sample(3, 1), begin + 1s));
   // second report of this worker: counts into the same round
-  CHECK_FALSE(window.add(sample(1, 1), start + 2s));
-  CHECK_FALSE(window.add(sample(2, 1), start + 2s));
-  const auto round = window.add(sample(4, 1), start + 3s);
+  CHECK_FALSE(window.add(sample(1, 1), begin + 2s));
+  CHECK_FALSE(window.add(sample(2, 1), begin + 2s));
+  const auto round = window.add(sample(4, 1), begin + 3s);
   REQUIRE(round);
   CHECK(round->samples_per_s == doctest::Approx(1000));
   CHECK(round->batch == doctest::Approx(100));
@@ -72,7 +72,7 @@ TEST_CASE("a round is whole when every member has reported") {
   CHECK(curve[0].rounds == 1);
   CHECK(curve[0].steps == 10);
   CHECK(curve[0].visits == 1);
-  CHECK(curve[0].at == start + 3s);
+  CHECK(curve[0].at == begin + 3s);
 }
 
 TEST_CASE("a round does not wait for ever for a silent worker") {
@@ -80,20 +80,20 @@ TEST_CASE("a round does not wait for ever for a silent worker") {
     CAPTURE(batch);
     Window window = primed(4, batch);
     for (int turn = 1; turn <= 2; ++turn)
-      for (unsigned w = 1; w <= 3; ++w) CHECK_FALSE(window.add(sample(w, 1), start + 1s));
-    const auto round = window.add(sample(1, 1), start + 3s);
+      for (unsigned w = 1; w <= 3; ++w) CHECK_FALSE(window.add(sample(w, 1), begin + 1s));
+    const auto round = window.add(sample(1, 1), begin + 3s);
     REQUIRE(round);
     CHECK(round->samples_per_s == doctest::Approx(1000));
   }
   Window window = primed(4, 100);  // a report of one member in four is not enough
-  for (int turn = 0; turn < 20; ++turn) CHECK_FALSE(window.add(sample(1, 1), start + 1s));
+  for (int turn = 0; turn < 20; ++turn) CHECK_FALSE(window.add(sample(1, 1), begin + 1s));
 }
 
 TEST_CASE("one bad clock does not change the step time") {
   Window window = primed(3, 75);
-  window.add(sample(1, 1), start + 1s);
-  window.add(sample(2, 1), start + 1s);
-  const auto round = window.add(sample(3, 1, 50), start + 1s);
+  window.add(sample(1, 1), begin + 1s);
+  window.add(sample(2, 1), begin + 1s);
+  const auto round = window.add(sample(3, 1, 50), begin + 1s);
   REQUIRE(round);
   CHECK(round->samples_per_s == doctest::Approx(750));
 }
@@ -117,16 +117,16 @@ TEST_CASE("some reports do not count") {
   for (const Case& c : cases) {
     CAPTURE(c.what);
     Window window = primed(2, 50);
-    CHECK_FALSE(window.add(sample(1, 1), start));
-    CHECK_FALSE(window.add(c.sample, start));
-    CHECK(window.add(sample(2, 1), start));
+    CHECK_FALSE(window.add(sample(1, 1), begin));
+    CHECK_FALSE(window.add(c.sample, begin));
+    CHECK(window.add(sample(2, 1), begin));
   }
   Window none;
-  CHECK_FALSE(none.add(sample(1, 0), start));
+  CHECK_FALSE(none.add(sample(1, 0), begin));
   Window empty = primed(1, 0);
   WorkerSample nothing = sample(1, 1);
   nothing.samples = 0;
-  CHECK_FALSE(empty.add(nothing, start));
+  CHECK_FALSE(empty.add(nothing, begin));
   CHECK(empty.curve().empty());
 }
 
@@ -150,9 +150,9 @@ TEST_CASE("a report with impossible values is ignored") {
     odd.compute = Duration(c.compute_ns);
     CHECK(implausible(odd));
     Window window = primed(2, 50);
-    for (int again = 0; again < 3; ++again) CHECK_FALSE(window.add(odd, start));
-    CHECK_FALSE(window.add(sample(2, 1), start));
-    const auto round = window.add(sample(1, 1), start);
+    for (int again = 0; again < 3; ++again) CHECK_FALSE(window.add(odd, begin));
+    CHECK_FALSE(window.add(sample(2, 1), begin));
+    const auto round = window.add(sample(1, 1), begin);
     REQUIRE(round);
     CHECK(round->samples_per_s == doctest::Approx(500));
   }
@@ -164,9 +164,9 @@ TEST_CASE("a step that takes no time makes no round") {
   WorkerSample instant = sample(1, 1);
   instant.steps = 1000;
   instant.wall = Duration(1);
-  CHECK_FALSE(window.add(instant, start));
+  CHECK_FALSE(window.add(instant, begin));
   CHECK(window.curve().empty());
-  CHECK(window.add(sample(1, 1), start));
+  CHECK(window.add(sample(1, 1), begin));
   const Measure measure = window.curve().front();
   CHECK(measure.compute_share == doctest::Approx(0.5));
   CHECK(measure.all_samples_per_s == doctest::Approx(250));
@@ -174,25 +174,25 @@ TEST_CASE("a step that takes no time makes no round") {
 
 TEST_CASE("reports during a change do not count, nor does the first one after it") {
   Window window = primed(1, 25);
-  CHECK(window.add(sample(1, 1), start + 1s));
+  CHECK(window.add(sample(1, 1), begin + 1s));
   window.change_started();
-  CHECK_FALSE(window.add(sample(1, 1), start + 2s));
+  CHECK_FALSE(window.add(sample(1, 1), begin + 2s));
   window.change_ended();
-  CHECK_FALSE(window.add(sample(1, 1), start + 3s));
-  CHECK(window.add(sample(1, 1), start + 4s));
+  CHECK_FALSE(window.add(sample(1, 1), begin + 3s));
+  CHECK(window.add(sample(1, 1), begin + 4s));
   CHECK(window.curve()[0].rounds == 2);
 }
 
 TEST_CASE("a new visit to a size starts without rounds, and is counted") {
   Window window = primed(1, 25);
-  window.add(sample(1, 1), start + 1s);
+  window.add(sample(1, 1), begin + 1s);
   window.world_changed(Generation(2), 2, 50);
   // what was measured is kept while the job runs at another size
   REQUIRE(window.curve().size() == 1);
   window.world_changed(Generation(3), 1, 25);
   CHECK(window.curve().empty());
-  window.add(sample(1, 3), start + 5s);
-  window.add(sample(1, 3, 2), start + 6s);
+  window.add(sample(1, 3), begin + 5s);
+  window.add(sample(1, 3, 2), begin + 6s);
   REQUIRE(window.curve().size() == 1);
   CHECK(window.curve()[0].visits == 2);
   CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
@@ -200,7 +200,7 @@ TEST_CASE("a new visit to a size starts without rounds, and is counted") {
 
 TEST_CASE("slow rounds do not move the mean while they are fewer than a quarter") {
   Window window = primed(1, 25);
-  for (int i = 0; i < 40; ++i) window.add(sample(1, 1, i % 5 == 2 ? 0.1 : 1), start + 1s * i);
+  for (int i = 0; i < 40; ++i) window.add(sample(1, 1, i % 5 == 2 ? 0.1 : 1), begin + 1s * i);
   const Measure measure = window.curve()[0];
   CHECK(measure.samples_per_s == doctest::Approx(250).epsilon(0.001));
   CHECK(measure.rounds == 40);
@@ -208,9 +208,9 @@ TEST_CASE("slow rounds do not move the mean while they are fewer than a quarter"
 
 TEST_CASE("the mean forgets old rounds, and its error tells how well it is known") {
   Window window = primed(1, 25);
-  for (int i = 0; i < 3; ++i) window.add(sample(1, 1), start);
+  for (int i = 0; i < 3; ++i) window.add(sample(1, 1), begin);
   CHECK(window.curve()[0].error == doctest::Approx(0.05));  // too few rounds for a smaller error
-  for (std::size_t i = 0; i < Window::capacity; ++i) window.add(sample(1, 1, 2), start + 1s);
+  for (std::size_t i = 0; i < Window::capacity; ++i) window.add(sample(1, 1, 2), begin + 1s);
   CHECK(window.curve()[0].samples_per_s == doctest::Approx(500));
   CHECK(window.curve()[0].error == doctest::Approx(0.005));
 
@@ -219,7 +219,7 @@ TEST_CASE("the mean forgets old rounds, and its error tells how well it is known
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Rng rng(seed);
     Window noisy = primed(1, 25);
-    for (int i = 0; i < 40; ++i) noisy.add(sample(1, 1, 0.9 + 0.2 * rng.uniform()), start + 1s * i);
+    for (int i = 0; i < 40; ++i) noisy.add(sample(1, 1, 0.9 + 0.2 * rng.uniform()), begin + 1s * i);
     const Measure measure = noisy.curve()[0];
     CHECK(measure.error < 0.03);
     if (std::abs(measure.samples_per_s / 250 - 1) > 3 * measure.error) ++outside;
@@ -236,18 +236,18 @@ TEST_CASE("a round from a simulator follows the rules of a report") {
                           .batch = 50,
                           .step_time = 100ms,
                           .compute_time = 25ms};
-  CHECK_FALSE(window.add(round, start));  // no world
+  CHECK_FALSE(window.add(round, begin));  // no world
   window.world_changed(Generation(1), 2, 50);
-  CHECK_FALSE(window.add(round, start));  // the first round after a change
-  CHECK(window.add(round, start + 1s));
+  CHECK_FALSE(window.add(round, begin));  // the first round after a change
+  CHECK(window.add(round, begin + 1s));
   WorldSample slow = round;
   slow.samples_per_s = 250;
   slow.step_time = 200ms;
-  CHECK(window.add(slow, start + 2s));
+  CHECK(window.add(slow, begin + 2s));
   slow.generation = Generation(2);
-  CHECK_FALSE(window.add(slow, start + 3s));
+  CHECK_FALSE(window.add(slow, begin + 3s));
   window.change_started();
-  CHECK_FALSE(window.add(round, start + 4s));
+  CHECK_FALSE(window.add(round, begin + 4s));
   REQUIRE(window.curve().size() == 1);
   const Measure measure = window.curve().front();
   CHECK(measure.steps == 20);
@@ -259,8 +259,8 @@ TEST_CASE("a round from a simulator follows the rules of a report") {
   window.change_ended();
   window.world_changed(Generation(3), 2, 50);
   slow.generation = Generation(3);
-  CHECK_FALSE(window.add(slow, start + 5s));
-  CHECK(window.add(slow, start + 6s));
+  CHECK_FALSE(window.add(slow, begin + 5s));
+  CHECK(window.add(slow, begin + 6s));
   CHECK(window.curve().front().steps == 10);
   CHECK(window.curve().front().samples_per_s == doctest::Approx(250));
   CHECK(window.curve().front().all_steps == 30);
