@@ -27,9 +27,9 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 # Most of the time of a build goes into headers and the templates in them, which files that are
 # compiled together read once: a whole build takes half as long. OFF is for work on a few files, and
 # for clang-tidy.
-option(ELASTICRUN_UNITY "compile eight files of a library or program at a time" ON)
+option(ELASTICRUN_UNITY "compile sixteen files of a library or program at a time" ON)
 set(CMAKE_UNITY_BUILD ${ELASTICRUN_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 # For files that have a helper of the same name as others, or headers that do not go with theirs.
 function(elasticrun_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

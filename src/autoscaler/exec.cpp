@@ -13,7 +13,7 @@ namespace {
 
 // The shortest pause between questions, so that the program is not run all the time where the
 // settling time is very short or zero.
-constexpr Duration shortest_pause = std::chrono::seconds(1);
+constexpr Duration least_settle = std::chrono::seconds(1);
 
 Decision follow(const Advice& advice, int size) {
   std::string reason = advice.reason;
@@ -38,7 +38,7 @@ Decision Exec::decide(const Snapshot& snapshot, const Limits& limits, Time now) 
   if (!asked_ && now >= next_) {
     asked_ = present;
     question_ = Question{snapshot, limits, now};
-    next_ = now + std::max(limits.settle, shortest_pause);
+    next_ = now + std::max(limits.settle, least_settle);
   }
   const bool answered = subject_ == present;
   Decision made = answered && advice_

@@ -9,7 +9,7 @@
 namespace elasticrun::job::driver {
 namespace {
 
-constexpr Duration interval = std::chrono::milliseconds(5);
+constexpr Duration hold_interval = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void OutputHold::look_again() {
   const bool hold = handlers_.wanted();
   if (std::exchange(holding_, hold) != hold) handlers_.order(hold);
   if (!hold) return;
-  timer_.expires_after(interval);
+  timer_.expires_after(hold_interval);
   timer_.async_wait([this](const boost::system::error_code& ec) {
     if (!ec) look_again();
   });
