@@ -69,6 +69,7 @@ struct StateTransfer::InFlight {
   std::unique_ptr<collective::Pending> coming;
   std::unique_ptr<collective::Pending> going;
 
+  std::array<std::span<std::byte>, 1> piece() const { return {{{data, chunk.bytes}}}; }
   std::byte* scratch_for(std::size_t bytes) {
     if (scratch.size() < bytes) scratch.resize(bytes);
     return scratch.data();
@@ -87,10 +88,13 @@ StateTransfer::Work::Work(const StateTable& table, const std::vector<bool>& hold
   }
 }
 
-std::uint64_t StateTransfer::Work::hash(std::span<const std::byte> piece,
-                                        std::uint64_t before) const {
-  const bool taken = !gpu || !gpu->holds(piece.data());
-  return taken ? XXH3_64bits_withSeed(piece.data(), piece.size(), before) : not_taken;
+std::uint64_t StateTransfer::Work::hash(std::span<const std::span<std::byte>> pieces) const {
+  std::uint64_t hash = 0;
+  for (const std::span<std::byte> piece : pieces) {
+    if (gpu && gpu->holds(piece.data())) return not_taken;
+    hash = XXH3_64bits_withSeed(piece.data(), piece.size(), hash);
+  }
+  return hash;
 }
 
 StateTransfer::StateTransfer(collective::Group& group, std::vector<bool> holds, StateTable& table,
@@ -216,7 +220,7 @@ void StateTransfer::send_part(std::size_t index) {
       work_->image.copy_out(slot.chunk.offset, slot.chunk.bytes, slot.data);
     }
     slot.going = group_.post_send(next, slot.data, slot.chunk.bytes, tag);
-    hashes[i] = work_->hash({slot.data, slot.chunk.bytes});
+    hashes[i] = work_->hash(slot.piece());
   }
   for (InFlight& slot : slots) await(slot.going, slot.chunk.bytes);
   verify(index);
@@ -280,7 +284,7 @@ void StateTransfer::take(InFlight& slot) {
   if (next < part.route.size())
     slot.going = group_.post_send(part.route[next], slot.data, slot.chunk.bytes,
                                   static_cast<std::uint32_t>(slot.part));
-  work_->hashes[slot.part][slot.index] = work_->hash({slot.data, slot.chunk.bytes});
+  work_->hashes[slot.part][slot.index] = work_->hash(slot.piece());
   if (slot.data == slot.scratch.data())
     work_->image.copy_in(slot.chunk.offset, slot.chunk.bytes, slot.data);
 }

@@ -27,12 +27,9 @@ void StateTransfer::move_in_rounds() {
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<Passing> passing = post_round(round);
     for (Passing& one : passing) {
-      std::uint64_t hash = 0;
-      for (std::size_t i = 0; i < one.pieces.size(); ++i) {
+      for (std::size_t i = 0; i < one.pieces.size(); ++i)
         await(one.messages[i], one.pieces[i].size());
-        hash = work_->hash(one.pieces[i], hash);
-      }
-      if (one.first_seen) work_->hashes[one.part][one.index] = hash;
+      if (one.first_seen) work_->hashes[one.part][one.index] = work_->hash(one.pieces);
     }
   }
   for (std::size_t part = 0; part < work_->plan.size(); ++part) verify(part);

@@ -27,8 +27,9 @@ std::size_t place_of(const core::TransferPart& part, int rank);
 struct StateTransfer::Work {
   Work(const StateTable& table, const std::vector<bool>& holds, bool in_rounds);
 
-  // Pieces on the GPU are not hashed: the networks between GPUs check what they carry.
-  std::uint64_t hash(std::span<const std::byte> piece, std::uint64_t before = 0) const;
+  // Of a chunk in these pieces. None is taken where one of them lies on the GPU: the networks
+  // between GPUs check what they carry.
+  std::uint64_t hash(std::span<const std::span<std::byte>> pieces) const;
 
   const StateImage image;
   const gpu::Gpu* const gpu;
