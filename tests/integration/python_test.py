@@ -124,6 +124,9 @@ WRONG = {
                           "elasticrun.Misuse: 't': gradients are float32, float64, bfloat16 or float16, "
                           "and buffers also int32 or int64; register others as state"),
     "read-only memory": ("job.state('t', b'12345678')", "elasticrun.Misuse: 't': the array is read-only"),
+    "read-only memory of a GPU": (
+        "job.state('t', type('Array', (), {'__cuda_array_interface__': {'data': (8, True)}, '__dlpack__': 0})())",
+        "elasticrun.Misuse: 't': the array is read-only"),
     "every second number": ("job.state('t', memoryview(w)[::2])",
                             "elasticrun.Misuse: 't': the array does not lie in one piece; make it "
                             "contiguous"),

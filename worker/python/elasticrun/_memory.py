@@ -3,7 +3,7 @@ array, bytearray), DLPack (PyTorch, CuPy, JAX), or __cuda_array_interface__."""
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from ._library import Misuse
 
@@ -55,10 +55,13 @@ def memory_of(array: Any) -> Memory:
         view = None
     if view is not None:
         return _of_buffer(view)
-    if hasattr(array, "__dlpack__"):  # before the array interface, which has no bfloat16
+    interface = _interface_of(array)
+    if interface is not None and interface["data"][1]:
+        raise Misuse("the array is read-only")
+    if hasattr(array, "__dlpack__"):  # before the interface, which has no bfloat16
         return _of_dlpack(array)
-    if hasattr(array, "__cuda_array_interface__"):
-        return _of_interface(array)
+    if interface is not None:
+        return _of_interface(array, interface)
     raise Misuse(f"a {type(array).__name__} is no array: it has neither a buffer nor DLPack")
 
 
@@ -96,13 +99,18 @@ def _of_dlpack(array: Any) -> Memory:
     return Memory(address if size else 0, size, known, (array, capsule))
 
 
-def _of_interface(array: Any) -> Memory:
-    interface = array.__cuda_array_interface__
+def _interface_of(array: Any) -> Optional[dict[str, Any]]:
+    """None: it has none, or one that cannot say its type, as bfloat16 in older versions of PyTorch."""
+    try:
+        return array.__cuda_array_interface__
+    except (AttributeError, KeyError):
+        return None
+
+
+def _of_interface(array: Any, interface: dict[str, Any]) -> Memory:
     if interface.get("strides") is not None:
         raise Misuse("the array does not lie in one piece; make it contiguous")
-    address, readonly = interface["data"]
-    if readonly:
-        raise Misuse("the array is read-only")
+    address, _ = interface["data"]
     size = int(interface["typestr"][2:])
     for length in interface["shape"]:
         size *= length
