@@ -10,8 +10,8 @@ import signal
 import sys
 import tempfile
 
-from on_gpu import BACKEND, LIBRARIES, on_gpu, set_hosts  # first: it says where the others are
-from job import BIN, Job, kill, until
+from on_gpu import BACKEND, LIBRARIES, on_gpu  # first: it says where the others are
+from job import BIN, Job, kill, replace_file, until
 
 SIZE = sys.argv[1] if len(sys.argv) > 1 else "64M"
 MEMORY = ["--gpu"] if BACKEND == "nccl" else []
@@ -28,7 +28,7 @@ def rates(out: str, world: int) -> list[float]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         hosts = os.path.join(folder, "hosts")
-        set_hosts(hosts, 4)
+        replace_file(hosts, "localhost slots=4\n")
         program = [os.path.join(BIN, "allreduce_bench"), *MEMORY, "--from", SIZE, "--to", SIZE,
                    "--repeats", "3", "--rounds", "100000"]
         with Job(["--hosts", hosts, "--unit", "slot", "--policy", "fixed", "--backend", BACKEND,
@@ -49,7 +49,7 @@ def main() -> None:
             measured("after a kill", 4, after)
             for what, slots in (("after a planned shrink", 3), ("after a planned growth", 4)):
                 after = job.now()
-                set_hosts(hosts, slots)
+                replace_file(hosts, f"localhost slots={slots}\n")
                 measured(what, slots, after)
             job.process.send_signal(signal.SIGTERM)
             job.wait(30)

@@ -15,14 +15,15 @@ import sys
 import time
 from typing import Any
 
-from on_gpu import BACKEND, LIBRARIES, gpu_memory, idle, on_gpu  # first: it says where the others are
+from on_gpu import BACKEND, LIBRARIES, gpu_memory, on_gpu, show_idle  # first: it says where the others are
 from job import BIN, kill, until
-from training import Training
+from training import BATCH, Training
 
 EXAMPLE = os.environ.get("GPU_EXAMPLE", os.path.join(BIN, "fashion_cuda"))
 CHANGES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 60
-STEPS, EPOCH_STEPS, EPOCHS_MAX = 40, 20, 500
+SAMPLES, STEPS, EPOCHS_MAX = 2560, 40, 500
+EPOCH_STEPS = SAMPLES // BATCH
 # In float32 the other order of sums alone, with four shares instead of one, moves weights by 5e-3.
 PRECISE = ["--precision", "double"]
 DATA = ["--data", os.environ["GPU_DATA"]] if "GPU_DATA" in os.environ else []
@@ -32,7 +33,7 @@ PATTERN = [6, 0, 3, 0, 5, 8, 0, 4, 2, 0]
 
 class OnGpu(Training):
     def __init__(self, slots: int, epochs: int, **more: Any) -> None:
-        super().__init__(f"localhost slots={slots}\\n", epochs=epochs, device_ms=0.2,
+        super().__init__(f"localhost slots={slots}\\n", epochs=epochs, samples=SAMPLES, device_ms=0.2,
                          program=on_gpu([EXAMPLE]), more=[*PRECISE, *DATA],
                          options=["--backend", BACKEND], env=LIBRARIES, **more)
         self.size = slots
@@ -92,7 +93,7 @@ def main() -> None:
             make_changes(job)
             assert job.wait(300) == 0, job.err()
         finally:
-            print(idle(job))
+            show_idle(job)
         print(job.lineage(), end="")
         found = weights(job)
         assert job.leftovers() == [], job.leftovers()

@@ -106,48 +106,47 @@ double first_sum(Communicator& comm, const Gpu& gpu) {
   return ms_since(begin);
 }
 
-// The last rank goes between two sums, and the others go on without it.
-void shrink_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, Communicator& all,
-                 PipeExchange& exchange, Forming& times) {
+// A communicator of all ranks, after its first sum.
+std::unique_ptr<Communicator> form_all(int rank, int size, const std::shared_ptr<Gpu>& gpu,
+                                       CommunicatorCache& cache, PipeExchange& exchange,
+                                       Forming& times) {
+  auto all = std::make_unique<Communicator>(gpu, limits);
+  const nccl::UniqueId id = shared_id(cache, rank, exchange);
+  const auto begin = Clock::now();
+  all->init(rank, size, {id});
+  times.init.add(ms_since(begin));
+  times.warm_up.add(first_sum(*all, *gpu));
   exchange("");
-  all.halt();
-  if (rank == size - 1) return all.release();
+  return all;
+}
+
+// The last rank goes between two sums, and the others shrink the communicator.
+void shrink_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, CommunicatorCache& cache,
+                 PipeExchange& exchange, Forming& times) {
+  const auto all = form_all(rank, size, gpu, cache, exchange, times);
+  all->halt();
+  if (rank == size - 1) return;
   Communicator fewer(gpu, limits);
   const auto begin = Clock::now();
-  try {
-    fewer.shrink(all, {size - 1});
-    times.shrink.add(ms_since(begin));
-    times.warm_up_after.add(first_sum(fewer, *gpu));
-  } catch (const GroupBroken& error) {
-    fmt::print("rank {}: {}\n", rank, error.what());
-  }
+  fewer.shrink(*all, {size - 1});
+  times.shrink.add(ms_since(begin));
+  times.warm_up_after.add(first_sum(fewer, *gpu));
 }
 
 // The last rank stays out of a sum; the others are stopped in it, and form another communicator.
 void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, CommunicatorCache& cache,
                PipeExchange& exchange, Forming& times) {
+  const auto all = form_all(rank, size, gpu, cache, exchange, times);
   const bool stays = rank < size - 1;
-  for (const bool shrinks : {true, false}) {
-    if (shrinks && !gpu->features().shrink) continue;
-    Communicator all(gpu, limits);
-    const nccl::UniqueId id = shared_id(cache, rank, exchange);
-    auto begin = Clock::now();
-    all.init(rank, size, {id});
-    times.init.add(ms_since(begin));
-    times.warm_up.add(first_sum(all, *gpu));
-    if (shrinks) {
-      shrink_once(rank, size, gpu, all, exchange, times);
-      continue;
-    }
-    exchange("");
-    if (!stays) continue;
+  Clock::time_point begin;
+  if (stays) {
     std::jthread controller([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       begin = Clock::now();
-      all.halt();
+      all->halt();
     });
     try {
-      first_sum(all, *gpu);
+      first_sum(*all, *gpu);
     } catch (const GroupBroken&) {
     }
     controller.join();
@@ -157,7 +156,7 @@ void form_once(int rank, int size, const std::shared_ptr<Gpu>& gpu, Communicator
   const nccl::UniqueId next = shared_id(cache, rank, exchange);
   if (!stays) return;
   Communicator again(gpu, limits);
-  const auto begin = Clock::now();
+  begin = Clock::now();
   again.init(rank, size - 1, {next});
   times.init_smaller.add(ms_since(begin));
   first_sum(again, *gpu);
@@ -172,6 +171,7 @@ void measure_forming(int rank, int size, int forms, PipeExchange& exchange) {
                nccl_version_text(gpu->libraries().nccl_version),
                driver_version_text(gpu->libraries().driver_version), size);
   for (int i = 0; i < forms; ++i) {
+    if (gpu->features().shrink) shrink_once(rank, size, gpu, cache, exchange, times);
     form_once(rank, size, gpu, cache, exchange, times);
     if (rank == 0)
       fmt::print("  {}: init {:.1f}, sum {:.1f}, stop {:.1f}, shrink {:.1f}, sum {:.1f} ms\n",

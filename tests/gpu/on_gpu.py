@@ -30,15 +30,8 @@ def gpu_memory() -> int | None:
     return sum(int(line) for line in done.stdout.split())
 
 
-def set_hosts(path: str, slots: int) -> None:
-    """Replaces the host file as an editor does: it writes another file and renames it."""
-    with open(path + ".new", "w", encoding="ascii") as file:
-        file.write(f"localhost slots={slots}\n")
-    os.rename(path + ".new", path)
-
-
-def idle(job: Job) -> str:
-    """A table: for each kind of change the idle time that the survivors saw, the part of it that the
+def show_idle(job: Job) -> None:
+    """Prints for each kind of change the idle time that the survivors saw, the part of it that the
     state took, and the time to form the group with its first collective (no worker is idle meanwhile
     in a planned change). A forced change names how its group was formed."""
     kinds: dict[str, list[tuple[float, ...]]] = {}
@@ -54,10 +47,8 @@ def idle(job: Job) -> str:
                 (world["idle_ms"], world["state_ms"], world["prepare_ms"]))
     if job.find("world_formed", idle_ms=lambda ms: ms is not None and ms > UNUSUAL_MS):
         print(f"--- an unusual wait; the job's words:\n{job.err()}")
-    lines = [f"{'changes, medians in ms':<34} count    idle  (most)   state  forming"]
+    print(f"{'changes, medians in ms':<34} count    idle  (most)   state  forming")
     for kind, values in sorted(kinds.items()):
         idle_ms, state, forming = ([value[i] for value in values] for i in range(3))
-        lines.append(f"  {kind:<32} {len(values):5d} {statistics.median(idle_ms):7.0f} "
-                     f"{max(idle_ms):7.0f} {statistics.median(state):7.0f} "
-                     f"{statistics.median(forming):8.0f}")
-    return "\n".join(lines)
+        print(f"  {kind:<32} {len(values):5d} {statistics.median(idle_ms):7.0f} {max(idle_ms):7.0f} "
+              f"{statistics.median(state):7.0f} {statistics.median(forming):8.0f}")

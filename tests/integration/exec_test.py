@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from job import kill, lives, read, until
+from job import kill, lives, read, replace_file, until
 from training import Training
 
 SAMPLE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../configs/policy-example.sh"))
@@ -23,9 +23,7 @@ class Advised(Training):
                          options=[*QUICK, "--start", "1", "--policy", f"exec:{program}"])
 
     def rule(self, script: str) -> None:
-        with open(self.path("rule.new"), "w", encoding="ascii") as file:
-            file.write(script)
-        os.rename(self.path("rule.new"), self.path("rule"))
+        replace_file(self.path("rule"), script)
 
     def runs(self) -> int:
         return read(self.path("runs")).count("\n")

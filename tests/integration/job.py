@@ -67,6 +67,13 @@ def read(path: str) -> str:
         return ""
 
 
+def replace_file(path: str, text: str) -> None:
+    """As an editor does: it writes another file and renames it."""
+    with open(path + ".new", "w", encoding="ascii") as file:
+        file.write(text)
+    os.rename(path + ".new", path)
+
+
 def fields_of(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on; the name before it may contain blanks."""
     return read(f"/proc/{pid}/stat").rpartition(")")[2].split()

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 from typing import Any
 
-from job import ELASTICRUN, Job, kill, lives, read, until
+from job import ELASTICRUN, Job, kill, lives, read, replace_file, until
 from training import Training
 
 # Prints `hosts`, or executes the file `trouble` if there is one. Each run adds a line to `runs`.
@@ -27,9 +27,7 @@ class Discovering(Training):
         return read(self.path("runs")).count("\n")
 
     def make_trouble(self, script: str) -> None:
-        with open(self.path("trouble.new"), "w", encoding="ascii") as file:
-            file.write(script)
-        os.rename(self.path("trouble.new"), self.path("trouble"))
+        replace_file(self.path("trouble"), script)
 
     def end_trouble(self) -> None:
         os.unlink(self.path("trouble"))

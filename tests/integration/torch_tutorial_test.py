@@ -7,7 +7,7 @@ import random
 import tempfile
 import unittest
 
-from job import Job, finals, kill
+from job import Job, finals, kill, replace_file
 from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, TorchTest, alone
 
 DDP, ELASTIC = (os.path.join(PROGRAMS, name) for name in ("ddp_loop.py", "elastic_loop.py"))
@@ -41,11 +41,7 @@ class Tutorial(TorchTest):
             hosts, slow = os.path.join(folder, "hosts"), os.path.join(folder, "slow")
             open(slow, "x", encoding="ascii").close()
 
-            def set_hosts(slots: int) -> None:
-                with open(hosts + ".new", "w", encoding="ascii") as file:
-                    file.write(f"localhost:{slots}\n")
-                os.rename(hosts + ".new", hosts)
-            set_hosts(SIZES[0])
+            replace_file(hosts, f"localhost:{SIZES[0]}\n")
             with Job(["--hosts", hosts, "--unit", "slot", "--np", "1:3", "--policy", "fixed",
                       "--max-batch", "8", "--max-restarts", "100", "--settle", "100ms", "--label",
                       "none"], [PYTHON, ELASTIC, str(EPOCHS)],
@@ -53,7 +49,7 @@ class Tutorial(TorchTest):
                 after = 0
                 for number in range(KILLS):
                     if number in SIZES:
-                        set_hosts(SIZES[number])
+                        replace_file(hosts, f"localhost:{SIZES[number]}\n")
                     job.wait_for("world_formed", after, size=lambda size: size > 1)
                     job.wait_for_step()
                     after = job.now()

@@ -44,10 +44,7 @@ class Training(Job):
         self.record = self.path(record)
 
     def set_hosts(self, text: str) -> None:
-        """Replaces the host file as an editor does: it writes another file and renames it."""
-        with open(self.path("hosts.new"), "w", encoding="ascii") as file:
-            file.write(text)
-        os.rename(self.path("hosts.new"), self.path("hosts"))
+        job.replace_file(self.path("hosts"), text)
 
     def world(self, size: int, after: int = 0, seconds: float = 60) -> dict[str, Any]:
         """Waits for a world of that size which has stepped."""

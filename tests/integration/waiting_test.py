@@ -26,7 +26,8 @@ import unittest
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from job import BIN, FASHION, MARK, SANITIZED, Job, fields_of, kill, parent_of, read, until
+from job import (BIN, FASHION, MARK, SANITIZED, Job, fields_of, kill, parent_of, read, replace_file,
+                 until)
 
 FACTOR = float(os.environ.get("WAITING_FACTOR", "60" if SANITIZED else "20"))
 LATE = 0.1 * FACTOR  # seconds
@@ -91,12 +92,6 @@ def started(size: int) -> Callable[[Job], object]:
     return lambda job: until("workers", lambda: len(job.workers()) == size, PATIENCE)
 
 
-def write_hosts(job: Job, text: str) -> None:
-    with open(job.path("hosts.new"), "w", encoding="ascii") as file:
-        file.write(text)
-    os.rename(job.path("hosts.new"), job.path("hosts"))
-
-
 def stop_worker(job: Job) -> None:
     trains(2)(job)
     kill(max(job.workers().values()), signal.SIGSTOP)
@@ -111,7 +106,7 @@ def stop_agent(job: Job) -> None:
 def fall_below_minimum(job: Job) -> None:
     """A worker dies when its slot is not in the file any more."""
     trains(2)(job)
-    write_hosts(job, "localhost:1\n")
+    replace_file(job.path("hosts"), "localhost:1\n")
     said("1 of at least 2 workers; the job goes on")(job)
     workers = job.workers()
     kill(workers[max(workers)])
@@ -131,7 +126,7 @@ def stop_before_a_change(job: Job) -> None:
     trains(1)(job)
     kill(job.workers()[1], signal.SIGSTOP)
     after = job.now()
-    write_hosts(job, "localhost:2\n")
+    replace_file(job.path("hosts"), "localhost:2\n")
     job.wait_for("change_started", after, planned=True)
 
 
