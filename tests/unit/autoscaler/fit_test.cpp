@@ -163,7 +163,7 @@ TEST_CASE("no size is tried when little work is left") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("with noise it ends near the best size, and stays" * doctest::test_suite("many runs")) {
+TEST_CASE("with noise it ends near the best size, and stays") {
   const std::vector<int> sizes{1, 2, 4, 8, 16};
   const std::function<double(int)> curves[] = {
       perfect(), flat(), knee(4), [](int k) { return 9000.0 / (k + 1); },

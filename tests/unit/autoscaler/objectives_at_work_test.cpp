@@ -36,8 +36,7 @@ double cost(const FakeJob& done) { return done.scaler.spent(done.now); }
 // 15.2 or 17.4.
 constexpr double samples = 36e6;
 
-TEST_CASE("deadline: the job is in time, and costs no more than at the size that just makes it" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("deadline: the job is in time, and costs no more than at the size that just makes it") {
   struct Case {
     double deadline;  // hours
     int start;

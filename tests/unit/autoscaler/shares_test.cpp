@@ -171,8 +171,7 @@ TEST_CASE("shares stay where others would not shorten the step by 5 %") {
   }
 }
 
-TEST_CASE("noise changes nothing, and does not hide real differences" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("noise changes nothing, and does not hide real differences") {
   World alike(64, 2048, linear(std::vector<double>(64, 1)), 0.2);
   alike.run(30min);
   CHECK(alike.reasons.size() <= 1);

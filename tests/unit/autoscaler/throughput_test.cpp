@@ -199,7 +199,7 @@ TEST_CASE("no change is made shortly before the end") {
   CHECK(job.size == 4);
 }
 
-TEST_CASE("noise of 5 % does not make the size oscillate" * doctest::test_suite("many runs")) {
+TEST_CASE("noise of 5 % does not make the size oscillate") {
   struct Case {
     const char* what;
     FakeJob::Curve curve;
@@ -239,7 +239,7 @@ TEST_CASE("noise of 5 % does not make the size oscillate" * doctest::test_suite(
   CHECK(cifar_right * 10 >= cifar_runs * 7);
 }
 
-TEST_CASE("hours of noise cause few moves" * doctest::test_suite("many runs")) {
+TEST_CASE("hours of noise cause few moves") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     FakeJob job(scaler({1, 2, 4, 8, 16}), knee(4), 4, 0.05, seed);

@@ -90,8 +90,7 @@ TEST_CASE("a spare replaces a lost worker without waiting for a start") {
   CHECK(with.cost > without.cost);
 }
 
-TEST_CASE("a slow host is found, and replaced where a slot is free" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("a slow host is found, and replaced where a slot is free") {
   Conditions slow = a_day;
   slow.slow_per_hour = 0.05;
   slow.slow_speed = 0.5;
@@ -120,8 +119,7 @@ TEST_CASE("a slow host is found, and replaced where a slot is free" *
   CHECK_FALSE(replaced.notes.empty());
 }
 
-TEST_CASE("a slow host that cannot be replaced gets a smaller share" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("a slow host that cannot be replaced gets a smaller share") {
   Conditions equal = a_day;
   equal.slow_per_hour = 0.05;
   equal.slow_speed = 0.5;
@@ -137,7 +135,7 @@ TEST_CASE("a slow host that cannot be replaced gets a smaller share" *
   CHECK(shared.samples > 1.1 * alike.samples);
 }
 
-TEST_CASE("steps of varying length do not make a straggler" * doctest::test_suite("many runs")) {
+TEST_CASE("steps of varying length do not make a straggler") {
   Conditions noisy = a_day;
   noisy.noise = 0.2;
   noisy.slow_per_hour = 1e-9;
@@ -145,7 +143,7 @@ TEST_CASE("steps of varying length do not make a straggler" * doctest::test_suit
   CHECK(stays(hosts(8), noisy).stragglers == 0);
 }
 
-TEST_CASE("failures of hosts are the same for two policies" * doctest::test_suite("many runs")) {
+TEST_CASE("failures of hosts are the same for two policies") {
   Conditions failing = a_day;
   failing.failures_per_hour = 0.1;
   failing.noise = 0.2;
@@ -159,8 +157,7 @@ TEST_CASE("failures of hosts are the same for two policies" * doctest::test_suit
   CHECK(one.notes.front().text == other.notes.front().text);
 }
 
-TEST_CASE("a job that loses its last host ends, whatever else happens to it" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("a job that loses its last host ends, whatever else happens to it") {
   Conditions harsh = a_day;
   harsh.noise = 0.2;
   harsh.slow_per_hour = 0.5;

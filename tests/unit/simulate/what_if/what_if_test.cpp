@@ -93,7 +93,7 @@ TEST_CASE("the outcome is determined by the seed") {
   CHECK(one.seconds != other.seconds);
 }
 
-TEST_CASE("noise has the given mean and spread" * doctest::test_suite("many runs")) {
+TEST_CASE("noise has the given mean and spread") {
   // One step makes one round.
   const Curve on = curve("samples: 20000\nmax-batch: 10\ncolumns: size samples/s\n1 10\n");
   const Outcome quiet = run(on, {}, "fixed", 1);
@@ -113,8 +113,7 @@ TEST_CASE("noise has the given mean and spread" * doctest::test_suite("many runs
   CHECK(deviation == doctest::Approx(0.2 / std::sqrt(2000)).epsilon(0.2));
 }
 
-TEST_CASE("failed hosts are replaced, and their number matches the given rate" *
-          doctest::test_suite("many runs")) {
+TEST_CASE("failed hosts are replaced, and their number matches the given rate") {
   const Curve on = curve(
       "samples: 1e12\nbatch: 32\nslots-per-host: 8\nlaw: 0.05 0.002 0 0 0.01 0\nsizes: 800\n");
   const Conditions failing{.start = 60s,
@@ -181,7 +180,7 @@ TEST_CASE("impossible questions are refused") {
   CHECK(answer(two(), {}, question).has_error());
 }
 
-TEST_CASE("fit finds the best size of random laws" * doctest::test_suite("many runs")) {
+TEST_CASE("fit finds the best size of random laws") {
   Rng rng(5);
   int good = 0;
   std::size_t moves = 0;
