@@ -44,8 +44,10 @@ def overlap(programs: Path, steps: int, rounds: int) -> list[Row]:
     for _ in range(rounds):
         for line in output_of([programs / "bench_overlap", str(steps)]).splitlines():
             if line.startswith("cost "):
-                _, gradients, cuts, cost = line.split()
-                costs.setdefault(f"{gradients} gradients, {cuts} buckets", []).append(float(cost))
+                _, workers, gradients, cuts, cost = line.split()
+                of = "a worker alone" if workers == "1" else f"{workers} workers, but the reduction"
+                costs.setdefault(f"{of}, {gradients} gradients, {cuts} buckets",
+                                 []).append(float(cost))
                 continue
             size, reduction, compute, after, buckets = line.split()
             longer = max(float(reduction), float(compute))
@@ -59,7 +61,7 @@ def overlap(programs: Path, steps: int, rounds: int) -> list[Row]:
         rows.append(Row(f"{size} MB reduced after compute", f"{after * longer:.1f} ms", "",
                         f"{after:.2f}"))
     for what, us in costs.items():
-        rows.append(Row(f"processor of the training thread, {what}", f"{median(us):.1f} us",
+        rows.append(Row(f"training thread of {what}", f"{median(us):.1f} us",
                         f"against {allowed_us} us", ratio(median(us), allowed_us)))
     return rows
 

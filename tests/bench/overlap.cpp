@@ -5,8 +5,10 @@
 // from the reduction. The library is the real one; only the controller is simulated.
 //
 //     bench_overlap [STEPS]       prints: megabytes, and in ms: reduction, compute, step without
-//                                 buckets, step with them; then "cost", the number of gradients of
-//                                 a worker alone, buckets, and us of its training thread in a step
+//                                 buckets, step with them; then "cost", the number of workers, of
+//                                 gradients, of buckets, and us of a training thread's processor in
+//                                 a step: of a worker alone all, of two all but reduce(), which
+//                                 waits
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,6 +37,17 @@ double processor_us() {
   return static_cast<double>(at.tv_sec) * 1e6 + static_cast<double>(at.tv_nsec) / 1e3;
 }
 
+// What the clock itself adds between two looks at it.
+double clock_us() {
+  std::vector<double> costs(1000);
+  for (double& cost : costs) {
+    const double before = processor_us();
+    cost = processor_us() - before;
+  }
+  std::ranges::nth_element(costs, costs.begin() + 500);
+  return costs[500];
+}
+
 double ms(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
 struct Program {
@@ -45,7 +58,9 @@ struct Program {
 };
 
 struct Step {
-  double ms = 0, processor_us = 0;
+  double ms = 0;
+  double processor_us = 0;          // of the training thread
+  double outside_reduction_us = 0;  // the same, without reduce()
 };
 
 // The medians of a step, on rank 0.
@@ -77,30 +92,38 @@ Step step_of(const Program& program, std::int64_t steps) {
     options.epochs = 1;
     options.batch = 8 / program.workers;
     options.bucket_bytes = program.bucket_bytes;
-    std::vector<double> took, used;
+    std::vector<double> took, used, used_outside;
+    const double clock = clock_us();
+    const Clock::duration of_tensor = program.compute / tensors;
     Clock::time_point begin = Clock::now();
     double before = processor_us();
     loop.begin(options, "");
     while (loop.next() == training::Steps::Next::piece) {
       Clock::time_point at = Clock::now();
       for (std::size_t i = tensors; i-- > 0;) {
-        at += program.compute / tensors;
-        if (program.compute > Clock::duration::zero()) std::this_thread::sleep_until(at);
+        at += of_tensor;
+        if (of_tensor > Clock::duration::zero()) std::this_thread::sleep_until(at);
         elasticrun_step& step = loop.step();
         step.reduction->ready(&step, i, true);
       }
+      const double reduction = processor_us();
       if (!loop.reduce()) std::abort();
+      const double reduced = processor_us();
       loop.commit();
       took.push_back(ms(Clock::now() - begin));
-      used.push_back(processor_us() - before);
+      const double all = processor_us() - before;
+      used.push_back(all - 3 * clock);
+      used_outside.push_back(all - (reduced - reduction) - 2 * clock);
       begin = Clock::now();
       before = processor_us();
     }
     loop.end();
     if (group.rank() != 0) return;
-    std::ranges::sort(took);
-    std::ranges::sort(used);
-    median = {took[took.size() / 2], used[used.size() / 2]};
+    const auto median_of = [](std::vector<double>& values) {
+      std::ranges::sort(values);
+      return values[values.size() / 2];
+    };
+    median = {median_of(took), median_of(used), median_of(used_outside)};
   });
   return median;
 }
@@ -126,11 +149,13 @@ int main(int argc, char** argv) {
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
   }
   constexpr std::size_t gradients = 150, bytes = gradients * 64 * sizeof(float);
-  for (const std::size_t buckets : {0, 1, 6}) {
-    const auto bucket = static_cast<std::int64_t>(buckets == 0 ? 0 : bytes / buckets * 2);
-    const Program program{
-        .workers = 1, .tensors = gradients, .bytes = bytes, .bucket_bytes = bucket};
-    fmt::print("cost {} {} {:.2f}\n", gradients, buckets,
-               step_of(program, 20 * steps).processor_us);
-  }
+  for (const int workers : {1, 2})
+    for (const std::size_t buckets : {0, 1, 6}) {
+      const auto bucket = static_cast<std::int64_t>(buckets == 0 ? 0 : bytes / buckets * 2);
+      const Program program{
+          .workers = workers, .tensors = gradients, .bytes = bytes, .bucket_bytes = bucket};
+      const Step step = step_of(program, 20 * steps);
+      fmt::print("cost {} {} {} {:.2f}\n", workers, gradients, buckets,
+                 workers == 1 ? step.processor_us : step.outside_reduction_us);
+    }
 }

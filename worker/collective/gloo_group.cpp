@@ -273,6 +273,7 @@ void GlooGroup::reduce_rows(std::span<const Row> rows) {
 // A short row at the end takes its way while those before it are reduced.
 void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   check_ready();
+  if (spec_.size == 1) return;
   const bool together =
       rows.size() > 1 && !is_sparse() && spec_.size > 1 && spec_.size <= GlooExchange::ranks_max &&
       rows.back().type == DataType::float64 && rows.back().count <= GlooExchange::numbers_max;

@@ -2,7 +2,6 @@
 #include "worker/core/buckets.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace elasticrun::worker::core {
 namespace {
@@ -62,19 +61,13 @@ void ReadyMarks::begin(const void* step) {
   next_ = 0;
 }
 
-bool ReadyMarks::mark(const void* step, std::size_t gradient) {
-  if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;
-  if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];
-  return true;
-}
-
 void ReadyMarks::mark_all() {
   std::ranges::fill(missing_, 0);
   std::ranges::fill(marked_, 1);
 }
 
 std::optional<std::size_t> ReadyMarks::start() {
-  if (!under_way() || all_started() || missing_[next_] > 0) return std::nullopt;
+  if (!may_start()) return std::nullopt;
   return next_++;
 }
 

@@ -29,7 +29,12 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
       arithmetic_(table.arithmetic()),
       extras_max_(extras_max),
       is_set_(table.gradients().size()),
-      overlap_([this](std::size_t bucket) { reduce_bucket(bucket); }, marks_of(table)) {
+      overlap_(
+          [this](std::size_t bucket) {
+            arithmetic_.follow(cut_[bucket].gradients);
+            reduce_bucket(buckets_[bucket]);
+          },
+          marks_of(table)) {
   place_all();
   for (const state::Tensor& tensor : table.gradients()) {
     numbers_of_.emplace(tensor.name, numbers_of_.size());
@@ -135,24 +140,33 @@ bool Reduction::in_pieces(const Row& row) const {
   return group_ && bytes >= least * row.places.size() && group_->takes_pieces(bytes);
 }
 
-// Whether the row is gathered in its own memory, and not reduced where the program left it.
+// Whether the row is gathered in its own memory, and not reduced where the program left it, as the
+// one call of a worker alone is.
 bool Reduction::apart(const Row& row) const {
-  return row.extras > 0 || calls() > 1 || !row.plain || (row.places.size() > 1 && !in_pieces(row));
+  if (calls() > 1) return true;
+  if (group_ && group_->size() == 1) return false;
+  return row.extras > 0 || !row.plain || (row.places.size() > 1 && !in_pieces(row));
+}
+
+// Where the extra numbers are.
+std::byte* Reduction::numbers_in(const Row& row) {
+  return row.memory.get() + row.count * sizeof(double);
 }
 
 void Reduction::allocate(Row& row) {
-  if (apart(row) && !row.memory)
+  if ((apart(row) || row.extras > 0) && !row.memory)
     row.memory =
         arithmetic_.allocate(row.count * size_of(row.gathered) + row.extras * sizeof(double));
 }
 
 // Takes what a call of compute left, the `first` or a later one.
 void Reduction::take(const Row& row, double weight, bool first) {
+  const bool gathered = apart(row), all_set = overlap_.all_set();
+  if (!gathered && all_set && weight == 1) return;  // it is where it belongs
   for (const Place& place : row.places) {
-    if (place.gradient && !overlap_.is_set(*place.gradient))
+    if (!all_set && place.gradient && !overlap_.is_set(*place.gradient))
       arithmetic_.clear(place.data, place.count * size_of(place.type));
-    const Numbers to =
-        apart(row) ? Numbers{row.memory.get() + place.at, row.gathered} : place.own();
+    const Numbers to = gathered ? Numbers{row.memory.get() + place.at, row.gathered} : place.own();
     if (is_integer(place.type))  // the last call's value
       arithmetic_.scale(to, place.own(), place.count, share_.leads ? 1 : 0);
     else if (first)
@@ -178,6 +192,7 @@ void Reduction::sum(collective::Group& group, const Rows& rows) {
         if (calls() == 0) arithmetic_.clear(place.data, place.count * size_of(place.type));
         sums.push_back({place.data, place.type, place.count});
       }
+      if (row.extras > 0) sums.push_back({numbers_in(row), row.summed, numbers_.size()});
       continue;
     }
     const bool in_memory = row.gathered == row.summed;
@@ -215,17 +230,17 @@ void Reduction::begin_last_piece(collective::Group& group, const void* step, dou
   overlap_.begin(step);
   group_ = &group;
   last_weight_ = samples / share_.global_samples;
-  // To measure the noise, the gradients are read before any of them is reduced.
-  if (!share_.measured) overlap_.start();
+  // To measure the noise, the gradients are read before any of them is reduced; and a worker alone
+  // has nothing to wait for, but the thread.
+  if (!share_.measured && group.size() > 1) overlap_.start();
 }
 
-// On the thread of overlap_. The program, and accumulate(), touch neither the bucket's gradients
-// nor its memory meanwhile.
-void Reduction::reduce_bucket(std::size_t index) {
-  arithmetic_.follow(cut_[index].gradients);
+// On the thread of overlap_, or after compute on the program's. The program, and accumulate(),
+// touch neither the bucket's gradients nor its memory meanwhile.
+void Reduction::reduce_bucket(const Rows& bucket) {
   if (calls() > 0)
-    for (const Row& row : buckets_[index]) take(row, last_weight_, calls() == 1);
-  sum(*group_, buckets_[index]);
+    for (const Row& row : bucket) take(row, last_weight_, calls() == 1);
+  sum(*group_, bucket);
 }
 
 void Reduction::accumulate(double samples) {
@@ -237,22 +252,27 @@ void Reduction::accumulate(double samples) {
   if (done_ + 1 < calls())  // those of the last call are taken as they are reduced
     for (const Rows& rows : buckets_)
       for (const Row& row : rows) take(row, weight, done_ == 0);
-  for (std::size_t i = 0; i < is_set_.size(); ++i)
-    if (overlap_.is_set(i)) is_set_[i] = 1;
+  if (overlap_.all_set())
+    std::ranges::fill(is_set_, 1);
+  else
+    for (std::size_t i = 0; i < is_set_.size(); ++i)
+      if (overlap_.is_set(i)) is_set_[i] = 1;
   ++done_;
 }
 
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
-  if (!overlap_.active()) overlap_.start();  // they were measured first
+  const bool beside = overlap_.active();
   overlap_.finish();
-  if (has_buckets()) arithmetic_.join();
+  if (beside && has_buckets())
+    arithmetic_.join();
+  else
+    for (const Rows& bucket : buckets_) reduce_bucket(bucket);
   const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
   numbers_.assign(extras.begin(), extras.end());
   numbers_.insert(numbers_.end(),
                   {local_, static_cast<double>(calls()), static_cast<double>(unset)});
-  const Row& last = rows_.back();
-  std::byte* const numbers = last.memory.get() + last.count * sizeof(double);
+  std::byte* const numbers = numbers_in(rows_.back());
   arithmetic_.write(numbers, numbers_);
   sum(group, rows_);
   arithmetic_.read(numbers, numbers_);

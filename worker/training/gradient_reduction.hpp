@@ -126,11 +126,12 @@ class Reduction {
   Rows rows_of(const core::Bucket& bucket);
   bool in_pieces(const Row& row) const;
   bool apart(const Row& row) const;
+  static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
   void hand_back(const Row& row);
   void sum(collective::Group& group, const Rows& rows);
-  void reduce_bucket(std::size_t index);
+  void reduce_bucket(const Rows& bucket);
   void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }
   void measure(int ranks, double local, double pieces);

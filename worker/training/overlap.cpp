@@ -42,12 +42,12 @@ bool Overlap::ready(const void* step, std::size_t gradient, bool is_set) {
     any_unset_ = true;
   }
   if (on_ready_) on_ready_(gradient);
-  if (started_) push_startable();
+  if (started_ && marks_.may_start()) push_startable();
   return true;
 }
 
 bool Overlap::is_set(std::size_t gradient) const {
-  if (!any_unset_) return true;
+  if (all_set()) return true;
   const std::lock_guard lock(mutex_);
   return unset_[gradient] == 0;
 }

@@ -33,8 +33,9 @@ class Overlap {
   // Any thread: a gradient is final in the piece of that step; `is_set`: it is not zero because
   // nobody has set it. Nothing happens for a step that is over. False: there is no such gradient.
   bool ready(const void* step, std::size_t gradient, bool is_set);
-  // Whether nobody has reported that it is not.
+  // Whether nobody has reported that it is not; the same of all of them.
   bool is_set(std::size_t gradient) const;
+  bool all_set() const { return !any_unset_; }
   // What is not ready counts as ready. Waits until all buckets are reduced, if start() was called;
   // throws what the thread threw.
   void finish();

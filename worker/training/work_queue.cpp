@@ -7,27 +7,31 @@
 
 namespace elasticrun::worker::training {
 
+// Whoever is woken takes the lock at once; so it is let go of before.
+
 WorkQueue::~WorkQueue() {
   cancel();
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
+  more_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
 void WorkQueue::push(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (error_) return;
   if (!thread_.joinable()) thread_ = start_quiet_thread(name_, [this] { run(); });
   waiting_.push_back(std::move(work));
-  if (!working_) changed_.notify_all();
+  const bool sleeps = !working_;
+  lock.unlock();
+  if (sleeps) more_.notify_one();
 }
 
 void WorkQueue::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !working_ && waiting_.empty(); });
+  done_.wait(lock, [this] { return !working_ && waiting_.empty(); });
   if (const std::exception_ptr error = std::exchange(error_, nullptr)) {
     lock.unlock();
     std::rethrow_exception(error);
@@ -37,14 +41,14 @@ void WorkQueue::wait() {
 void WorkQueue::cancel() {
   std::unique_lock lock(mutex_);
   waiting_.clear();
-  changed_.wait(lock, [this] { return !working_; });
+  done_.wait(lock, [this] { return !working_; });
   error_ = nullptr;
 }
 
 void WorkQueue::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    more_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
     if (stop_) return;
     const std::function<void()> work = std::move(waiting_.front());
     waiting_.pop_front();
@@ -62,7 +66,10 @@ void WorkQueue::run() {
       error_ = error;
       waiting_.clear();
     }
-    if (waiting_.empty()) changed_.notify_all();
+    if (!waiting_.empty()) continue;
+    lock.unlock();
+    done_.notify_all();
+    lock.lock();
   }
 }
 

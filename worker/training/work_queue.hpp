@@ -30,7 +30,7 @@ class WorkQueue {
 
   const char* const name_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable more_, done_;  // for the thread; for those who wait
   std::deque<std::function<void()>> waiting_;
   bool working_ = false;
   bool stop_ = false;
