@@ -78,10 +78,10 @@ MUTATIONS = [
     Mutation("members are at most one step apart", "worker/core/member.cpp",
              ".size = static_cast<int>(world.members.size()),", ".size = 1,"),
     # ---- gradients in buckets
-    Mutation("a bucket is whole when it starts", "worker/core/buckets.hpp",
-             "&& missing_[next_] == 0;", "&& missing_[next_] <= 1;", few=True),
+    Mutation("a bucket is whole when it starts", "worker/core/buckets.cpp",
+             " || missing_[next_] > 0) return", " || missing_[next_] > 1) return", few=True),
     Mutation("members start the same buckets", "worker/core/buckets.cpp",
-             "  if (!may_start()) return std::nullopt;\n",
+             "  if (!under_way() || all_started() || missing_[next_] > 0) return std::nullopt;\n",
              "  if (!under_way() || all_started()) return std::nullopt;\n"
              "  for (std::size_t i = 0; i < missing_.size(); ++i) {\n"
              "    if (missing_[i] > 0) continue;\n"
@@ -96,7 +96,7 @@ MUTATIONS = [
              "  std::vector<Bucket> buckets;\n"
              "  static std::size_t cuts = 0;\n"
              "  bytes += cuts++ % 2 * bytes;\n"),
-    Mutation("a bucket is whole when it starts", "worker/core/buckets.hpp",
+    Mutation("a bucket is whole when it starts", "worker/core/buckets.cpp",
              "  if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];\n",
              "  if (bucket_of_[gradient] == missing_.size()) return true;\n"
              "  for (std::size_t& left : missing_)\n"
@@ -117,7 +117,7 @@ MUTATIONS = [
     Mutation("a step is committed whole", "worker/core/buckets.cpp",
              "  std::ranges::fill(marked_, 0);\n  next_ = 0;\n",
              "  std::ranges::fill(marked_, 0);\n"),
-    Mutation("a late gradient changes nothing", "worker/core/buckets.hpp",
+    Mutation("a late gradient changes nothing", "worker/core/buckets.cpp",
              "  if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;\n",
              "  if (std::exchange(marked_[gradient], 1) != 0) return false;\n", few=True),
     # ---- the state

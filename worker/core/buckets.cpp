@@ -2,6 +2,7 @@
 #include "worker/core/buckets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace elasticrun::worker::core {
 namespace {
@@ -61,13 +62,19 @@ void ReadyMarks::begin(const void* step) {
   next_ = 0;
 }
 
+bool ReadyMarks::mark(const void* step, std::size_t gradient) {
+  if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;
+  if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];
+  return true;
+}
+
 void ReadyMarks::mark_all() {
   std::ranges::fill(missing_, 0);
   std::ranges::fill(marked_, 1);
 }
 
 std::optional<std::size_t> ReadyMarks::start() {
-  if (!may_start()) return std::nullopt;
+  if (!under_way() || all_started() || missing_[next_] > 0) return std::nullopt;
   return next_++;
 }
 

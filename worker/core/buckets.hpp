@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "worker/collective/data_type.hpp"
@@ -49,14 +48,9 @@ class ReadyMarks {
   void end() { step_ = nullptr; }
   bool under_way() const { return step_ != nullptr; }
   // Marks a gradient of that step. False: it was marked before, or the step is over.
-  bool mark(const void* step, std::size_t gradient) {
-    if (step != step_ || std::exchange(marked_[gradient], 1) != 0) return false;
-    if (bucket_of_[gradient] < missing_.size()) --missing_[bucket_of_[gradient]];
-    return true;
-  }
+  bool mark(const void* step, std::size_t gradient);
   bool is_marked(std::size_t gradient) const { return marked_[gradient] != 0; }
   void mark_all();
-  bool may_start() const { return under_way() && !all_started() && missing_[next_] == 0; }
   // The bucket that may start, if there is one: it counts as started.
   std::optional<std::size_t> start();
   bool all_started() const { return next_ == missing_.size(); }

@@ -42,7 +42,7 @@ bool Overlap::ready(const void* step, std::size_t gradient, bool is_set) {
     any_unset_ = true;
   }
   if (on_ready_) on_ready_(gradient);
-  if (started_ && marks_.may_start()) push_startable();
+  if (started_) push_startable();
   return true;
 }
 
