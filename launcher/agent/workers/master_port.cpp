@@ -11,6 +11,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -26,7 +27,6 @@
 #include <utility>
 
 #include "base/numbers.hpp"
-#include "launcher/agent/workers/listeners.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher::agent::workers {
@@ -37,10 +37,11 @@ using asio::ip::tcp;
 using boost::system::error_code;
 constexpr auto result = asio::as_tuple(asio::use_awaitable);
 
-constexpr std::size_t copied_at_a_time = 64 << 10;
+constexpr std::size_t copied_at_a_time = 16 << 10;
 constexpr int ports = 4;  // MASTER_PORT and those behind it
 constexpr Duration first_interval = std::chrono::milliseconds(5);
 constexpr Duration longest_interval = std::chrono::milliseconds(100);
+constexpr Duration own_interval = std::chrono::seconds(1);
 
 // As rank 0 would open it: on all addresses. -1: it cannot be opened.
 net::Fd listen_everywhere(std::uint16_t port) {
@@ -123,17 +124,10 @@ class MasterPort::Door : public std::enable_shared_from_this<Door> {
     }
   }
 
-  asio::awaitable<void> serve(Self self, One one) {
-    while (open_ && !listens(to_)) {
-      if (!std::exchange(watched_, true)) spawn(watch(self));
-      (void)co_await opened_.async_wait(result);
-    }
-    // Where rank 0 would have been dialled: it may listen on some addresses only.
-    error_code error;
-    const tcp::endpoint dialled = one->in.local_endpoint(error);
-    if (open_ && !error)
-      std::tie(error) = co_await one->out.async_connect({dialled.address(), to_}, result);
-    if (open_ && !error) {
+  asio::awaitable<void> serve(Self, One one) {
+    const error_code failed = co_await reach_rank0(*one);
+    if (open_ && !failed) {
+      error_code error;
       for (tcp::socket* const socket : {&one->in, &one->out})
         socket->set_option(tcp::no_delay(true), error);
       using namespace asio::experimental::awaitable_operators;
@@ -143,13 +137,29 @@ class MasterPort::Door : public std::enable_shared_from_this<Door> {
     connections_.erase(one);
   }
 
-  // Until rank 0 listens: for all who wait.
-  asio::awaitable<void> watch(Self) {
-    for (Duration interval = first_interval; open_ && !listens(to_);
-         interval = std::min(longest_interval, interval * 11 / 10))
-      co_await pause(interval);
-    watched_ = false;
-    opened_.cancel();
+  // Of all who wait for rank 0, one tries again and again, and then the others; these now and then
+  // by themselves, for the one may have dialled an address that rank 0 will not listen on.
+  asio::awaitable<error_code> reach_rank0(Connection& one) {
+    using namespace asio::experimental::awaitable_operators;
+    // Where rank 0 would have been dialled: it may listen on some addresses only.
+    error_code error;
+    const asio::ip::address address = one.in.local_endpoint(error).address();
+    bool tries = false;
+    for (Duration interval = first_interval; open_ && !error;) {
+      std::tie(error) = co_await one.out.async_connect({address, to_}, result);
+      if (error != asio::error::connection_refused) break;
+      one.out.close(error);
+      tries = tries || !std::exchange(tried_, true);
+      if (tries)
+        co_await pause(std::exchange(interval, std::min(longest_interval, interval * 11 / 10)));
+      else
+        co_await (opened_.async_wait(result) || pause(own_interval));
+    }
+    if (tries) {
+      tried_ = false;
+      opened_.cancel();
+    }
+    co_return error;
   }
 
   // Until one side ends what it has to say, which the other side is told, or is gone.
@@ -178,7 +188,7 @@ class MasterPort::Door : public std::enable_shared_from_this<Door> {
   const std::uint16_t to_;
   const std::size_t connections_max_;
   bool open_ = true;
-  bool watched_ = false;
+  bool tried_ = false;
   std::set<One> connections_;
 };
 

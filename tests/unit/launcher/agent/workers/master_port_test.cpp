@@ -56,9 +56,10 @@ struct Agent {
   std::thread thread;
 };
 
-tcp::socket dialled(boost::asio::io_context& io, int port) {
+tcp::socket dialled(boost::asio::io_context& io, int port,
+                    const boost::asio::ip::address& address = localhost) {
   tcp::socket socket(io);
-  socket.connect({localhost, static_cast<std::uint16_t>(port)});
+  socket.connect({address, static_cast<std::uint16_t>(port)});
   return socket;
 }
 
@@ -108,6 +109,19 @@ TEST_CASE("whoever dials MASTER_PORT before rank 0 listens waits, and is handed 
     say(second, "bye");
     CHECK(heard(late, 3) == "bye");
   }
+}
+
+TEST_CASE("who has dialled an address that rank 0 does not listen on keeps nobody waiting") {
+  Agent agent;
+  boost::asio::io_context io;
+  tcp::socket astray = dialled(io, agent.port, boost::asio::ip::make_address("127.0.0.2"));
+  tcp::socket one = dialled(io, agent.port);
+  tcp::acceptor rank0(io, {localhost, agent.rank0_port});
+  tcp::socket of_one = rank0.accept();
+  say(of_one, "welcome");
+  CHECK(heard(one, 7) == "welcome");
+  agent.end(0);
+  CHECK(ends(astray));
 }
 
 TEST_CASE("after rank 0 nobody is handed on, and no more at a time than may be") {
