@@ -28,7 +28,7 @@
 #include "launcher/agent/notice.hpp"
 #include "launcher/agent/workers/error_file.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
-#include "launcher/agent/workers/master_port.hpp"
+#include "launcher/agent/workers/head_start.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
 #include "launcher/agent/workers/program.hpp"
@@ -116,7 +116,7 @@ class Agent {
   std::optional<AgentCore> core_;  // empty until the controller is reached
   const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, as found at the start
   std::optional<workers::GpuWatch> gpu_watch_;  // empty until the controller is reached
-  workers::MasterPort master_port_{io_, descriptors_ / 16};
+  workers::HeadStart head_start_{io_};
   int exit_code_ = 1;
   std::string end_reason_;
   bool ending_ = false;
@@ -298,7 +298,7 @@ void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reaso
 void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
   const WorkerId id = order.worker;
   const std::string error_file = workers::error_file(directory_, id);
-  master_port_.begins(order);
+  head_start_.begins(order);
   order.env = machine::with_account(std::move(order.env), machine::own_environment());
   order.env = machine::with_host(
       std::move(order.env),
@@ -317,7 +317,6 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
        .on_exited =
            [this, id, error_file](std::int32_t code, std::int32_t signal) {
              gpu_watch_->look();  // a lost GPU may be why it ended
-             master_port_.ended(id);
              step(ProcessExited{id, code, signal, workers::take_error(error_file),
                                 net::free_port(address_)});
            },

@@ -134,9 +134,10 @@ struct JobWriter {
     return fmt::format("kill agent {}", a.host.value);
   }
   std::string operator()(const job::StartWorker& a) const {
-    return fmt::format("host {}: start {} slot {} rank {} of {}{}", a.slot.host.value,
+    return fmt::format("host {}: start {} slot {} rank {} of {}{}{}", a.slot.host.value,
                        a.worker.value, a.slot.index, a.place.rank.value, a.place.size,
-                       a.restarts > 0 ? fmt::format(" restarts {}", a.restarts) : "");
+                       a.restarts > 0 ? fmt::format(" restarts {}", a.restarts) : "",
+                       a.after > Duration::zero() ? " after " + elasticrun::to_text(a.after) : "");
   }
   std::string operator()(const job::Order& a) const {
     return fmt::format("host {}: {}", a.host.value, to_text(a.order));

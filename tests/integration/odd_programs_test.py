@@ -122,10 +122,8 @@ class Plain(unittest.TestCase):
                      "ROLE_WORLD_SIZE=4", "MASTER_ADDR=127.0.0.1", "TORCHELASTIC_RESTART_COUNT=0",
                      "TORCHELASTIC_MAX_RESTARTS=0"):
             self.assertEqual(lines.count(line), 4, line)
-        for name, values in {"MASTER_PORT": 2,  # rank 0 has one of its own
-                             "TORCHELASTIC_RUN_ID": 1, "ELASTICRUN_JOB_ID": 1}.items():
-            self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), values,
-                             name)
+        for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID", "ELASTICRUN_JOB_ID"):
+            self.assertEqual(len({line for line in lines if line.startswith(name + "=")}), 1, name)
 
     def test_every_event_names_its_job(self) -> None:
         with Job(["--label", "none"], ["sh", "-c", "echo $ELASTICRUN_JOB_ID"]) as job:

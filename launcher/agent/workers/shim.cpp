@@ -61,6 +61,7 @@ void take_descriptors(int channel_fd, int out, int err, int progress) {
   // A last safety net: if the shim should be killed, the worker is killed, too.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != shim) ::_exit(exit_code::not_found);
+  if (order.after_ms > 0) (void)::poll(nullptr, 0, order.after_ms);
   const ExecFailure failure = exec_program(order, host, program);
   const ShimReport report = failed(failure.code, failure.text);
   (void)!::write(failure_pipe, &report, sizeof report);

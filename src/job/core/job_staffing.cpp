@@ -93,7 +93,8 @@ void Job::start_missing(const std::vector<SlotId>& wanted, Time now) {
     const WorkerId id = workers_.order(slot, now + spec_.deadlines.start_timeout);
     first_.started(slot);
     const launcher::hosts::Place& place = places.at(slot);
-    out_.add(StartWorker{id, slot, place, membership_.generation(), restarts_.count()});
+    out_.add(StartWorker{id, slot, place, membership_.generation(), restarts_.count(),
+                         restarts_.begins_after(place.rank)});
     if (!membership_.ever_formed()) {
       workers_.set_rank(id, place.rank.value);
       out_.add(Ranked{id, place.rank.value});

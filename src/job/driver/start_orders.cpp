@@ -44,7 +44,8 @@ wire::agent::StartWorker StartOrders::order(const StartWorker& start, const host
           .argv = spec_->argv,
           .env = launcher::machine::worker_environment(start.place, facts,
                                                        here ? passed_here_ : passed_elsewhere_),
-          .cwd = spec_->cwd};
+          .cwd = spec_->cwd,
+          .after_ms = static_cast<std::int32_t>(milliseconds(start.after))};
 }
 
 }  // namespace elasticrun::job::driver

@@ -30,6 +30,7 @@ struct StartWorker {
   std::string cwd;
   std::string bundle = {};  // hash of the bundle with the program, for hosts that lack it; or empty
   std::int64_t bundle_bytes = 0;
+  std::int32_t after_ms = 0;  // the program begins this much later, or as its agent has learned
 };
 // Signal the worker's process group. If the worker is still there after the grace time, kill it and
 // its descendants.
@@ -132,7 +133,8 @@ using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output,
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
-BOOST_DESCRIBE_STRUCT(StartWorker, (), (worker, slot, argv, env, cwd, bundle, bundle_bytes))
+BOOST_DESCRIBE_STRUCT(StartWorker, (),
+                      (worker, slot, argv, env, cwd, bundle, bundle_bytes, after_ms))
 BOOST_DESCRIBE_STRUCT(StopWorker, (), (worker, signal, grace_ns))
 BOOST_DESCRIBE_STRUCT(SignalWorker, (), (worker, signal))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (term, clock_ns, received))

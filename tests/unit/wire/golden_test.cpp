@@ -79,7 +79,7 @@ TEST_CASE("messages from a worker") {
 
 TEST_CASE("messages to and from an agent") {
   check_texts<wire::agent::ToAgent>({
-      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","bundle":"00ff","bundle_bytes":9}})",
+      R"({"StartWorker":{"worker":1,"slot":2,"argv":["./train","-v"],"env":["A=b"],"cwd":"/tmp","bundle":"00ff","bundle_bytes":9,"after_ms":0}})",
       R"({"StopWorker":{"worker":1,"signal":15,"grace_ns":30000000000}})",
       R"({"SignalWorker":{"worker":1,"signal":10}})",
       R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",

@@ -136,6 +136,7 @@ struct StartWorker {
   launcher::hosts::Place place;
   Generation generation;  // the newest one
   int restarts = 0;       // of a plain program, before this start
+  Duration after{};       // the program begins this much later
 };
 struct Order {
   HostId host;

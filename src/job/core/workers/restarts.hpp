@@ -17,6 +17,9 @@
 
 namespace elasticrun::job::workers {
 
+// Where the agent has not seen how long rank 0 takes to listen (lead.hpp).
+inline constexpr Duration head_start = std::chrono::milliseconds(200);
+
 // How a worker of a run has ended.
 struct RunEnd {
   std::string worker;  // its name for the user
@@ -42,6 +45,13 @@ class Restarts {
   int runs() const { return runs_; }
   // The number of workers that every run after the first has, if runs may not differ.
   std::optional<int> fixed_size() const;
+
+  // How much later than rank 0 this rank begins. What rank 0 opens first, the others dial first,
+  // and PyTorch waits for a second when it finds nobody there. Not in the first run: it may be one
+  // of a program with the library.
+  Duration begins_after(Rank rank) const {
+    return runs_ > 1 && rank != Rank(0) ? head_start : Duration::zero();
+  }
 
   // A run of that size begins.
   void run_begins(int size, Time now);
