@@ -64,6 +64,7 @@ std::optional<std::size_t> Reduction::number_of(std::string_view name) const {
 
 void Reduction::place_all() {
   const std::span<const state::Tensor> gradients = table_.gradients();
+  group_ = nullptr;  // that of a step before, which decided what is gathered
   cut_.clear();
   buckets_.clear();
   rows_.clear();

@@ -150,6 +150,26 @@ TEST_CASE(
     });
 }
 
+TEST_CASE("a worker that was alone, with buckets of another size, is one of two") {
+  if (own_gpu) return;  // each rank has its own
+  Worker<float> workers[2]{Worker<float>(1), Worker<float>(1)};
+  const auto step = [&](Group& group) {
+    Worker<float>& worker = workers[group.rank()];
+    worker.reduction->begin_step({.calls = 1, .global_samples = double(group.size())});
+    worker.reduction->begin_last_piece(group, &group, 1);
+    worker.compute(group.rank(), 1);
+    worker.reduction->accumulate(1);
+    std::vector<double> extras{1};
+    worker.reduction->reduce(group, extras);
+    CHECK(extras[0] == group.size());
+    worker.check((group.size() - 1) / 2.0);
+  };
+  for (Worker<float>& worker : workers) worker.reduction->use_buckets(1u << 20);
+  run_ranks(1, step);
+  for (Worker<float>& worker : workers) worker.reduction->use_buckets(2u << 20);
+  run_ranks(2, step);
+}
+
 TEST_CASE("a single worker with one call gets its gradients back bit by bit") {
   run_ranks(1, [](Group& group) {
     Worker<float> worker(0);
