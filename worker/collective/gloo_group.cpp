@@ -274,9 +274,9 @@ void GlooGroup::reduce_rows(std::span<const Row> rows) {
 void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   check_ready();
   if (spec_.size == 1) return;
-  const bool together =
-      rows.size() > 1 && !is_sparse() && spec_.size > 1 && spec_.size <= GlooExchange::ranks_max &&
-      rows.back().type == DataType::float64 && rows.back().count <= GlooExchange::numbers_max;
+  const bool together = rows.size() > 1 && !is_sparse() && spec_.size <= GlooExchange::ranks_max &&
+                        rows.back().type == DataType::float64 &&
+                        rows.back().count <= GlooExchange::numbers_max;
   if (!together) return reduce_rows(rows);
   const Row& last = rows.back();
   std::unique_ptr<GlooExchange> exchange;
