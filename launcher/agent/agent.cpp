@@ -137,8 +137,7 @@ int Agent::run() {
     if (!error) step(WatchdogLost{});
   });
   const auto failed = [this](const std::string& why) { return log(why), 1; };
-  if (const Result<void> listening = socket_.ensure(); !listening)
-    return failed(listening.error().text);
+  if (const auto listening = socket_.ensure(); !listening) return failed(listening.error().text);
   auto for_others = machine::addresses_for_others(machine::own_addresses(), start_.network);
   if (!for_others) return failed("--network: " + for_others.error().text);
   controller_.begin(start_, std::move(*for_others), gpus_);
@@ -239,9 +238,8 @@ workers::WorkerSocket::Handlers Agent::handlers_of_socket() {
 }
 
 void Agent::tell_lease() {
-  const Time ends = core_->lease_ends();
-  if (ends == never) return;
-  socket_.tell_all(wire::encode(wire::ToWorker(wire::Lease{ends.time_since_epoch().count()})));
+  if (const Time ends = core_->lease_ends(); ends != never)
+    socket_.tell_all(wire::encode(wire::ToWorker(wire::Lease{ends.time_since_epoch().count()})));
 }
 
 // ---------------------------------------------------------------- decisions and what follows
@@ -258,8 +256,7 @@ void Agent::step(const AgentEvent& event) {
 
 void Agent::wake() {
   const Time at = core_->wake_at();
-  if (at == armed_) return;
-  armed_ = at;
+  if (std::exchange(armed_, at) == at) return;
   timer_.cancel();
   if (at == never) return;
   timer_.expires_after(at - boot_now());
@@ -305,7 +302,7 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
       {socket_.path(), id, address_, machine::interface_of(machine::own_addresses(), address_),
        error_file, workers::progress_descriptor});
   auto worker = workers::WorkerProcess::start(
-      io_, order, start_.name, program,
+      io_, order, start_.name, program, net::lifeline_path(socket_.path(), id),
       {.on_started =
            [this, id](std::int32_t pid) {
              step(ProcessStarted{id, pid});
@@ -314,9 +311,14 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
            [this, id](std::int32_t code, std::string reason) {
              step(ProcessFailed{id, code, std::move(reason)});
            },
+       .on_dies =
+           [this, id, error_file](const workers::ProcessEnd& end) {
+             gpu_watch_->look();  // a lost GPU may be why
+             step(ProcessDies{id, end.code, end.signal, workers::error_in(error_file)});
+           },
        .on_exited =
            [this, id, error_file](std::int32_t code, std::int32_t signal) {
-             gpu_watch_->look();  // a lost GPU may be why it ended
+             gpu_watch_->look();
              step(ProcessExited{id, code, signal, workers::take_error(error_file),
                                 net::free_port(address_)});
            },
@@ -340,13 +342,12 @@ void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
 }
 
 void Agent::act(const Signal& action) {
-  const auto it = workers_.find(action.worker);
-  if (it != workers_.end()) it->second->signal(action.signal);
+  if (const auto it = workers_.find(action.worker); it != workers_.end())
+    it->second->signal(action.signal);
 }
 
 void Agent::act(const KillTree& action) {
-  const auto it = workers_.find(action.worker);
-  if (it != workers_.end()) it->second->kill();
+  if (const auto it = workers_.find(action.worker); it != workers_.end()) it->second->kill();
 }
 
 void Agent::act(const CallOff& action) {

@@ -90,6 +90,15 @@ void AgentCore::on(const ProcessFailed& event, Time) {
   finish(event.worker);
 }
 
+// Not where we kill it: then the controller waits for its end, or the host ends with it. Nor where
+// it was asked to end: whoever ends a host asks all of its processes, and perhaps us next.
+void AgentCore::on(const ProcessDies& event, Time) {
+  const auto it = workers_.find(event.worker);
+  if (it == workers_.end() || it->second.phase != Phase::running || host_ends_) return;
+  if (event.signal == SIGTERM || event.signal == SIGINT || event.signal == SIGHUP) return;
+  report(wire::agent::WorkerDies{event.worker, event.code, event.signal, event.error});
+}
+
 void AgentCore::on(const ProcessExited& event, Time) {
   if (!workers_.contains(event.worker)) return;
   report(wire::agent::WorkerExited{event.worker, event.code, event.signal,

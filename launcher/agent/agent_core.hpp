@@ -45,6 +45,13 @@ struct ProcessFailed {
   std::int32_t code = 0;
   std::string reason;
 };
+// The worker's process is dying; as in wire::agent::WorkerDies.
+struct ProcessDies {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::int32_t signal = 0;
+  std::string error = {};
+};
 // The worker and every process it had started are gone.
 struct ProcessExited {
   WorkerId worker;
@@ -73,8 +80,8 @@ struct Tick {};
 using AgentEvent =
     std::variant<wire::agent::StartWorker, wire::agent::StopWorker, wire::agent::SignalWorker,
                  wire::agent::Heartbeat, wire::agent::Shutdown, ProcessStarted, ProcessFailed,
-                 ProcessExited, ConnectionLost, Reconnected, ControllerLost, GivenUp, Terminated,
-                 WatchdogLost, Tick>;
+                 ProcessDies, ProcessExited, ConnectionLost, Reconnected, ControllerLost, GivenUp,
+                 Terminated, WatchdogLost, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -138,6 +145,7 @@ class AgentCore {
   void on(const wire::agent::Shutdown& order, Time now);
   void on(const ProcessStarted& event, Time now);
   void on(const ProcessFailed& event, Time now);
+  void on(const ProcessDies& event, Time now);
   void on(const ProcessExited& event, Time now);
   void on(const ConnectionLost&, Time) { controller_ = Controller::away; }
   void on(const Reconnected&, Time now);

@@ -135,13 +135,16 @@ class JobStage final : public Stage {
     const WorkerId worker = words.worker();
     if (what == "started")
       return wire::agent::WorkerStarted{worker, 1000 + static_cast<int>(worker.value)};
-    if (what != "failed" && what != "exited") words.fail("no report of a host");
+    if (what != "failed" && what != "dies" && what != "exited") words.fail("no report of a host");
     if (what == "exited" && words.accept("with-host"))
       return wire::agent::WorkerExited{worker, 0, 9, words.reason()};
-    const bool by_signal = what == "exited" && words.accept("signal");
+    const bool by_signal = what != "failed" && words.accept("signal");
     if (!by_signal) words.expect("code");
     const int value = number(words);
     if (what == "failed") return wire::agent::StartFailed{worker, value, words.reason()};
+    if (what == "dies")
+      return wire::agent::WorkerDies{worker, by_signal ? 0 : value, by_signal ? value : 0,
+                                     words.empty() ? std::string() : words.reason()};
     return wire::agent::WorkerExited{.worker = worker,
                                      .code = by_signal ? 0 : value,
                                      .signal = by_signal ? value : 0,

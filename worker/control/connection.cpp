@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/quiet_thread.hpp"
 #include "net/dial.hpp"
+#include "net/lifeline.hpp"
 #include "net/session.hpp"
 #include "wire/codec.hpp"
 #include "wire/limits.hpp"
@@ -68,6 +69,7 @@ void Connection::Impl::start() {
   write(wire::Join{wire::protocol, options.version});
   arm();
   thread = start_quiet_thread("er-control", [this] {
+    const net::HeldLifeline held(net::lifeline_path(options.path, options.worker));
     io.restart();
     io.run();
   });

@@ -74,10 +74,12 @@ std::string error_file(const std::string& directory, WorkerId worker) {
   return fmt::format("{}/error-{}.json", directory, worker.value);
 }
 
+std::string error_in(const std::string& file) { return as_line(message_in(read_small_file(file))); }
+
 std::string take_error(const std::string& file) {
-  const std::string text = read_small_file(file);
+  std::string error = error_in(file);
   (void)!::unlink(file.c_str());
-  return as_line(message_in(text));
+  return error;
 }
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -15,8 +15,10 @@ namespace elasticrun::launcher::agent::workers {
 std::string error_file(const std::string& directory, WorkerId worker);
 
 // The message in the file as one line of printable text, at most 300 bytes; empty: there is no
-// file, or nothing in it. Removes the file. The file is the program's: a link, a pipe or more than
-// 64 KiB is not read.
+// file, or nothing in it. The file is the program's: a link, a pipe or more than 64 KiB is not
+// read.
+std::string error_in(const std::string& file);
+// The same, and removes the file.
 std::string take_error(const std::string& file);
 
 }  // namespace elasticrun::launcher::agent::workers

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <string>
 
 #include "net/sockets.hpp"
@@ -53,7 +55,18 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   ProcessStat stat;
   if (!read_field(fields, 4, stat.parent) || !read_field(fields, 22, stat.started))
     return std::nullopt;
+  if (!read_field(fields, 52, stat.exit_status)) stat.exit_status = 0;
   return stat;
+}
+
+// Of a process that is stopped, the field holds the signal that has stopped it.
+std::optional<ProcessEnd> end_in(const ProcessStat& stat) {
+  const int status = stat.exit_status;
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return ProcessEnd{.code = WEXITSTATUS(status)};
+  if (!WIFSIGNALED(status)) return std::nullopt;
+  for (const int stops : {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU})
+    if (WTERMSIG(status) == stops) return std::nullopt;
+  return ProcessEnd{.signal = WTERMSIG(status)};
 }
 
 std::optional<ProcessStat> process_stat(pid_t pid) {

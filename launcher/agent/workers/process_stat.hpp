@@ -17,6 +17,9 @@ namespace elasticrun::launcher::agent::workers {
 struct ProcessStat {
   pid_t parent = -1;
   std::uint64_t started = 0;  // clock ticks since boot; ties are possible
+  // As of wait(2), from the moment at which the process begins to die; 0 before, and where the
+  // kernel does not tell.
+  int exit_status = 0;
 };
 
 // Parses the text of the file (proc(5)). Pure.
@@ -24,6 +27,14 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 // Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t pid);
+
+struct ProcessEnd {
+  std::int32_t code = 0;
+  std::int32_t signal = 0;  // 0: none
+};
+// How a process ends that dies. Nothing: it does not, as far as is known, or it ends with code 0.
+// Pure.
+std::optional<ProcessEnd> end_in(const ProcessStat& stat);
 
 // Whether the process was started by `above`, directly or through processes in between. A process
 // whose parent dies meanwhile gets another parent; then the walk starts over, a few times. Pure.

@@ -23,19 +23,18 @@ constexpr Duration progress_interval = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(boost::asio::io_context& io,
-                                                            const wire::agent::StartWorker& order,
-                                                            const std::string& host,
-                                                            const std::string& program,
-                                                            Handlers handlers) {
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
+    boost::asio::io_context& io, const wire::agent::StartWorker& order, const std::string& host,
+    const std::string& program, const std::string& lifeline, Handlers handlers) {
   Result<Kept> kept = start_shim(order, host, program);
   if (!kept) return kept.error();
   return std::unique_ptr<WorkerProcess>(
-      new WorkerProcess(io, order.worker, std::move(*kept), host, std::move(handlers)));
+      new WorkerProcess(io, order.worker, std::move(*kept), host, lifeline, std::move(handlers)));
 }
 
 WorkerProcess::WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept,
-                             const std::string& host, Handlers handlers)
+                             const std::string& host, const std::string& lifeline,
+                             Handlers handlers)
     : shim_(kept.shim),
       host_(host),
       handlers_(std::move(handlers)),
@@ -54,7 +53,10 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept 
                    if (const auto report = meter_.hear(lines, boot_now()))
                      handlers_.on_progress(*report);
                  },
-                 [this] { pipe_ended(); }}) {
+                 [this] { pipe_ended(); }}),
+      death_(io, lifeline, [this](const ProcessEnd& end) {
+        if (!over_) handlers_.on_dies(end);
+      }) {
   receive();
 }
 
@@ -113,6 +115,7 @@ void WorkerProcess::receive() {
 void WorkerProcess::take(const ShimReport& report) {
   if (report.kind == ShimReport::started) {
     started_ = true;
+    death_.started(report.value);
     return handlers_.on_started(report.value);
   }
   if (std::exchange(over_, true)) return;

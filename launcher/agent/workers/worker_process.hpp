@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "launcher/agent/workers/death_watch.hpp"
 #include "launcher/agent/workers/output_pipe.hpp"
 #include "launcher/agent/workers/progress_meter.hpp"
 #include "launcher/agent/workers/shim.hpp"
@@ -28,6 +29,8 @@ class WorkerProcess {
   struct Handlers {
     std::function<void(std::int32_t pid)> on_started;
     std::function<void(std::int32_t code, std::string reason)> on_failed;
+    // Its process is dying and will not do anything more; on_exited comes when all is gone.
+    std::function<void(const ProcessEnd&)> on_dies;
     std::function<void(std::int32_t code, std::int32_t signal)> on_exited;
     std::function<bool()> output_full;
     std::function<void(std::int32_t stream, std::string lines)> on_output;
@@ -35,11 +38,9 @@ class WorkerProcess {
     std::function<void()> on_done;  // failed or exited, and all its output handed over
   };
 
-  static Result<std::unique_ptr<WorkerProcess>> start(boost::asio::io_context& io,
-                                                      const wire::agent::StartWorker& order,
-                                                      const std::string& host,
-                                                      const std::string& program,
-                                                      Handlers handlers);
+  static Result<std::unique_ptr<WorkerProcess>> start(
+      boost::asio::io_context& io, const wire::agent::StartWorker& order, const std::string& host,
+      const std::string& program, const std::string& lifeline, Handlers handlers);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -57,7 +58,7 @@ class WorkerProcess {
 
  private:
   WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept, const std::string& host,
-                Handlers handlers);
+                const std::string& lifeline, Handlers handlers);
   void order(unsigned char byte);
   void unless_over_soon(std::function<void()> what);
   void end_shim();
@@ -82,6 +83,7 @@ class WorkerProcess {
   OutputPipe err_;
   ProgressMeter meter_;
   OutputPipe progress_;
+  DeathWatch death_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers under way
 };
 

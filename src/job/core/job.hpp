@@ -88,6 +88,7 @@ class Job {
   void on(const FromHost&, Time now);
   void hear(HostId, const wire::agent::WorkerStarted&, Time now);
   void hear(HostId, const wire::agent::StartFailed&, Time now);
+  void hear(HostId, const wire::agent::WorkerDies&, Time now);
   void hear(HostId, const wire::agent::WorkerExited&, Time now);
   void hear(HostId, const wire::agent::Output&, Time now);
   void hear(HostId, const wire::agent::BundleWanted&, Time) {}
@@ -135,8 +136,10 @@ class Job {
     Time dead_by{};          // from this time on it certainly does not run
     bool with_host = false;  // the host ended; its workers are not reported singly
     bool never_ran = false;
+    bool still_dies = false;  // it does nothing more, but its process has not ended yet
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
+  void let_go(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, report::LogLevel level, Time now);
   Time worker_deadlines_at() const { return workers_.wake_at(); }

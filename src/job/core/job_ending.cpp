@@ -73,7 +73,7 @@ void Job::wind_up(Time now) {
 void Job::stop_idle(Time now) {
   if (membership_.size() > 0 || workers_.unstopped() == 0) return;
   for (const auto& [id, worker] : workers_.rows())
-    if (!worker.expected() && !worker.is(workers::WorkerState::fenced))
+    if (!worker.expected() && !worker.doomed())
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 

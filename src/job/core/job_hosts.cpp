@@ -10,6 +10,19 @@
 #include "job/core/workers/staffing.hpp"
 
 namespace elasticrun::job {
+namespace {
+
+// For WorkerDies and WorkerExited.
+std::string how_it_ended(const auto& report) {
+  std::string how = fmt::format("exited with code {}", report.code);
+  if (report.signal != 0)
+    how = fmt::format("was killed by signal {} (SIG{})", report.signal,
+                      ::sigabbrev_np(report.signal) ? ::sigabbrev_np(report.signal) : "?");
+  if (!report.error.empty()) how += ": " + report.error;
+  return how;
+}
+
+}  // namespace
 
 void Job::on(const SlotsChanged& changed, Time now) {
   slots_.set(changed.slots);
@@ -204,6 +217,21 @@ void Job::hear(HostId host, const wire::agent::StartFailed& failed, Time now) {
                now);
 }
 
+// The others need not wait until its memory has been taken apart. That it certainly takes no step
+// any more is known only then.
+void Job::hear(HostId host, const wire::agent::WorkerDies& dies, Time now) {
+  const workers::Worker* const worker = workers_.find(dies.worker);
+  if (!worker || worker->slot.host != host || !worker->is(workers::WorkerState::ready)) return;
+  if (ending_.ending() || !membership_.is_training(dies.worker)) return;
+  worker_ended(dies.worker,
+               {.code = dies.code,
+                .signal = dies.signal,
+                .how = how_it_ended(dies),
+                .dead_by = never,
+                .still_dies = true},
+               now);
+}
+
 void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
   if (!workers_.runs_on(exited.worker, host)) return;
   if (!exited.host_ends.empty())
@@ -214,12 +242,7 @@ void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
          .dead_by = now,
          .with_host = true},
         now);
-  std::string how = fmt::format("exited with code {}", exited.code);
-  if (exited.signal != 0)
-    how = fmt::format("was killed by signal {} (SIG{})", exited.signal,
-                      ::sigabbrev_np(exited.signal) ? ::sigabbrev_np(exited.signal) : "?");
-  if (!exited.error.empty()) how += ": " + exited.error;
-  worker_ended(exited.worker, {exited.code, exited.signal, how, now}, now);
+  worker_ended(exited.worker, {exited.code, exited.signal, how_it_ended(exited), now}, now);
 }
 
 // Comes here only while agents end: one that still sends what its workers printed is not late.

@@ -109,7 +109,7 @@ void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
   if (requests_.changes.under_way() || !membership_.quiet()) return;
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   for (const auto& [id, worker] : workers_.rows()) {
-    if (worker.expected() || worker.is(workers::WorkerState::fenced)) continue;
+    if (worker.expected() || worker.doomed()) continue;
     if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (!keep.contains(worker.slot)) stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
@@ -154,8 +154,7 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
     }
     if (membership_.is_member(*id)) continue;
     const workers::Worker& worker = *workers_.find(*id);
-    if (worker.is(workers::WorkerState::fenced) && worker.was_ready())
-      continue;  // its exit will be reported
+    if (worker.doomed() && worker.was_ready()) continue;  // its exit will be reported
     if (in_a_hurry && !worker.was_ready()) continue;
     if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
     if (!slots_.left_out(slot, now)) change.add.push_back(*id);

@@ -10,7 +10,7 @@ namespace elasticrun::job {
 
 void Job::on(const FromWorker& from, Time now) {
   const workers::Worker* worker = workers_.find(from.worker);
-  if (!worker) return;
+  if (!worker || worker->is(workers::WorkerState::dying)) return;
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
@@ -120,8 +120,7 @@ void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now
   const workers::Worker* const worker = workers_.find(id);
   if (!worker) return;
   const Time gone_by = now + grace + course::Ending::dying_time;
-  const bool told_before =
-      worker->is(workers::WorkerState::stopping) || worker->is(workers::WorkerState::fenced);
+  const bool told_before = worker->is(workers::WorkerState::stopping) || worker->doomed();
   if (!told_before) workers_.turn(id, workers::WorkerTurn::stopped);
   workers_.set_deadline(id, told_before ? std::min(worker->deadline, gone_by) : gone_by);
   out_.add(Order{worker->slot.host, wire::agent::StopWorker{id, signal, grace.count()}});
@@ -130,7 +129,7 @@ void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now
 // The worker is out of the world; it ends by itself, or is stopped when its time is over.
 void Job::dismiss(WorkerId id, Time now) {
   const workers::Worker* const worker = workers_.find(id);
-  if (!worker || worker->expected() || worker->is(workers::WorkerState::fenced)) return;
+  if (!worker || worker->expected() || worker->doomed()) return;
   workers_.turn(id, workers::WorkerTurn::dismissed);
   workers_.set_deadline(id, now + spec_.deadlines.grace);
 }
@@ -179,6 +178,8 @@ void Job::act_on_worker_deadlines(Time now) {
     } else {
       // A device driver or a disk that does not answer keeps a process from dying. Nothing more can
       // be done about it from here, and the job does not wait for it.
+      if (worker.is(workers::WorkerState::dying))
+        out_.add(Order{worker.slot.host, wire::agent::StopWorker{id, SIGKILL, 0}});
       out_.log(report::LogLevel::error,
                name_of(id) +
                    " was killed and is still there: it hangs in the kernel of its "
@@ -200,6 +201,11 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
     return;
   }
   const workers::Worker worker = *found;
+  if (worker.is(workers::WorkerState::dying)) {  // what it means is settled
+    workers_.erase(id);
+    concerns_staff(now);
+    return tell(rendezvous::WorkerGone{id, end.how, end.dead_by}, now);
+  }
   const std::string why = worker.trouble.empty() ? end.how : worker.trouble;
   const bool clean = end.code == 0 && end.signal == 0;
   const bool expected = worker.expected() || ending_.ending();
@@ -215,15 +221,22 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
     plain_ended(id, worker, end, now);
   else if (!expected)
     judge_end(id, worker, end, now);
-  workers_.erase(id);
+  let_go(id, end, now);
   watch_.liveness.worker_gone(id);
   concerns_staff(now);
   tell(rendezvous::WorkerGone{id, why, end.dead_by}, now);
 }
 
+// A worker that still dies keeps its slot: its memory, its GPU and its ports are not free yet.
+void Job::let_go(WorkerId id, const WorkerEnd& end, Time now) {
+  if (!end.still_dies) return workers_.erase(id);
+  if (workers_.dies(id, end.how))
+    workers_.set_deadline(id, now + course::Ending::taking_apart_time);
+}
+
 // Decides what follows from the end of a worker that was not expected to end.
 void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now) {
-  const auto& [code, signal, how, dead_by, with_host, never_ran] = end;
+  const auto& [code, signal, how, dead_by, with_host, never_ran, still_dies] = end;
   const std::string name = name_of(id);
   const bool member = worker.rank.has_value();
   const bool training = membership_.is_training(id);
@@ -232,7 +245,7 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   const bool given_up = !worker.trouble.empty();  // by the job: the program did not cause its end
   const bool own_doing = !given_up && !with_host;
   const std::string why = given_up ? worker.trouble : how;
-  workers_.erase(id);
+  let_go(id, end, now);
   if (member) failures_.member_ended({name, why, code, signal, own_doing});
   const bool first_steps = !membership_.ever_formed() && own_doing;
   if (ending_.is(course::Phase::trained) || first_steps) {

@@ -133,6 +133,14 @@ void Agent::spawn(const wire::agent::StartWorker& order) {
                             },
                             [this, id](int code, int signal) {
                               stage_.queue.after(
+                                  stage_.between_us(10, 500), [=, this, self = shared_from_this()] {
+                                    now_or_thawed([=, this] {
+                                      feed(launcher::agent::ProcessDies{id, code, signal});
+                                    });
+                                  });
+                            },
+                            [this, id](int code, int signal) {
+                              stage_.queue.after(
                                   stage_.between_us(10, 3000),
                                   [=, this, self = shared_from_this()] {
                                     now_or_thawed([=, this] {

@@ -39,8 +39,17 @@ void Process::die(int code, int signal) {
   if (!std::exchange(alive_, false)) return;
   deferred_.clear();
   stage_.invariants.process_gone(id_);
-  stage_.plane.died(id_);
-  handlers_.exited(code, signal);
+  const auto gone = [self = shared_from_this(), code, signal] {
+    self->stage_.plane.died(self->id_);
+    self->handlers_.exited(code, signal);
+  };
+  if (code == 0 && signal == 0) return gone();
+  if (stage_.rng.chance(0.7)) handlers_.dies(code, signal);
+  // Its memory is taken apart, which may take long, or a driver keeps it.
+  const bool kept = stage_.rng.chance(0.01);
+  stage_.queue.after(kept ? std::chrono::seconds(90)
+                          : Duration(stage_.between_us(1, stage_.rng.chance(0.5) ? 1000 : 400'000)),
+                     gone);
 }
 
 void Process::signal(int number) {

@@ -47,7 +47,7 @@ class Process : public std::enable_shared_from_this<Process> {
  public:
   struct Handlers {
     std::function<void(wire::FromWorker)> send;
-    std::function<void(int code, int signal)> exited;
+    std::function<void(int code, int signal)> dies, exited;
   };
   Process(Stage& stage, WorkerId id, Handlers handlers);
 

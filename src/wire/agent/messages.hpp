@@ -81,6 +81,14 @@ struct StartFailed {
   std::int32_t code = 0;
   std::string reason;
 };
+// The worker's process is dying in this way, and will not do anything more; WorkerExited follows
+// when all of it is gone. Not sent for each one that ends.
+struct WorkerDies {
+  WorkerId worker;
+  std::int32_t code = 0;
+  std::int32_t signal = 0;
+  std::string error;  // as in WorkerExited
+};
 struct WorkerExited {
   WorkerId worker;
   std::int32_t code = 0;
@@ -128,8 +136,8 @@ struct HostLeaves {
 
 using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Heartbeat, Shutdown, HoldOutput,
                              BundlePart>;
-using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerExited, Output, Heartbeat,
-                               BundleWanted, GpuLost, Progress, HostLeaves, Goodbye>;
+using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerDies, WorkerExited, Output,
+                               Heartbeat, BundleWanted, GpuLost, Progress, HostLeaves, Goodbye>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -143,6 +151,7 @@ BOOST_DESCRIBE_STRUCT(Shutdown, (), (grace_ns))
 BOOST_DESCRIBE_STRUCT(BundlePart, (), (bundle, file, executable, last, bytes, trouble))
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
+BOOST_DESCRIBE_STRUCT(WorkerDies, (), (worker, code, signal, error))
 BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends, error, free_port))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 BOOST_DESCRIBE_STRUCT(BundleWanted, (), (bundle, taken, resumes))

@@ -91,6 +91,7 @@ TEST_CASE("messages to and from an agent") {
   check_texts<wire::agent::FromAgent>({
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
+      R"({"WorkerDies":{"worker":1,"code":0,"signal":9,"error":""}})",
       R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":"","error":"","free_port":0}})",
       R"({"Output":{"worker":1,"stream":2}})"
       "\0a\n"s,

@@ -71,6 +71,9 @@ class Ending {
  public:
   // The longest time from SIGKILL to the end of a process, on a healthy host.
   static constexpr Duration dying_time = std::chrono::seconds(10);
+  // From the death of a process that was not told to end, until all of its memory is free: the
+  // kernel takes some 12 GB apart in a second.
+  static constexpr Duration taking_apart_time = std::chrono::seconds(60);
   // How long the job waits for silent agents while agents end.
   static constexpr Duration closing_time = std::chrono::seconds(5);
 

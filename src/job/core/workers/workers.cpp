@@ -42,6 +42,15 @@ bool Workers::give_up(WorkerId id, const std::string& trouble) {
   return true;
 }
 
+bool Workers::dies(WorkerId id, const std::string& how) {
+  const auto row = rows_.find(id);
+  if (row == rows_.end() || row->second.is(WorkerState::dying)) return false;
+  row->second.trouble = how;
+  row->second.rank.reset();
+  turn(id, WorkerTurn::dies);
+  return true;
+}
+
 void Workers::set_deadline(WorkerId id, Time at) {
   const auto row = rows_.find(id);
   if (row == rows_.end()) return;

@@ -21,7 +21,7 @@
 
 namespace elasticrun::job::workers {
 
-enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, gone };
+enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, dying, gone };
 
 inline constexpr std::array worker_states{
     Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
@@ -32,10 +32,12 @@ inline constexpr std::array worker_states{
                        "out of the world, by decision or by itself; it may end by itself"},
     Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
     Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
+    Named<WorkerState>{WorkerState::dying, "dying",
+                       "it does nothing more, and its memory is taken apart"},
     Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
 };
 
-enum class WorkerTurn { started, joined, dismissed, stopped, given_up, ended };
+enum class WorkerTurn { started, joined, dismissed, stopped, given_up, dies, ended };
 
 inline constexpr std::array worker_turns{
     Named<WorkerTurn>{WorkerTurn::started, "its process started"},
@@ -43,6 +45,7 @@ inline constexpr std::array worker_turns{
     Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
     Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
     Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
+    Named<WorkerTurn>{WorkerTurn::dies, "its process dies"},
     Named<WorkerTurn>{WorkerTurn::ended, "its process ended"},
 };
 
@@ -63,12 +66,14 @@ inline constexpr std::array worker_transitions{
     WorkerTransition{WorkerState::ready, WorkerTurn::dismissed, WorkerState::leaving},
     WorkerTransition{WorkerState::ready, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::ready, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::ready, WorkerTurn::dies, WorkerState::dying},
     WorkerTransition{WorkerState::ready, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::leaving, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::leaving, WorkerTurn::given_up, WorkerState::stopping},
     WorkerTransition{WorkerState::leaving, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::stopping, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::fenced, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::dying, WorkerTurn::ended, WorkerState::gone},
 };
 
 struct Worker {
@@ -78,7 +83,7 @@ struct Worker {
   Time ready_since = never;  // when it was first ready to train; never: it was not yet
   // In the newest world, or in the first one to come; nothing: it is in neither.
   std::optional<std::int32_t> rank{};
-  std::string trouble{};   // why it was given up; empty: it was not
+  std::string trouble{};   // why it was given up, or how it dies; empty: neither
   bool freed_job = false;  // after the training: it says nothing more, and trains no more
 
   bool is(WorkerState one) const { return state == one; }
@@ -86,6 +91,8 @@ struct Worker {
   bool was_ready() const { return ready_since != never; }
   // Its end is expected: it leaves, or was told to end.
   bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
+  // It has failed, and only occupies its slot until its process has ended.
+  bool doomed() const { return is(WorkerState::fenced) || is(WorkerState::dying); }
 };
 
 class Workers {
@@ -99,6 +106,8 @@ class Workers {
   void ready(WorkerId worker, Time now);
   // Gives a worker up, once. False: there is no such worker, or it was given up before.
   bool give_up(WorkerId worker, const std::string& trouble);
+  // The worker dies in this way, and is no member any more. False: that was known.
+  bool dies(WorkerId worker, const std::string& how);
   void frees_job(WorkerId worker);
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);

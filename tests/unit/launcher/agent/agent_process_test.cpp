@@ -135,6 +135,20 @@ TEST_CASE("workers get signals and are stopped") {
   CHECK(c.finished(2).signal == SIGKILL);
 }
 
+TEST_CASE("that a worker dies is reported before it has ended") {
+  Controller c;
+  c.start(1, {LIBRARY});
+  REQUIRE(c.until([&] { return c.workers[1].out == "connected\n"; }));
+  const int shim = parent_of(c.pid_of(1));
+  signal_one(shim, SIGSTOP);  // it cannot report the end
+  signal_one(c.pid_of(1), SIGKILL);
+  REQUIRE(c.until([&] { return c.workers[1].dies; }));
+  CHECK(c.workers[1].signal == SIGKILL);
+  CHECK(!c.workers[1].exited);
+  signal_one(shim, SIGCONT);
+  CHECK(c.finished(1).signal == SIGKILL);
+}
+
 TEST_CASE("a worker's library reaches the controller through the agent") {
   Controller c;
   c.start(1, {LIBRARY});

@@ -195,6 +195,13 @@ void Controller::take(const wire::agent::FromAgent& message) {
     view.code = failure->code;
     view.reason = failure->reason;
   }
+  if (const auto* dies = std::get_if<wire::agent::WorkerDies>(&message)) {
+    WorkerView& view = workers[dies->worker.value];
+    CHECK(!view.exited);
+    view.dies = true;
+    view.code = dies->code;
+    view.signal = dies->signal;
+  }
   if (const auto* exit = std::get_if<wire::agent::WorkerExited>(&message)) {
     WorkerView& view = workers[exit->worker.value];
     CHECK(!view.exited);

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 struct WorkerView {
   int pid = 0;  // 0: has not started
   bool failed = false;
+  bool dies = false;
   bool exited = false;
   int code = 0;
   int signal = 0;

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "net/dial.hpp"
+#include "net/lifeline.hpp"
 
 using namespace elasticrun;
 
@@ -20,6 +21,7 @@ int main(int count, char** arguments) {
     std::puts(line.c_str());
     std::fflush(stdout);
   };
+  const net::HeldLifeline held(net::lifeline_path(socket, hello.worker));
   boost::asio::io_context io{1};
   std::unique_ptr<net::Session> session;
   const auto dial = net::dial_unix(

@@ -2,6 +2,7 @@
 #include "launcher/agent/workers/process_stat.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <linux/sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,6 +31,24 @@ TEST_CASE("the stat file of a process is parsed, whatever the process is called"
     CHECK_MESSAGE(!parse_process_stat(text), text);
   CHECK(process_stat(::getpid())->parent == ::getppid());
   CHECK(!process_stat(-1));
+}
+
+TEST_CASE("the stat file tells how a process ends that dies") {
+  const auto end_of = [](int status) {
+    std::string text = "42 (train) S 7";
+    for (int field = 5; field < 52; ++field) text += " 9";
+    const auto stat = parse_process_stat(fmt::format("{} {}\n", text, status));
+    REQUIRE(stat);
+    return end_in(*stat);
+  };
+  constexpr int dumped_core = 0x80;
+  CHECK(!end_of(0));
+  CHECK(end_of(3 << 8)->code == 3);
+  CHECK(end_of(3 << 8)->signal == 0);
+  CHECK(end_of(SIGKILL)->signal == SIGKILL);
+  CHECK(end_of(SIGSEGV | dumped_core)->signal == SIGSEGV);
+  CHECK(!end_of(SIGSTOP));  // it is stopped
+  CHECK(!end_in(*process_stat(::getpid())));
 }
 
 TEST_CASE("is_below walks along the parents") {
