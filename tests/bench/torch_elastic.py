@@ -1,6 +1,6 @@
 """What torch_trainer.py does, with elasticrun.torch: a step of compute, gradients reduced, one line.
 
-    torch_elastic.py LOG_DIR STEP_US GRADIENT_KB
+    torch_elastic.py LOG_DIR STEP_US GRADIENT_KB [SGD|Adam]
 """
 import os
 import sys
@@ -20,9 +20,10 @@ class Endless(torch.utils.data.Dataset):
 
 
 log_dir, step_us, gradient_kb = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+optimizer_kind = getattr(torch.optim, (sys.argv[4:] or ["SGD"])[0])
 torch.set_num_threads(1)
 model = torch.nn.Linear(1, gradient_kb * 1000 // 4, bias=False)
-optimizer = torch.optim.SGD(model.parameters(), 1e-6)
+optimizer = optimizer_kind(model.parameters(), 1e-6)
 job = er.Job(model, optimizer)
 data = Endless()
 log = os.open(os.path.join(log_dir, str(os.getpid())), os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -1,7 +1,7 @@
 """What torch_trainer.py does, with torchft: four replicas and their lighthouse. A replica that ends is
 started again, as its documentation asks a scheduler to do.
 
-    torch_ft.py LOG_DIR STEP_US GRADIENT_KB
+    torch_ft.py LOG_DIR STEP_US GRADIENT_KB [JOIN_TIMEOUT_MS]
 """
 import os
 import shutil
@@ -13,6 +13,7 @@ import time
 from datetime import timedelta
 
 REPLICAS = 4
+JOIN_TIMEOUT_MS = (sys.argv[4:] or ["1000"])[0]
 
 
 def replica() -> None:
@@ -54,7 +55,7 @@ def job() -> None:
     program = shutil.which("torchft_lighthouse")
     assert program, "torchft_lighthouse is not on PATH"
     lighthouse = subprocess.Popen(
-        [program, "--min_replicas", "1", "--quorum_tick_ms", "100", "--join_timeout_ms", "1000",
+        [program, "--min_replicas", "1", "--quorum_tick_ms", "100", "--join_timeout_ms", JOIN_TIMEOUT_MS,
          "--heartbeat_timeout_ms", "1000", "--bind", address])
     environment = os.environ | {"TORCHFT_LIGHTHOUSE": f"http://{address}", "OMP_NUM_THREADS": "1"}
 

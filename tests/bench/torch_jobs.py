@@ -1,17 +1,21 @@
 """Training in PyTorch: elasticrun.torch beside torchrun with DistributedDataParallel, and torchft."""
+import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
-from bench_training import Training
+from bench_training import Training, until
 from figures import Row, median, ratio, spread
 from measures import GRADIENT_KB, HERE, STEP_US, TORCH_PYTHON, TORCHRUN, WORKERS, has_torch, recoveries
 
 PACKAGE = HERE.parents[1] / "worker/python"
 RESTARTS_MAX = 1000
+COST_US = 300
+JOIN_STEP_US = 60_000
 
 
 def environment(programs: Path) -> dict[str, str]:
@@ -25,9 +29,10 @@ def has(module: str) -> bool:
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def killed(command: Sequence[str | Path], script: str, env: dict[str, str], kills: int) -> list[float]:
+def killed(command: Sequence[str | Path], script: str, env: dict[str, str], kills: int,
+           *options: str) -> list[float]:
     def whole(folder: Path) -> list[str | Path]:
-        return [*command, HERE / script, folder / "steps", str(STEP_US), str(GRADIENT_KB)]
+        return [*command, HERE / script, folder / "steps", str(STEP_US), str(GRADIENT_KB), *options]
     with Training(whole, env) as training:
         return recoveries(training, kills)
 
@@ -44,11 +49,13 @@ def recovery(programs: Path, kills: int) -> list[Row]:
             ([*TORCHRUN, "--max_restarts", str(RESTARTS_MAX), "--monitor_interval", "0.1",
               "--nproc_per_node", str(WORKERS)], "torch_trainer.py")}
     if has("torchft") and shutil.which("torchft_lighthouse"):
-        jobs["torchft"] = ([TORCH_PYTHON], "torch_ft.py")
+        for timeout, why in {"100": "its best", "10000": "that of its README"}.items():
+            jobs[f"torchft, join timeout of {timeout} ms ({why})"] = ([TORCH_PYTHON], "torch_ft.py",
+                                                                     timeout)
     else:
         rows.append(Row("torchft", "not installed"))
-    for what, (command, script) in jobs.items():
-        times = killed(command, script, env, kills)
+    for what, (command, script, *options) in jobs.items():
+        times = killed(command, script, env, kills, *options)
         rows.append(Row(what, spread(times, "ms"), "elasticrun.torch / this",
                         f"{median(own) / median(times):.4f}"))
     return rows
@@ -72,4 +79,64 @@ def step(programs: Path, sizes: Sequence[int], steps: int, rounds: int) -> list[
         rows.append(Row(f"{millions} million parameters", spread(times["elastic"], "ms"),
                         "DDP: " + spread(times["ddp"], "ms"),
                         ratio(median(times["elastic"]), median(times["ddp"]))))
+    return rows
+
+
+def cost(programs: Path, gradients: int, steps: int, rounds: int) -> list[Row]:
+    """Processor time of the training thread, of two workers beside each other."""
+    if not has_torch():
+        return [Row("all", "not measured: no torch (python3-torch)")]
+    times: dict[str, list[float]] = {"plain": [], "elastic": []}
+    for _ in range(rounds):
+        for how, values in times.items():
+            out = subprocess.run(
+                [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:2", "--policy",
+                 "fixed", TORCH_PYTHON, HERE / "torch_cost.py", how, str(gradients), str(steps)],
+                check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600,
+                env=environment(programs)).stdout
+            values.append(float(re.search(r"us ([\d.]+)", out)[1]))
+    more = median(times["elastic"]) - median(times["plain"])
+    return [Row(f"{gradients} gradients: {more:.0f} us", spread(times["elastic"], "us"),
+                "plain: " + spread(times["plain"], "us"), ratio(more, COST_US))]
+
+
+def joined(programs: Path, state_mb: int) -> tuple[float, float, float, float]:
+    """One worker joins two, by an edited host file: idle, state and step in ms, and seconds from the
+    start of the newcomer's process until it was ready."""
+    gradient_kb = state_mb * 1000 // 3  # the weights, and twice as much of Adam
+
+    def command(folder: Path) -> list[str | Path]:
+        (folder / "hosts").write_text("localhost:2\n")
+        return [programs / "elasticrun", "--hosts", folder / "hosts", "--unit", "slot", "--events",
+                folder / "events", TORCH_PYTHON, HERE / "torch_elastic.py", folder / "steps",
+                str(JOIN_STEP_US), str(gradient_kb), "Adam"]
+    with Training(command, environment(programs)) as training:
+        members = until("a world of 2", lambda: training.world(2, 10), 120)
+        steps = training.steps(members[0])[-9:]
+        step_ms = (steps[-1].done_ns - steps[0].done_ns) / 1e6 / (len(steps) - 1)
+        hosts = training.folder / "hosts.new"
+        hosts.write_text("localhost:3\n")
+        hosts.rename(training.folder / "hosts")
+        until("a world of 3", lambda: training.world(3, 1), 120)
+        text = (training.folder / "events").read_text()
+    events = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    last = {event["event"]: event for event in events}
+    began, was_ready = (datetime.fromisoformat(last[name]["time"])
+                        for name in ("worker_started", "change_started"))
+    ready_s = (was_ready - began).total_seconds()
+    formed = last["world_formed"]
+    return formed["idle_ms"], formed["state_ms"], step_ms, ready_s
+
+
+def joins(programs: Path, states_mb: Sequence[int], rounds: int) -> list[Row]:
+    """How long members idle while a worker joins, against the transfer and one step."""
+    if not has_torch():
+        return [Row("all", "not measured: no torch (python3-torch)")]
+    rows = []
+    for state_mb in states_mb:
+        idle, state, step_ms, ready = zip(*(joined(programs, state_mb) for _ in range(rounds)))
+        bound = median(state) + median(step_ms)
+        rows.append(Row(f"{state_mb} MB", f"idle {spread(idle, 'ms')}",
+                        f"state {median(state):.1f} ms, a step {median(step_ms):.1f} ms; the newcomer "
+                        f"was ready after {median(ready):.1f} s", ratio(median(idle), bound)))
     return rows

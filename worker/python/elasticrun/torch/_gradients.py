@@ -104,12 +104,14 @@ class Gradients:
     def show(self, happened: bool) -> None:
         """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not
         happen, with which clipping cannot fail."""
+        set_here = happened and not self.borrowed
         for number, (parameter, view) in enumerate(zip(self._parameters, self._views)):
-            if not happened:
+            if set_here and self._seen[number]:
+                parameter.grad = view
+            elif not happened:
                 parameter.grad = torch.zeros_like(view)
             else:
-                set_here = self._seen[number] and not self.borrowed
-                parameter.grad = view if set_here or self._step.is_set(number) else None
+                parameter.grad = view if self._step.is_set(number) else None
 
     def keep(self, error: BaseException) -> None:
         """For the next call of raise_kept."""
@@ -141,11 +143,14 @@ class Gradients:
         """What has been set; the library may reduce it from here on."""
         numbers, self._set, self._set_bytes = self._set, [], 0
         gradients = [self._parameters[number].grad for number in numbers]
-        for number, gradient in zip(numbers, gradients):
-            if gradient.layout is not torch.strided:
-                raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the embedding "
-                             "with sparse=False")
-        _copy_all([self._views[number] for number in numbers], gradients)
+        try:
+            _copy_all([self._views[number] for number in numbers], gradients)
+        except RuntimeError:
+            for number, gradient in zip(numbers, gradients):
+                if gradient.layout is not torch.strided:
+                    raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the "
+                                 "embedding with sparse=False") from None
+            raise
         if self._last:
             address = self._step.address
             for number in numbers:
