@@ -13,7 +13,8 @@ import time
 from datetime import timedelta
 
 REPLICAS = 4
-JOIN_TIMEOUT_MS = (sys.argv[4:] or ["1000"])[0]
+JOIN_TIMEOUT_MS = int((sys.argv[4:] or ["1000"])[0])
+HEARTBEAT_TIMEOUT_MS = min(1000, 3 * JOIN_TIMEOUT_MS)  # a heartbeat is sent each 100 ms
 
 
 def replica() -> None:
@@ -55,8 +56,8 @@ def job() -> None:
     program = shutil.which("torchft_lighthouse")
     assert program, "torchft_lighthouse is not on PATH"
     lighthouse = subprocess.Popen(
-        [program, "--min_replicas", "1", "--quorum_tick_ms", "100", "--join_timeout_ms", JOIN_TIMEOUT_MS,
-         "--heartbeat_timeout_ms", "1000", "--bind", address])
+        [program, "--min_replicas", "1", "--quorum_tick_ms", "100", "--join_timeout_ms", str(JOIN_TIMEOUT_MS),
+         "--heartbeat_timeout_ms", str(HEARTBEAT_TIMEOUT_MS), "--bind", address])
     environment = os.environ | {"TORCHFT_LIGHTHOUSE": f"http://{address}", "OMP_NUM_THREADS": "1"}
 
     def start(number: int) -> subprocess.Popen[bytes]:

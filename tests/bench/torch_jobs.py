@@ -24,8 +24,8 @@ def environment(programs: Path) -> dict[str, str]:
     return os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": path}
 
 
-def has(module: str) -> bool:
-    return subprocess.run([TORCH_PYTHON, "-c", f"import {module}"], check=False,
+def runs(statement: str) -> bool:
+    return subprocess.run([TORCH_PYTHON, "-c", statement], check=False,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -48,12 +48,14 @@ def recovery(programs: Path, kills: int) -> list[Row]:
     jobs = {"torchrun, monitor interval of 0.1 s":
             ([*TORCHRUN, "--max_restarts", str(RESTARTS_MAX), "--monitor_interval", "0.1",
               "--nproc_per_node", str(WORKERS)], "torch_trainer.py")}
-    if has("torchft") and shutil.which("torchft_lighthouse"):
+    if runs("import torchft") and shutil.which("torchft_lighthouse"):
         for timeout, why in {"100": "its best", "10000": "that of its README"}.items():
             jobs[f"torchft, join timeout of {timeout} ms ({why})"] = ([TORCH_PYTHON], "torch_ft.py",
                                                                      timeout)
     else:
         rows.append(Row("torchft", "not installed"))
+    if runs("from torch.distributed import _reconfigure"):
+        jobs["dist._reconfigure by hand, timeout of 5 s"] = ([TORCH_PYTHON], "torch_reconfigure.py")
     for what, (command, script, *options) in jobs.items():
         times = killed(command, script, env, kills, *options)
         rows.append(Row(what, spread(times, "ms"), "elasticrun.torch / this",
@@ -86,7 +88,7 @@ def cost(programs: Path, gradients: int, steps: int, rounds: int) -> list[Row]:
     """Processor time of the training thread, of two workers beside each other."""
     if not has_torch():
         return [Row("all", "not measured: no torch (python3-torch)")]
-    times: dict[str, list[float]] = {"plain": [], "elastic": []}
+    times: dict[str, list[float]] = {"plain": [], "ddp": [], "elastic": []}
     for _ in range(rounds):
         for how, values in times.items():
             out = subprocess.run(
@@ -95,9 +97,12 @@ def cost(programs: Path, gradients: int, steps: int, rounds: int) -> list[Row]:
                 check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600,
                 env=environment(programs)).stdout
             values.append(float(re.search(r"us ([\d.]+)", out)[1]))
-    more = median(times["elastic"]) - median(times["plain"])
-    return [Row(f"{gradients} gradients: {more:.0f} us", spread(times["elastic"], "us"),
-                "plain: " + spread(times["plain"], "us"), ratio(more, COST_US))]
+    rows = []
+    for how, what in {"elastic": "elasticrun.torch", "ddp": "DistributedDataParallel"}.items():
+        more = median(times[how]) - median(times["plain"])
+        rows.append(Row(f"{what}, {gradients} gradients: {more:.0f} us", spread(times[how], "us"),
+                        "plain: " + spread(times["plain"], "us"), ratio(more, COST_US)))
+    return rows
 
 
 def joined(programs: Path, state_mb: int) -> tuple[float, float, float, float]:

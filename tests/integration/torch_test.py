@@ -247,6 +247,10 @@ WRONG = {
                           "elasticrun.Misuse: the optimizer's scheduler is not registered"),
     "two optimizers": ("er.Job(model, opt, torch.optim.SGD(model.parameters(), 0.1))",
                        "elasticrun.Misuse: a second optimizer"),
+    "a sparse gradient": ("model = torch.nn.Embedding(8, 1, sparse=True)\n"
+                          "opt = torch.optim.SGD(model.parameters(), 0.1)\n"
+                          "loop(er.Job(model, opt), lambda x: model(x.long()).sum().backward())",
+                          "Misuse: the gradient of 'weight' is sparse; make the embedding with"),
     "a late group": ("er.Job(model, opt); opt.add_param_group({'params': []})",
                      "elasticrun.Misuse: add_param_group after Job()"),
     "break": ("job = er.Job(model, opt)\nfor epoch in job.epochs(2):\n"

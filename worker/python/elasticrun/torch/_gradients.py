@@ -12,7 +12,7 @@ from .. import Step
 from .._library import LIBRARY, Misuse, raise_status
 
 ready = LIBRARY.elasticrun_step_ready  # called for each gradient
-TOGETHER, BYTES_TOGETHER = 16, 1 << 20  # gradients that are copied together, at most
+TOGETHER, BYTES_TOGETHER = 64, 1 << 20  # gradients that are copied together, at most
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
