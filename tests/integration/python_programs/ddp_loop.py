@@ -47,12 +47,16 @@ class Trainer:
                 self.save_checkpoint(epoch)
 
 
-torch.manual_seed(1)
-torch.set_num_threads(1)
-inputs = torch.randn(512, 20, dtype=torch.float64)
-network = torch.nn.Linear(20, 1).double()
-trainer = Trainer(network, TensorDataset(inputs, inputs.sum(1, keepdim=True)),
-                  torch.optim.SGD(network.parameters(), lr=1e-3))
-trainer.train(int(sys.argv[1]))
-print("final", *network.weight.flatten().tolist(), flush=True)
-dist.destroy_process_group()
+def main() -> None:  # PyTorch 2.15 may abort where a model in DDP lives until the interpreter ends
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    inputs = torch.randn(512, 20, dtype=torch.float64)
+    network = torch.nn.Linear(20, 1).double()
+    trainer = Trainer(network, TensorDataset(inputs, inputs.sum(1, keepdim=True)),
+                      torch.optim.SGD(network.parameters(), lr=1e-3))
+    trainer.train(int(sys.argv[1]))
+    print("final", *network.weight.flatten().tolist(), flush=True)
+    dist.destroy_process_group()
+
+
+main()
