@@ -237,8 +237,8 @@ void Cluster::act(const job::Finish& action) {
                [this] { invariants_.after_finish(job_->step(job::Tick{}, queue_.now()).size()); });
 }
 
-// When every deadline of a host has passed, nothing of the job may be left on it. An agent waits 5 s
-// for a process that cannot be killed.
+// When every deadline of a host has passed, nothing of the job may be left on it. An agent waits
+// 5 s for a process that cannot be killed.
 void Cluster::watch_for_the_end() {
   const auto& d = scene_.spec.deadlines;
   const Time healed = std::max(queue_.now(), begin_ + scene_.faults_until);
