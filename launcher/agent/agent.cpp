@@ -1,5 +1,6 @@
-// See agent.hpp. One thread, one io_context. Every event goes through `step`, so that the core sees
-// them in one order. Messages between controller and worker libraries are passed on unread.
+// See agent.hpp. One thread with one io_context; others only wait for lifelines, without locks.
+// Every event goes through `step`, so that the core sees them in one order. Messages between
+// controller and worker libraries are passed on unread.
 #include "launcher/agent/agent.hpp"
 
 #include <fmt/format.h>
@@ -249,8 +250,7 @@ void Agent::step(const AgentEvent& event) {
   for (const AgentAction& action : core_->step(event, boot_now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
-  const std::size_t needed = machine::descriptors_for_workers(workers_.size());
-  if (needed > descriptors_)
+  if (const auto needed = machine::descriptors_for_workers(workers_.size()); needed > descriptors_)
     log(machine::too_few_descriptors("its workers", std::exchange(descriptors_, needed), needed));
 }
 

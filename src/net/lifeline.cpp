@@ -122,11 +122,12 @@ LifelineWatch::~LifelineWatch() {
 }
 
 void LifelineWatch::watch() const {
-  while (!over_) {
+  for (std::uint32_t last = nobody; !over_;) {
     const Result<std::uint32_t> value = word_->read();
     if (!value) return;
-    if (*value & FUTEX_OWNER_DIED) return broken_();
-    if (!word_->wait_while(*value)) return;
+    if ((*value & FUTEX_OWNER_DIED) && *value != last) broken_();
+    last = *value;
+    if (!word_->wait_while(last)) return;
   }
 }
 

@@ -43,7 +43,8 @@ class SharedWord {
   const void* address() const { return page_; }
   Result<std::uint32_t> read() const;
   void write(std::uint32_t value) const;
-  // Returns when the word is woken, or has another value, or now and then.
+  // Returns when the word is woken, or has another value, or after a second: somebody may have
+  // overwritten the value that was to end the wait.
   Result<void> wait_while(std::uint32_t value) const;
   void wake() const;
 
@@ -74,8 +75,8 @@ class HeldLifeline {
 // Makes a lifeline, and watches it.
 class LifelineWatch {
  public:
-  // `broken` is called at most once, on a thread of its own, when the thread that held the lifeline
-  // has ended without letting go: its process dies, or becomes another program (execve(2)).
+  // `broken` is called, on a thread of its own, each time when a thread that held the lifeline has
+  // ended without letting go: its process dies, or becomes another program (execve(2)).
   LifelineWatch(std::string path, std::function<void()> broken);
   ~LifelineWatch();
   LifelineWatch(const LifelineWatch&) = delete;

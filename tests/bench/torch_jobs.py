@@ -14,7 +14,7 @@ from measures import GRADIENT_KB, HERE, STEP_US, TORCH_PYTHON, TORCHRUN, WORKERS
 
 PACKAGE = HERE.parents[1] / "worker/python"
 RESTARTS_MAX = 1000
-COST_US = 300
+COST_US = 300  # that we allow ourselves
 JOIN_STEP_US = 60_000
 
 
@@ -49,7 +49,7 @@ def recovery(programs: Path, kills: int) -> list[Row]:
             ([*TORCHRUN, "--max_restarts", str(RESTARTS_MAX), "--monitor_interval", "0.1",
               "--nproc_per_node", str(WORKERS)], "torch_trainer.py")}
     if runs("import torchft") and shutil.which("torchft_lighthouse"):
-        for timeout, why in {"100": "its best", "10000": "that of its README"}.items():
+        for timeout, why in {"100": "heartbeats 300, its best", "10000": "that of its README"}.items():
             jobs[f"torchft, join timeout of {timeout} ms ({why})"] = ([TORCH_PYTHON], "torch_ft.py",
                                                                      timeout)
     else:

@@ -20,20 +20,19 @@ namespace elasticrun::launcher::agent::workers {
 
 class DeathWatch {
  public:
-  // `dies` is called at most once, and not after the destruction.
-  DeathWatch(boost::asio::io_context& io, const std::string& lifeline,
-             std::function<void(const ProcessEnd&)> dies);
+  // To be made before the worker is started, which looks for its lifeline.
+  DeathWatch(boost::asio::io_context& io, const std::string& lifeline);
   ~DeathWatch() { *alive_ = false; }
   DeathWatch(const DeathWatch&) = delete;
   DeathWatch& operator=(const DeathWatch&) = delete;
 
-  // The worker's first process runs.
-  void started(pid_t process);
+  // The worker's first process runs. `dies` is called at most once, and not after the destruction.
+  void started(pid_t process, std::function<void(const ProcessEnd&)> dies);
 
  private:
   void look(int times);
 
-  const std::function<void(const ProcessEnd&)> dies_;
+  std::function<void(const ProcessEnd&)> dies_;  // empty: nobody waits for it (any more)
   boost::asio::steady_timer timer_;
   pid_t process_ = -1;
   std::optional<ProcessStat> first_seen_;

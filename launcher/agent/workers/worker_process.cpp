@@ -26,14 +26,15 @@ constexpr Duration progress_interval = std::chrono::milliseconds(500);
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
     boost::asio::io_context& io, const wire::agent::StartWorker& order, const std::string& host,
     const std::string& program, const std::string& lifeline, Handlers handlers) {
+  auto death = std::make_unique<DeathWatch>(io, lifeline);
   Result<Kept> kept = start_shim(order, host, program);
   if (!kept) return kept.error();
-  return std::unique_ptr<WorkerProcess>(
-      new WorkerProcess(io, order.worker, std::move(*kept), host, lifeline, std::move(handlers)));
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(io, order.worker, std::move(*kept), host,
+                                                          std::move(death), std::move(handlers)));
 }
 
 WorkerProcess::WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept,
-                             const std::string& host, const std::string& lifeline,
+                             const std::string& host, std::unique_ptr<DeathWatch> death,
                              Handlers handlers)
     : shim_(kept.shim),
       host_(host),
@@ -54,9 +55,7 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept 
                      handlers_.on_progress(*report);
                  },
                  [this] { pipe_ended(); }}),
-      death_(io, lifeline, [this](const ProcessEnd& end) {
-        if (!over_) handlers_.on_dies(end);
-      }) {
+      death_(std::move(death)) {
   receive();
 }
 
@@ -115,7 +114,9 @@ void WorkerProcess::receive() {
 void WorkerProcess::take(const ShimReport& report) {
   if (report.kind == ShimReport::started) {
     started_ = true;
-    death_.started(report.value);
+    death_->started(report.value, [this](const ProcessEnd& end) {
+      if (!over_) handlers_.on_dies(end);
+    });
     return handlers_.on_started(report.value);
   }
   if (std::exchange(over_, true)) return;

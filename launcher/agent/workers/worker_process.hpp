@@ -58,7 +58,7 @@ class WorkerProcess {
 
  private:
   WorkerProcess(boost::asio::io_context& io, WorkerId worker, Kept kept, const std::string& host,
-                const std::string& lifeline, Handlers handlers);
+                std::unique_ptr<DeathWatch> death, Handlers handlers);
   void order(unsigned char byte);
   void unless_over_soon(std::function<void()> what);
   void end_shim();
@@ -83,7 +83,7 @@ class WorkerProcess {
   OutputPipe err_;
   ProgressMeter meter_;
   OutputPipe progress_;
-  DeathWatch death_;
+  const std::unique_ptr<DeathWatch> death_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers under way
 };
 

@@ -139,7 +139,7 @@ class Job {
     bool still_dies = false;  // it does nothing more, but its process has not ended yet
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
-  void let_go(WorkerId worker, const WorkerEnd& end, Time now);
+  void strike_off(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
   void failure(SlotId slot, bool member, const std::string& what, report::LogLevel level, Time now);
   Time worker_deadlines_at() const { return workers_.wake_at(); }

@@ -15,7 +15,7 @@ workers::RunEnd Job::run_end(WorkerId id, const workers::Worker& worker, const W
                              Time now) const {
   const bool clean = end.code == 0 && end.signal == 0;
   const bool by_term = end.signal == SIGTERM || end.code == exit_code::signal_base + SIGTERM;
-  const bool time_was_up = now + course::Ending::dying_time >= worker.deadline;
+  const bool time_was_up = now + course::Ending::killing_time >= worker.deadline;
   return {.worker = name_of(id),
           .how = worker.trouble.empty() ? end.how : worker.trouble,
           .code = end.code,

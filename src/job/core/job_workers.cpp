@@ -119,7 +119,7 @@ void Job::progress(StepId step, Time now) {
 void Job::stop_worker(WorkerId id, std::int32_t signal, Duration grace, Time now) {
   const workers::Worker* const worker = workers_.find(id);
   if (!worker) return;
-  const Time gone_by = now + grace + course::Ending::dying_time;
+  const Time gone_by = now + grace + course::Ending::killing_time;
   const bool told_before = worker->is(workers::WorkerState::stopping) || worker->doomed();
   if (!told_before) workers_.turn(id, workers::WorkerTurn::stopped);
   workers_.set_deadline(id, told_before ? std::min(worker->deadline, gone_by) : gone_by);
@@ -178,12 +178,13 @@ void Job::act_on_worker_deadlines(Time now) {
     } else {
       // A device driver or a disk that does not answer keeps a process from dying. Nothing more can
       // be done about it from here, and the job does not wait for it.
-      if (worker.is(workers::WorkerState::dying))
+      const bool dies = worker.is(workers::WorkerState::dying);
+      if (dies)  // what it had started has not been killed yet
         out_.add(Order{worker.slot.host, wire::agent::StopWorker{id, SIGKILL, 0}});
       out_.log(report::LogLevel::error,
-               name_of(id) +
-                   " was killed and is still there: it hangs in the kernel of its "
-                   "host, and the job goes on without waiting for it");
+               fmt::format("{} {} and is still there: it hangs in the kernel of its host, and the "
+                           "job goes on without waiting for it",
+                           name_of(id), dies ? "has died" : "was killed"));
       const HostId host = worker.slot.host;
       worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);
       workers_.leave_stuck(id, host);
@@ -221,14 +222,15 @@ void Job::worker_ended(WorkerId id, const WorkerEnd& end, Time now) {
     plain_ended(id, worker, end, now);
   else if (!expected)
     judge_end(id, worker, end, now);
-  let_go(id, end, now);
+  strike_off(id, end, now);
   watch_.liveness.worker_gone(id);
   concerns_staff(now);
   tell(rendezvous::WorkerGone{id, why, end.dead_by}, now);
 }
 
 // A worker that still dies keeps its slot: its memory, its GPU and its ports are not free yet.
-void Job::let_go(WorkerId id, const WorkerEnd& end, Time now) {
+// Where the end is judged this comes before what follows from it; a second call does nothing.
+void Job::strike_off(WorkerId id, const WorkerEnd& end, Time now) {
   if (!end.still_dies) return workers_.erase(id);
   if (workers_.dies(id, end.how))
     workers_.set_deadline(id, now + course::Ending::taking_apart_time);
@@ -245,7 +247,7 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   const bool given_up = !worker.trouble.empty();  // by the job: the program did not cause its end
   const bool own_doing = !given_up && !with_host;
   const std::string why = given_up ? worker.trouble : how;
-  let_go(id, end, now);
+  strike_off(id, end, now);
   if (member) failures_.member_ended({name, why, code, signal, own_doing});
   const bool first_steps = !membership_.ever_formed() && own_doing;
   if (ending_.is(course::Phase::trained) || first_steps) {

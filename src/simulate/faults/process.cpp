@@ -5,6 +5,8 @@
 #include <csignal>
 #include <utility>
 
+#include "job/core/course/ending.hpp"
+
 namespace elasticrun::simulate::faults {
 
 Process::Process(Stage& stage, WorkerId id, Handlers handlers)
@@ -47,7 +49,7 @@ void Process::die(int code, int signal) {
   if (stage_.rng.chance(0.7)) handlers_.dies(code, signal);
   // Its memory is taken apart, which may take long, or a driver keeps it.
   const bool kept = stage_.rng.chance(0.01);
-  stage_.queue.after(kept ? std::chrono::seconds(90)
+  stage_.queue.after(kept ? job::course::Ending::taking_apart_time + std::chrono::seconds(30)
                           : Duration(stage_.between_us(1, stage_.rng.chance(0.5) ? 1000 : 400'000)),
                      gone);
 }

@@ -42,7 +42,7 @@ class Trainer:
                 self.save_checkpoint(epoch)
 
 
-def main() -> None:  # PyTorch 2.15 may abort where a model in DDP lives until the interpreter ends
+def main() -> None:  # PyTorch 2.15 may abort where DDP's model lives until the interpreter ends
     torch.manual_seed(1)
     torch.set_num_threads(1)
     inputs = torch.randn(512, 20, dtype=torch.float64)

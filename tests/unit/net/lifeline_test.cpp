@@ -24,11 +24,8 @@ struct Watched {
   bool breaks() {
     return broken.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
   }
-  // Whether it had broken when the watch ended.
-  bool was_broken() {
-    watch.reset();
-    return broken.get_future().wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
+  // The word itself: the watch may not have looked yet.
+  std::uint32_t word() const { return SharedWord::open(path, 0)->read().value(); }
 
   std::promise<void> broken;
   std::filesystem::path path;
@@ -86,13 +83,13 @@ TEST_CASE("who has let go may die") {
   Watched watched;
   Child child([&] { const HeldLifeline held(watched.path); });
   child.kill();
-  CHECK(!watched.was_broken());
+  CHECK(watched.word() == 0);
 }
 
 TEST_CASE("a watch may end while the lifeline is held, and the other way round") {
   Watched watched;
   Child child([&] { hold(watched.path); });
-  CHECK(!watched.was_broken());
+  watched.watch.reset();
   CHECK(!std::filesystem::exists(watched.path));
   child.kill();
 }
@@ -105,17 +102,30 @@ TEST_CASE("the child of a process does not hold its lifeline") {
     if (grandchild == 0) ::_exit(0);
     ::waitpid(grandchild, nullptr, 0);
   });
-  CHECK(!watched.was_broken());
+  CHECK((watched.word() & FUTEX_TID_MASK) != 0);
+  CHECK((watched.word() & FUTEX_OWNER_DIED) == 0);
 }
 
-TEST_CASE("where there is no lifeline, or none any more, nothing happens") {
+TEST_CASE("a lifeline breaks again for another process, and also when its file was removed") {
+  Watched watched;
+  Child first([&] { hold(watched.path); });
+  first.kill();
+  REQUIRE(watched.breaks());
+  watched.broken = {};
+  Child second([&] { hold(watched.path); });
+  std::filesystem::remove(watched.path);
+  second.kill();
+  CHECK(watched.breaks());
+}
+
+TEST_CASE("a missing lifeline, and one that was cut short, harm nobody") {
   Watched watched;
   const HeldLifeline none(watched.path.string() + "-of-another");
   Child child([&] { hold(watched.path); });
-  SUBCASE("it was cut short") { std::filesystem::resize_file(watched.path, 0); }
-  SUBCASE("it was removed") { std::filesystem::remove(watched.path); }
+  std::filesystem::resize_file(watched.path, 0);
   child.kill();
-  (void)watched.was_broken();
+  watched.watch.reset();
+  CHECK(watched.broken.get_future().wait_for(std::chrono::seconds(0)) != std::future_status::ready);
 }
 
 TEST_CASE("a second lifeline of the same path cannot be made") {

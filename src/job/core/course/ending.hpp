@@ -70,10 +70,10 @@ constexpr const CauseRow& row_of(Cause cause) { return causes[static_cast<std::s
 class Ending {
  public:
   // The longest time from SIGKILL to the end of a process, on a healthy host.
-  static constexpr Duration dying_time = std::chrono::seconds(10);
-  // From the death of a process that was not told to end, until all of its memory is free: the
-  // kernel takes some 12 GB apart in a second.
-  static constexpr Duration taking_apart_time = std::chrono::seconds(60);
+  static constexpr Duration killing_time = std::chrono::seconds(10);
+  // The same from a death that nobody asked for. The kernel takes some 12 GB of memory apart in a
+  // second, so this is enough for 360 GB.
+  static constexpr Duration taking_apart_time = std::chrono::seconds(30);
   // How long the job waits for silent agents while agents end.
   static constexpr Duration closing_time = std::chrono::seconds(5);
 

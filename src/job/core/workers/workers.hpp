@@ -1,8 +1,9 @@
 // The workers of a job: one row each, from the order to start it to its end.
 //
 // What the job knows of a worker is its state, and each state has one deadline: a starting worker
-// must be ready by then, a leaving one must have ended, a stopping one must be gone. Membership
-// knows which workers are members of the world; the ranks here are those that it has reported.
+// must be ready by then, a leaving one must have ended, a stopping or dying one must be gone.
+// Membership knows which workers are members of the world; the ranks here are those that it has
+// reported.
 #pragma once
 
 #include <array>
@@ -91,7 +92,7 @@ struct Worker {
   bool was_ready() const { return ready_since != never; }
   // Its end is expected: it leaves, or was told to end.
   bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
-  // It has failed, and only occupies its slot until its process has ended.
+  // Nothing more is asked of it; its slot is free when its process has ended.
   bool doomed() const { return is(WorkerState::fenced) || is(WorkerState::dying); }
 };
 
@@ -126,7 +127,8 @@ class Workers {
   // The workers on a host, in the order of their ids.
   std::vector<WorkerId> on(HostId host) const;
   int count(WorkerState state) const { return counts_[static_cast<std::size_t>(state)]; }
-  // The number of starting and ready workers: not dismissed, not told to end, not given up.
+  // The number of starting and ready workers: not dismissed, not told to end, not given up, not
+  // dying.
   int unstopped() const {
     return count(WorkerState::ordered) + count(WorkerState::running) + count(WorkerState::ready);
   }

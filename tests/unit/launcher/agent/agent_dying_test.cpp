@@ -24,8 +24,8 @@ TEST_CASE("a worker that dies is reported, unless the agent kills it, or it has 
     CHECK(host.at(2s, ProcessDies{WorkerId{4}, 0, asked}) == "");
   CHECK(host.at(2s, ProcessExited{WorkerId{4}, 0, 15}) == "exited 4 0/15");
   host.runs(3);
-  CHECK(host.at(3s, WatchdogLost{}) == "kill 3");
-  CHECK(host.at(3s, ProcessDies{WorkerId{3}, 0, 9}) == "");
+  CHECK(host.at(3s, Terminated{}) == "signal 3 15");
+  CHECK(host.at(3s, ProcessDies{WorkerId{3}, 1, 0}) == "");
 }
 
 }  // namespace

@@ -104,9 +104,9 @@ class Gradients:
     def show(self, happened: bool) -> None:
         """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not
         happen, with which clipping cannot fail."""
-        set_here = happened and not self.borrowed
+        own = happened and not self.borrowed
         for number, (parameter, view) in enumerate(zip(self._parameters, self._views)):
-            if set_here and self._seen[number]:
+            if own and self._seen[number]:
                 parameter.grad = view
             elif not happened:
                 parameter.grad = torch.zeros_like(view)
