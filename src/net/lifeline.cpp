@@ -62,6 +62,13 @@ void SharedWord::write(std::uint32_t value) const {
   (void)!::pwrite(file_.get(), &value, sizeof value, 0);
 }
 
+bool SharedWord::forget_owner() const {
+  constexpr int bit = 30;
+  static_assert(FUTEX_OWNER_DIED == 1u << bit);
+  constexpr auto clear = FUTEX_OP(FUTEX_OP_ANDN | FUTEX_OP_OPARG_SHIFT, bit, FUTEX_OP_CMP_EQ, 0);
+  return ::syscall(SYS_futex, page_, FUTEX_WAKE_OP, 0, nullptr, page_, clear) >= 0;
+}
+
 Result<void> SharedWord::wait_while(std::uint32_t value) const {
   const timespec a_second{1, 0};
   if (::syscall(SYS_futex, page_, FUTEX_WAIT, value, &a_second, nullptr, 0) == 0) return {};
@@ -122,12 +129,16 @@ LifelineWatch::~LifelineWatch() {
 }
 
 void LifelineWatch::watch() const {
-  for (std::uint32_t last = nobody; !over_;) {
+  while (!over_) {
     const Result<std::uint32_t> value = word_->read();
     if (!value) return;
-    if ((*value & FUTEX_OWNER_DIED) && *value != last) broken_();
-    last = *value;
-    if (!word_->wait_while(last)) return;
+    if (*value & FUTEX_OWNER_DIED) {
+      const bool forgotten = word_->forget_owner();
+      broken_();
+      if (!forgotten) return;
+    } else if (!word_->wait_while(*value)) {
+      return;
+    }
   }
 }
 

@@ -43,6 +43,8 @@ class SharedWord {
   const void* address() const { return page_; }
   Result<std::uint32_t> read() const;
   void write(std::uint32_t value) const;
+  // Clears FUTEX_OWNER_DIED, whatever others write meanwhile. False: that failed.
+  bool forget_owner() const;
   // Returns when the word is woken, or has another value, or after a second: somebody may have
   // overwritten the value that was to end the wait.
   Result<void> wait_while(std::uint32_t value) const;

@@ -175,9 +175,9 @@ class Mute:
 MUTE = Mute()
 SH_ONE_TRAINS = ["sh", "-c", 'if [ "$RANK" = 1 ]; then echo begins; exec sleep 1000; fi; '
                  'exec "$0" "$@"', *TRAIN]
-# In the manual, and not held here: a transfer that does not move is tested by
-# tests/scenarios/membership/transfer_fails.txt.
-NOT_HELD = ["a state transfer"]
+# In the manual, and not held here: tests/scenarios/membership/transfer_fails.txt has a transfer that does
+# not move, tests/scenarios/job/dies_and_never_ends.txt a process that stays.
+NOT_HELD = ["a state transfer", "the end of a worker that has died"]
 ROWS = {
     # ---- before the first world
     "the first hosts that are discovered": Row(
