@@ -49,8 +49,10 @@ for epoch in job.epochs(6):
         mean.update_parameters(model)
     if not BY_STEPS:
         scheduler.step()
-    if "DIE" in os.environ and seen == [0, 1] and job.rank == 0 and job.size > 1:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if "DIE" in os.environ and seen == [0, 1] and job.size > 1:
+        job.barrier()  # the others have committed the last step, too
+        if job.rank == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 print("epochs", *seen)
 print("final", scheduler.last_epoch, mean.n_averaged.item(),
       *(value.item() for module in (model, mean) for parameter in module.parameters()
