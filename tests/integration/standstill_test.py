@@ -219,9 +219,9 @@ class LogFiles(unittest.TestCase):
         program = ["sh", "-c", f"echo begins; exec {FASHION} --epochs 10000 --samples 2560"]
         with Job(["-H", "localhost:2", "--np", "2", "--max-batch", "12", "--max-restarts", "100",
                   "--log-dir", "logs"], program) as job:
+            job.wait_for("world_formed", size=2)
             for _ in range(4):
                 after = job.now()
-                job.wait_for("world_formed", size=2)
                 kill(max(job.workers().items())[1])
                 job.wait_for("world_formed", after, size=2)
             gone = [f"worker{event['worker']}." for event in job.find("worker_exited")]
