@@ -112,7 +112,11 @@ LifelineWatch::LifelineWatch(std::string path, std::function<void()> broken)
       word_(SharedWord::open(path_, O_CREAT | O_EXCL)) {
   if (!word_) return;
   try {
-    thread_ = start_quiet_thread("er-lifeline", [this] { watch(); });
+    thread_ = start_quiet_thread("er-lifeline", [this] {
+      begun_.count_down();
+      watch();
+    });
+    begun_.wait();
   } catch (const std::system_error&) {
     // The user may not have more threads: deaths are only learned later.
   }

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <latch>
 #include <string>
 #include <thread>
 #include <utility>
@@ -91,6 +92,7 @@ class LifelineWatch {
   const std::function<void()> broken_;
   const Result<SharedWord> word_;
   std::atomic<bool> over_ = false;
+  std::latch begun_{1};  // a fork right after the constructor must not meet a thread that starts
   std::thread thread_;
 };
 
