@@ -63,6 +63,16 @@ def recovery(programs: Path, kills: int) -> list[Row]:
     return rows
 
 
+def of_two(programs: Path, script: str, unit: str, *arguments: str) -> float:
+    """What rank 0 of two workers prints, as in "ms 12.3"."""
+    out = subprocess.run(
+        [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:2", "--policy", "fixed",
+         TORCH_PYTHON, HERE / script, *arguments],
+        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600,
+        env=environment(programs)).stdout
+    return float(re.search(rf"{unit} ([\d.]+)", out)[1])
+
+
 def step(programs: Path, sizes: Sequence[int], steps: int, rounds: int) -> list[Row]:
     """A step of two workers, in turns with DistributedDataParallel."""
     if not has_torch():
@@ -72,12 +82,7 @@ def step(programs: Path, sizes: Sequence[int], steps: int, rounds: int) -> list[
         times: dict[str, list[float]] = {"ddp": [], "elastic": []}
         for _ in range(rounds):
             for mode, values in times.items():
-                out = subprocess.run(
-                    [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:2", "--policy",
-                     "fixed", TORCH_PYTHON, HERE / "torch_step.py", mode, str(millions), str(steps)],
-                    check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600,
-                    env=environment(programs)).stdout
-                values.append(float(re.search(r"ms ([\d.]+)", out)[1]))
+                values.append(of_two(programs, "torch_step.py", "ms", mode, str(millions), str(steps)))
         rows.append(Row(f"{millions} million parameters", spread(times["elastic"], "ms"),
                         "DDP: " + spread(times["ddp"], "ms"),
                         ratio(median(times["elastic"]), median(times["ddp"]))))
@@ -91,12 +96,7 @@ def cost(programs: Path, gradients: int, steps: int, rounds: int) -> list[Row]:
     times: dict[str, list[float]] = {"plain": [], "ddp": [], "elastic": []}
     for _ in range(rounds):
         for how, values in times.items():
-            out = subprocess.run(
-                [programs / "elasticrun", "--quiet", "--label", "none", "-H", "localhost:2", "--policy",
-                 "fixed", TORCH_PYTHON, HERE / "torch_cost.py", how, str(gradients), str(steps)],
-                check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600,
-                env=environment(programs)).stdout
-            values.append(float(re.search(r"us ([\d.]+)", out)[1]))
+            values.append(of_two(programs, "torch_cost.py", "us", how, str(gradients), str(steps)))
     rows = []
     for how, what in {"elastic": "elasticrun.torch", "ddp": "DistributedDataParallel"}.items():
         more = median(times[how]) - median(times["plain"])
