@@ -58,9 +58,6 @@ MUTATIONS = [
              '"replacements and new slots"', '""'),
     Mutation("never two worlds", "rendezvous/forced.cpp",
              "std::max(safe_at(), aborting_->form_at)", "aborting_->form_at"),
-    # The gate of its workers respects the lease, too: they make no more steps, but still exist.
-    Mutation("nothing is left behind", "launcher/agent/agent_core.cpp",
-             "    kill_all(now);\n    lease_ends_ = never;\n", "    lease_ends_ = never;\n"),
     Mutation("never two worlds", "worker/core/member.cpp",
              "  lease_over_ = now >= lease_ends_;\n",
              "  lease_over_ = now >= lease_ends_ + std::chrono::hours(1);\n"),
@@ -158,10 +155,11 @@ MUTATIONS = [
              "  auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);\n",
              "  std::vector<Blamed> blamed;\n"
              "  if (aborted.messenger != WorkerId()) blamed.push_back({aborted.messenger, \"it\"});\n"),
+    Mutation("one worker in a slot", "src/job/core/job_workers.cpp",
+             "  if (!end.still_dies) return workers_.erase(id);\n", "  return workers_.erase(id);\n"),
     # ---- the end
     Mutation("a job ends once", "src/job/core/job_ending.cpp",
-             "  if (ending_.is(course::Phase::closing)) close(now);\n",
-             "  if (ending_.over()) close(now);\n"),
+             "  ending_.happen(course::PhaseEvent::agents_gone);\n", ""),
     Mutation("a job that ends begins nothing", "src/job/core/job_staffing.cpp",
              "  if (ending_.ending() || ending_.is(course::Phase::trained) ||",
              "  if (ending_.is(course::Phase::trained) ||"),

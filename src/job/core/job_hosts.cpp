@@ -217,8 +217,7 @@ void Job::hear(HostId host, const wire::agent::StartFailed& failed, Time now) {
                now);
 }
 
-// The others need not wait until its memory has been taken apart. That it certainly takes no step
-// any more is known only then.
+// The others need not wait until its memory has been taken apart.
 void Job::hear(HostId host, const wire::agent::WorkerDies& dies, Time now) {
   const workers::Worker* const worker = workers_.find(dies.worker);
   if (!worker || worker->slot.host != host || !worker->is(workers::WorkerState::ready)) return;
@@ -227,7 +226,7 @@ void Job::hear(HostId host, const wire::agent::WorkerDies& dies, Time now) {
                {.code = dies.code,
                 .signal = dies.signal,
                 .how = how_it_ended(dies),
-                .dead_by = never,
+                .dead_by = now + course::Ending::last_instructions_time,
                 .still_dies = true},
                now);
 }

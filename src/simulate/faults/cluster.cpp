@@ -275,10 +275,18 @@ void Cluster::look_around() {
         workers.find(*id)->is(job::workers::WorkerState::ready) && !slots.avoided(slot, now);
     if (welcome && !membership.is_member(*id)) outside.insert(*id);
   }
-  if (faulty) outside.clear();
+  // A world of which nobody is left may still step, until it is known that its workers cannot.
+  bool unknown = false;
+  for (const auto& [host, runs] : agents_)
+    for (const auto& run : runs)
+      for (const auto& [id, process] : run->workers()) {
+        const job::workers::Worker* const worker = workers.find(id);
+        unknown |= process->kept() && !(worker && worker->is(job::workers::WorkerState::dying));
+      }
   // Needs two workers: after a step that kills workers, the last one left keeps the state and waits
   // for another.
-  const bool could = trains && well >= std::max(scene_.spec.limits.min, 2);
+  if (faulty || unknown) outside.clear();
+  const bool could = trains && !unknown && well >= std::max(scene_.spec.limits.min, 2);
   stepping_.look(could, outside, now);
   queue_.after(std::chrono::milliseconds(50), [this] { look_around(); });
 }

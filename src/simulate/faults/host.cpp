@@ -119,39 +119,44 @@ void Agent::act(const launcher::agent::AgentAction& action) {
 
 void Agent::spawn(const wire::agent::StartWorker& order) {
   const WorkerId id = order.worker;
-  stage_.queue.after(stage_.between_us(200, 3000), [this, self = shared_from_this(), id] {
-    now_or_thawed([this, id] {
-      if (stage_.rng.chance(0.005))
-        return feed(launcher::agent::ProcessFailed{id, 121, "fork: no memory"});
-      auto& process = workers_[id];
-      process = std::make_shared<Process>(
-          stage_, id,
-          Process::Handlers{[this, id](wire::FromWorker message) {
-                              now_or_thawed([this, id, message = std::move(message)] {
-                                up([this, id, message] { handlers_.message(id, message); });
-                              });
-                            },
-                            [this, id](int code, int signal) {
-                              stage_.queue.after(
-                                  stage_.between_us(10, 500), [=, this, self = shared_from_this()] {
-                                    now_or_thawed([=, this] {
-                                      feed(launcher::agent::ProcessDies{id, code, signal});
-                                    });
-                                  });
-                            },
-                            [this, id](int code, int signal) {
-                              stage_.queue.after(
-                                  stage_.between_us(10, 3000),
-                                  [=, this, self = shared_from_this()] {
-                                    now_or_thawed([=, this] {
-                                      feed(launcher::agent::ProcessExited{id, code, signal});
-                                    });
-                                  });
-                            }});
-      process->begin();
-      feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
-    });
-  });
+  if (const auto other = in_slots_.find(order.slot); other != in_slots_.end())
+    stage_.invariants.slot_taken(id, other->second, workers_.at(other->second)->kept());
+  stage_.queue.after(
+      stage_.between_us(200, 3000), [this, self = shared_from_this(), id, slot = order.slot] {
+        now_or_thawed([this, id, slot] {
+          if (stage_.rng.chance(0.005))
+            return feed(launcher::agent::ProcessFailed{id, 121, "fork: no memory"});
+          in_slots_[slot] = id;
+          auto& process = workers_[id];
+          process = std::make_shared<Process>(
+              stage_, id,
+              Process::Handlers{
+                  [this, id](wire::FromWorker message) {
+                    now_or_thawed([this, id, message = std::move(message)] {
+                      up([this, id, message] { handlers_.message(id, message); });
+                    });
+                  },
+                  [this, id](int code, int signal) {
+                    stage_.queue.after(stage_.between_us(10, 500),
+                                       [=, this, self = shared_from_this()] {
+                                         now_or_thawed([=, this] {
+                                           feed(launcher::agent::ProcessDies{id, code, signal});
+                                         });
+                                       });
+                  },
+                  [this, id](int code, int signal) {
+                    std::erase_if(in_slots_, [&](auto& in) { return in.second == id; });
+                    stage_.queue.after(stage_.between_us(10, 3000),
+                                       [=, this, self = shared_from_this()] {
+                                         now_or_thawed([=, this] {
+                                           feed(launcher::agent::ProcessExited{id, code, signal});
+                                         });
+                                       });
+                  }});
+          process->begin();
+          feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
+        });
+      });
 }
 
 void Agent::kill_worker(WorkerId worker) {

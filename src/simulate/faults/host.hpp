@@ -89,6 +89,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   launcher::agent::AgentCore core_;
   Link up_, down_;
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
+  std::map<std::int32_t, WorkerId> in_slots_;  // until all of the worker is gone
   bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
   std::optional<launcher::agent::AgentEvent>
       closed_;  // the reason, once the controller has stopped listening to this agent

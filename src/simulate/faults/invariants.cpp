@@ -101,6 +101,12 @@ void Invariants::killed(WorkerId worker, std::optional<WorkerId> faulty) {
                     fmt::format("worker {}, and worker {} is there", worker.value, faulty->value));
 }
 
+void Invariants::slot_taken(WorkerId worker, WorkerId other, bool kept) {
+  if (!kept)
+    throw Violation("one worker in a slot",
+                    fmt::format("worker {} beside worker {}", worker.value, other.value));
+}
+
 void Invariants::answered(WorkerId worker, Generation up_to, StepId committed) {
   answered_[worker] = up_to;
   const auto at = stands_.find(worker);

@@ -56,6 +56,8 @@ class Invariants {
   void received(WorkerId worker, StepId before, StepId after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
+  // A worker begins in a slot in which there is another; `kept`: the kernel does not let that go.
+  void slot_taken(WorkerId worker, WorkerId other, bool kept);
   // A worker writes its part of a save.
   void saved(std::int64_t number, Generation generation, const Model& model);
   // `stopping`: the controller told its workers to end before this action.

@@ -48,9 +48,10 @@ void Process::die(int code, int signal) {
   if (code == 0 && signal == 0) return gone();
   if (stage_.rng.chance(0.7)) handlers_.dies(code, signal);
   // Its memory is taken apart, which may take long, or a driver keeps it.
-  const bool kept = stage_.rng.chance(0.01);
-  stage_.queue.after(kept ? job::course::Ending::taking_apart_time + std::chrono::seconds(30)
-                          : Duration(stage_.between_us(1, stage_.rng.chance(0.5) ? 1000 : 400'000)),
+  kept_ = stage_.rng.chance(0.01);
+  stage_.queue.after(kept_
+                         ? job::course::Ending::taking_apart_time + std::chrono::seconds(30)
+                         : Duration(stage_.between_us(1, stage_.rng.chance(0.5) ? 1000 : 400'000)),
                      gone);
 }
 

@@ -64,6 +64,8 @@ class Process : public std::enable_shared_from_this<Process> {
   void leave();
 
   bool alive() const { return alive_; }
+  // It is dead, but hangs in the kernel, which does not say so for a long time.
+  bool kept() const { return kept_; }
   bool frozen() const { return frozen_; }
   bool hangs() const { return hangs_ || former_hangs_; }
   bool is_struck() const { return hangs() || struck_; }  // has been struck, or will be
@@ -112,7 +114,7 @@ class Process : public std::enable_shared_from_this<Process> {
     bool dies = false;
   };
   std::optional<Strike> struck_;
-  bool alive_ = true, frozen_ = false, hangs_ = false, former_hangs_ = false;
+  bool alive_ = true, kept_ = false, frozen_ = false, hangs_ = false, former_hangs_ = false;
   std::map<Generation, wire::World> worlds_;  // worlds it was ordered to form
   std::map<Generation, Duration> connect_limits_;
   int slowness_ = 1;

@@ -74,6 +74,9 @@ class Ending {
   // The same from a death that nobody asked for. The kernel takes some 12 GB of memory apart in a
   // second, so this is enough for 360 GB.
   static constexpr Duration taking_apart_time = std::chrono::seconds(30);
+  // From the same death until no thread of the process runs its program any more: each is kept from
+  // it as soon as its processor takes an interrupt.
+  static constexpr Duration last_instructions_time = std::chrono::seconds(1);
   // How long the job waits for silent agents while agents end.
   static constexpr Duration closing_time = std::chrono::seconds(5);
 
