@@ -104,7 +104,7 @@ Step step_of(const Program& program, std::int64_t steps) {
         at += of_tensor;
         if (of_tensor > Clock::duration::zero()) std::this_thread::sleep_until(at);
         elasticrun_step& step = loop.step();
-        step.reduction->ready(&step, i, true);
+        step.reduction->ready(&step, i);
       }
       const double reduction = processor_us();
       if (!loop.reduce()) std::abort();

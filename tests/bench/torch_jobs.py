@@ -90,18 +90,23 @@ def step(programs: Path, sizes: Sequence[int], steps: int, rounds: int) -> list[
 
 
 def cost(programs: Path, gradients: int, steps: int, rounds: int) -> list[Row]:
-    """Processor time of the training thread, of two workers beside each other."""
+    """Processor time of the training thread, of two workers beside each other, outside the collectives:
+    more than a plain loop needs with a bare collective of as many bytes in each step, for the wait alone
+    leaves it cold caches."""
     if not has_torch():
         return [Row("all", "not measured: no torch (python3-torch)")]
-    times: dict[str, list[float]] = {"plain": [], "ddp": [], "elastic": []}
+    times: dict[str, list[float]] = {"plain": [], "collective": [], "ddp": [], "elastic": []}
     for _ in range(rounds):
         for how, values in times.items():
             values.append(of_two(programs, "torch_cost.py", "us", how, str(gradients), str(steps)))
     rows = []
     for how, what in {"elastic": "elasticrun.torch", "ddp": "DistributedDataParallel"}.items():
-        more = median(times[how]) - median(times["plain"])
+        more = median(times[how]) - median(times["collective"])
         rows.append(Row(f"{what}, {gradients} gradients: {more:.0f} us", spread(times[how], "us"),
-                        "plain: " + spread(times["plain"], "us"), ratio(more, COST_US)))
+                        "bare: " + spread(times["collective"], "us"), ratio(more, COST_US)))
+    alone = median(times["collective"]) - median(times["plain"])
+    rows.append(Row(f"the bare collective: {alone:.0f} us", spread(times["collective"], "us"),
+                    "plain: " + spread(times["plain"], "us"), ratio(alone, COST_US)))
     return rows
 
 

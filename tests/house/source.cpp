@@ -70,6 +70,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/control/world_session.*",
       "worker/gpu/communicator_cache.*",
       "worker/gpu/gpu.*",
+      "worker/gpu/gpu_arithmetic.*",
       "worker/gpu/nccl_*",
       "worker/gpu/side_stream.*",
       "worker/training/work_queue.*",

@@ -251,6 +251,11 @@ WRONG = {
                           "opt = torch.optim.SGD(model.parameters(), 0.1)\n"
                           "loop(er.Job(model, opt), lambda x: model(x.long()).sum().backward())",
                           "Misuse: the gradient of 'weight' is sparse; make the embedding with"),
+    "zeros that torch does not write out": (
+        "kept = []\ndef body(x):\n  opt.zero_grad()\n"
+        "  (torch.sgn(model.weight) if kept else model(x)).sum().backward()\n"
+        "  opt.step(); kept.append(model.weight.tolist())\n"
+        "loop(er.Job(model, opt), body)\nassert kept[-1] == kept[0], kept", "ended well"),
     "a late group": ("er.Job(model, opt); opt.add_param_group({'params': []})",
                      "elasticrun.Misuse: add_param_group after Job()"),
     "break": ("job = er.Job(model, opt)\nfor epoch in job.epochs(2):\n"

@@ -12,6 +12,7 @@
 
 namespace worker = elasticrun::worker;
 using elasticrun::Result;
+using elasticrun::worker::training::Reduction;
 using namespace worker::api;
 
 namespace {
@@ -41,11 +42,12 @@ void find_gpu(elasticrun_job& job, const void* data) {
   job.table.use_gpu(job.gpu);
 }
 
-// A gradient of the step is final. Fails when the GPU has failed.
-elasticrun_status report(elasticrun_step* step, std::size_t gradient, bool is_set) {
+// Tells the reduction about gradients of the step. Fails when the GPU has failed.
+template <typename Tell>
+elasticrun_status report(elasticrun_step* step, const Tell& tell) {
   if (!step || !step->reduction) return ELASTICRUN_MISUSE;
   try {
-    return step->reduction->ready(step, gradient, is_set) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
+    return tell(*step->reduction) ? ELASTICRUN_OK : ELASTICRUN_MISUSE;
   } catch (...) {
     return ELASTICRUN_FAILED;
   }
@@ -168,10 +170,17 @@ int64_t elasticrun_step_epoch(const elasticrun_step* step) { return step->epoch;
 int64_t elasticrun_step_global_batch(const elasticrun_step* step) { return step->global_batch; }
 int elasticrun_step_ends_epoch(const elasticrun_step* step) { return step->ends_epoch ? 1 : 0; }
 elasticrun_status elasticrun_step_ready(elasticrun_step* step, size_t gradient) {
-  return report(step, gradient, true);
+  return report(step, [&](Reduction& reduction) { return reduction.ready(step, gradient); });
+}
+elasticrun_status elasticrun_step_ready_at(elasticrun_step* step, const size_t* gradients,
+                                           const void* const* data, size_t count) {
+  if (count > 0 && (!gradients || !data)) return ELASTICRUN_MISUSE;
+  return report(step, [&](Reduction& reduction) {
+    return reduction.ready(step, {gradients, count}, {data, count});
+  });
 }
 elasticrun_status elasticrun_step_unset(elasticrun_step* step, size_t gradient) {
-  return report(step, gradient, false);
+  return report(step, [&](Reduction& reduction) { return reduction.unset(step, gradient); });
 }
 int64_t elasticrun_step_gradient(const elasticrun_step* step, const char* name) {
   if (!step || !step->reduction || !name) return -1;

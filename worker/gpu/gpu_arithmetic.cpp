@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -86,7 +87,9 @@ class GpuArithmetic final : public Arithmetic {
   }
 
  private:
+  // Called on both threads that reduce.
   cuda::Function function(const std::string& name) {
+    const std::lock_guard lock(mutex_);
     cuda::Function& found = functions_[name];
     if (!found)
       gpu_->check(gpu_->cuda().function(&found, module_, name.c_str()), "cuModuleGetFunction");
@@ -117,6 +120,7 @@ class GpuArithmetic final : public Arithmetic {
 
   const std::shared_ptr<const Gpu> gpu_;
   cuda::Module module_ = nullptr;
+  std::mutex mutex_;
   std::map<std::string, cuda::Function> functions_;  // found so far
   GpuBuffer sums_;                                   // one sum for each block of dot
   std::vector<double> written_;                      // numbers on their way to the GPU

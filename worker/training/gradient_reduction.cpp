@@ -162,18 +162,36 @@ void Reduction::allocate(Row& row) {
 
 // Takes what a call of compute left, the `first` or a later one.
 void Reduction::take(const Row& row, double weight, bool first) {
-  const bool gathered = apart(row), all_set = overlap_.all_set();
-  if (!gathered && all_set && weight == 1) return;  // it is where it belongs
+  const bool gathered = apart(row);
   for (const Place& place : row.places) {
-    if (!all_set && place.gradient && !overlap_.is_set(*place.gradient))
-      arithmetic_.clear(place.data, place.count * size_of(place.type));
+    const Numbers from = value_of(place);
     const Numbers to = gathered ? Numbers{row.memory.get() + place.at, row.gathered} : place.own();
     if (is_integer(place.type))  // the last call's value
-      arithmetic_.scale(to, place.own(), place.count, share_.leads ? 1 : 0);
-    else if (first)
-      arithmetic_.scale(to, place.own(), place.count, weight);
-    else
-      arithmetic_.add(to, place.own(), place.count, weight);
+      arithmetic_.scale(to, from, place.count, share_.leads ? 1 : 0);
+    else if (!first)
+      arithmetic_.add(to, from, place.count, weight);
+    else if (to.data != from.data || weight != 1)  // else it is where it belongs
+      arithmetic_.scale(to, from, place.count, weight);
+  }
+}
+
+// Where the value of a tensor is after a call of compute; it is only read.
+Reduction::Numbers Reduction::value_of(const Place& place) {
+  const Overlap::Value value =
+      place.gradient ? overlap_.value_of(*place.gradient) : Overlap::Value{};
+  if (!value.is_set) arithmetic_.clear(place.data, place.count * size_of(place.type));
+  return {value.data ? const_cast<void*>(value.data) : place.data, place.type};
+}
+
+// Leaves in the program's memory what the gradients are, wherever that is.
+void Reduction::bring_home() {
+  const std::span<const state::Tensor> gradients = table_.gradients();
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const auto& [data, is_set] = overlap_.value_of(i);
+    if (!is_set)
+      arithmetic_.clear(gradients[i].data, gradients[i].bytes());
+    else if (data)
+      arithmetic_.copy(gradients[i].data, data, gradients[i].bytes());
   }
 }
 
@@ -244,20 +262,29 @@ void Reduction::reduce_bucket(const Rows& bucket) {
   sum(*group_, bucket);
 }
 
+void Reduction::cancel() {
+  overlap_.cancel();
+  try {
+    if (has_buckets()) arithmetic_.join();
+  } catch (const collective::GroupBroken&) {  // the GPU has failed, and does nothing more
+  }
+}
+
 void Reduction::accumulate(double samples) {
   ER_CHECK(done_ < calls(), "more calls of compute than said");
+  overlap_.close();
   const double weight = samples / share_.global_samples;
   // The only piece of a step is also its mean, which is measured later.
-  if (share_.measured && weight < 1) local_ += weight * arithmetic_.dot(gradients_);
+  if (share_.measured && weight < 1) {
+    bring_home();
+    local_ += weight * arithmetic_.dot(gradients_);
+  }
   for (const Row& row : rows_) take(row, weight, done_ == 0);
   if (done_ + 1 < calls())  // those of the last call are taken as they are reduced
     for (const Rows& rows : buckets_)
       for (const Row& row : rows) take(row, weight, done_ == 0);
-  if (overlap_.all_set())
-    std::ranges::fill(is_set_, 1);
-  else
-    for (std::size_t i = 0; i < is_set_.size(); ++i)
-      if (overlap_.is_set(i)) is_set_[i] = 1;
+  for (std::size_t i = 0; i < is_set_.size(); ++i)
+    if (overlap_.value_of(i).is_set) is_set_[i] = 1;
   ++done_;
 }
 

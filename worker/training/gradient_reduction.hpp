@@ -66,18 +66,23 @@ class Reduction {
   // The piece is the last one, for `samples` samples. With buckets the group is ours from here on,
   // until reduce() returns, or cancel().
   void begin_last_piece(collective::Group& group, const void* step, double samples);
-  // Any thread: a gradient is final in the present piece of that step; not `is_set`: it is zero,
-  // whatever its memory holds. Nothing happens for a step that is over. False: there is no such
-  // gradient.
-  bool ready(const void* step, std::size_t gradient, bool is_set) {
-    return overlap_.ready(step, gradient, is_set);
+  // Any thread: gradients are final in the present piece of that step. `data`, unless it is empty:
+  // where their values are, until accumulate() and reduce() have returned; null: in the program's
+  // memory. Nothing happens for a step that is over. False: there is no such gradient.
+  bool ready(const void* step, std::span<const std::size_t> gradients,
+             std::span<const void* const> data = {}) {
+    return overlap_.ready(step, gradients, data);
   }
+  bool ready(const void* step, std::size_t gradient) { return ready(step, {&gradient, 1}); }
+  // The same for one that is zero, whatever its memory holds.
+  bool unset(const void* step, std::size_t gradient) { return overlap_.unset(step, gradient); }
   // The number of a gradient; none has that name: no value.
   std::optional<std::size_t> number_of(std::string_view name) const;
   // Buckets may be under way.
   bool active() const { return overlap_.active(); }
-  // The group was aborted, and the step does not happen.
-  void cancel() { overlap_.cancel(); }
+  // The group was aborted, and the step does not happen. What the program enqueues on a GPU from
+  // now on comes after what buckets have left there.
+  void cancel();
   // Takes what this call of compute left in gradients and buffers: means over `samples` samples.
   void accumulate(double samples);
   // Collective. Afterwards gradients and buffers in the program's memory hold the mean over the
@@ -129,6 +134,8 @@ class Reduction {
   static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
+  Numbers value_of(const Place& place);
+  void bring_home();
   void hand_back(const Row& row);
   void sum(collective::Group& group, const Rows& rows);
   void reduce_bucket(const Rows& bucket);

@@ -14,13 +14,13 @@ Overlap::~Overlap() { cancel(); }
 void Overlap::cut(std::span<const core::Bucket> buckets, std::size_t gradients) {
   const std::lock_guard lock(mutex_);
   marks_ = core::ReadyMarks(buckets, gradients);
-  unset_.assign(gradients, 0);
+  values_.assign(gradients, {});
 }
 
 void Overlap::begin(const void* step) {
   const std::lock_guard lock(mutex_);
   marks_.begin(step);
-  if (any_unset_.exchange(false)) std::ranges::fill(unset_, 0);
+  std::ranges::fill(values_, Value{});
 }
 
 void Overlap::start() {
@@ -30,38 +30,51 @@ void Overlap::start() {
 }
 
 void Overlap::push_startable() {
-  while (const auto bucket = marks_.start()) queue_.push([this, bucket] { reduce_(*bucket); });
+  while (const auto bucket = marks_.start())
+    queue_.push([this, bucket = *bucket] { reduce_(bucket); });
 }
 
-bool Overlap::ready(const void* step, std::size_t gradient, bool is_set) {
+bool Overlap::ready(const void* step, std::span<const std::size_t> gradients,
+                    std::span<const void* const> data) {
   const std::lock_guard lock(mutex_);
+  bool known = true;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    known &= report(step, gradients[i], {.data = data.empty() ? nullptr : data[i]});
+  if (started_) push_startable();
+  return known;
+}
+
+bool Overlap::unset(const void* step, std::size_t gradient) {
+  const std::lock_guard lock(mutex_);
+  const bool known = report(step, gradient, {.is_set = false});
+  if (started_) push_startable();
+  return known;
+}
+
+bool Overlap::report(const void* step, std::size_t gradient, const Value& value) {
   if (gradient >= marks_.gradients()) return false;
   if (!marks_.mark(step, gradient)) return true;
-  if (!is_set) {
-    unset_[gradient] = 1;
-    any_unset_ = true;
-  }
+  values_[gradient] = value;
   if (on_ready_) on_ready_(gradient);
-  if (started_) push_startable();
   return true;
 }
 
-bool Overlap::is_set(std::size_t gradient) const {
-  if (all_set()) return true;
+void Overlap::close() {
   const std::lock_guard lock(mutex_);
-  return unset_[gradient] == 0;
+  if (started_ && marks_.under_way()) {
+    for (std::size_t gradient = 0; on_ready_ && gradient < marks_.gradients(); ++gradient)
+      if (!marks_.is_marked(gradient)) on_ready_(gradient);
+    marks_.mark_all();
+    push_startable();
+  }
+  marks_.end();
 }
 
 void Overlap::finish() {
+  close();
   {
     const std::lock_guard lock(mutex_);
-    if (started_) {
-      for (std::size_t gradient = 0; on_ready_ && gradient < marks_.gradients(); ++gradient)
-        if (!marks_.is_marked(gradient)) on_ready_(gradient);
-      marks_.mark_all();
-      push_startable();
-    }
-    end();
+    started_ = false;
   }
   queue_.wait();
 }
@@ -69,14 +82,10 @@ void Overlap::finish() {
 void Overlap::cancel() {
   {
     const std::lock_guard lock(mutex_);
-    end();
+    marks_.end();
+    started_ = false;
   }
   queue_.cancel();
-}
-
-void Overlap::end() {
-  marks_.end();
-  started_ = false;
 }
 
 bool Overlap::active() const {

@@ -3,7 +3,7 @@
 // by nobody else.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -16,6 +16,12 @@ namespace elasticrun::worker::training {
 
 class Overlap {
  public:
+  // What a gradient is in a piece: null data: it is in its own place.
+  struct Value {
+    const void* data = nullptr;
+    bool is_set = true;  // false: it is zero, for nobody has set it
+  };
+
   // `reduce` is called with the number of a bucket, on the thread; it may throw. `on_ready`, unless
   // it is empty, is called with the number of a gradient, on any thread, before its bucket may
   // start.
@@ -30,14 +36,19 @@ class Overlap {
   void begin(const void* step);
   // From now on what is ready is reduced.
   void start();
-  // Any thread: a gradient is final in the piece of that step; `is_set`: it is not zero because
-  // nobody has set it. Nothing happens for a step that is over. False: there is no such gradient.
-  bool ready(const void* step, std::size_t gradient, bool is_set);
-  // Whether nobody has reported that it is not; the same of all of them.
-  bool is_set(std::size_t gradient) const;
-  bool all_set() const { return !any_unset_; }
-  // What is not ready counts as ready. Waits until all buckets are reduced, if start() was called;
-  // throws what the thread threw.
+  // Any thread: gradients are final in the piece of that step. `data`, unless it is empty: where
+  // each of them is, null: in its own place. Nothing happens for a step that is over, or closed.
+  // False: there is no such gradient.
+  bool ready(const void* step, std::span<const std::size_t> gradients,
+             std::span<const void* const> data = {});
+  // The same for one that nobody has set.
+  bool unset(const void* step, std::size_t gradient);
+  // The piece was computed: what is not ready counts as ready.
+  void close();
+  // After close(), or while the gradient's bucket is reduced.
+  const Value& value_of(std::size_t gradient) const { return values_[gradient]; }
+  // Closes, and waits until all buckets are reduced, if start() was called; throws what the thread
+  // threw.
   void finish();
   // Waits until the thread reduces nothing; the group was aborted before.
   void cancel();
@@ -45,15 +56,15 @@ class Overlap {
   bool active() const;
 
  private:
-  void push_startable();  // with the lock
-  void end();             // the same
+  // With the lock:
+  bool report(const void* step, std::size_t gradient, const Value& value);
+  void push_startable();
 
   const std::function<void(std::size_t)> reduce_, on_ready_;
   mutable std::mutex mutex_;
   core::ReadyMarks marks_;
-  std::vector<char> unset_;  // gradients that nobody has set in this piece
-  std::atomic<bool> any_unset_{false};
-  bool started_ = false;  // since start()
+  std::vector<Value> values_;  // of each gradient, in this piece
+  bool started_ = false;       // since start()
   WorkQueue queue_{"er-buckets"};
 };
 

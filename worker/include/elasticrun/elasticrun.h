@@ -204,7 +204,15 @@ ELASTICRUN_API const uint64_t* elasticrun_step_samples(const elasticrun_step*, s
  * without bucket_bytes and in earlier pieces, and for a step that is over nothing happens. Returns
  * MISUSE when step is null or there is no such gradient, FAILED when the GPU fails. */
 ELASTICRUN_API elasticrun_status elasticrun_step_ready(elasticrun_step*, size_t gradient);
-/* The same, but this call of compute has not set the gradient: it counts as zero, whatever its
+/* The same for `count` gradients whose values are not in the registered memory: gradient
+ * gradients[i] is at data[i], laid out as it would be there and like it on the GPU or the host, or
+ * in its own place where data[i] is null. That memory is not freed or changed before the next piece
+ * begins, or apply, or elasticrun_reduce has returned; on a GPU by nothing that the stream is given
+ * before. The mean is in the registered memory as ever. With MISUSE for one that there is not, the
+ * others are reported. */
+ELASTICRUN_API elasticrun_status elasticrun_step_ready_at(elasticrun_step*, const size_t* gradients,
+                                                          const void* const* data, size_t count);
+/* Like ready, but this call of compute has not set the gradient: it counts as zero, whatever its
  * memory holds. */
 ELASTICRUN_API elasticrun_status elasticrun_step_unset(elasticrun_step*, size_t gradient);
 /* In apply: returns 0 when no worker has set that gradient in the step (elasticrun_step_unset), and

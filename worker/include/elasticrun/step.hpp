@@ -76,7 +76,14 @@ class Step {
   // Misuse when there is none, Failed when the GPU fails.
   void ready(std::size_t gradient) { check("ready", elasticrun_step_ready(step_, gradient)); }
   void ready(const std::string& name) { ready(gradient(name)); }
-  // The same, but this call of compute has not set it: it counts as zero.
+  // The same of several that are not in the registered memory, but each at its place of `data`; see
+  // elasticrun_step_ready_at. Throws Misuse, too, when data is shorter than gradients.
+  void ready(std::span<const std::size_t> gradients, std::span<const void* const> data) {
+    if (data.size() < gradients.size()) throw Misuse("step.ready: a gradient without data");
+    check("ready",
+          elasticrun_step_ready_at(step_, gradients.data(), data.data(), gradients.size()));
+  }
+  // Like ready, but this call of compute has not set it: it counts as zero.
   void unset(std::size_t gradient) { check("unset", elasticrun_step_unset(step_, gradient)); }
   void unset(const std::string& name) { unset(gradient(name)); }
   // In apply: whether any worker has set it in this step.

@@ -95,6 +95,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "upcoming_piece": (c_int64, [c_void_p, c_size_t, POINTER(c_uint64), c_size_t]),
     "step_samples": (POINTER(c_uint64), [c_void_p, POINTER(c_size_t)]),
     "step_ready": (c_int, [c_void_p, c_size_t]),
+    "step_ready_at": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t]),
     "step_unset": (c_int, [c_void_p, c_size_t]),
     "step_is_set": (c_int, [c_void_p, c_size_t]),
     "step_gradient": (c_int64, [c_void_p, c_char_p]),

@@ -250,6 +250,30 @@ TEST_CASE("upcoming_piece returns what the calls of compute get, to the end of t
   CHECK(elasticrun_upcoming_piece(alone.job, 0, nullptr, 0) == -1);
 }
 
+TEST_CASE("several gradients are reported with their places, or refused") {
+  Alone alone;
+  const double elsewhere = 3;
+  alone.compute = [&](elasticrun_step* step) {
+    alone.gradients[0] = 8;
+    const std::size_t gradients[] = {0, 9};
+    const void* const data[] = {&elsewhere, nullptr};
+    CHECK(elasticrun_step_ready_at(nullptr, gradients, data, 1) == ELASTICRUN_MISUSE);
+    CHECK(elasticrun_step_ready_at(step, nullptr, data, 1) == ELASTICRUN_MISUSE);
+    CHECK(elasticrun_step_ready_at(step, gradients, nullptr, 1) == ELASTICRUN_MISUSE);
+    CHECK(elasticrun_step_ready_at(step, nullptr, nullptr, 0) == ELASTICRUN_OK);
+    CHECK(elasticrun_step_ready_at(step, gradients, data, 2) == ELASTICRUN_MISUSE);  // no 9
+    CHECK(elasticrun_step_ready_at(step, gradients, data, 1) == ELASTICRUN_OK);
+    return 0;
+  };
+  std::vector<double> found;
+  alone.apply = [&](elasticrun_step*) {
+    found.push_back(alone.gradients[0]);
+    return 0;
+  };
+  REQUIRE(alone.train() == ELASTICRUN_OK);
+  CHECK(found == std::vector<double>(found.size(), elsewhere));
+}
+
 TEST_CASE("figures: sums over calls of compute, their limits, and where they may be used") {
   Alone alone;
   alone.options.micro_batch = 2;

@@ -195,14 +195,22 @@ void train(elasticrun::Job& job, Model& model) {
     model.running[0] = 0.9 * model.running[0] + 0.1 * mean / n;
     if (step.number() >= 3) step.sum("odd", odd);
     if (std::getenv("TOY_BUCKETS")) {
-      // From four threads, the last registered one first; sometimes one is left to the library.
+      // From four threads, the last registered one first; the second is elsewhere, and sometimes it
+      // is left to the library.
       static std::optional<elasticrun::Step> before;
       if (before) before->ready("first");  // of a step that is over
       before.emplace(step);
       std::vector<std::thread> hooks;
       hooks.emplace_back([&] { step.unset("never"); });
       hooks.emplace_back([&] { step.ready("third"); });
-      if (step.number() % 3 > 0) hooks.emplace_back([&] { step.ready("second"); });
+      static std::array<double, 3> elsewhere;
+      if (step.number() % 3 > 0)
+        hooks.emplace_back([&] {
+          const auto second = std::span(model.gradients).subspan(2, 3);
+          std::ranges::copy(second, elsewhere.begin());
+          std::ranges::fill(second, -1);
+          step.ready(std::array{step.gradient("second")}, std::array<const void*, 1>{&elsewhere});
+        });
       hooks.emplace_back([&] { step.ready(0); });
       for (std::thread& hook : hooks) hook.join();
     }

@@ -18,8 +18,9 @@ struct Program {
       : device(std::move(one)), stream(*device), memory(*device) {
     device->use_stream(stream.get());
     table.use_gpu(device);
-    first = reinterpret_cast<float*>(memory.reserve(2 * count * sizeof(float)));
+    first = reinterpret_cast<float*>(memory.reserve(3 * count * sizeof(float)));
     last = first + count;
+    elsewhere = last + count;
     REQUIRE(table.add_gradients("first", first, collective::DataType::float32, count).has_value());
     REQUIRE(table.add_gradients("last", last, collective::DataType::float32, count).has_value());
     table.seal();
@@ -31,7 +32,7 @@ struct Program {
   std::shared_ptr<gpu::Gpu> device;
   gpu::GpuStream stream;
   gpu::GpuBuffer memory;
-  float *first = nullptr, *last = nullptr;
+  float *first = nullptr, *last = nullptr, *elsewhere = nullptr;
   state::StateTable table;
   std::optional<training::Reduction> reduction;
 };
@@ -50,9 +51,13 @@ TEST_CASE("a bucket on the GPU is reduced while the program's stream has work, a
       const auto computed = std::make_shared<std::atomic<bool>>(false);
       const auto done = std::make_shared<std::atomic<bool>>(false);
       fake_gpu::occupy(program.stream.get(), computed);
-      CHECK(program.reduction->ready(&step, 1, true));
+      float* const lies = step == 1 ? program.elsewhere : program.last;
+      const std::size_t number = 1;
+      const void* const place = lies;
+      CHECK(program.reduction->ready(&step, {&number, 1}, {&place, 1}));
       fake_gpu::occupy(program.stream.get(), done);
-      std::fill_n(program.last, count, 4.0f + static_cast<float>(group.rank()));
+      std::fill_n(program.last, count, -1.0f);
+      std::fill_n(lies, count, 4.0f + static_cast<float>(group.rank()));
       *computed = true;
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
       while (program.last[count - 1] != 4.5f && std::chrono::steady_clock::now() < deadline)

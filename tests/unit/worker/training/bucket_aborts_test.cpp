@@ -53,8 +53,12 @@ bool take_step(Program& program, collective::Group& group, const int& step) {
   std::vector<std::thread> hooks;
   for (std::size_t first = 0; first < threads; ++first)
     hooks.emplace_back([&, first] {
-      for (std::size_t i = 0; i < of_each; ++i)
-        CHECK(program.reduction->ready(&step, (i + 1) * threads - 1 - first, true));
+      for (std::size_t i = 0; i < of_each; ++i) {
+        const std::size_t gradient = (i + 1) * threads - 1 - first;
+        const void* const place = program.gradients[gradient].data();
+        CHECK((i == 0 ? program.reduction->ready(&step, {&gradient, 1}, {&place, 1})
+                      : program.reduction->ready(&step, gradient)));
+      }
     });
   bool happens = true;
   try {
@@ -93,7 +97,7 @@ TEST_CASE(
       abort.join();
       if (done == steps.size()) return;
       if (group.rank() == 1) ++cut_short;
-      CHECK(program.reduction->ready(&steps[done], 3, true));
+      CHECK(program.reduction->ready(&steps[done], 3));
       CHECK_FALSE(program.reduction->active());
       CHECK(program.holds(-7));
     });

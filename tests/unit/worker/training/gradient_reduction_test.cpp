@@ -37,6 +37,16 @@ struct Worker {
     std::fill(matrix.begin(), matrix.end(), 2 * value);
     std::fill(mean.begin(), mean.end(), -value);
   }
+  // Says that the matrix is ready, and of the others no word.
+  void ready(const void* step) { CHECK(reduction->ready(step, 1)); }
+  // The same of matrix and bias, with the matrix elsewhere.
+  void ready_elsewhere(const void* step) {
+    std::copy(matrix.begin(), matrix.end(), elsewhere.begin());
+    std::fill(matrix.begin(), matrix.end(), static_cast<T>(-77));  // is not read
+    const std::size_t gradients[] = {1, 0};
+    const void* const data[] = {elsewhere.data(), nullptr};
+    CHECK(reduction->ready(step, gradients, data));
+  }
   void check(double expected) const {
     for (const T x : bias) CHECK(x == doctest::Approx(expected));
     std::size_t wrong = 0;
@@ -45,7 +55,7 @@ struct Worker {
     CHECK(matrix.front() == doctest::Approx(2 * expected));
     for (const T x : mean) CHECK(x == doctest::Approx(-expected));
   }
-  Numbers<T> bias{3}, matrix{large}, mean{2};
+  Numbers<T> bias{3}, matrix{large}, mean{2}, elsewhere{large};
   StateTable table;
   std::unique_ptr<Reduction> reduction;
 };
@@ -57,7 +67,7 @@ struct Case {
 };
 
 template <class T>
-void check_cases(std::size_t bucket_bytes) {
+void check_cases(std::size_t bucket_bytes, auto ready) {
   const Case cases[] = {
       {"equal shares", {{4}, {4}, {4}}},    {"unequal shares", {{5}, {1}, {2}}},
       {"an empty share", {{4}, {}, {3}}},   {"several calls", {{2, 2, 1}, {3}, {1, 1}}},
@@ -89,7 +99,7 @@ void check_cases(std::size_t bucket_bytes) {
           else
             worker.reduction->begin_piece(&step);
           worker.compute(at, n);
-          CHECK(worker.reduction->ready(&step, 1, true));  // the matrix, and of the others no word
+          (worker.*ready)(&step);
           worker.reduction->accumulate(n);
           at += n;
         }
@@ -108,13 +118,20 @@ void check_cases(std::size_t bucket_bytes) {
 
 }  // namespace
 
-TEST_CASE("the mean over the global batch, whatever the shares: float32") { check_cases<float>(0); }
+TEST_CASE("the mean over the global batch, whatever the shares: float32") {
+  check_cases<float>(0, &Worker<float>::ready);
+}
 TEST_CASE("the mean over the global batch, whatever the shares: float64") {
-  check_cases<double>(0);
+  check_cases<double>(0, &Worker<double>::ready);
 }
 TEST_CASE("the same in buckets") {
-  check_cases<float>(1);           // of one tensor each
-  check_cases<double>(64u << 20);  // of all of them
+  check_cases<float>(1, &Worker<float>::ready);            // of one tensor each
+  check_cases<double>(64u << 20, &Worker<double>::ready);  // of all of them
+}
+TEST_CASE("the same where a gradient is not in its own place") {
+  check_cases<float>(0, &Worker<float>::ready_elsewhere);
+  check_cases<float>(1, &Worker<float>::ready_elsewhere);
+  check_cases<double>(64u << 20, &Worker<double>::ready_elsewhere);
 }
 
 TEST_CASE(
@@ -134,8 +151,12 @@ TEST_CASE(
           else
             worker.reduction->begin_piece(&step);
           worker.compute(6, 1);
-          CHECK(worker.reduction->ready(&step, 1, step != 0));
-          CHECK(worker.reduction->ready(&step, 0, group.rank() == 0 && call == 0));
+          const auto report = [&](std::size_t gradient, bool is_set) {
+            CHECK(is_set ? worker.reduction->ready(&step, gradient)
+                         : worker.reduction->unset(&step, gradient));
+          };
+          report(1, step != 0);
+          report(0, group.rank() == 0 && call == 0);
           worker.reduction->accumulate(1);
         }
         std::vector<double> extras{1};
@@ -194,7 +215,8 @@ struct Piece {
 
 // One worker's part of a step; the gradients of each piece are all equal.
 template <class T>
-void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples) {
+void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int samples,
+          bool elsewhere = false) {
   worker.reduction->begin_step(
       {.calls = pieces.size(), .global_samples = double(samples), .measured = true});
   for (const Piece& piece : pieces) {
@@ -202,6 +224,13 @@ void step(Worker<T>& worker, Group& group, const std::vector<Piece>& pieces, int
     std::fill(worker.bias.begin(), worker.bias.end(), static_cast<T>(piece.bias));
     std::fill(worker.matrix.begin(), worker.matrix.end(), static_cast<T>(piece.matrix));
     std::fill(worker.mean.begin(), worker.mean.end(), T{1000});  // a buffer, so it does not count
+    worker.reduction->begin_piece(&piece);
+    if (elsewhere) {
+      worker.ready_elsewhere(&piece);
+    } else if (piece.matrix == 0) {  // whatever the memory holds
+      std::fill(worker.matrix.begin(), worker.matrix.end(), T{77});
+      CHECK(worker.reduction->unset(&piece, 1));
+    }
     worker.reduction->accumulate(piece.samples);
   }
   worker.reduction->reduce(group, {});
@@ -219,8 +248,8 @@ void check_squares() {
   run_ranks(3, [](Group& group) {
     const std::vector<std::vector<Piece>> shares{{{1, 0.5, 3}, {-1, 0.25, 1}}, {{4, -1, 4}}, {}};
     Worker<T> worker(0);
-    for (int again = 0; again < 2; ++again) {
-      step(worker, group, shares[static_cast<std::size_t>(group.rank())], 8);
+    for (const bool elsewhere : {false, true}) {
+      step(worker, group, shares[static_cast<std::size_t>(group.rank())], 8, elsewhere);
       const GradientSquares found = worker.reduction->squares();
       CHECK(found.pieces == 3);
       CHECK(found.samples == 8);
@@ -230,6 +259,10 @@ void check_squares() {
                             8));
       CHECK(found.total == doctest::Approx(square<T>(2.25, -0.28125)));
     }
+    const std::vector<std::vector<Piece>> unset{{{1, 0, 3}, {-1, 0, 1}}, {{4, 0, 4}}, {}};
+    step(worker, group, unset[static_cast<std::size_t>(group.rank())], 8);
+    CHECK(worker.reduction->squares().local ==
+          doctest::Approx((3 * square<T>(1, 0) + square<T>(-1, 0) + 4 * square<T>(4, 0)) / 8));
   });
 }
 

@@ -12,6 +12,7 @@ using namespace elasticrun::worker;
 using namespace elasticrun::worker::training;
 using core::Bucket;
 using Indices = std::vector<std::size_t>;
+using Places = std::vector<const void*>;
 
 TEST_CASE("buckets are reduced in order while gradients become ready, from several threads") {
   const std::vector<Bucket> buckets{{{3, 2}, {}, 2}, {{1}, {}, 1}, {{0}, {}, 1}};
@@ -27,30 +28,36 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
       [&](std::size_t gradient) { said.push_back(gradient); });
   overlap.cut(buckets, 4);
   int step = 0, other = 0;
+  const float elsewhere = 0;
   for (int i = 0; i < 200; ++i) {
     reduced.clear();
     last = 9;
     said.clear();
     overlap.begin(&step);  // an earlier piece
-    for (const std::size_t gradient : {0, 1, 2, 3}) overlap.ready(&step, gradient, false);
+    for (const std::size_t gradient : {0, 1, 2, 3}) overlap.unset(&step, gradient);
     overlap.begin(&step);
     overlap.start();
-    CHECK(overlap.ready(&other, 3, true));  // of a step that is over
-    CHECK_FALSE(overlap.ready(&step, 4, true));
-    std::thread early([&] { overlap.ready(&step, 3, true); });
-    std::thread late([&] { overlap.ready(&step, 2, false); });
+    CHECK(overlap.ready(&other, Indices{3}));  // of a step that is over
+    CHECK_FALSE(overlap.ready(&step, Indices{4}));
+    std::thread early([&] { overlap.ready(&step, Indices{3}, Places{&elsewhere}); });
+    std::thread late([&] { overlap.unset(&step, 2); });
     last.wait(9);  // the first bucket is reduced before the step ends
     early.join();
     late.join();
-    overlap.ready(&step, 0, true);
-    CHECK(overlap.is_set(3));
-    CHECK_FALSE(overlap.is_set(2));
+    overlap.ready(&step, Indices{0, 3}, Places{nullptr, nullptr});  // of 3 the first report counts
+    overlap.close();
+    overlap.ready(&step, Indices{1}, Places{&elsewhere});  // too late
+    CHECK(overlap.value_of(3).is_set);
+    CHECK(overlap.value_of(3).data == &elsewhere);
+    CHECK_FALSE(overlap.value_of(2).is_set);
+    for (const std::size_t gradient : {0, 1, 2}) CHECK(overlap.value_of(gradient).data == nullptr);
+    CHECK(overlap.active());
     overlap.finish();
     CHECK(reduced == Indices{0, 1, 2});
     CHECK(said.size() == 8);
     CHECK(said.back() == 1);  // nobody has reported it
     CHECK_FALSE(overlap.active());
-    overlap.ready(&step, 1, true);
+    overlap.ready(&step, Indices{1});
   }
 }
 
@@ -67,8 +74,7 @@ TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket star
   int step = 0;
   overlap.begin(&step);
   overlap.start();
-  overlap.ready(&step, 0, true);
-  overlap.ready(&step, 1, true);
+  overlap.ready(&step, Indices{0, 1});
   CHECK_THROWS_AS(overlap.finish(), collective::GroupBroken);
   CHECK(reduced == Indices{0});
   overlap.finish();  // nothing is under way

@@ -1,18 +1,22 @@
-"""The gradients of a model as the library reduces them: each has memory of its own, into which a hook
-copies what the backward pass has made, and is reported as soon as it is final. The end of the backward
-pass waits for the reduction, so what follows it (unscale_, clip_grad_norm_) sees the mean over the
-global batch."""
+"""The gradients of a model as the library reduces them: each has memory of its own for the mean. A hook
+reports what the backward pass has made as soon as it is final, and the library takes it from where it
+is. The end of the backward pass waits for the reduction, so what follows it (unscale_, clip_grad_norm_)
+sees the mean over the global batch."""
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from array import array
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 
 from .. import Step
 from .._library import LIBRARY, Misuse, raise_status
 
-ready = LIBRARY.elasticrun_step_ready  # called for each gradient
-TOGETHER, BYTES_TOGETHER = 64, 1 << 20  # gradients that are copied together, at most
+TOGETHER = 64  # gradients that are reported together, at most; none of them has as many bytes as
+LARGE = 16 << 10
+SECOND_PASS = ("a second backward pass in one iteration: add the losses and call backward() once; for "
+               "accumulation give Job(..., accumulate=k), for checkpointing use_reentrant=False")
+ready_at = LIBRARY.elasticrun_step_ready_at  # called often
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -40,26 +44,34 @@ class Gradients:
         self.flats = [torch.zeros(p.numel(), dtype=p.dtype, device=p.device) for p in self._parameters]
         self._views = [row.as_strided(p.shape, p.stride())
                        for row, p in zip(self.flats, self._parameters)]
-        self._bytes = [row.numel() * row.element_size() for row in self.flats]
-        self._set: list[int] = []  # by the backward pass, and not copied yet
-        self._set_bytes = 0
+        self._forms = [(p.dtype, None if p.is_contiguous() else p.stride()) for p in self._parameters]
+        self._set = array("Q")  # by the backward pass, and not reported yet
+        self._seen: set[int] = set()  # set in this piece
+        self._lent: list[tuple[torch.Tensor, int]] = []  # read by the library, and which version of it
         self._at_end = at_end
         self._step: Optional[Step] = None
-        self.borrowed = self._ended = self._last = False
-        self._seen = [False] * len(self._parameters)
-        self._queued = False
+        self.borrowed = self._ended = self._last = self._queued = False
         self._kept: Optional[BaseException] = None
         self._nodes: list[Any] = []  # hooks live as long as these
         for number, parameter in enumerate(self._parameters):
             self._hook(number, parameter)
 
     def _hook(self, number: int, parameter: torch.nn.Parameter) -> None:
+        waiting = self._set
+        limit = 1 if parameter.numel() * parameter.element_size() >= LARGE else TOGETHER
+
+        def accumulated(*_: Any) -> None:  # runs for each gradient
+            if not waiting:
+                self._begin_pass()
+            waiting.append(number)
+            if len(waiting) >= limit:
+                self._report()
+
         if hasattr(parameter, "register_post_accumulate_grad_hook"):
-            self._nodes.append(parameter.register_post_accumulate_grad_hook(
-                lambda _: self._accumulated(number)))
+            self._nodes.append(parameter.register_post_accumulate_grad_hook(accumulated))
             return
         node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        node.register_hook(lambda *_: self._accumulated(number))
+        node.register_hook(accumulated)
         self._nodes.append(node)
 
     def begin(self, step: Optional[Step], borrowed: bool) -> None:
@@ -68,8 +80,9 @@ class Gradients:
         self._last = step is not None and step.last_piece
         if step is not None:
             self._check(step.epoch)
-        self._seen = [False] * len(self._seen)
-        self._set, self._set_bytes = [], 0
+        del self._set[:]
+        self._seen.clear()
+        self._lent.clear()
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -91,11 +104,10 @@ class Gradients:
             return
         self._ended = True
         try:
-            if not self.borrowed:
-                self._copy()
-                for number, seen in enumerate(self._seen):
-                    if not seen:
-                        self._step.unset(number)
+            self._report()
+            if not self.borrowed and len(self._seen) < len(self._parameters):
+                for number in set(range(len(self._parameters))) - self._seen:
+                    self._step.unset(number)
             if self._last:
                 self._at_end()
         except BaseException as error:  # pylint: disable=broad-except
@@ -104,9 +116,14 @@ class Gradients:
     def show(self, happened: bool) -> None:
         """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not
         happen, with which clipping cannot fail."""
+        changed = any(gradient._version != version for gradient, version in self._lent)
+        self._lent.clear()
+        if changed:
+            raise Misuse("a hook has changed a gradient that was already being reduced; let it do so in "
+                         "parameter.register_hook, which comes before")
         own = happened and not self.borrowed
         for number, (parameter, view) in enumerate(zip(self._parameters, self._views)):
-            if own and self._seen[number]:
+            if own and number in self._seen:
                 parameter.grad = view
             elif not happened:
                 parameter.grad = torch.zeros_like(view)
@@ -122,46 +139,63 @@ class Gradients:
         if kept is not None:
             raise kept
 
-    def _accumulated(self, number: int) -> None:
-        if self._step is None:
-            return  # a backward pass outside the loop is the program's own
-        if self._ended or self._seen[number]:
-            raise Misuse("a second backward pass in one iteration: add the losses and call backward() "
-                         "once; for accumulation give Job(..., accumulate=k), for checkpointing "
-                         "use_reentrant=False")
-        self._seen[number] = True
-        if not self.borrowed:
-            self._set.append(number)
-            self._set_bytes += self._bytes[number]
-            if len(self._set) >= TOGETHER or self._set_bytes >= BYTES_TOGETHER:
-                self._copy()
-        if not self._queued:
+    def _begin_pass(self) -> None:
+        """Of a backward pass of the loop; others are the program's own."""
+        if self._ended and self._step is not None:
+            raise Misuse(SECOND_PASS)
+        if not self._queued and self._step is not None:
             self._queued = True
             torch.autograd.Variable._execution_engine.queue_callback(self.end)
 
-    def _copy(self) -> None:
+    def _report(self) -> None:
         """What has been set; the library may reduce it from here on."""
-        numbers, self._set, self._set_bytes = self._set, [], 0
-        gradients = [self._parameters[number].grad for number in numbers]
+        numbers = self._set[:]
+        del self._set[:]
+        if self._step is None:
+            return
+        expected = len(self._seen) + len(numbers)
+        self._seen.update(numbers)
+        if len(self._seen) < expected:
+            raise Misuse(SECOND_PASS)
+        if self.borrowed or not numbers:
+            return
         try:
-            _copy_all([self._views[number] for number in numbers], gradients)
+            if self._last:
+                places = self._places_of(numbers)
+                if status := ready_at(self._step.address, numbers.buffer_info()[0],
+                                      places.buffer_info()[0], len(numbers)):
+                    raise_status(status, "step.ready_at: the GPU has failed")
+            else:  # which the program may change before the step is reduced
+                _copy_all([self._views[number] for number in numbers],
+                          [self._parameters[number].grad for number in numbers])
         except RuntimeError:
-            for number, gradient in zip(numbers, gradients):
-                if gradient.layout is not torch.strided:
+            for number in numbers:
+                if self._parameters[number].grad.layout is not torch.strided:
                     raise Misuse(f"the gradient of '{self.names[number]}' is sparse; make the "
                                  "embedding with sparse=False") from None
             raise
-        if self._last:
-            address = self._step.address
-            for number in numbers:
-                if status := ready(address, number):
-                    raise_status(status, "step.ready: the GPU has failed")
+
+    def _places_of(self, numbers: Sequence[int]) -> array[int]:
+        """Where the library finds the gradients; 0: that one was copied to its own place."""
+        places = array("Q")
+        for number in numbers:
+            gradient = self._parameters[number].grad
+            kind, strides = self._forms[number]
+            place = 0
+            if ((gradient.is_contiguous() if strides is None else gradient.stride() == strides)
+                    and gradient.dtype is kind and not gradient.is_neg()):
+                place = gradient.data_ptr()  # 0 for zeros that torch has not written out
+            places.append(place)
+            if place:
+                self._lent.append((gradient, gradient._version))
+            else:
+                self._views[number].copy_(gradient)
+        return places
 
 
 def _copy_all(views: list[torch.Tensor], gradients: list[torch.Tensor]) -> None:
     if hasattr(torch, "_foreach_copy_"):  # 2.1 and newer
-        if views:
-            torch._foreach_copy_(views, gradients)
+        torch._foreach_copy_(views, gradients)
         return
     for view, gradient in zip(views, gradients):
         view.copy_(gradient)
