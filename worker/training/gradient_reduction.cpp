@@ -291,11 +291,13 @@ void Reduction::accumulate(double samples) {
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
   const bool beside = overlap_.active();
-  overlap_.finish();
-  if (beside && has_buckets())
-    arithmetic_.join();
-  else
+  const std::optional<std::size_t> left = overlap_.finish();
+  if (!beside || !has_buckets()) {
     for (const Rows& bucket : buckets_) reduce_bucket(bucket);
+  } else {
+    arithmetic_.join();
+    if (left) reduce_bucket(buckets_[*left]);
+  }
   const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
   numbers_.assign(extras.begin(), extras.end());
   numbers_.insert(numbers_.end(),

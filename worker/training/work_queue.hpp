@@ -20,6 +20,8 @@ class WorkQueue {
 
   // Any thread. A piece of work may throw: those behind it are dropped, until wait() or cancel().
   void push(std::function<void()> work);
+  // Whether the thread has nothing to do.
+  bool idle() const;
   // Waits until all is done, or a piece has thrown; throws the same.
   void wait();
   // Drops what has not begun, and waits for the piece that has.
@@ -29,7 +31,7 @@ class WorkQueue {
   void run();
 
   const char* const name_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable more_, done_;  // for the thread; for those who wait
   std::deque<std::function<void()>> waiting_;
   bool working_ = false;

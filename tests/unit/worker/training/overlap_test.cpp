@@ -52,13 +52,32 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
     CHECK_FALSE(overlap.value_of(2).is_set);
     for (const std::size_t gradient : {0, 1, 2}) CHECK(overlap.value_of(gradient).data == nullptr);
     CHECK(overlap.active());
-    overlap.finish();
+    if (const auto left = overlap.finish()) reduced.push_back(*left);  // the thread was idle
     CHECK(reduced == Indices{0, 1, 2});
     CHECK(said.size() == 8);
     CHECK(said.back() == 1);  // nobody has reported it
     CHECK_FALSE(overlap.active());
     overlap.ready(&step, Indices{1});
   }
+}
+
+TEST_CASE("a step's only bucket is left to the caller, and none of a step that was cut short") {
+  const std::vector<Bucket> buckets{{{0, 1}, {}, 2}};
+  std::atomic<int> reduced = 0;
+  Overlap overlap([&](std::size_t) { ++reduced; }, {});
+  overlap.cut(buckets, 2);
+  const int steps[]{0, 0};
+  for (const int& step : steps) {
+    overlap.begin(&step);
+    overlap.start();
+    overlap.ready(&step, Indices{0, 1});
+    if (&step == steps)
+      overlap.cancel();
+    else
+      CHECK(overlap.finish() == 0u);
+    CHECK_FALSE(overlap.finish().has_value());
+  }
+  CHECK(reduced == 0);
 }
 
 TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket starts") {
