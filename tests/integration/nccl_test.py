@@ -45,25 +45,32 @@ def weights(job: Training) -> array.array:
 
 class Nccl(unittest.TestCase):
     def test_kills_and_replacements(self) -> None:
-        """Survivors shrink their communicator, newcomers join by a new one; nothing is lost."""
+        """Survivors shrink their communicator, unless the death finds one in a reduction, which then has
+        none any more; newcomers join by a new one; nothing is lost."""
         with OverNccl("localhost slots=4\\n", epochs=4, device_ms=4) as job:
             job.world(4)
             first = set(job.workers().values())
             killed = []
-            for rank in (3, 0):
+            shrunk: list[dict[str, Any]] = []
+            for rank in (3, 0, 3, 3, 3, 3, 3, 3):  # newcomers come last
+                if len(killed) >= 2 and len(shrunk) >= 2:
+                    break
                 killed.append(job.pid_of_rank(rank))
                 after = job.now()
                 kill(killed[-1], signal.SIGKILL)
                 job.wait_for("world_formed", after, planned=False, size=3)
                 job.world(4, after)
+                shrunk = job.find("world_formed", group=lambda how: str(how).startswith("nccl shrink"))
             self.assertLessEqual(first - set(killed), set(job.workers().values()), "survivors stay")
             survivors = sorted(first - set(killed))
             for pid in survivors:
                 calls = job.calls(pid)
                 shrinks = [call for call in calls if call.startswith("ncclCommShrink")]
-                self.assertEqual(len(shrinks), 2, calls)
+                self.assertEqual(len(shrinks), len(shrunk), calls)
+            self.assertGreaterEqual(len(shrunk), 2)
             for world in job.find("world_formed", planned=False, size=3):
-                self.assertRegex(world["group"], "^nccl shrink.*: 1 of 4 ranks went and none came$")
+                self.assertRegex(world["group"], "^nccl (shrink.*: 1 of 4 ranks went and none came|"
+                                                 "init: a rank has no communicator to shrink)$")
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertEqual(job.unexpected_ends(), sorted(killed))
             self.assertRegex(job.lineage(), "80 steps in 4 epochs of 2560 samples, each used once")
