@@ -74,6 +74,11 @@ class Lineage(TorchTest):
                 for one, other in zip(found["final"]["numbers"], expected["numbers"], strict=True):
                     self.assertAlmostEqual(one, other, delta=TOLERANCE)
 
+    def scaled(self, seeds: range, **variables: str) -> None:
+        if alone("-c", "import torch; torch.amp.GradScaler('cpu')").returncode != 0:
+            self.skipTest("torch's own scaler is for GPUs only")
+        self.plain(seeds, SCALER="torch", **variables)
+
     def noise(self, seeds: range, **variables: str) -> None:
         for seed in seeds:
             with self.subTest(seed):
@@ -88,6 +93,9 @@ class Quick(Lineage):
 
     def test_noise(self) -> None:
         self.noise(range(2, 3), DEATHS="1", LOADERS="2")
+
+    def test_scaler(self) -> None:
+        self.scaled(range(3, 4), **MOMENTUM, DEATHS="1")
 
     def test_discarded(self) -> None:
         """Counters stay those of steps that happened, in workers that discard more than those."""
@@ -105,6 +113,9 @@ class Seeds(Lineage):
 
     def test_accumulated(self) -> None:
         self.plain(SEEDS, **ACCUMULATED)
+
+    def test_scaler(self) -> None:
+        self.scaled(SEEDS, **MOMENTUM)
 
     def test_noise(self) -> None:
         self.noise(SEEDS)

@@ -88,6 +88,14 @@ class Scaler:
         self._scale, self._good, self._skipped = state["scale"], state["good"], state["skipped"]
 
 
+def scaler_of_torch() -> Any:
+    """The same with torch's own, which is for CPUs, too, since 2.3."""
+    class Overflowing(torch.amp.GradScaler):
+        def scale(self, outputs: torch.Tensor) -> torch.Tensor:
+            return super().scale(outputs) * (1 if self.get_scale() < 16 else float("inf"))
+    return Overflowing("cpu", init_scale=1, growth_factor=2, backoff_factor=0.25, growth_interval=5)
+
+
 class Parts:
     """All that learns, and what a step does with it."""
 
@@ -107,7 +115,8 @@ class Parts:
         self.schedule = (torch.optim.lr_scheduler.OneCycleLR(self.optimizer, 0.02, 1000)
                          if per_step else
                          torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 6))
-        self.scaler, self.count = Scaler(), Count()
+        self.scaler = scaler_of_torch() if os.environ.get("SCALER") == "torch" else Scaler()
+        self.count = Count()
         self.mean = torch.optim.swa_utils.AveragedModel(self.model)
         self.objects = [self.schedule, self.scaler, self.mean, self.count]
         self.after_step = [self.schedule] if per_step else []
