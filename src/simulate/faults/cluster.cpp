@@ -248,6 +248,19 @@ void Cluster::watch_for_the_end() {
 
 // ---------------------------------------------------------------- what is true in the processes
 
+// Whether the kernel keeps a worker of which nobody can know that it is dead. Its world may still
+// step, as far as the others can tell.
+bool Cluster::an_end_is_unknown() const {
+  for (const auto& [host, runs] : agents_)
+    for (const auto& run : runs)
+      for (const auto& [id, process] : run->workers()) {
+        const job::workers::Worker* const worker = job_->workers().find(id);
+        const bool told = worker && worker->is(job::workers::WorkerState::dying);
+        if (process->kept() && !told) return true;
+      }
+  return false;
+}
+
 // Checks, now and regularly from then on, that the workers that could step do so.
 void Cluster::look_around() {
   if (!controller_alive_ || over_at_) return;
@@ -275,18 +288,11 @@ void Cluster::look_around() {
         workers.find(*id)->is(job::workers::WorkerState::ready) && !slots.avoided(slot, now);
     if (welcome && !membership.is_member(*id)) outside.insert(*id);
   }
-  // A world of which nobody is left may still step, until it is known that its workers cannot.
-  bool unknown = false;
-  for (const auto& [host, runs] : agents_)
-    for (const auto& run : runs)
-      for (const auto& [id, process] : run->workers()) {
-        const job::workers::Worker* const worker = workers.find(id);
-        unknown |= process->kept() && !(worker && worker->is(job::workers::WorkerState::dying));
-      }
+  const bool excused = an_end_is_unknown();
+  if (faulty || excused) outside.clear();
   // Needs two workers: after a step that kills workers, the last one left keeps the state and waits
   // for another.
-  if (faulty || unknown) outside.clear();
-  const bool could = trains && !unknown && well >= std::max(scene_.spec.limits.min, 2);
+  const bool could = trains && !excused && well >= std::max(scene_.spec.limits.min, 2);
   stepping_.look(could, outside, now);
   queue_.after(std::chrono::milliseconds(50), [this] { look_around(); });
 }

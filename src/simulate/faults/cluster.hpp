@@ -56,6 +56,7 @@ class Cluster {
   void tell_slots();
   void watch_for_the_end();
 
+  bool an_end_is_unknown() const;
   void look_around();
   void see_kill(WorkerId worker);
   std::shared_ptr<Agent> make_agent(HostId host);

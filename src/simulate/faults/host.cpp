@@ -128,35 +128,36 @@ void Agent::spawn(const wire::agent::StartWorker& order) {
             return feed(launcher::agent::ProcessFailed{id, 121, "fork: no memory"});
           in_slots_[slot] = id;
           auto& process = workers_[id];
-          process = std::make_shared<Process>(
-              stage_, id,
-              Process::Handlers{
-                  [this, id](wire::FromWorker message) {
-                    now_or_thawed([this, id, message = std::move(message)] {
-                      up([this, id, message] { handlers_.message(id, message); });
-                    });
-                  },
-                  [this, id](int code, int signal) {
-                    stage_.queue.after(stage_.between_us(10, 500),
-                                       [=, this, self = shared_from_this()] {
-                                         now_or_thawed([=, this] {
-                                           feed(launcher::agent::ProcessDies{id, code, signal});
-                                         });
-                                       });
-                  },
-                  [this, id](int code, int signal) {
-                    std::erase_if(in_slots_, [&](auto& in) { return in.second == id; });
-                    stage_.queue.after(stage_.between_us(10, 3000),
-                                       [=, this, self = shared_from_this()] {
-                                         now_or_thawed([=, this] {
-                                           feed(launcher::agent::ProcessExited{id, code, signal});
-                                         });
-                                       });
-                  }});
+          process = std::make_shared<Process>(stage_, id, handlers_of(id));
           process->begin();
           feed(launcher::agent::ProcessStarted{id, static_cast<std::int32_t>(id.value)});
         });
       });
+}
+
+Process::Handlers Agent::handlers_of(WorkerId id) {
+  // The agent learns what its kernel knows a little later.
+  const auto learns = [this](Duration after, launcher::agent::AgentEvent event) {
+    stage_.queue.after(after, [this, self = shared_from_this(), event = std::move(event)] {
+      now_or_thawed([this, event] { feed(event); });
+    });
+  };
+  return {
+      .send =
+          [this, id](wire::FromWorker message) {
+            now_or_thawed([this, id, message = std::move(message)] {
+              up([this, id, message] { handlers_.message(id, message); });
+            });
+          },
+      .dies =
+          [this, id, learns](int code, int signal) {
+            learns(stage_.between_us(10, 500), launcher::agent::ProcessDies{id, code, signal});
+          },
+      .exited =
+          [this, id, learns](int code, int signal) {
+            std::erase_if(in_slots_, [&](auto& in) { return in.second == id; });
+            learns(stage_.between_us(10, 3000), launcher::agent::ProcessExited{id, code, signal});
+          }};
 }
 
 void Agent::kill_worker(WorkerId worker) {

@@ -78,6 +78,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void feed(const launcher::agent::AgentEvent& event);
   void act(const launcher::agent::AgentAction& action);
   void spawn(const wire::agent::StartWorker& order);
+  Process::Handlers handlers_of(WorkerId id);
   void kill_worker(WorkerId worker);
   void arm();
   void ended(const std::string& reason);

@@ -42,6 +42,7 @@ void Process::die(int code, int signal) {
   deferred_.clear();
   stage_.invariants.process_gone(id_);
   const auto gone = [self = shared_from_this(), code, signal] {
+    self->kept_ = false;
     self->stage_.plane.died(self->id_);
     self->handlers_.exited(code, signal);
   };
