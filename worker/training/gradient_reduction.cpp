@@ -164,7 +164,10 @@ void Reduction::allocate(Row& row) {
 void Reduction::take(const Row& row, double weight, bool first) {
   const bool gathered = apart(row);
   for (const Place& place : row.places) {
-    const Numbers from = value_of(place);
+    const auto [data, is_set] =
+        place.gradient ? overlap_.value_of(*place.gradient) : Overlap::Value{};
+    if (!is_set) arithmetic_.clear(place.data, place.count * size_of(place.type));
+    const Numbers from{data ? const_cast<void*>(data) : place.data, place.type};  // is only read
     const Numbers to = gathered ? Numbers{row.memory.get() + place.at, row.gathered} : place.own();
     if (is_integer(place.type))  // the last call's value
       arithmetic_.scale(to, from, place.count, share_.leads ? 1 : 0);
@@ -173,14 +176,6 @@ void Reduction::take(const Row& row, double weight, bool first) {
     else if (to.data != from.data || weight != 1)  // else it is where it belongs
       arithmetic_.scale(to, from, place.count, weight);
   }
-}
-
-// Where the value of a tensor is after a call of compute; it is only read.
-Reduction::Numbers Reduction::value_of(const Place& place) {
-  const Overlap::Value value =
-      place.gradient ? overlap_.value_of(*place.gradient) : Overlap::Value{};
-  if (!value.is_set) arithmetic_.clear(place.data, place.count * size_of(place.type));
-  return {value.data ? const_cast<void*>(value.data) : place.data, place.type};
 }
 
 // Leaves in the program's memory what the gradients are, wherever that is.

@@ -134,7 +134,6 @@ class Reduction {
   static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
-  Numbers value_of(const Place& place);
   void bring_home();
   void hand_back(const Row& row);
   void sum(collective::Group& group, const Rows& rows);
