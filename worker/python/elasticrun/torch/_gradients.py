@@ -12,8 +12,8 @@ import torch
 from .. import Step
 from .._library import LIBRARY, Misuse, raise_status
 
-TOGETHER = 64  # gradients that are reported together, at most; none of them has as many bytes as
-LARGE = 16 << 10
+TOGETHER = 64  # gradients that are reported together, at most
+LARGE = 16 << 10  # bytes of one that waits for no other
 SECOND_PASS = ("a second backward pass in one iteration: add the losses and call backward() once; for "
                "accumulation give Job(..., accumulate=k), for checkpointing use_reentrant=False")
 ready_at = LIBRARY.elasticrun_step_ready_at  # called often
@@ -141,9 +141,11 @@ class Gradients:
 
     def _begin_pass(self) -> None:
         """Of a backward pass of the loop; others are the program's own."""
-        if self._ended and self._step is not None:
+        if self._step is None:
+            return
+        if self._ended:
             raise Misuse(SECOND_PASS)
-        if not self._queued and self._step is not None:
+        if not self._queued:
             self._queued = True
             torch.autograd.Variable._execution_engine.queue_callback(self.end)
 
