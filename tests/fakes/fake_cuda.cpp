@@ -155,6 +155,11 @@ std::optional<Trouble> note(const std::string& call) {
   return std::nullopt;
 }
 
+void await_release() {
+  std::unique_lock lock(state().mutex);
+  state().changed.wait(lock, [] { return !state().stuck; });
+}
+
 void count_overlap() { change(&State::overlaps, 1); }
 int overlaps() { return read(&State::overlaps); }
 int nccl_version() { return read(&State::version); }

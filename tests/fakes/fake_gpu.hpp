@@ -18,7 +18,8 @@ namespace elasticrun::fake_gpu {
 
 enum class Trouble {
   fail,    // the call returns an error
-  late,    // the work never ends until the communicator is aborted
+  late,    // the work never ends until the communicator is aborted; of an abort: it ends the
+           // work, and comes back after release()
   broken,  // the work ends with an asynchronous error
   stuck,   // the call does not come back before release()
 };

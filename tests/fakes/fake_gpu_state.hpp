@@ -17,6 +17,7 @@ void count_overlap();
 
 // Records the call and returns the trouble planned for it. Blocks while the call is to be stuck.
 std::optional<Trouble> note(const std::string& call);
+void await_release();
 int nccl_version();
 void count_communicators(int change);
 

@@ -268,6 +268,7 @@ int ncclCommAbort(ncclComm* comm) {
   comm->aborted = true;
   if (comm->background.joinable()) comm->background.join();
   comm->wait_for_work();
+  if (trouble == Trouble::late) await_release();
   delete comm;
   return trouble == Trouble::fail ? internal_error : success;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -20,9 +21,13 @@ std::shared_ptr<Communicator> CommunicatorCache::parent() const {
   return parent_;
 }
 
-void CommunicatorCache::take(const std::shared_ptr<Communicator>& communicator) {
+void CommunicatorCache::discard(std::shared_ptr<Communicator> communicator) noexcept {
+  communicator->release();
   const std::lock_guard lock(mutex_);
   if (parent_ == communicator) parent_.reset();
+  if (std::ranges::find(ending_, communicator) == ending_.end())
+    ending_.push_back(std::move(communicator));
+  std::erase_if(ending_, [](const auto& one) { return one->ended(); });
 }
 
 nccl::UniqueId CommunicatorCache::acquire() {

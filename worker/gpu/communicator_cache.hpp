@@ -1,5 +1,5 @@
 // What the NCCL groups of a process pass on to the next one: the communicator that the next world
-// may shrink, and a unique id that has not been used.
+// may shrink, those that have not ended yet, and a unique id that has not been used.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "worker/gpu/nccl_communicator.hpp"
 
@@ -23,8 +24,9 @@ class CommunicatorCache {
   // Keeps the communicator of the last world that made a step; parent() returns it, or null.
   void put(std::shared_ptr<Communicator> communicator);
   std::shared_ptr<Communicator> parent() const;
-  // Removes this communicator from the cache, if it is the one in it.
-  void take(const std::shared_ptr<Communicator>& communicator);
+  // Releases a communicator, which is nobody's parent any more, and keeps it until it has ended.
+  // Does not wait for that; the destructor does.
+  void discard(std::shared_ptr<Communicator> communicator) noexcept;
 
   // acquire returns an unused unique id, release gives one back unused. A unique id starts a thread
   // of NCCL's in this process, which waits for the ranks; so an unused id is handed out again.
@@ -37,6 +39,7 @@ class CommunicatorCache {
   const NcclLimits limits_;
   mutable std::mutex mutex_;
   std::shared_ptr<Communicator> parent_;
+  std::vector<std::shared_ptr<Communicator>> ending_;
   std::optional<nccl::UniqueId> unused_;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <future>
 #include <thread>
 #include <utility>
 
@@ -93,7 +92,9 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded) {
   status = settled(parent.comm_, status, deadline);
   if (status == nccl::success && comm_) status = settled(comm_, status, deadline);
   parent.give_up();
-  if (status != nccl::success || !comm_) fail("shrinking", status);
+  if (status == nccl::success && comm_) return;
+  parent.await_end();  // until then NCCL may write to comm_
+  fail("shrinking", status);
 }
 
 void Communicator::begin() const {
@@ -140,18 +141,22 @@ void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status st
 
 // Ends the work under way, and with it the communicator.
 void Communicator::stop(GpuEvent& behind) noexcept {
-  const Deadline deadline = in(limits_.stop);
   give_up();
   try {
     int looks = 0;
     while (!behind.reached()) {
-      if (Clock::now() > deadline) return gpu_->lose("work of NCCL on the GPU did not end");
+      if (Clock::now() > abort_limit_) {
+        await_end();
+        return gpu_->lose("work of NCCL on the GPU did not end");
+      }
       halt_.rest(looks);
     }
   } catch (const collective::GroupBroken&) {  // the GPU itself has failed
   }
 }
 
+// Unless stop() has seen the work end, threads of NCCL's may enqueue more of it until the abort has
+// come back.
 void Communicator::fail(const char* what, nccl::Status status) {
   std::string why = meaning(status);
   if (halted()) {
@@ -161,8 +166,16 @@ void Communicator::fail(const char* what, nccl::Status status) {
     if (said && *said) why += fmt::format(" ({})", said);
   }
   halt_.set();
-  give_up();
+  if (comm_) {
+    give_up();
+    await_end();
+  }
   throw collective::GroupBroken(fmt::format("{} with {} members: {}", what, size_, why));
+}
+
+Communicator::~Communicator() {
+  release();
+  await_end();
 }
 
 void Communicator::release() noexcept {
@@ -171,12 +184,12 @@ void Communicator::release() noexcept {
   give_up();
 }
 
-// Aborts the communicator on a thread of its own. That thread owns what it needs, so it may outlive
-// this object when NCCL does not return.
+// The thread owns what it needs, so it may outlive this object when NCCL does not come back.
 void Communicator::give_up() noexcept {
   if (!comm_) return;
   const auto promise = std::make_shared<std::promise<void>>();
-  const std::future<void> ended = promise->get_future();
+  abort_ = promise->get_future();
+  abort_limit_ = in(limits_.stop);
   std::thread abort_thread = start_quiet_thread(
       "er-nccl-abort", [gpu = gpu_, comm = std::exchange(comm_, nullptr), promise] {
         gpu->cuda().set_context(gpu->context());
@@ -184,11 +197,24 @@ void Communicator::give_up() noexcept {
         promise->set_value();
       });
   abort_thread.detach();
-  if (ended.wait_for(limits_.stop) != std::future_status::ready)
-    gpu_->lose(
-        fmt::format("NCCL on {} did not come back from an abort; this process cannot form a group "
-                    "any more",
-                    gpu_->host()));
+}
+
+bool Communicator::ended() const noexcept {
+  const std::lock_guard lock(in_use_);
+  if (!abort_.valid()) return true;
+  if (abort_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    if (Clock::now() < abort_limit_) return false;
+    await_end();
+  }
+  return true;
+}
+
+void Communicator::await_end() const noexcept {
+  if (!abort_.valid() || abort_.wait_until(abort_limit_) == std::future_status::ready) return;
+  gpu_->lose(
+      fmt::format("NCCL on {} did not come back from an abort; this process cannot form a group "
+                  "any more",
+                  gpu_->host()));
 }
 
 ParentHealth Communicator::health() const {

@@ -3,8 +3,11 @@
 // It is made in the non-blocking mode: NCCL's calls return at once, and the calling thread polls
 // the communicator, and an event after what was enqueued, until the work is done. So a waiting
 // thread sees a halt within a millisecond and stops the work itself; no thread ever calls NCCL on a
-// communicator that another thread is using. ncclCommAbort may not return, so it runs on a thread
-// of its own with a time limit.
+// communicator that another thread is using.
+//
+// ncclCommAbort stops the work on the GPU at once and takes half a second to come back, for threads
+// of NCCL's sleep in poll(2) for as long; it may also never come back. So it runs on a thread of
+// its own, nobody waits for it but the destructor, and the next communicator is formed meanwhile.
 //
 // Why never ncclCommDestroy or ncclCommFinalize: they wait for the other ranks, which may be gone.
 #pragma once
@@ -12,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,8 +29,8 @@ namespace elasticrun::worker::gpu {
 struct NcclLimits {
   // Time limit for forming a communicator: peers may still be starting to form theirs.
   std::chrono::milliseconds form{60'000};
-  // Time limit for stopping a communicator's work, or for its abort. After that the GPU counts as
-  // lost.
+  // Time limit for stopping a communicator's work, and for its abort to come back. After that the
+  // GPU counts as lost.
   std::chrono::milliseconds stop{10'000};
 };
 
@@ -49,7 +53,7 @@ class Communicator {
  public:
   Communicator(std::shared_ptr<Gpu> gpu, NcclLimits limits)
       : gpu_(std::move(gpu)), limits_(limits) {}
-  ~Communicator() { release(); }
+  ~Communicator();  // waits until it has ended
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -72,8 +76,11 @@ class Communicator {
   // Ends waiting calls within milliseconds; later calls fail. Any thread, any number of times.
   void halt() noexcept { halt_.set(); }
   bool halted() const { return halt_.is_set(); }
-  // Ends the work under way and frees the communicator, within NcclLimits::stop.
+  // Ends the work under way; what NCCL has is freed in the background.
   void release() noexcept;
+  // After release(): whether NCCL has freed all it had, or cannot: then the GPU is lost. Does not
+  // wait.
+  bool ended() const noexcept;
 
   ParentHealth health() const;  // waits for a call that is under way on another thread
   std::uint64_t id() const { return id_; }
@@ -91,6 +98,7 @@ class Communicator {
   nccl::Status settled(nccl::Comm asked, nccl::Status status, Deadline deadline) const;
   void stop(GpuEvent& behind) noexcept;
   void give_up() noexcept;  // in_use_ held
+  void await_end() const noexcept;
   [[noreturn]] void fail(const char* what, nccl::Status status);
 
   const std::shared_ptr<Gpu> gpu_;
@@ -98,6 +106,8 @@ class Communicator {
   mutable std::mutex in_use_;
   Halt halt_;
   nccl::Comm comm_ = nullptr;
+  std::future<void> abort_;  // set once comm_ has been given up
+  Deadline abort_limit_;
   int rank_ = -1;
   int size_ = 0;
   std::uint64_t id_ = 0;

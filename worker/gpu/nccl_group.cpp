@@ -165,13 +165,12 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
 void NcclGroup::form(const NcclPath& path, const std::vector<NcclOffer>& offers) {
   const bool shrinks = path.init == NcclInit::shrink;
   const auto parent = cache_->parent();
-  const bool parent_ended = parent && parent->halted();
-  if (parent_ended) cache_->take(parent);
   if (shrinks) {
     if (acquired_) cache_->release(*acquired_);
     communicator_->shrink(*parent, path.excluded);
+    cache_->discard(parent);
   } else {
-    if (parent_ended) parent->release();
+    if (parent && parent->halted()) cache_->discard(parent);
     if (size_ == 1) return;
     std::vector<nccl::UniqueId> ids;
     for (int rank = 0; rank < size_; ++rank) {
@@ -202,8 +201,7 @@ void NcclGroup::warm_up() {
 void NcclGroup::close() noexcept {
   staging_.clear();
   if (communicator_->halted() && cache_->parent() == communicator_) return;
-  cache_->take(communicator_);
-  communicator_->release();
+  cache_->discard(communicator_);
 }
 
 // ---------------------------------------------------------------- collectives

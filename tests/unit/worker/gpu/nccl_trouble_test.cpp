@@ -160,6 +160,39 @@ TEST_CASE(
   CHECK(next.find("did not come back from an abort") != next.npos);
 }
 
+TEST_CASE("the next group sums while the abort of the one before has not come back") {
+  for (const bool shrinks : {false, true}) {
+    CAPTURE(shrinks);
+    const CleanGpu clean;
+    for (int nth = 1; nth <= 3; ++nth) fake_gpu::plan("ncclCommAbort", nth, Trouble::late);
+    run_planes(
+        3,
+        [&](int rank, DataPlane& plane, Exchange& exchange) {
+          const auto first = form(plane, exchange, rank, 3);
+          first->barrier();
+          exchange(rank, "");
+          first->abort();
+          first->close();
+          const int size = shrinks ? 2 : 3;
+          const auto next = rank < size ? plane.create({.rank = rank, .size = size}) : nullptr;
+          auto offers = exchange(rank, next ? next->publish() : "");
+          offers.resize(static_cast<std::size_t>(size));
+          if (next) {
+            next->connect(offers);
+            CHECK(next->formation().starts_with(shrinks ? "nccl shrink" : "nccl init"));
+            std::vector<float> ones(10, 1);
+            next->all_reduce(ones.data(), DataType::float32, ones.size());
+            CHECK(ones[9] == static_cast<float>(size));
+          }
+          exchange(rank, "");
+          CHECK(fake_gpu::communicators() == 3 + size);
+          exchange(rank, "");
+          fake_gpu::release();
+        },
+        nccl_planes(test_limits));
+  }
+}
+
 TEST_CASE("an abort ends a connect that waits for a peer") {
   const CleanGpu clean;
   const auto plane = nccl_planes()();
