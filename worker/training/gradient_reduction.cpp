@@ -196,10 +196,14 @@ void Reduction::hand_back(const Row& row) {
     arithmetic_.scale(place.own(), {row.memory.get() + place.at, row.gathered}, place.count, 1);
 }
 
-// Sums rows over the world. Afterwards the program's memory holds the sums.
-void Reduction::sum(collective::Group& group, const Rows& rows) {
+// Sums rows over the world, all together. Afterwards the program's memory holds the sums.
+void Reduction::sum(collective::Group& group, std::initializer_list<const Rows*> parts) {
+  std::vector<const Row*> rows;
+  for (const Rows* part : parts)
+    for (const Row& row : *part) rows.push_back(&row);
   std::vector<collective::Group::Row> sums;
-  for (const Row& row : rows) {
+  for (const Row* one : rows) {
+    const Row& row = *one;
     if (row.count + row.extras == 0) continue;
     if (!apart(row)) {
       for (const Place& place : row.places) {
@@ -218,8 +222,8 @@ void Reduction::sum(collective::Group& group, const Rows& rows) {
     sums.push_back({data, row.summed, row.count + (row.extras > 0 ? numbers_.size() : 0)});
   }
   group.all_reduce_each(sums);
-  for (const Row& row : rows)
-    if (apart(row) && row.gathered == row.summed) hand_back(row);
+  for (const Row* row : rows)
+    if (apart(*row) && row->gathered == row->summed) hand_back(*row);
 }
 
 // ---------------------------------------------------------------- a step
@@ -249,12 +253,16 @@ void Reduction::begin_last_piece(collective::Group& group, const void* step, dou
   if (!share_.measured && group.size() > 1) overlap_.start();
 }
 
+void Reduction::take_last_piece(const Rows& bucket) {
+  if (calls() > 0)
+    for (const Row& row : bucket) take(row, last_weight_, calls() == 1);
+}
+
 // On the thread of overlap_, or after compute on the program's. The program, and accumulate(),
 // touch neither the bucket's gradients nor its memory meanwhile.
 void Reduction::reduce_bucket(const Rows& bucket) {
-  if (calls() > 0)
-    for (const Row& row : bucket) take(row, last_weight_, calls() == 1);
-  sum(*group_, bucket);
+  take_last_piece(bucket);
+  sum(*group_, {&bucket});
 }
 
 void Reduction::cancel() {
@@ -286,20 +294,20 @@ void Reduction::accumulate(double samples) {
 void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
   const bool beside = overlap_.active();
-  const std::optional<std::size_t> left = overlap_.finish();
-  if (!beside || !has_buckets()) {
-    for (const Rows& bucket : buckets_) reduce_bucket(bucket);
-  } else {
+  overlap_.finish();
+  const Rows none, &last = has_buckets() ? buckets_.back() : none;
+  if (beside && has_buckets())
     arithmetic_.join();
-    if (left) reduce_bucket(buckets_[*left]);
-  }
+  else
+    for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) reduce_bucket(buckets_[i]);
+  take_last_piece(last);
   const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
   numbers_.assign(extras.begin(), extras.end());
   numbers_.insert(numbers_.end(),
                   {local_, static_cast<double>(calls()), static_cast<double>(unset)});
   std::byte* const numbers = numbers_in(rows_.back());
   arithmetic_.write(numbers, numbers_);
-  sum(group, rows_);
+  sum(group, {&last, &rows_});
   arithmetic_.read(numbers, numbers_);
   std::copy_n(numbers_.begin(), extras.size(), extras.begin());
   const double local = numbers_[extras.size()], pieces = numbers_[extras.size() + 1];

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -136,7 +137,8 @@ class Reduction {
   void take(const Row& row, double weight, bool first);
   void bring_home();
   void hand_back(const Row& row);
-  void sum(collective::Group& group, const Rows& rows);
+  void sum(collective::Group& group, std::initializer_list<const Rows*> parts);
+  void take_last_piece(const Rows& bucket);
   void reduce_bucket(const Rows& bucket);
   void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }

@@ -30,12 +30,8 @@ void Overlap::start() {
 }
 
 void Overlap::push_startable() {
-  while (const auto bucket = marks_.start()) {
-    if (marks_.all_started() && queue_.idle())
-      left_ = *bucket;
-    else
-      queue_.push([this, bucket = *bucket] { reduce_(bucket); });
-  }
+  while (const auto bucket = marks_.start())
+    if (!marks_.all_started()) queue_.push([this, bucket = *bucket] { reduce_(bucket); });
 }
 
 bool Overlap::ready(const void* step, std::span<const std::size_t> gradients,
@@ -74,16 +70,13 @@ void Overlap::close() {
   marks_.end();
 }
 
-std::optional<std::size_t> Overlap::finish() {
+void Overlap::finish() {
   close();
-  std::optional<std::size_t> left;
   {
     const std::lock_guard lock(mutex_);
     started_ = false;
-    left = std::exchange(left_, std::nullopt);
   }
   queue_.wait();
-  return left;
 }
 
 void Overlap::cancel() {
@@ -91,7 +84,6 @@ void Overlap::cancel() {
     const std::lock_guard lock(mutex_);
     marks_.end();
     started_ = false;
-    left_.reset();
   }
   queue_.cancel();
 }

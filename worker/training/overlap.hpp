@@ -1,12 +1,12 @@
 // Reduces buckets on a thread of its own while the program computes (a driver; buckets.hpp decides
-// which), all but the last one if it has time to sleep then. The group is used by this thread from
-// start() to the return of finish() or cancel(), and by nobody else.
+// which): all but the last one, with which nothing is left to compute, so that it goes together
+// with what is reduced after compute. The group is used by this thread from start() to the return
+// of finish() or cancel(), and by nobody else.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,8 +49,8 @@ class Overlap {
   // After close(), or while the gradient's bucket is reduced.
   const Value& value_of(std::size_t gradient) const { return values_[gradient]; }
   // Closes, and waits until the thread has reduced its buckets, if start() was called; throws what
-  // it threw. Returns the bucket that was left to the caller, if one was.
-  std::optional<std::size_t> finish();
+  // it threw.
+  void finish();
   // Waits until the thread reduces nothing; the group was aborted before.
   void cancel();
   // After start(), until finish() or cancel().
@@ -66,9 +66,6 @@ class Overlap {
   core::ReadyMarks marks_;
   std::vector<Value> values_;  // of each gradient, in this piece
   bool started_ = false;       // since start()
-  // The last bucket, if the thread had nothing else to do: everything is computed, so to wake the
-  // thread for it would hide nothing.
-  std::optional<std::size_t> left_;
   WorkQueue queue_{"er-buckets"};
 };
 

@@ -29,11 +29,6 @@ void WorkQueue::push(std::function<void()> work) {
   if (sleeps) more_.notify_one();
 }
 
-bool WorkQueue::idle() const {
-  const std::lock_guard lock(mutex_);
-  return !working_ && waiting_.empty();
-}
-
 void WorkQueue::wait() {
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return !working_ && waiting_.empty(); });

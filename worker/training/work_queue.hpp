@@ -20,8 +20,6 @@ class WorkQueue {
 
   // Any thread. A piece of work may throw: those behind it are dropped, until wait() or cancel().
   void push(std::function<void()> work);
-  // Whether the thread has nothing to do.
-  bool idle() const;
   // Waits until all is done, or a piece has thrown; throws the same.
   void wait();
   // Drops what has not begun, and waits for the piece that has.
