@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/rng.hpp"
 
 namespace elasticrun::worker::training {
 
@@ -103,12 +104,33 @@ void Reduction::place_all() {
   if (singles.count > 0) rows_.push_back(std::move(singles));
   rows_.push_back(std::move(doubles));
   share_ = {.calls = 1};
+  find_joints(rows_);
+  for (Rows& rows : buckets_) find_joints(rows);
   for (Row& row : rows_) allocate(row);
   for (Rows& rows : buckets_)
     for (Row& row : rows) allocate(row);
 }
 
+void Reduction::find_joints(Rows& rows) {
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const Row &before = rows[i - 1], &row = rows[i];
+    rows[i].is_behind = stays(before) && stays(row) && before.summed == row.summed &&
+                        before.places.back().end() == row.places.front().data;
+  }
+}
+
+std::uint64_t Reduction::joints() const {
+  std::uint64_t hash = 0;
+  const auto add = [&](const Rows& rows) {
+    for (const Row& row : rows) hash = mix(hash * 2 + (row.is_behind ? 1 : 0));
+  };
+  for (const Rows& rows : buckets_) add(rows);
+  add(rows_);
+  return hash;
+}
+
 void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient) {
+  if (!row.places.empty()) row.in_one_piece &= row.places.back().end() == tensor.data;
   row.places.push_back(
       {tensor.data, tensor.type, tensor.count, row.count * size_of(row.gathered), gradient});
   row.count += tensor.count;
@@ -134,19 +156,24 @@ Reduction::Rows Reduction::rows_of(const core::Bucket& bucket) {
   return rows;
 }
 
-// Whether several tensors of some size are reduced where they lie, as fast as in one row.
+// Whether tensors of some size are as many messages, as fast as in one row, so that they need not
+// be gathered. The same on all ranks, wherever they have them.
 bool Reduction::in_pieces(const Row& row) const {
   constexpr std::size_t least = 32u << 10;  // bytes of a tensor, on average
+  if (row.extras > 0 || !row.plain || row.places.size() < 2) return false;
   const std::size_t bytes = row.count * size_of(row.summed);
   return group_ && bytes >= least * row.places.size() && group_->takes_pieces(bytes);
 }
 
-// Whether the row is gathered in its own memory, and not reduced where the program left it, as the
-// one call of a worker alone is.
+// Whether the row is in the program's memory what it is on the way over the world.
+bool Reduction::stays(const Row& row) { return row.extras == 0 && row.plain && row.in_one_piece; }
+
+// Whether what the calls of compute leave is gathered in the row's own memory, and not left where
+// it is, as that of the one call of a worker alone is.
 bool Reduction::apart(const Row& row) const {
   if (calls() > 1) return true;
   if (group_ && group_->size() == 1) return false;
-  return row.extras > 0 || !row.plain || (row.places.size() > 1 && !in_pieces(row));
+  return !stays(row) && !in_pieces(row);
 }
 
 // Where the extra numbers are.
@@ -196,34 +223,38 @@ void Reduction::hand_back(const Row& row) {
     arithmetic_.scale(place.own(), {row.memory.get() + place.at, row.gathered}, place.count, 1);
 }
 
+void Reduction::clear(const Row& row) {
+  if (apart(row)) return arithmetic_.clear(row.memory.get(), row.count * size_of(row.gathered));
+  for (const Place& place : row.places)
+    arithmetic_.clear(place.data, place.count * size_of(place.type));
+}
+
 // Sums rows over the world, all together. Afterwards the program's memory holds the sums.
 void Reduction::sum(collective::Group& group, std::initializer_list<const Rows*> parts) {
-  std::vector<const Row*> rows;
-  for (const Rows* part : parts)
-    for (const Row& row : *part) rows.push_back(&row);
   std::vector<collective::Group::Row> sums;
-  for (const Row* one : rows) {
-    const Row& row = *one;
-    if (row.count + row.extras == 0) continue;
-    if (!apart(row)) {
-      for (const Place& place : row.places) {
-        if (calls() == 0) arithmetic_.clear(place.data, place.count * size_of(place.type));
-        sums.push_back({place.data, place.type, place.count});
-      }
-      if (row.extras > 0) sums.push_back({numbers_in(row), row.summed, numbers_.size()});
-      continue;
+  std::vector<const Row*> to_hand_back;
+  const auto add = [&](const Row& row) {
+    if (calls() == 0) clear(row);
+    const bool at_home = stays(row) || !apart(row);
+    if (apart(row) && at_home) hand_back(row);
+    if (apart(row) && !at_home) to_hand_back.push_back(&row);
+    if (group.size() == 1) return;
+    std::byte* const memory = row.memory.get();
+    if (in_pieces(row)) {
+      for (const Place& place : row.places)
+        sums.push_back({at_home ? place.data : memory + place.at, row.summed, place.count});
+    } else if (join_rows_ && row.is_behind) {
+      sums.back().count += row.count;
+    } else {
+      sums.push_back({at_home ? row.places.front().data : memory, row.summed,
+                      row.count + (row.extras > 0 ? numbers_.size() : 0)});
     }
-    const bool in_memory = row.gathered == row.summed;
-    void* const data = in_memory ? row.memory.get() : row.places.front().data;
-    if (calls() == 0)
-      arithmetic_.clear(data, row.count * size_of(row.summed));
-    else if (!in_memory)
-      hand_back(row);
-    sums.push_back({data, row.summed, row.count + (row.extras > 0 ? numbers_.size() : 0)});
-  }
+  };
+  for (const Rows* rows : parts)
+    for (const Row& row : *rows)
+      if (row.count + row.extras > 0) add(row);
   group.all_reduce_each(sums);
-  for (const Row* row : rows)
-    if (apart(*row) && row->gathered == row->summed) hand_back(*row);
+  for (const Row* row : to_hand_back) hand_back(*row);
 }
 
 // ---------------------------------------------------------------- a step

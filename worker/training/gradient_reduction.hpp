@@ -8,6 +8,10 @@
 // each tensor by itself would pay the cost of a message for every bias. On the GPU, where a copy
 // costs as much, each is a row by itself.
 //
+// Tensors that lie one after the other in the program's memory, in the order of their bucket, need
+// no gathering: on the host they are one row where they lie, and on the GPU rows are reduced as one
+// when all workers have them so.
+//
 // The extra numbers are summed in float64, whatever the gradients are: a vote must count every
 // worker, and 16 bits count to 256. As long as the small tensors are few, they are summed in
 // float64 as well, for the sake of one row; otherwise they have rows of their own types. Numbers of
@@ -60,6 +64,11 @@ class Reduction {
   // are still computed (buckets.hpp); 0: after compute, as at first.
   void use_buckets(std::size_t bytes);
   bool has_buckets() const { return !buckets_.empty(); }
+  // Says which rows lie behind the one before; equal where the same do.
+  std::uint64_t joints() const;
+  // Whether they do so on all ranks, and are reduced as one; at first not. Equal on all ranks, and
+  // said before the first bucket of a world.
+  void join_rows(bool join) { join_rows_ = join; }
 
   void begin_step(const StepShare& share);
   // A call of compute begins, or reduce() follows if there is none; `step`: for ready().
@@ -112,6 +121,7 @@ class Reduction {
     std::optional<std::size_t> gradient{};  // its number; none: a buffer
 
     Numbers own() const { return {data, type}; }
+    const void* end() const { return static_cast<std::byte*>(data) + count * size_of(type); }
   };
   // Tensors that are reduced as one, gathered one after the other.
   struct Row {
@@ -120,6 +130,8 @@ class Reduction {
     std::vector<Place> places = {};
     std::size_t count = 0;
     bool plain = true;                    // all are of the type in which they are summed
+    bool in_one_piece = true;             // each of them begins where the one before ends
+    bool is_behind = false;               // the row before, as its tensors are behind each other
     std::size_t extras = 0;               // room for extra numbers at the end
     gpu::Arithmetic::Memory memory = {};  // null until a step needs it
   };
@@ -127,16 +139,19 @@ class Reduction {
 
   std::function<void(std::size_t)> marks_of(const state::StateTable& table);
   void place_all();
+  static void find_joints(Rows& rows);
   void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Rows rows_of(const core::Bucket& bucket);
   bool in_pieces(const Row& row) const;
+  static bool stays(const Row& row);
   bool apart(const Row& row) const;
   static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
   void bring_home();
   void hand_back(const Row& row);
+  void clear(const Row& row);
   void sum(collective::Group& group, std::initializer_list<const Rows*> parts);
   void take_last_piece(const Rows& bucket);
   void reduce_bucket(const Rows& bucket);
@@ -149,9 +164,10 @@ class Reduction {
   gpu::Arithmetic& arithmetic_;
   const std::size_t extras_max_;
   std::size_t bucket_bytes_ = 0;
-  std::vector<core::Bucket> cut_;       // with bucket_bytes_
-  std::vector<Rows> buckets_;           // the same, in memory
-  Rows rows_;                           // reduced after compute; the extra numbers end the last
+  std::vector<core::Bucket> cut_;  // with bucket_bytes_
+  std::vector<Rows> buckets_;      // the same, in memory
+  Rows rows_;                      // reduced after compute; the extra numbers end the last
+  bool join_rows_ = false;
   collective::Group* group_ = nullptr;  // of the last piece of a step
   double last_weight_ = 0;              // of the last call of compute
   std::vector<double> numbers_;         // the caller's extras, then our own

@@ -45,10 +45,10 @@ void Steps::check_agreement(collective::Group& group) {
        {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor, p.step,
         static_cast<std::int64_t>(p.seed), options_.bucket_bytes, options_.epoch_steps})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
-  const core::Agreement agreement(hash);
-  core::Agreement::Row sums = agreement.mine();
-  group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
-  if (!agreement.holds(sums, session_.size())) {
+  const core::Agreement agreement(hash), joints(reduction_.joints());
+  std::array sums{agreement.mine(), joints.mine()};
+  group.all_reduce(sums.data(), collective::DataType::float64, sizeof sums / sizeof(double));
+  if (!agreement.holds(sums[0], session_.size())) {
     const std::string why = fmt::format(
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}), "
         "bucket_bytes ({}), epoch_steps ({}) or call ({}); all must pass the same options",
@@ -58,6 +58,7 @@ void Steps::check_agreement(collective::Group& group) {
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
     fail_together(group, why);
   }
+  reduction_.join_rows(joints.holds(sums[1], session_.size()));
   agreed_ = std::pair(session_.generation(), call_);
 }
 

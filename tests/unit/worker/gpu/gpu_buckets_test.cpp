@@ -75,3 +75,34 @@ TEST_CASE("a bucket on the GPU is reduced while the program's stream has work, a
     }
   });
 }
+
+TEST_CASE("gradients on the GPU that lie one after the other are reduced as one, if all agree") {
+  int collectives[2]{};
+  for (const bool join : {false, true}) {
+    const CleanGpu clean;
+    run_ranks(2, [&](collective::Group& group) {
+      gpu::GpuBuffer memory(*own_gpu);
+      auto* const last = reinterpret_cast<float*>(memory.reserve(2 * count * sizeof(float)));
+      state::StateTable table;
+      table.use_gpu(own_gpu);
+      for (float* const one : {last + count, last})
+        REQUIRE(table
+                    .add_gradients(one == last ? "last" : "first", one,
+                                   collective::DataType::float32, count)
+                    .has_value());
+      table.seal();
+      training::Reduction reduction(table, 0);
+      reduction.use_buckets(1u << 20);
+      reduction.join_rows(join);
+      std::fill_n(last, 2 * count, static_cast<float>(group.rank()));
+      reduction.begin_step({.calls = 1, .global_samples = 2});
+      reduction.begin_last_piece(group, &reduction, 1);
+      reduction.accumulate(1);
+      reduction.reduce(group, {});
+      own_gpu->wait();
+      CHECK(std::count(last, last + 2 * count, 0.5f) == 2 * count);
+    });
+    collectives[join] = fake_gpu::count_of("ncclAllReduce");
+  }
+  CHECK(collectives[true] == collectives[false] - 2);  // one fewer on each of two ranks
+}

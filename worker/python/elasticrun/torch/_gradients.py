@@ -41,7 +41,7 @@ class Gradients:
         self._epoch, self._next = -1, 0  # in which they were all looked at; the next one to look at
         self.names = [name for name, parameter in named if parameter.requires_grad]
         self._parameters = [parameter for _, parameter in named if parameter.requires_grad]
-        self.flats = [torch.zeros(p.numel(), dtype=p.dtype, device=p.device) for p in self._parameters]
+        self.flats = _laid_out(self._parameters)
         self._views = [row.as_strided(p.shape, p.stride())
                        for row, p in zip(self.flats, self._parameters)]
         self._forms = [(p.dtype, None if p.is_contiguous() else p.stride()) for p in self._parameters]
@@ -193,6 +193,22 @@ class Gradients:
             else:
                 self._views[number].copy_(gradient)
         return places
+
+
+def _laid_out(parameters: Sequence[torch.nn.Parameter]) -> list[torch.Tensor]:
+    """Memory for each as one row. Those of a kind lie one after the other from the last to the first, the
+    order in which they are reduced, so several are reduced as one where they are."""
+    sizes: dict[tuple[torch.dtype, torch.device], int] = {}
+    begins = []
+    for parameter in reversed(parameters):
+        kind = parameter.dtype, parameter.device
+        aligned = 16 // parameter.element_size()  # for the kernels of optimizers
+        begins.append(-(-sizes.get(kind, 0) // aligned) * aligned)
+        sizes[kind] = begins[-1] + parameter.numel()
+    memory = {(dtype, device): torch.zeros(size, dtype=dtype, device=device)
+              for (dtype, device), size in sizes.items()}
+    return [memory[parameter.dtype, parameter.device][begin:begin + parameter.numel()]
+            for parameter, begin in zip(parameters, reversed(begins))]
 
 
 def _copy_all(views: list[torch.Tensor], gradients: list[torch.Tensor]) -> None:
