@@ -18,9 +18,11 @@ constexpr std::size_t own_extras = 3;
 // longer than the bytes that this costs.
 constexpr std::size_t one_row_bytes_max = 64u << 10;
 
-// Tensors keep their own alignment where they lie one after the other.
-std::size_t bytes_of(const gpu::Arithmetic::Factors& row) {
-  return (row.count * size_of(row.type) + 15) / 16 * 16;
+GradientNoise::Squares squares_of(std::span<const state::Tensor> tensors) {
+  GradientNoise::Squares squares;
+  for (const state::Tensor& tensor : tensors)
+    if (tensor.count > 0) squares.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
+  return squares;
 }
 
 }  // namespace
@@ -30,6 +32,7 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
       arithmetic_(table.arithmetic()),
       extras_max_(extras_max),
       is_set_(table.gradients().size()),
+      noise_(table.arithmetic(), squares_of(table.gradients())),
       overlap_(
           [this](std::size_t bucket) {
             arithmetic_.follow(cut_[bucket].gradients);
@@ -37,11 +40,8 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
           },
           marks_of(table)) {
   place_all();
-  for (const state::Tensor& tensor : table.gradients()) {
+  for (const state::Tensor& tensor : table.gradients())
     numbers_of_.emplace(tensor.name, numbers_of_.size());
-    if (tensor.count > 0)
-      gradients_.push_back({tensor.data, tensor.data, tensor.type, tensor.count});
-  }
 }
 
 // On the host there is nothing to mark.
@@ -266,7 +266,7 @@ void Reduction::begin_step(const StepShare& share) {
   done_ = 0;
   group_ = nullptr;
   std::ranges::fill(is_set_, 0);
-  if (!share.measured) discard();
+  if (!share.measured) noise_.discard();
   if (calls() <= 1) return;
   for (Row& row : rows_) allocate(row);
   for (Rows& rows : buckets_)
@@ -311,7 +311,7 @@ void Reduction::accumulate(double samples) {
   // The only piece of a step is also its mean, which is measured later.
   if (share_.measured && weight < 1) {
     bring_home();
-    local_ += weight * arithmetic_.dot(gradients_);
+    local_ += weight * noise_.square();
   }
   for (const Row& row : rows_) take(row, weight, done_ == 0);
   if (done_ + 1 < calls())  // those of the last call are taken as they are reduced
@@ -343,7 +343,7 @@ void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   std::copy_n(numbers_.begin(), extras.size(), extras.begin());
   const double local = numbers_[extras.size()], pieces = numbers_[extras.size() + 1];
   agree_on_set(group, numbers_[extras.size() + 2]);
-  if (share_.measured) measure(group.size(), local, pieces);
+  if (share_.measured) noise_.measure(group.size(), local, pieces, share_.global_samples);
 }
 
 // `unset`: how many gradients all workers have left unset, one by one.
@@ -355,54 +355,6 @@ void Reduction::agree_on_set(collective::Group& group, double unset) {
   std::vector<double> workers(is_set_.begin(), is_set_.end());
   group.all_reduce(workers.data(), DataType::float64, workers.size());
   for (std::size_t i = 0; i < is_set_.size(); ++i) is_set_[i] = workers[i] > 0 ? 1 : 0;
-}
-
-// ---------------------------------------------------------------- noise
-
-void Reduction::measure(int ranks, double local, double pieces) {
-  const double total = arithmetic_.dot(gradients_);
-  squares_ = {.local = pieces > 1 ? local : total,
-              .total = total,
-              .pieces = pieces,
-              .samples = share_.global_samples};
-  // With several ranks the previous gradients are not the same on all ranks: a newcomer has none.
-  if (ranks == 1 && pieces == 1)
-    measure_with_previous();
-  else
-    discard();
-}
-
-void Reduction::measure_with_previous() {
-  const double square = squares_.total, n = squares_.samples;
-  if (!previous_) {
-    std::size_t bytes = 0;
-    for (const gpu::Arithmetic::Factors& gradient : gradients_) bytes += bytes_of(gradient);
-    previous_ = arithmetic_.allocate(bytes);
-  }
-  std::vector<gpu::Arithmetic::Factors> pairs = gradients_;
-  std::size_t before = 0;
-  for (gpu::Arithmetic::Factors& pair : pairs) {
-    pair.a = previous_.get() + before;
-    before += bytes_of(pair);
-  }
-  const bool paired = previous_samples_ > 0;
-  const double cross = paired ? arithmetic_.dot(pairs) : 0;
-  before = 0;
-  for (const gpu::Arithmetic::Factors& gradient : gradients_) {
-    arithmetic_.copy(previous_.get() + before, gradient.a, gradient.count * size_of(gradient.type));
-    before += bytes_of(gradient);
-  }
-  if (paired) {
-    const double m = previous_samples_, all = m + n;
-    squares_ = {
-        .local = (m * previous_square_ + n * square) / all,
-        .total = (m * m * previous_square_ + n * n * square + 2 * m * n * cross) / (all * all),
-        .pieces = 2,
-        .samples = all,
-        .biased = true};
-  }
-  previous_square_ = square;
-  previous_samples_ = n;
 }
 
 }  // namespace elasticrun::worker::training

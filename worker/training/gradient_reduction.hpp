@@ -42,6 +42,7 @@
 #include "worker/core/noise_scale.hpp"
 #include "worker/gpu/arithmetic.hpp"
 #include "worker/state/state.hpp"
+#include "worker/training/gradient_noise.hpp"
 #include "worker/training/overlap.hpp"
 
 namespace elasticrun::worker::training {
@@ -104,9 +105,9 @@ class Reduction {
   // The measurement of the gradients last reduced, if begin_step asked for it; equal on all ranks.
   // A worker alone with one call of compute combines them with the gradients of the previous step,
   // of which it keeps a copy.
-  const core::GradientSquares& squares() const { return squares_; }
+  const core::GradientSquares& squares() const { return noise_.squares(); }
   // The step last reduced does not count: the next step is not combined with its gradients.
-  void discard() { previous_samples_ = 0; }
+  void discard() { noise_.discard(); }
 
  private:
   using Numbers = gpu::Arithmetic::Numbers;
@@ -157,8 +158,6 @@ class Reduction {
   void reduce_bucket(const Rows& bucket);
   void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }
-  void measure(int ranks, double local, double pieces);
-  void measure_with_previous();
 
   const state::StateTable& table_;
   gpu::Arithmetic& arithmetic_;
@@ -176,13 +175,9 @@ class Reduction {
   std::size_t done_ = 0;  // calls of compute so far
 
   std::map<std::string_view, std::size_t> numbers_of_;  // gradients, by name
-  std::vector<gpu::Arithmetic::Factors> gradients_;     // each gradient paired with itself
+  GradientNoise noise_;
   double local_ = 0;  // this worker's part of GradientSquares::local
-  core::GradientSquares squares_;
-  gpu::Arithmetic::Memory previous_;  // gradients of the previous step
-  double previous_square_ = 0;
-  double previous_samples_ = 0;  // 0: previous_ holds no gradients
-  Overlap overlap_;              // the last member: its thread uses the others
+  Overlap overlap_;   // the last member: its thread uses the others
 };
 
 }  // namespace elasticrun::worker::training
