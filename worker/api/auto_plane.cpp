@@ -67,9 +67,24 @@ class AutoGroup final : public collective::Group {
     reachable(data, count * size_of(type),
               [&](void* memory) { chosen().all_reduce(memory, type, count); });
   }
+  // In one call, as on a rank without a GPU: that says which messages are sent.
   void all_reduce_each(std::span<const Row> rows) override {
-    if (gpu_ && &chosen() == gloo_.get()) return collective::Group::all_reduce_each(rows);
-    chosen().all_reduce_each(rows);
+    if (!gpu_ || &chosen() == nccl_.get()) return chosen().all_reduce_each(rows);
+    const auto room_for = [](const Row& row) { return (bytes_of(row) + 15) / 16 * 16; };
+    std::vector<Row> reached(rows.begin(), rows.end());
+    std::size_t bytes = 0;
+    for (const Row& row : rows)
+      if (gpu_->holds(row.data)) bytes += room_for(row);
+    if (carried_.size() < bytes) carried_.resize(bytes);
+    std::byte* next = carried_.data();
+    for (Row& row : reached) {
+      if (!gpu_->holds(row.data)) continue;
+      carry(next, row.data, bytes_of(row));
+      row.data = std::exchange(next, next + room_for(row));
+    }
+    gloo_->all_reduce_each(reached);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (reached[i].data != rows[i].data) carry(rows[i].data, reached[i].data, bytes_of(rows[i]));
   }
   void broadcast(void* data, std::size_t bytes, int root) override {
     reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });
@@ -97,11 +112,15 @@ class AutoGroup final : public collective::Group {
   void reachable(void* data, std::size_t bytes, Operation&& operation) {
     if (!gpu_ || &chosen() == nccl_.get() || !gpu_->holds(data)) return operation(data);
     if (carried_.size() < bytes) carried_.resize(bytes);
-    gpu_->enter();
-    gpu_->copy_and_wait(carried_.data(), data, bytes, gpu_->stream());
+    carry(carried_.data(), data, bytes);
     operation(carried_.data());
-    gpu_->copy_and_wait(data, carried_.data(), bytes, gpu_->stream());
+    carry(data, carried_.data(), bytes);
   }
+  void carry(void* to, const void* from, std::size_t bytes) {
+    gpu_->enter();
+    gpu_->copy_and_wait(to, from, bytes, gpu_->stream());
+  }
+  static std::size_t bytes_of(const Row& row) { return row.count * size_of(row.type); }
 
   const std::unique_ptr<collective::Group> gloo_, nccl_;
   const std::shared_ptr<const gpu::Gpu> gpu_;

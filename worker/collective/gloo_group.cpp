@@ -65,9 +65,6 @@ class GlooGroup final : public Group {
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
   void all_reduce_each(std::span<const Row> rows) override;
-  bool takes_pieces(std::size_t bytes) const override {
-    return spec_.size == 2 && bytes <= between_two_bytes_max;
-  }
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
@@ -81,6 +78,9 @@ class GlooGroup final : public Group {
  private:
   void check_alive() const;
   void check_ready() const;
+  bool goes_between_two(std::size_t bytes) const {
+    return spec_.size == 2 && bytes <= between_two_bytes_max;
+  }
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
   void reduce_rows(std::span<const Row> rows);
@@ -240,7 +240,7 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   ER_CHECK(!is_integer(type), "integers are not summed");
   guarded("all-reduce", [&] {
     const std::size_t bytes = count * size_of(type);
-    if (takes_pieces(bytes)) {
+    if (goes_between_two(bytes)) {
       const Row row{data, type, count};
       return sums_.between_two(mesh_, {&row, 1});
     }
@@ -266,7 +266,7 @@ void GlooGroup::reduce_rows(std::span<const Row> rows) {
     bytes += row.count * size_of(row.type);
     wide &= row.type == DataType::float32 || row.type == DataType::float64;
   }
-  if (!wide || rows.size() < 2 || !takes_pieces(bytes)) return Group::all_reduce_each(rows);
+  if (!wide || rows.size() < 2 || !goes_between_two(bytes)) return Group::all_reduce_each(rows);
   guarded("all-reduce", [&] { sums_.between_two(mesh_, rows); });
 }
 

@@ -104,8 +104,6 @@ class Group {
   virtual void all_reduce_each(std::span<const Row> rows) {
     for (const Row& row : rows) all_reduce(row.data, row.type, row.count);
   }
-  // Whether it takes as long for several rows, of so many bytes together, as for one.
-  virtual bool takes_pieces(std::size_t) const { return false; }
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
 

@@ -12,8 +12,11 @@
 namespace elasticrun::worker::gpu {
 
 void CommunicatorCache::put(std::shared_ptr<Communicator> communicator) {
-  const std::lock_guard lock(mutex_);
-  parent_.swap(communicator);
+  {
+    const std::lock_guard lock(mutex_);
+    parent_.swap(communicator);
+  }
+  if (communicator && communicator->halted()) discard(std::move(communicator));
 }
 
 std::shared_ptr<Communicator> CommunicatorCache::parent() const {
@@ -28,6 +31,14 @@ void CommunicatorCache::discard(std::shared_ptr<Communicator> communicator) noex
   if (std::ranges::find(ending_, communicator) == ending_.end())
     ending_.push_back(std::move(communicator));
   std::erase_if(ending_, [](const auto& one) { return one->ended(); });
+}
+
+void CommunicatorCache::await_ended() noexcept {
+  std::vector<std::shared_ptr<Communicator>> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    ending.swap(ending_);
+  }
 }
 
 nccl::UniqueId CommunicatorCache::acquire() {

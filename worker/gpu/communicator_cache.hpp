@@ -25,8 +25,9 @@ class CommunicatorCache {
   void put(std::shared_ptr<Communicator> communicator);
   std::shared_ptr<Communicator> parent() const;
   // Releases a communicator, which is nobody's parent any more, and keeps it until it has ended.
-  // Does not wait for that; the destructor does.
+  // Does not wait for that; await_ended() and the destructor do.
   void discard(std::shared_ptr<Communicator> communicator) noexcept;
+  void await_ended() noexcept;
 
   // acquire returns an unused unique id, release gives one back unused. A unique id starts a thread
   // of NCCL's in this process, which waits for the ranks; so an unused id is handed out again.

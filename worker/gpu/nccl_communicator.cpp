@@ -93,7 +93,7 @@ void Communicator::shrink(Communicator& parent, std::vector<int> excluded) {
   if (status == nccl::success && comm_) status = settled(comm_, status, deadline);
   parent.give_up();
   if (status == nccl::success && comm_) return;
-  parent.await_end();  // until then NCCL may write to comm_
+  parent.await_abort();  // until then NCCL may write to comm_
   fail("shrinking", status);
 }
 
@@ -141,12 +141,13 @@ void Communicator::finish(const char* what, cuda::Stream stream, nccl::Status st
 
 // Ends the work under way, and with it the communicator.
 void Communicator::stop(GpuEvent& behind) noexcept {
+  const Deadline deadline = in(limits_.stop);
   give_up();
   try {
     int looks = 0;
     while (!behind.reached()) {
-      if (Clock::now() > abort_limit_) {
-        await_end();
+      if (Clock::now() > deadline) {
+        await_abort();
         return gpu_->lose("work of NCCL on the GPU did not end");
       }
       halt_.rest(looks);
@@ -168,14 +169,14 @@ void Communicator::fail(const char* what, nccl::Status status) {
   halt_.set();
   if (comm_) {
     give_up();
-    await_end();
+    await_abort();
   }
   throw collective::GroupBroken(fmt::format("{} with {} members: {}", what, size_, why));
 }
 
 Communicator::~Communicator() {
   release();
-  await_end();
+  await_abort();
 }
 
 void Communicator::release() noexcept {
@@ -189,7 +190,6 @@ void Communicator::give_up() noexcept {
   if (!comm_) return;
   const auto promise = std::make_shared<std::promise<void>>();
   abort_ = promise->get_future();
-  abort_limit_ = in(limits_.stop);
   std::thread abort_thread = start_quiet_thread(
       "er-nccl-abort", [gpu = gpu_, comm = std::exchange(comm_, nullptr), promise] {
         gpu->cuda().set_context(gpu->context());
@@ -201,16 +201,11 @@ void Communicator::give_up() noexcept {
 
 bool Communicator::ended() const noexcept {
   const std::lock_guard lock(in_use_);
-  if (!abort_.valid()) return true;
-  if (abort_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    if (Clock::now() < abort_limit_) return false;
-    await_end();
-  }
-  return true;
+  return !abort_.valid() || abort_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void Communicator::await_end() const noexcept {
-  if (!abort_.valid() || abort_.wait_until(abort_limit_) == std::future_status::ready) return;
+void Communicator::await_abort() const noexcept {
+  if (!abort_.valid() || abort_.wait_for(limits_.stop) == std::future_status::ready) return;
   gpu_->lose(
       fmt::format("NCCL on {} did not come back from an abort; this process cannot form a group "
                   "any more",

@@ -7,7 +7,8 @@
 //
 // ncclCommAbort stops the work on the GPU at once and takes half a second to come back, for threads
 // of NCCL's sleep in poll(2) for as long; it may also never come back. So it runs on a thread of
-// its own, nobody waits for it but the destructor, and the next communicator is formed meanwhile.
+// its own, and the next communicator is formed meanwhile. Only those wait for it who have no other
+// way to know that the work has stopped, and the destructor.
 //
 // Why never ncclCommDestroy or ncclCommFinalize: they wait for the other ranks, which may be gone.
 #pragma once
@@ -78,8 +79,8 @@ class Communicator {
   bool halted() const { return halt_.is_set(); }
   // Ends the work under way; what NCCL has is freed in the background.
   void release() noexcept;
-  // After release(): whether NCCL has freed all it had, or cannot: then the GPU is lost. Does not
-  // wait.
+  // After release(): whether NCCL has freed all it had. That may take as long as work of a later
+  // communicator on the GPU.
   bool ended() const noexcept;
 
   ParentHealth health() const;  // waits for a call that is under way on another thread
@@ -97,8 +98,8 @@ class Communicator {
   void finish(const char* what, cuda::Stream stream, nccl::Status status, Deadline deadline);
   nccl::Status settled(nccl::Comm asked, nccl::Status status, Deadline deadline) const;
   void stop(GpuEvent& behind) noexcept;
-  void give_up() noexcept;  // in_use_ held
-  void await_end() const noexcept;
+  void give_up() noexcept;            // in_use_ held
+  void await_abort() const noexcept;  // or the GPU is lost
   [[noreturn]] void fail(const char* what, nccl::Status status);
 
   const std::shared_ptr<Gpu> gpu_;
@@ -107,7 +108,6 @@ class Communicator {
   Halt halt_;
   nccl::Comm comm_ = nullptr;
   std::future<void> abort_;  // set once comm_ has been given up
-  Deadline abort_limit_;
   int rank_ = -1;
   int size_ = 0;
   std::uint64_t id_ = 0;

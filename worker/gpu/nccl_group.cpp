@@ -156,6 +156,7 @@ void NcclGroup::connect(const std::vector<std::string>& published) {
   try {
     form(*path, offers);
   } catch (const collective::GroupBroken& error) {
+    cache_->await_ended();  // the next one may need the memory
     throw collective::GroupBroken(fmt::format("{} ({}{}{})", error.what(), formation_,
                                               path->doubt.empty() ? "" : "; ", path->doubt));
   }

@@ -114,15 +114,16 @@ void Reduction::place_all() {
 void Reduction::find_joints(Rows& rows) {
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const Row &before = rows[i - 1], &row = rows[i];
-    rows[i].is_behind = stays(before) && stays(row) && before.summed == row.summed &&
-                        before.places.back().end() == row.places.front().data;
+    rows[i].follows_on = goes_from_home(before) && goes_from_home(row) &&
+                         before.summed == row.summed &&
+                         before.places.back().end() == row.places.front().data;
   }
 }
 
 std::uint64_t Reduction::joints() const {
   std::uint64_t hash = 0;
   const auto add = [&](const Rows& rows) {
-    for (const Row& row : rows) hash = mix(hash * 2 + (row.is_behind ? 1 : 0));
+    for (const Row& row : rows) hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
   };
   for (const Rows& rows : buckets_) add(rows);
   add(rows_);
@@ -130,7 +131,7 @@ std::uint64_t Reduction::joints() const {
 }
 
 void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient) {
-  if (!row.places.empty()) row.in_one_piece &= row.places.back().end() == tensor.data;
+  if (!row.places.empty()) row.is_contiguous &= row.places.back().end() == tensor.data;
   row.places.push_back(
       {tensor.data, tensor.type, tensor.count, row.count * size_of(row.gathered), gradient});
   row.count += tensor.count;
@@ -156,24 +157,18 @@ Reduction::Rows Reduction::rows_of(const core::Bucket& bucket) {
   return rows;
 }
 
-// Whether tensors of some size are as many messages, as fast as in one row, so that they need not
-// be gathered. The same on all ranks, wherever they have them.
-bool Reduction::in_pieces(const Row& row) const {
-  constexpr std::size_t least = 32u << 10;  // bytes of a tensor, on average
-  if (row.extras > 0 || !row.plain || row.places.size() < 2) return false;
-  const std::size_t bytes = row.count * size_of(row.summed);
-  return group_ && bytes >= least * row.places.size() && group_->takes_pieces(bytes);
+// Whether the row is in the program's memory what it is on the way over the world, and so is summed
+// there.
+bool Reduction::goes_from_home(const Row& row) {
+  return row.extras == 0 && row.plain && row.is_contiguous;
 }
 
-// Whether the row is in the program's memory what it is on the way over the world.
-bool Reduction::stays(const Row& row) { return row.extras == 0 && row.plain && row.in_one_piece; }
-
-// Whether what the calls of compute leave is gathered in the row's own memory, and not left where
-// it is, as that of the one call of a worker alone is.
-bool Reduction::apart(const Row& row) const {
+// Whether the row's own memory is used: to add up several calls of compute, or to have in one piece
+// what goes to others.
+bool Reduction::gathers(const Row& row) const {
   if (calls() > 1) return true;
-  if (group_ && group_->size() == 1) return false;
-  return !stays(row) && !in_pieces(row);
+  const bool alone = group_ && group_->size() == 1;
+  return !alone && !goes_from_home(row);
 }
 
 // Where the extra numbers are.
@@ -182,14 +177,14 @@ std::byte* Reduction::numbers_in(const Row& row) {
 }
 
 void Reduction::allocate(Row& row) {
-  if ((apart(row) || row.extras > 0) && !row.memory)
+  if ((gathers(row) || row.extras > 0) && !row.memory)
     row.memory =
         arithmetic_.allocate(row.count * size_of(row.gathered) + row.extras * sizeof(double));
 }
 
 // Takes what a call of compute left, the `first` or a later one.
 void Reduction::take(const Row& row, double weight, bool first) {
-  const bool gathered = apart(row);
+  const bool gathered = gathers(row);
   for (const Place& place : row.places) {
     const auto [data, is_set] =
         place.gradient ? overlap_.value_of(*place.gradient) : Overlap::Value{};
@@ -224,7 +219,7 @@ void Reduction::hand_back(const Row& row) {
 }
 
 void Reduction::clear(const Row& row) {
-  if (apart(row)) return arithmetic_.clear(row.memory.get(), row.count * size_of(row.gathered));
+  if (gathers(row)) return arithmetic_.clear(row.memory.get(), row.count * size_of(row.gathered));
   for (const Place& place : row.places)
     arithmetic_.clear(place.data, place.count * size_of(place.type));
 }
@@ -235,23 +230,18 @@ void Reduction::sum(collective::Group& group, std::initializer_list<const Rows*>
   std::vector<const Row*> to_hand_back;
   const auto add = [&](const Row& row) {
     if (calls() == 0) clear(row);
-    const bool at_home = stays(row) || !apart(row);
-    if (apart(row) && at_home) hand_back(row);
-    if (apart(row) && !at_home) to_hand_back.push_back(&row);
+    const bool from_home = goes_from_home(row);
+    if (gathers(row) && from_home) hand_back(row);
+    if (gathers(row) && !from_home) to_hand_back.push_back(&row);
     if (group.size() == 1) return;
-    std::byte* const memory = row.memory.get();
-    if (in_pieces(row)) {
-      for (const Place& place : row.places)
-        sums.push_back({at_home ? place.data : memory + place.at, row.summed, place.count});
-    } else if (join_rows_ && row.is_behind) {
+    if (join_rows_ && row.follows_on)
       sums.back().count += row.count;
-    } else {
-      sums.push_back({at_home ? row.places.front().data : memory, row.summed,
+    else
+      sums.push_back({from_home ? row.places.front().data : row.memory.get(), row.summed,
                       row.count + (row.extras > 0 ? numbers_.size() : 0)});
-    }
   };
-  for (const Rows* rows : parts)
-    for (const Row& row : *rows)
+  for (const Rows* part : parts)
+    for (const Row& row : *part)
       if (row.count + row.extras > 0) add(row);
   group.all_reduce_each(sums);
   for (const Row* row : to_hand_back) hand_back(*row);
@@ -326,7 +316,8 @@ void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   ER_CHECK(done_ == calls() && extras.size() <= extras_max_);
   const bool beside = overlap_.active();
   overlap_.finish();
-  const Rows none, &last = has_buckets() ? buckets_.back() : none;
+  const Rows none;
+  const Rows& last = has_buckets() ? buckets_.back() : none;
   if (beside && has_buckets())
     arithmetic_.join();
   else

@@ -8,9 +8,8 @@
 // each tensor by itself would pay the cost of a message for every bias. On the GPU, where a copy
 // costs as much, each is a row by itself.
 //
-// Tensors that lie one after the other in the program's memory, in the order of their bucket, need
-// no gathering: on the host they are one row where they lie, and on the GPU rows are reduced as one
-// when all workers have them so.
+// Tensors of a row that lie one after the other in the program's memory need no gathering, and rows
+// that do are reduced as one when all workers have them so.
 //
 // The extra numbers are summed in float64, whatever the gradients are: a vote must count every
 // worker, and 16 bits count to 256. As long as the small tensors are few, they are summed in
@@ -65,10 +64,10 @@ class Reduction {
   // are still computed (buckets.hpp); 0: after compute, as at first.
   void use_buckets(std::size_t bytes);
   bool has_buckets() const { return !buckets_.empty(); }
-  // Says which rows lie behind the one before; equal where the same do.
+  // A hash of which rows begin in memory where the one before ends.
   std::uint64_t joints() const;
-  // Whether they do so on all ranks, and are reduced as one; at first not. Equal on all ranks, and
-  // said before the first bucket of a world.
+  // Whether those are reduced as one; at first not. The joints must be equal on all ranks, and it
+  // is said before the first bucket of a world.
   void join_rows(bool join) { join_rows_ = join; }
 
   void begin_step(const StepShare& share);
@@ -124,15 +123,15 @@ class Reduction {
     Numbers own() const { return {data, type}; }
     const void* end() const { return static_cast<std::byte*>(data) + count * size_of(type); }
   };
-  // Tensors that are reduced as one, gathered one after the other.
+  // Tensors that are reduced as one; `memory` has room for them, one after the other.
   struct Row {
     DataType gathered{};  // the type in memory
     DataType summed{};    // the type over the world; another one only for a tensor by itself
     std::vector<Place> places = {};
     std::size_t count = 0;
     bool plain = true;                    // all are of the type in which they are summed
-    bool in_one_piece = true;             // each of them begins where the one before ends
-    bool is_behind = false;               // the row before, as its tensors are behind each other
+    bool is_contiguous = true;            // each tensor begins where the one before ends
+    bool follows_on = false;              // it begins where the row before ends, and may be joined
     std::size_t extras = 0;               // room for extra numbers at the end
     gpu::Arithmetic::Memory memory = {};  // null until a step needs it
   };
@@ -144,9 +143,8 @@ class Reduction {
   void add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Row row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient);
   Rows rows_of(const core::Bucket& bucket);
-  bool in_pieces(const Row& row) const;
-  static bool stays(const Row& row);
-  bool apart(const Row& row) const;
+  static bool goes_from_home(const Row& row);
+  bool gathers(const Row& row) const;
   static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);

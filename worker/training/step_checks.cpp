@@ -36,14 +36,15 @@ bool Steps::has_samples() {
 }
 
 // Checks, once in each world and call, that all workers train alike: programs that ask for
-// different samples would take each other's, or wait for each other for ever.
+// different samples would take each other's, or wait for each other for ever. Finds out as well
+// which rows can be joined.
 void Steps::check_agreement(collective::Group& group) {
   if (agreed_ == std::pair(session_.generation(), call_)) return;
   const core::Progress& p = session_.progress;
   std::uint64_t hash = 0;
-  for (const std::int64_t x :
-       {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor, p.step,
-        static_cast<std::int64_t>(p.seed), options_.bucket_bytes, options_.epoch_steps})
+  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
+                               p.step, static_cast<std::int64_t>(p.seed), options_.bucket_bytes,
+                               options_.epoch_steps, std::int64_t{session_.table().on_gpu()}})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
   const core::Agreement agreement(hash), joints(reduction_.joints());
   std::array sums{agreement.mine(), joints.mine()};
@@ -51,9 +52,10 @@ void Steps::check_agreement(collective::Group& group) {
   if (!agreement.holds(sums[0], session_.size())) {
     const std::string why = fmt::format(
         "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}), "
-        "bucket_bytes ({}), epoch_steps ({}) or call ({}); all must pass the same options",
+        "bucket_bytes ({}), epoch_steps ({}), call ({}) or the memory of gradients ({}); all must "
+        "pass the same options",
         options_.samples, options_.epochs, p.seed, options_.bucket_bytes, options_.epoch_steps,
-        p.train_call);
+        p.train_call, session_.table().on_gpu() ? "a GPU's" : "the host's");
     // A worker that has made steps in this call is right, and goes on without the newcomer.
     if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
     fail_together(group, why);

@@ -198,11 +198,13 @@ class Gradients:
 def _laid_out(parameters: Sequence[torch.nn.Parameter]) -> list[torch.Tensor]:
     """Memory for each as one row. Those of a kind lie one after the other from the last to the first, the
     order in which they are reduced, so several are reduced as one where they are."""
+    for parameter in parameters:
+        flat(parameter)
     sizes: dict[tuple[torch.dtype, torch.device], int] = {}
     begins = []
     for parameter in reversed(parameters):
         kind = parameter.dtype, parameter.device
-        aligned = 16 // parameter.element_size()  # for the kernels of optimizers
+        aligned = 16 // parameter.element_size() if parameter.is_cuda else 1  # for optimizers' kernels
         begins.append(-(-sizes.get(kind, 0) // aligned) * aligned)
         sizes[kind] = begins[-1] + parameter.numel()
     memory = {(dtype, device): torch.zeros(size, dtype=dtype, device=device)
