@@ -315,9 +315,12 @@ class Quitters(unittest.TestCase):
             world = 1 + job.find("change_started", planned=True)[-1]["add"]
             self.assertLess(len(re.findall(r"rank \d had samples \d", samples)), world)
             self.assertIn(end["reason"], job.last_line())
-            # Another worker that computed that step the third time may also die while the job ends.
+            # Another worker that computed that step the third time may also die while the job ends;
+            # and one that came to it before the others had made the one before, which they repeat.
             killed = job.find("worker_exited", signal=signal.SIGABRT, expected=False)
-            self.assertEqual(len(killed), 3)
+            ahead = [world for world in job.find("world_formed")[1:] if world["step"] < end["steps"]]
+            self.assertLessEqual(len(ahead), 1)
+            self.assertEqual(len(killed), 3 + len(ahead))
             self.assertEqual(job.leftovers(), [])
 
     def test_the_end_of_an_epoch_that_kills_is_told_from_a_step(self) -> None:

@@ -65,6 +65,7 @@ class GlooGroup final : public Group {
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
   void all_reduce_each(std::span<const Row> rows) override;
+  bool divides_freely() const override { return spec_.size == 2; }
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
   std::unique_ptr<Pending> post_send(int to, const void* data, std::size_t bytes,
@@ -238,12 +239,9 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   if (has_16_bits(type))
     return in_float({data, type, count}, wide_, [&](Row wide) { all_reduce_each({&wide, 1}); });
   ER_CHECK(!is_integer(type), "integers are not summed");
+  const std::size_t bytes = count * size_of(type);
+  if (const Row row{data, type, count}; goes_between_two(bytes)) return reduce_rows({&row, 1});
   guarded("all-reduce", [&] {
-    const std::size_t bytes = count * size_of(type);
-    if (goes_between_two(bytes)) {
-      const Row row{data, type, count};
-      return sums_.between_two(mesh_, {&row, 1});
-    }
     if (is_sparse() && bytes <= hypercube_bytes_max)
       return sums_.by_doubling(mesh_, data, type, count);
     gloo::AllreduceOptions options(mesh_);
@@ -259,26 +257,31 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
   });
 }
 
+// Rows between two are sent without waiting for each other; the messages are those of one row after
+// the other.
 void GlooGroup::reduce_rows(std::span<const Row> rows) {
-  std::size_t bytes = 0;
-  bool wide = true;
-  for (const Row& row : rows) {
-    bytes += row.count * size_of(row.type);
-    wide &= row.type == DataType::float32 || row.type == DataType::float64;
+  const auto between_two = [&](const Row& row) {
+    const bool wide = row.type == DataType::float32 || row.type == DataType::float64;
+    return wide && goes_between_two(row.count * size_of(row.type));
+  };
+  while (!rows.empty()) {
+    const auto end = std::ranges::find_if_not(rows, between_two);
+    const auto together = static_cast<std::size_t>(end - rows.begin());
+    if (together > 0)
+      guarded("all-reduce", [&] { sums_.between_two(mesh_, rows.first(together)); });
+    else
+      all_reduce(rows.front().data, rows.front().type, rows.front().count);
+    rows = rows.subspan(std::max<std::size_t>(1, together));
   }
-  if (!wide || rows.size() < 2 || !goes_between_two(bytes)) return Group::all_reduce_each(rows);
-  guarded("all-reduce", [&] { sums_.between_two(mesh_, rows); });
 }
 
-// A short row at the end takes its way while those before it are reduced.
 void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   check_ready();
-  if (spec_.size == 1) return;
-  const bool together = rows.size() > 1 && !is_sparse() && spec_.size <= GlooExchange::ranks_max &&
-                        rows.back().type == DataType::float64 &&
-                        rows.back().count <= GlooExchange::numbers_max;
-  if (!together) return reduce_rows(rows);
+  if (spec_.size == 1 || rows.empty()) return;
   const Row& last = rows.back();
+  const bool exchanged = last.beside && !is_sparse() && spec_.size <= GlooExchange::ranks_max &&
+                         last.type == DataType::float64 && last.count <= GlooExchange::numbers_max;
+  if (!exchanged) return reduce_rows(rows);
   std::unique_ptr<GlooExchange> exchange;
   guarded("all-reduce", [&] {
     exchange = std::make_unique<GlooExchange>(

@@ -95,15 +95,19 @@ class Group {
   // Numbers of 16 bits are summed as float on the host and as NCCL does it on the GPU; integers
   // are not summed.
   virtual void all_reduce(void* data, DataType type, std::size_t count) = 0;
-  // Several all-reduces, in this order or all at once.
+  // Several all-reduces, in this order or all at once. Types, counts and `beside` are equal on all
+  // ranks.
   struct Row {
     void* data = nullptr;
     DataType type = DataType::float64;
     std::size_t count = 0;
+    bool beside = false;  // only the last: it may go another way while the others are reduced
   };
   virtual void all_reduce_each(std::span<const Row> rows) {
     for (const Row& row : rows) all_reduce(row.data, row.type, row.count);
   }
+  // Whether each rank may divide a sequence of rows into calls of all_reduce_each as it likes.
+  virtual bool divides_freely() const { return false; }
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
 

@@ -14,14 +14,15 @@ void add(Bucket& bucket, std::span<const Gradient> gradients, std::size_t number
   bucket.count += gradients[number].count;
 }
 
-// Splits the last bucket, so that the end of it has at most so many bytes, if it can.
+// Splits the last bucket, so that the end of it has at most so many bytes, or one gradient.
 void end_with_small(std::vector<Bucket>& buckets, std::span<const Gradient> gradients,
                     std::size_t bytes) {
   const Bucket whole = buckets.back();
   std::size_t begin = whole.gradients.size(), taken = 0;
-  while (begin > 0 && taken + gradients[whole.gradients[begin - 1]].bytes() <= bytes)
+  while (begin > 0 &&
+         (taken == 0 || taken + gradients[whole.gradients[begin - 1]].bytes() <= bytes))
     taken += gradients[whole.gradients[--begin]].bytes();
-  if (begin == 0 || begin == whole.gradients.size()) return;
+  if (begin == 0) return;
   buckets.back() = {.gradients = {}, .type = whole.type, .count = 0};
   for (std::size_t i = 0; i < whole.gradients.size(); ++i) {
     if (i == begin) buckets.push_back({.gradients = {}, .type = whole.type, .count = 0});

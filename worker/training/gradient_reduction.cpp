@@ -34,9 +34,14 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
       is_set_(table.gradients().size()),
       noise_(table.arithmetic(), squares_of(table.gradients())),
       overlap_(
-          [this](std::size_t bucket) {
-            arithmetic_.follow(cut_[bucket].gradients);
-            reduce_bucket(buckets_[bucket]);
+          [this](Overlap::Buckets buckets) {
+            while (!buckets.empty()) {
+              const std::size_t together = first_together(buckets);
+              for (const std::size_t bucket : buckets.first(together))
+                arithmetic_.follow(cut_[bucket].gradients);
+              reduce_buckets(buckets.first(together));
+              buckets = buckets.subspan(together);
+            }
           },
           marks_of(table)) {
   place_all();
@@ -168,7 +173,16 @@ bool Reduction::goes_from_home(const Row& row) {
 bool Reduction::gathers(const Row& row) const {
   if (calls() > 1) return true;
   const bool alone = group_ && group_->size() == 1;
-  return !alone && !goes_from_home(row);
+  return !alone && !goes_from_home(row) && !goes_by_tensor(row);
+}
+
+// Whether each tensor of a row is a row to the group, which is as fast where they are large enough,
+// and gathers nothing. The same on all ranks, wherever they have them.
+bool Reduction::goes_by_tensor(const Row& row) const {
+  constexpr std::size_t least = 32u << 10, most = 2u << 20;  // bytes: of a tensor, of the row
+  const std::size_t bytes = row.count * size_of(row.summed);
+  return group_ && group_->divides_freely() && row.extras == 0 && row.plain &&
+         row.places.size() > 1 && bytes >= least * row.places.size() && bytes <= most;
 }
 
 // Where the extra numbers are.
@@ -225,20 +239,24 @@ void Reduction::clear(const Row& row) {
 }
 
 // Sums rows over the world, all together. Afterwards the program's memory holds the sums.
-void Reduction::sum(collective::Group& group, std::initializer_list<const Rows*> parts) {
+void Reduction::sum(collective::Group& group, std::span<const Rows* const> parts) {
   std::vector<collective::Group::Row> sums;
   std::vector<const Row*> to_hand_back;
   const auto add = [&](const Row& row) {
     if (calls() == 0) clear(row);
-    const bool from_home = goes_from_home(row);
+    const bool from_home = goes_from_home(row) || !gathers(row);
     if (gathers(row) && from_home) hand_back(row);
     if (gathers(row) && !from_home) to_hand_back.push_back(&row);
     if (group.size() == 1) return;
-    if (join_rows_ && row.follows_on)
+    if (goes_by_tensor(row))
+      for (const Place& place : row.places)
+        sums.push_back(
+            {from_home ? place.data : row.memory.get() + place.at, row.summed, place.count});
+    else if (join_rows_ && row.follows_on)
       sums.back().count += row.count;
     else
       sums.push_back({from_home ? row.places.front().data : row.memory.get(), row.summed,
-                      row.count + (row.extras > 0 ? numbers_.size() : 0)});
+                      row.count + (row.extras > 0 ? numbers_.size() : 0), row.extras > 0});
   };
   for (const Rows* part : parts)
     for (const Row& row : *part)
@@ -279,11 +297,29 @@ void Reduction::take_last_piece(const Rows& bucket) {
     for (const Row& row : bucket) take(row, last_weight_, calls() == 1);
 }
 
+// How many of the buckets go in one call: more than one where the ranks need not agree on that, but
+// few bytes, for they are taken before the first of them goes.
+std::size_t Reduction::first_together(std::span<const std::size_t> numbers) const {
+  constexpr std::size_t most = 4u << 20;
+  std::size_t together = 1;
+  const auto bytes = [&](std::size_t i) {
+    return cut_[numbers[i]].count * size_of(cut_[numbers[i]].type);
+  };
+  for (std::size_t sum = bytes(0); group_->divides_freely() && together < numbers.size();
+       ++together)
+    if ((sum += bytes(together)) > most) break;
+  return together;
+}
+
 // On the thread of overlap_, or after compute on the program's. The program, and accumulate(),
-// touch neither the bucket's gradients nor its memory meanwhile.
-void Reduction::reduce_bucket(const Rows& bucket) {
-  take_last_piece(bucket);
-  sum(*group_, {&bucket});
+// touch neither the buckets' gradients nor their memory meanwhile.
+void Reduction::reduce_buckets(std::span<const std::size_t> numbers) {
+  std::vector<const Rows*> parts;
+  for (const std::size_t number : numbers) {
+    take_last_piece(buckets_[number]);
+    parts.push_back(&buckets_[number]);
+  }
+  sum(*group_, parts);
 }
 
 void Reduction::cancel() {
@@ -321,7 +357,7 @@ void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   if (beside && has_buckets())
     arithmetic_.join();
   else
-    for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) reduce_bucket(buckets_[i]);
+    for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) reduce_buckets({&i, 1});
   take_last_piece(last);
   const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
   numbers_.assign(extras.begin(), extras.end());
@@ -329,7 +365,8 @@ void Reduction::reduce(collective::Group& group, std::span<double> extras) {
                   {local_, static_cast<double>(calls()), static_cast<double>(unset)});
   std::byte* const numbers = numbers_in(rows_.back());
   arithmetic_.write(numbers, numbers_);
-  sum(group, {&last, &rows_});
+  const Rows* const parts[] = {&last, &rows_};
+  sum(group, parts);
   arithmetic_.read(numbers, numbers_);
   std::copy_n(numbers_.begin(), extras.size(), extras.begin());
   const double local = numbers_[extras.size()], pieces = numbers_[extras.size() + 1];

@@ -30,7 +30,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -145,15 +144,17 @@ class Reduction {
   Rows rows_of(const core::Bucket& bucket);
   static bool goes_from_home(const Row& row);
   bool gathers(const Row& row) const;
+  bool goes_by_tensor(const Row& row) const;
   static std::byte* numbers_in(const Row& row);
   void allocate(Row& row);
   void take(const Row& row, double weight, bool first);
   void bring_home();
   void hand_back(const Row& row);
   void clear(const Row& row);
-  void sum(collective::Group& group, std::initializer_list<const Rows*> parts);
+  void sum(collective::Group& group, std::span<const Rows* const> parts);
   void take_last_piece(const Rows& bucket);
-  void reduce_bucket(const Rows& bucket);
+  std::size_t first_together(std::span<const std::size_t> numbers) const;
+  void reduce_buckets(std::span<const std::size_t> numbers);
   void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }
 

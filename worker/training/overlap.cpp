@@ -6,7 +6,7 @@
 
 namespace elasticrun::worker::training {
 
-Overlap::Overlap(std::function<void(std::size_t)> reduce, std::function<void(std::size_t)> on_ready)
+Overlap::Overlap(std::function<void(Buckets)> reduce, std::function<void(std::size_t)> on_ready)
     : reduce_(std::move(reduce)), on_ready_(std::move(on_ready)) {}
 
 Overlap::~Overlap() { cancel(); }
@@ -30,8 +30,21 @@ void Overlap::start() {
 }
 
 void Overlap::push_startable() {
-  while (const auto bucket = marks_.start())
-    if (!marks_.all_started()) queue_.push([this, bucket = *bucket] { reduce_(bucket); });
+  while (const auto bucket = marks_.start()) {
+    if (marks_.all_started()) return;  // the last one is the caller's
+    startable_.push_back(*bucket);
+    queue_.push([this] { reduce_waiting(); });
+  }
+}
+
+// Those that came while the thread reduced others are taken together, and their turns find nothing.
+void Overlap::reduce_waiting() {
+  std::vector<std::size_t> buckets;
+  {
+    const std::lock_guard lock(mutex_);
+    buckets.swap(startable_);
+  }
+  if (!buckets.empty()) reduce_(buckets);
 }
 
 bool Overlap::ready(const void* step, std::span<const std::size_t> gradients,
@@ -84,6 +97,7 @@ void Overlap::cancel() {
     const std::lock_guard lock(mutex_);
     marks_.end();
     started_ = false;
+    startable_.clear();
   }
   queue_.cancel();
 }

@@ -23,10 +23,12 @@ class Overlap {
     bool is_set = true;  // false: it is zero, for nobody has set it
   };
 
-  // `reduce` is called with the number of a bucket, on the thread; it may throw. `on_ready`, unless
-  // it is empty, is called with the number of a gradient, on any thread, before its bucket may
-  // start.
-  Overlap(std::function<void(std::size_t)> reduce, std::function<void(std::size_t)> on_ready);
+  using Buckets = std::span<const std::size_t>;  // their numbers
+
+  // `reduce` is called on the thread, with all buckets that wait for it; it may throw. `on_ready`,
+  // unless it is empty, is called with the number of a gradient, on any thread, before its bucket
+  // may start.
+  Overlap(std::function<void(Buckets)> reduce, std::function<void(std::size_t)> on_ready);
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;
@@ -57,15 +59,18 @@ class Overlap {
   bool active() const;
 
  private:
+  void reduce_waiting();  // on the thread
   // With the lock:
   bool report(const void* step, std::size_t gradient, const Value& value);
   void push_startable();
 
-  const std::function<void(std::size_t)> reduce_, on_ready_;
+  const std::function<void(Buckets)> reduce_;
+  const std::function<void(std::size_t)> on_ready_;
   mutable std::mutex mutex_;
   core::ReadyMarks marks_;
-  std::vector<Value> values_;  // of each gradient, in this piece
-  bool started_ = false;       // since start()
+  std::vector<Value> values_;           // of each gradient, in this piece
+  bool started_ = false;                // since start()
+  std::vector<std::size_t> startable_;  // buckets that the thread has not taken
   WorkQueue queue_{"er-buckets"};
 };
 

@@ -112,34 +112,6 @@ TEST_CASE("inexact sums have the same bits on every rank") {
   }
 }
 
-TEST_CASE("rows of several types, the last one short, round after round") {
-  for (const int size : {1, 2, 3, 6, 17}) {
-    CAPTURE(size);
-    std::mutex mutex;
-    std::vector<std::vector<double>> results;
-    run_ranks(size, [&](Group& group) {
-      const int ranks = size * (size + 1) / 2, mine = group.rank() + 1;
-      std::vector<double> all;
-      for (int round = 0; round < 3; ++round) {
-        std::vector<float> large(100'000, static_cast<float>(mine));
-        std::vector<Bfloat16> narrow(300, to_bfloat16(static_cast<float>(mine)));
-        std::vector<double> numbers{1.0 / (round + 3 * mine), static_cast<double>(mine)};
-        const Group::Row rows[] = {{large.data(), DataType::float32, large.size()},
-                                   {narrow.data(), DataType::bfloat16, narrow.size()},
-                                   {numbers.data(), DataType::float64, numbers.size()}};
-        group.all_reduce_each(rows);
-        CHECK(large[77'777] == static_cast<float>(ranks));
-        CHECK(widened(narrow[299]) == doctest::Approx(ranks).epsilon(1.0 / 128));
-        CHECK(numbers[1] == ranks);
-        all.push_back(numbers[0]);
-      }
-      const std::lock_guard lock(mutex);
-      results.push_back(all);
-    });
-    for (const auto& result : results) CHECK(result == results.front());
-  }
-}
-
 TEST_CASE("messages between two ranks arrive in order, and several may be under way") {
   run_ranks(3, [](Group& group) {
     const int next = (group.rank() + 1) % 3, before = (group.rank() + 2) % 3;

@@ -35,6 +35,8 @@ TEST_CASE("buckets are cut from the last gradient to the first") {
   const std::vector<Gradient> large(6, tensor(1u << 17));  // half a megabyte each
   // And so is the last one: a quarter.
   CHECK(cut(large, 2u << 20) == std::vector<Indices>{{5}, {4, 3, 2, 1}, {0}});
+  // Or of a single gradient.
+  CHECK(cut({tensor(10), tensor(10), tensor(10)}, 80) == std::vector<Indices>{{2}, {1}, {0}});
 }
 
 TEST_CASE("a bucket starts when it is whole, and those before it have started") {

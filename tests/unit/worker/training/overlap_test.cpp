@@ -20,9 +20,9 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
   std::atomic<std::size_t> last{9};
   Indices said;
   Overlap overlap(
-      [&](std::size_t bucket) {
-        reduced.push_back(bucket);
-        last = bucket;
+      [&](Overlap::Buckets some) {
+        reduced.insert(reduced.end(), some.begin(), some.end());
+        last = some.back();
         last.notify_all();
       },
       [&](std::size_t gradient) { said.push_back(gradient); });
@@ -61,10 +61,46 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
   }
 }
 
+TEST_CASE("buckets that wait for the thread are taken together, and none after a cancel") {
+  const std::vector<Bucket> buckets{{{3}, {}, 1}, {{2}, {}, 1}, {{1}, {}, 1}, {{0}, {}, 1}};
+  std::vector<Indices> calls;
+  std::atomic<bool> begun = false, goes_on = false;
+  Overlap overlap(
+      [&](Overlap::Buckets some) {
+        calls.emplace_back(some.begin(), some.end());
+        begun = true;
+        begun.notify_all();
+        goes_on.wait(false);
+      },
+      {});
+  overlap.cut(buckets, 4);
+  const int steps[]{0, 0};
+  for (const int& step : steps) {
+    calls.clear();
+    begun = goes_on = false;
+    overlap.begin(&step);
+    overlap.start();
+    overlap.ready(&step, Indices{3});
+    begun.wait(false);
+    overlap.ready(&step, Indices{2, 1, 0});
+    const bool is_cancelled = &step == steps;
+    std::jthread later([&] {
+      if (is_cancelled) overlap.cancel();
+    });
+    if (is_cancelled)
+      while (overlap.active()) std::this_thread::yield();
+    goes_on = true;
+    goes_on.notify_all();
+    later.join();
+    overlap.finish();
+    CHECK(calls == (is_cancelled ? std::vector<Indices>{{0}} : std::vector<Indices>{{0}, {1, 2}}));
+  }
+}
+
 TEST_CASE("a step's only bucket is the caller's") {
   const std::vector<Bucket> buckets{{{0, 1}, {}, 2}};
   std::atomic<int> reduced = 0;
-  Overlap overlap([&](std::size_t) { ++reduced; }, {});
+  Overlap overlap([&](Overlap::Buckets) { ++reduced; }, {});
   overlap.cut(buckets, 2);
   const int steps[]{0, 0};
   for (const int& step : steps) {
@@ -83,9 +119,9 @@ TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket star
   const std::vector<Bucket> buckets{{{2}, {}, 1}, {{1}, {}, 1}, {{0}, {}, 1}};
   Indices reduced;
   Overlap overlap(
-      [&](std::size_t bucket) {
-        reduced.push_back(bucket);
-        if (bucket == 0) throw collective::GroupBroken("gone");
+      [&](Overlap::Buckets some) {
+        reduced.push_back(some.front());
+        if (some.front() == 0) throw collective::GroupBroken("gone");
       },
       [](std::size_t) {});
   overlap.cut(buckets, 3);
