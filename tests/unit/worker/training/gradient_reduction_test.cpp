@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/unit/worker/ranks.hpp"
+#include "tests/unit/worker/training/share.hpp"
 
 using namespace elasticrun::worker::state;
 using namespace elasticrun::worker::core;
@@ -88,21 +89,12 @@ void check_cases(std::size_t bucket_bytes, auto ready) {
       worker.reduction->use_buckets(bucket_bytes);
       for (int step = 0; step < 3; ++step) {  // nothing of a step may leak into the next one
         worker.compute(1000, 7);              // must not count in an empty share
-        worker.reduction->begin_step(
-            {.calls = c.calls[rank].size(), .global_samples = double(total)});
         int at = first;
-        std::size_t call = 0;
-        if (c.calls[rank].empty()) worker.reduction->begin_last_piece(group, &step, 0);
-        for (const int n : c.calls[rank]) {
-          if (++call == c.calls[rank].size())
-            worker.reduction->begin_last_piece(group, &step, n);
-          else
-            worker.reduction->begin_piece(&step);
-          worker.compute(at, n);
+        compute_share(*worker.reduction, group, &step, c.calls[rank], total, [&](std::size_t call) {
+          worker.compute(at, c.calls[rank][call]);
           (worker.*ready)(&step);
-          worker.reduction->accumulate(n);
-          at += n;
-        }
+          at += c.calls[rank][call];
+        });
         std::vector<double> extras{1.0, static_cast<double>(group.rank()), step + 0.5};
         worker.reduction->reduce(group, extras);
         CHECK_FALSE(worker.reduction->active());
@@ -141,15 +133,9 @@ TEST_CASE(
       Worker<float> worker(1);
       worker.reduction->use_buckets(bucket_bytes);
       // Two pieces on rank 0, none on rank 2. The matrix is never set, the bias in one piece.
-      const int calls = 2 - group.rank();
+      const std::vector<int> calls(static_cast<std::size_t>(2 - group.rank()), 1);
       for (int step = 0; step < 2; ++step) {
-        worker.reduction->begin_step({.calls = std::size_t(calls), .global_samples = 3});
-        if (calls == 0) worker.reduction->begin_last_piece(group, &step, 0);
-        for (int call = 0; call < calls; ++call) {
-          if (call + 1 == calls)
-            worker.reduction->begin_last_piece(group, &step, 1);
-          else
-            worker.reduction->begin_piece(&step);
+        compute_share(*worker.reduction, group, &step, calls, 3, [&](std::size_t call) {
           worker.compute(6, 1);
           const auto report = [&](std::size_t gradient, bool is_set) {
             CHECK(is_set ? worker.reduction->ready(&step, gradient)
@@ -157,8 +143,7 @@ TEST_CASE(
           };
           report(1, step != 0);
           report(0, group.rank() == 0 && call == 0);
-          worker.reduction->accumulate(1);
-        }
+        });
         std::vector<double> extras{1};
         worker.reduction->reduce(group, extras);
         if (own_gpu) own_gpu->wait();

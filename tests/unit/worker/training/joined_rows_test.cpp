@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tests/unit/worker/ranks.hpp"
+#include "tests/unit/worker/training/share.hpp"
 #include "worker/training/gradient_reduction.hpp"
 
 using namespace elasticrun::worker::state;
@@ -74,18 +75,11 @@ void check_steps(const std::vector<Trainee>& ranks, std::size_t bucket_bytes, bo
     worker.reduction->join_rows(join);
     for (int step = 0; step < 2; ++step) {
       worker.compute(500);  // must not count in an empty share
-      worker.reduction->begin_step(
-          {.calls = std::size_t(calls), .global_samples = double(samples)});
-      if (calls == 0) worker.reduction->begin_last_piece(group, &step, 0);
-      for (int call = 0; call < calls; ++call) {
-        if (call + 1 == calls)
-          worker.reduction->begin_last_piece(group, &step, 1);
-        else
-          worker.reduction->begin_piece(&step);
-        worker.compute(group.rank() + call);
+      const std::vector<int> pieces(static_cast<std::size_t>(calls), 1);
+      compute_share(*worker.reduction, group, &step, pieces, samples, [&](std::size_t call) {
+        worker.compute(group.rank() + static_cast<int>(call));
         worker.reduction->ready(&step, std::vector<std::size_t>{3, 2, 0});
-        worker.reduction->accumulate(1);
-      }
+      });
       std::vector<double> extras{1};
       worker.reduction->reduce(group, extras);
       CHECK(extras[0] == group.size());
