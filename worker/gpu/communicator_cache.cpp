@@ -16,6 +16,7 @@ void CommunicatorCache::put(std::shared_ptr<Communicator> communicator) {
     const std::lock_guard lock(mutex_);
     parent_.swap(communicator);
   }
+  // Nobody shrinks the old one any more; its group has closed, or does so.
   if (communicator && communicator->halted()) discard(std::move(communicator));
 }
 
@@ -34,7 +35,7 @@ void CommunicatorCache::discard(std::shared_ptr<Communicator> communicator) noex
 }
 
 void CommunicatorCache::await_ended() noexcept {
-  std::vector<std::shared_ptr<Communicator>> ending;
+  std::vector<std::shared_ptr<Communicator>> ending;  // the destructors wait
   {
     const std::lock_guard lock(mutex_);
     ending.swap(ending_);

@@ -244,9 +244,9 @@ void Reduction::sum(collective::Group& group, std::span<const Rows* const> parts
   std::vector<const Row*> to_hand_back;
   const auto add = [&](const Row& row) {
     if (calls() == 0) clear(row);
-    const bool from_home = goes_from_home(row) || !gathers(row);
-    if (gathers(row) && from_home) hand_back(row);
-    if (gathers(row) && !from_home) to_hand_back.push_back(&row);
+    const bool gathered = gathers(row), from_home = goes_from_home(row) || !gathered;
+    if (gathered && from_home) hand_back(row);
+    if (!from_home) to_hand_back.push_back(&row);
     if (group.size() == 1) return;
     if (goes_by_tensor(row))
       for (const Place& place : row.places)
