@@ -15,7 +15,6 @@ import glob
 import os
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -28,7 +27,7 @@ import bed as beds
 from bed import Bed, Host, Spec
 from bed.job import QUICK, BedJob, slots
 from faults import HOSTS, LONG, NEWCOMER, Fault, Pair, Stage, draw_pair
-from job import BIN, FASHION, Late, kill, read, until
+from job import BIN, FASHION, Late, read, resume, until
 from training import BATCH, LINEAGE, accuracies
 
 EPOCHS, SAMPLES = 3, 2560
@@ -217,7 +216,7 @@ def mend(bed: Bed) -> None:
     for host in bed.hosts:
         host.thaw()
         for one in host.programs():
-            kill(one.pid, signal.SIGCONT)
+            resume(one.pid)
         host.fast()
         host.heal()
 

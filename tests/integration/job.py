@@ -96,6 +96,13 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
         pass
 
 
+def resume(pid: int) -> None:
+    """Only if it is stopped: SIGCONT cancels a SIGSTOP on its way, also that of the leak sanitizer,
+    which stops its own process at the end and would wait for ever."""
+    if fields_of(pid)[:1] == ["T"]:
+        kill(pid, signal.SIGCONT)
+
+
 def listeners() -> Iterator[tuple[int, str]]:
     """The port and the inode of each TCP socket of this network that listens."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
