@@ -146,7 +146,7 @@ void Membership::on(const PlanMade& made, Time) {
   if (!forming_ || forming_->world.generation != made.generation) return;
   forming_->world.plan = made.plan;
   forming_->named_call = named_call_;
-  plan_outdated_ = false;
+  forming_->report.replanned = std::exchange(plan_outdated_, false);
   const wire::Prepare prepare{.world = forming_->world,
                               .connect_ms = static_cast<std::int64_t>(
                                   connect_share * milliseconds(options_.prepare_timeout))};

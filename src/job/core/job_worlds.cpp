@@ -73,8 +73,11 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
   ending_.happen(course::PhaseEvent::world_formed);
   ending_.stood_still("");
   ending_.enough();
+  using enum course::Summary::Change;
   summary_.world(static_cast<int>(formed.world.members.size()), formed.step, formed.world.reason,
-                 formed.planned);
+                 formed.replanned ? replanned
+                 : formed.planned ? planned
+                                  : forced);
   workers_.clear_ranks();
   std::int32_t rank = 0;
   for (const auto& member : formed.world.members) {

@@ -16,9 +16,12 @@ void Summary::count_time(std::size_t workers, Time now) {
   counted_ = now;
 }
 
-void Summary::world(int size, StepId from, const std::string& why, bool planned) {
+void Summary::world(int size, StepId from, const std::string& why, Change change) {
+  if (change == Change::replanned && !world_lines_.empty() && world_lines_.back().size == size &&
+      world_lines_.back().from == from)
+    return;
   if (worlds_ == 0) first_ = from;
-  if (worlds_++ > 0) ++(planned ? planned_ : forced_);
+  if (worlds_++ > 0) ++(change == Change::planned ? planned_ : forced_);
   world_lines_.push_back({size, from, why});
   if (world_lines_.size() > world_lines_max) world_lines_.pop_front();
 }

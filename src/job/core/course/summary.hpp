@@ -15,7 +15,9 @@ class Summary {
  public:
   // That many workers have existed since the last call.
   void count_time(std::size_t workers, Time now);
-  void world(int size, StepId from, const std::string& why, bool planned);
+  enum class Change { planned, forced, replanned };
+  // One that was only planned again, at the same size and step, counts as the one before.
+  void world(int size, StepId from, const std::string& why, Change change);
   // A step is committed.
   void committed(StepId step) { newest_ = std::max(newest_, step); }
 
