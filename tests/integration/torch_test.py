@@ -102,12 +102,12 @@ class Torch(TorchTest):
             told = [figures for figures in lines["figures"] if figures[0] == epoch]
             size = int(told[-1][1])  # of the last time; a replacement may have come
             self.assertEqual(sorted(figures for figures in told if figures[1] == size),
-                             [[epoch, size, rank, (size + 1) / 2, size, size * (size - 1) / 2]
+                             [[epoch, size, rank, (size + 1) / 2, size, size * (size - 1) / 2, 1]
                               for rank in range(size)])
         # The first time the mean was all workers', or this one's own; the sum was this one's own.
         missed = [figures for figures in lines["figures"] if figures[:2] == [1, 3]]
         self.assertEqual(sorted((rank, *counts) for _, _, rank, _, *counts in missed),
-                         [(1, 1, 1), (2, 1, 2)])
+                         [(1, 1, 1, 0), (2, 1, 2, 0)])
         first = sorted(line[1:] for line in lines["running"] if line[0] == 0)
         for _, running, _ in first:  # all have those of rank 0
             self.assertAlmostEqual(running, first[0][2], delta=1e-9)
@@ -149,6 +149,7 @@ class Torch(TorchTest):
                  [PYTHON, os.path.join(EXAMPLES, "fashion.py"), "2", "6400"], env=ENVIRONMENT) as job:
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertRegex(job.out(), r"epoch 2: [7-9]\d\.\d% of the test images, 2 workers")
+            self.assertIn("sizes 2 (0 planned, 0 forced)", job.err())
             self.assertEqual(job.leftovers(), [])
 
     def test_further_examples(self) -> None:
@@ -261,6 +262,29 @@ WRONG = {
     "break": ("job = er.Job(model, opt)\nfor epoch in job.epochs(2):\n"
               "  for x, in job.loader(data, batch_size=4): step(x); break",
               "elasticrun.Misuse: epochs: the loop over job.loader ended before its samples"),
+    "a skipped batch": ("loop(er.Job(model, opt), lambda x: None if float(x[0, 0]) else step(x))",
+                        "in each; to leave a batch out multiply its loss by 0"),
+    "accumulation by hand": ("turns = []\ndef body(x):\n  turns.append(x)\n  if len(turns) % 2 == 0: "
+                             "step(x)\nloop(er.Job(model, opt, accumulate=2), body)",
+                             "elasticrun.Misuse: opt.step() was not called in this iteration"),
+    "a schedule that is over": (
+        "s = torch.optim.lr_scheduler.OneCycleLR(opt, 1, 3)\nrates = []\n"
+        "def body(x): step(x); rates.append(opt.param_groups[0]['lr']); s.step()\n"
+        "loop(er.Job(model, opt, s), body, epochs=4)\n"
+        "assert rates[2:] == 6 * rates[2:3] and rates[1] != rates[2], rates", "ended well"),
+    "objects that are saved": (
+        "import copy, io\ns = torch.optim.lr_scheduler.StepLR(opt, 1)\njob = er.Job(model, opt, s)\n"
+        "def body(x): step(x); torch.save([s, s.state_dict()], io.BytesIO()); copy.deepcopy(s).step()\n"
+        "loop(job, body)\nassert s.last_epoch == 0, s.last_epoch", "ended well"),
+    "gradients at the end": (
+        "job = er.Job(model, opt)\nfor epoch in job.epochs(1):\n  for x, in job.loader(data): step(x)\n"
+        "  assert model.weight.grad is not None", "ended well"),
+    "a loader twice": ("job = er.Job(model, opt)\nfor epoch in job.epochs(1):\n"
+                       "  for _ in range(2):\n    for x, in job.loader(data): step(x)",
+                       "elasticrun.Misuse: loader: the loop over it stands in"),
+    "a loader after the epochs": ("job = er.Job(model, opt)\nloop(job, step)\n"
+                                  "for x, in job.loader(data, batch_size=4): step(x)",
+                                  "elasticrun.Misuse: loader: the loop over it stands in"),
     "no epoch": ("loop(er.Job(model, opt), step, epochs=0)", "elasticrun.Misuse: epochs: count is 0"),
     "no loader": ("for epoch in er.Job(model, opt).epochs(2): pass",
                   "elasticrun.Misuse: epochs: an epoch without job.loader"),

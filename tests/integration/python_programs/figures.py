@@ -2,8 +2,8 @@
 With DIE the first worker of rank 0 dies in the second epoch: in a step, or among the figures. With EXPORT
 a file is written.
 
-Prints: figures EPOCH SIZE RANK MEAN COUNT SUM-OF-RANKS, for those of that epoch; running EPOCH RANK OF-THE-JOB
-OF-THIS-WORKER, statistics, for a worker of the first world; and final NUMBER...
+Prints: figures EPOCH SIZE RANK MEAN COUNT SUM-OF-RANKS HAPPENED, for those of that epoch; running EPOCH RANK
+OF-THE-JOB OF-THIS-WORKER, statistics, for a worker of the first world; and final NUMBER...
 """
 import os
 import signal
@@ -48,7 +48,7 @@ for epoch in job.epochs(4):
     job.barrier()
     if "EXPORT" in os.environ:
         job.export(os.environ["EXPORT"])
-    print("figures", epoch, job.size, job.rank, mean, *counts.tolist(), flush=True)
+    print("figures", epoch, job.size, job.rank, mean, *counts.tolist(), int(job.stepped), flush=True)
     if first == 0:
         print("running", epoch, job.rank, norm.running_mean.item(), own.item(), flush=True)
 print("final", norm.num_batches_tracked.item(), *(number.item() for number in model.parameters()),

@@ -1,5 +1,5 @@
 """What all workers do together at the end of an epoch, such as the figures of a validation. It is part
-of that step: when the world breaks there, none of it happens, and values stay this worker's own."""
+of that step: when the world breaks there, WorldChanged is raised, and values stay this worker's own."""
 from __future__ import annotations
 
 import os
@@ -8,23 +8,19 @@ from typing import Any
 import torch
 
 from .. import Job as Core
-from .._library import Misuse, WorldChanged
+from .._library import Misuse
 
 SUMMED = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-def all_reduce(core: Core, tensor: torch.Tensor) -> bool:
-    """Sums over the world, in place; integers as float64. False: it did not happen."""
+def all_reduce(core: Core, tensor: torch.Tensor) -> None:
+    """Sums over the world, in place; integers as float64."""
     if not isinstance(tensor, torch.Tensor) or tensor.is_complex():
         raise Misuse("job.all_reduce: takes a tensor of real numbers; job.mean takes numbers as well")
     kind = tensor.dtype if tensor.dtype in SUMMED else torch.float64
     row = tensor.detach().to(kind).reshape(-1).clone()  # a sum that breaks leaves anything
-    try:
-        core.all_reduce(row)
-    except WorldChanged:
-        return False
+    core.all_reduce(row)
     tensor.detach().copy_(row.reshape(tensor.shape))
-    return True
 
 
 def mean(core: Core, value: Any) -> Any:
@@ -34,14 +30,8 @@ def mean(core: Core, value: Any) -> Any:
     if not value.is_floating_point():
         raise Misuse(f"job.mean: a tensor of {value.dtype} has no mean of its type; give tensor.float()")
     sums = value.detach().to(torch.promote_types(value.dtype, torch.float32), copy=True)
-    return (sums / core.size if all_reduce(core, sums) else sums).to(value.dtype)
-
-
-def barrier(core: Core) -> None:
-    try:
-        core.barrier()
-    except WorldChanged:
-        pass
+    all_reduce(core, sums)
+    return (sums / core.size).to(value.dtype)
 
 
 def export(path: str, content: dict[str, Any]) -> None:

@@ -75,14 +75,16 @@ class Gradients:
         self._nodes.append(node)
 
     def begin(self, step: Optional[Step], borrowed: bool) -> None:
-        """A piece whose samples are borrowed has the weight 0: nothing is copied."""
+        """A piece whose samples are borrowed has the weight 0: nothing is copied. None: no piece; the
+        gradients stay to be looked at."""
         self._step, self.borrowed, self._ended, self._queued = step, borrowed, False, False
         self._last = step is not None and step.last_piece
-        if step is not None:
-            self._check(step.epoch)
         del self._set[:]
         self._seen.clear()
         self._lent.clear()
+        if step is None:
+            return
+        self._check(step.epoch)
         for parameter in self._parameters:
             parameter.grad = None
 

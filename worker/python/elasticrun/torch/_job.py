@@ -10,7 +10,7 @@ import torch
 
 from .. import Job as Core
 from .. import Step
-from .._library import Evicted, Misuse
+from .._library import Evicted, Misuse, WorldChanged
 from . import _buffers, _epoch_end
 from ._gradients import Gradients, flat
 from ._loader import Loader
@@ -43,7 +43,7 @@ class Job:
         self._take_over(optimizer)
         self._loader: Optional[Loader] = None
         self._epochs: Optional[int] = None
-        self._entered = self._begun = self._left = False
+        self._entered = self._begun = self._left = self._over = False
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
@@ -55,7 +55,10 @@ class Job:
         self._generators: Optional[Generators] = None
         self._begun_at: Optional[int] = None  # the step whose generators these are
         self._on_commit: list[Callable[[], None]] = []
-        self.stepped = False  # whether the last opt.step() was part of a step that happened
+        self._called = False  # opt.step(), in this turn
+        # Whether the last opt.step() was part of a step that happened; at the end of an epoch, whether
+        # mean, all_reduce and barrier have happened there.
+        self.stepped = False
 
     # ------------------------------------------------------------ the loop
 
@@ -71,6 +74,7 @@ class Job:
         while epoch is not None and epoch < count:
             yield epoch
             epoch = self._end_epoch(epoch)
+        self._over = True
 
     def loader(self, dataset: Any, batch_size: int = 1, *, seed: int = 0, **keywords: Any) -> Loader:
         """In place of DistributedSampler and DataLoader, whose keywords it takes."""
@@ -105,22 +109,25 @@ class Job:
 
     def mean(self, value: Any) -> Any:
         """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
-        same calls. When a worker dies there the value stays as it is, and the epoch comes again."""
-        return _epoch_end.mean(self._at_end("mean"), value)
+        same calls. When a worker dies there the value stays as it is, `stepped` is false, and the epoch
+        comes again."""
+        mean = self._together("mean", _epoch_end.mean, value)
+        return mean if self.stepped else value
 
     def all_reduce(self, tensor: torch.Tensor) -> None:
         """The same for the sum, in place."""
-        _epoch_end.all_reduce(self._at_end("all_reduce"), tensor)
+        self._together("all_reduce", _epoch_end.all_reduce, tensor)
 
     def barrier(self) -> None:
         """At the end of an epoch: returns when all workers have called it, or one has died."""
-        _epoch_end.barrier(self._at_end("barrier"))
+        self._together("barrier", Core.barrier)
 
     def export(self, path: str) -> None:
         """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
-        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done."""
+        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done. Writes none where
+        `stepped` is false: the epoch comes again."""
         self._at_end("export")
-        if self.rank == 0:
+        if self.rank == 0 and self.stepped:
             _epoch_end.export(path, {
                 "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
                 "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
@@ -163,8 +170,9 @@ class Job:
 
     def pieces(self) -> Iterator[list[int]]:
         """The samples of each piece until the end of the epoch; borrowed ones for an empty share."""
-        if self._epochs is None or self._loader is None:
-            raise Misuse("loader: the loop over it stands in `for epoch in job.epochs(n):`")
+        if self._epochs is None or self._loader is None or self._over or self._is_at_end():
+            raise Misuse("loader: the loop over it stands in `for epoch in job.epochs(n):`, once; for "
+                         "other passes over data take torch's DataLoader")
         if not self._begun:
             self._core.begin(**self._options())
             self._begun = True
@@ -228,7 +236,8 @@ class Job:
         else:
             continues = False
         self._step, self._happened, self._objects.acting = step, False, step is None
-        self._objects.scaler_acted = self.stepped = False
+        self._called = self._objects.scaler_stepped = False
+        self.stepped = step is not None and step.epochs_done > 0
         if step is not None and not step.epochs_done and not continues:
             if self._begun_at == step.number:
                 self._generators.restore()
@@ -241,16 +250,33 @@ class Job:
     def _end_piece(self) -> None:
         self._gradients.end()
         self._gradients.raise_kept()
+        step = self._step
+        if step is None or step.epochs_done or step.last_piece and not self._happened:
+            return
+        if not self._called and not self._objects.scaler_stepped:
+            raise Misuse("opt.step() was not called in this iteration; for accumulation give "
+                         "Job(..., accumulate=k) and call it in each; to leave a batch out multiply its "
+                         "loss by 0")
         if self._happened and not self.stepped:
-            if not self._objects.scaler_acted:
-                raise Misuse("opt.step() was not called in this iteration; for accumulation give "
-                             "Job(..., accumulate=k) and call it in each")
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
-    def _at_end(self, what: str) -> Core:
-        if self._step is None or not self._step.epochs_done or self._step is self._ended:
+    def _is_at_end(self) -> bool:
+        """Between the loop over the loader and the next epoch."""
+        step = self._step
+        return (step is not None and step.epochs_done > 0 and step is not self._ended
+                and self._pending is None)
+
+    def _at_end(self, what: str) -> None:
+        if not self._is_at_end():
             raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
-        return self._core
+
+    def _together(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._at_end(what)
+        try:
+            return function(self._core, *arguments)
+        except WorldChanged:
+            self.stepped = False
+            return None
 
     def _end_epoch(self, epoch: int) -> Optional[int]:
         if self._left:
@@ -289,6 +315,7 @@ class Job:
             raise Misuse("opt.step(closure) computes a step again; such optimizers are not supported")
         if self._step is None or self._step.epochs_done:
             raise Misuse("opt.step() outside the loop over job.loader")
+        self._called = True
         self._gradients.end()
         try:
             self._gradients.raise_kept()

@@ -2,11 +2,14 @@
 change, as a state source, and methods that act once for each step that happens."""
 from __future__ import annotations
 
+import copyreg
 import functools
 import json
+import warnings
 from typing import Any, Callable, Sequence
 
 import torch
+from torch.optim.lr_scheduler import OneCycleLR
 
 from .. import Listing
 from .._library import Misuse
@@ -28,7 +31,8 @@ class Objects:
         self._groups: list[Any] = []  # received with them: a scheduler sets rates when it is made
         self.first_batch = 0  # the global batch with which the job began; 0: not known
         self.acting = True
-        self.scaler_acted = False
+        self.scaler_stepped = False  # called with the optimizer
+        self._over: set[int] = set()  # schedules that are at their end
         for thing in objects:
             self.register(thing)
 
@@ -39,9 +43,7 @@ class Objects:
             raise Misuse(f"a {type(thing).__name__} has no state_dict and load_state_dict")
         if any(thing is other for other in self._objects):
             return
-        for name in GATED:
-            if callable(getattr(thing, name, None)):
-                self._gate(thing, name)
+        self._gate(thing)
         self._objects.append(thing)
         early = self._early.pop(len(self._objects) - 1, None)
         if early is not None:
@@ -148,17 +150,55 @@ class Objects:
                                    for key, value in present.items()} | {
                                        key: state[key] for key in state if key not in present})
 
-    def _gate(self, thing: Any, name: str) -> None:
-        inner = getattr(thing, name)
+    def _gate(self, thing: Any) -> None:
+        """Gives it a class of its own: an attribute of the object would come into its state_dict."""
+        own: dict[str, Any] = getattr(thing, "__dict__", {})
+        names = [name for name in GATED if callable(getattr(thing, name, None))]
+        for name in names:
+            if name in own:  # an attribute of the program
+                own[name] = self._gated(name, own[name])
+        methods = {name: self._gated(name, getattr(type(thing), name))
+                   for name in names if name not in own}
+        thing.__class__ = _derived(type(thing), methods)
 
+    def _gated(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(inner)
         def gated(*arguments: Any, **named: Any) -> Any:
-            if not self.acting:
+            if name == "step":
+                self.scaler_stepped |= any(each is self._optimizer for each in arguments[:2])
+            if not self.acting or name == "step" and any(map(self._is_over, arguments[:1])):
                 return None
-            if name == "step" and arguments and arguments[0] is self._optimizer:
-                self.scaler_acted = True
             return inner(*arguments, **named)
-        setattr(thing, name, gated)
+        return gated
+
+    def _is_over(self, thing: Any) -> bool:
+        """Whether it is a OneCycleLR at its last rate. Some steps further it would raise an error."""
+        if not isinstance(thing, OneCycleLR) or thing.last_epoch < thing.total_steps - 1:
+            return False
+        if id(thing) in self._over:
+            warnings.warn(f"the OneCycleLR has made its {thing.total_steps} steps and keeps its last rate; "
+                          "a job that has become smaller makes more of them: elasticrun-migration(7)")
+        self._over.add(id(thing))
+        return True
+
+
+def _derived(base: type, methods: dict[str, Callable[..., Any]]) -> type:
+    """A class that differs from `base` in these methods only. Copies of its objects, and what pickle
+    reads, are of `base`."""
+    def reduced(self: Any, protocol: int) -> Any:
+        parts = base.__reduce_ex__(self, protocol)
+        if isinstance(parts, str):
+            return parts
+        make, arguments, *others = parts
+        if make is copyreg.__newobj__:  # pickle lets that make objects of their present class only
+            make = base.__new__
+        return (base if make is derived else make,
+                tuple(base if argument is derived else argument for argument in arguments), *others)
+
+    names = {name: getattr(base, name) for name in ("__module__", "__qualname__", "__doc__")}
+    derived = type(base)(base.__name__, (base,),
+                         names | {"__slots__": (), "__reduce_ex__": reduced} | methods)
+    return derived
 
 
 def _name(owner: Any, key: str, tensor: torch.Tensor) -> str:
