@@ -111,11 +111,15 @@ Result<void> sign(const net::Fd& lock, const std::string& path, const std::strin
 
 // An old save gets the name of one that is being written before its files go: half of one must not
 // look like a torn save.
-void keep_newest(const std::string& folder) {
+void keep_newest(const std::string& folder, const std::string& before) {
   const auto saves = entries(folder, whole_prefix);
   std::size_t whole = 0;  // a torn one must not take the place of one that can be read
   for (auto at = saves.rbegin(); at != saves.rend(); ++at) {
     const auto& [number, save] = *at;
+    if (save == before) {  // those after it are damaged, if there are any
+      whole = kept;
+      continue;
+    }
     if (whole < kept) {
       const auto manifest = read_manifest(save);
       whole += manifest && check_files(save, *manifest) ? 1 : 0;
@@ -161,7 +165,7 @@ Result<Folder> Folder::open(const std::string& path, const std::string& job) {
 }
 
 Result<std::string> Folder::seal(const std::string& folder, std::int64_t number,
-                                 const wire::saved::Manifest& manifest) {
+                                 const wire::saved::Manifest& manifest, const std::string& before) {
   const std::string from = draft_of(folder, number);
   const std::string to = whole_of(folder, number);
   if (auto there = check_files(from, manifest); !there) return there.error();
@@ -172,7 +176,7 @@ Result<std::string> Folder::seal(const std::string& folder, std::int64_t number,
     return Error{fmt::format("cannot rename {} to {}: {}", from, to, net::error_text(errno)),
                  errno};
   if (auto synced = sync_folder(folder); !synced) return synced.error();
-  keep_newest(folder);
+  keep_newest(folder, before);
   return ok(to);
 }
 

@@ -40,9 +40,10 @@ class Folder {
 
   const Inventory& inventory() const { return inventory_; }
   // Makes a save whole: checks that its files are there, writes the manifest, renames the folder.
-  // Returns the folder's new name.
+  // Returns the folder's new name. `before`: the save of which it takes the place as the newest,
+  // which stays; empty: there is none that can be read.
   static Result<std::string> seal(const std::string& folder, std::int64_t number,
-                                  const wire::saved::Manifest& manifest);
+                                  const wire::saved::Manifest& manifest, const std::string& before);
   // Removes what is left of a save that was given up.
   static void discard(const std::string& folder, std::int64_t number);
   // The job has ended with 0: a job that starts after it begins afresh.

@@ -302,6 +302,9 @@ class Rules(Folder):
                     self.assertEqual(world["step"], self.manifest(older)["step"])
                     job.wait_said(re.escape(newest))
                     job.wait_said(seen)
+                    self.steps(job, world["step"] + 2)
+                    self.stop(job)
+                self.assertIn(older, self.whole())
                 shutil.rmtree(self.state)
                 shutil.move(self.folder + "/copy", self.state)
 

@@ -97,7 +97,9 @@ void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
   course::Saves& saves = requests_.saves;
   if (part.number != saves.number() || ending_.ending()) return;
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
-  if (saves.written(part)) out_.add(SealSave{saves.number(), saves.manifest(spec_.argv)});
+  if (!saves.written(part)) return;
+  const wire::saved::Save* const before = saves.kept().newest();
+  out_.add(SealSave{saves.number(), saves.manifest(spec_.argv), before ? before->path : ""});
 }
 
 void Job::on(const SealSave::Answer& sealed, Time now) {

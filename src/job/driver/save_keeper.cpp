@@ -53,8 +53,9 @@ void SaveKeeper::seal(const SealSave& order) {
   manifest.job = job_;
   manifest.written = utc_now();
   thread_->run([path = path_, number = order.number, manifest = std::move(manifest),
+                before = order.before,
                 sealed = sealed_]() -> launcher::executors::FileThread::Answer {
-    auto whole = save::Folder::seal(path, number, manifest);
+    auto whole = save::Folder::seal(path, number, manifest, before);
     return [=] { sealed({number, whole, manifest}); };
   });
 }

@@ -27,7 +27,8 @@ struct Scratch {
 };
 
 // Writes a save as the members and the controller do.
-Result<std::string> write_save(const std::string& folder, std::int64_t number, std::int64_t step) {
+Result<std::string> write_save(const std::string& folder, std::int64_t number, std::int64_t step,
+                               const std::string& before = "") {
   const std::string draft = draft_of(folder, number);
   fs::create_directories(draft);
   wire::saved::Manifest manifest{.version = format_version, .step = step};
@@ -36,7 +37,7 @@ Result<std::string> write_save(const std::string& folder, std::int64_t number, s
     REQUIRE(file.has_value());
     manifest.files.push_back(*file);
   }
-  return Folder::seal(folder, number, manifest);
+  return Folder::seal(folder, number, manifest, before);
 }
 
 std::int64_t newest_step(const std::string& folder) {
@@ -118,17 +119,31 @@ TEST_CASE("a save with a missing, torn or damaged file is refused by name") {
   }
 }
 
+TEST_CASE("the newest save that can be read stays beside a new one") {
+  Scratch scratch;
+  for (int number = 1; number <= 2; ++number)
+    REQUIRE(write_save(scratch.path, number, 10 * number).has_value());
+  const std::string readable = whole_of(scratch.path, 1), damaged = whole_of(scratch.path, 2);
+  const auto third = write_save(scratch.path, 3, 30, readable);
+  REQUIRE(third.has_value());
+  CHECK(fs::exists(readable));
+  REQUIRE(write_save(scratch.path, 4, 40, *third).has_value());
+  CHECK(fs::exists(*third));
+  CHECK_FALSE(fs::exists(readable));
+  CHECK_FALSE(fs::exists(damaged));
+}
+
 TEST_CASE("a save whose files are not all there, or not as told, is not made whole") {
   Scratch scratch;
   const std::string draft = draft_of(scratch.path, 1);
   fs::create_directories(draft);
   const auto file = write_file(draft, "part-0", "state");
   wire::saved::Manifest manifest{.files = {*file, {"part-1", 5, ""}}};
-  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest).has_value());
+  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest, "").has_value());
   manifest.files = {{"part-0", 6, ""}};
-  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest).has_value());
+  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest, "").has_value());
   manifest.files = {{"../part-0", 5, ""}};
-  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest).has_value());
+  CHECK_FALSE(Folder::seal(scratch.path, 1, manifest, "").has_value());
   CHECK(fs::exists(draft));
   CHECK_FALSE(fs::exists(whole_of(scratch.path, 1)));
 }

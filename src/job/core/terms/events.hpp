@@ -107,6 +107,7 @@ struct GiveBack {
 struct SealSave {
   std::int64_t number = 0;
   wire::saved::Manifest manifest;
+  std::string before;  // the newest that can be read; empty: there is none
 
   struct Answer {
     std::int64_t number = 0;
