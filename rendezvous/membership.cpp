@@ -128,6 +128,7 @@ void Membership::form(RankTable rank_table, std::vector<WorkerId> leavers,
     forming.world.restore = restore_.from;
     for (auto& member : forming.world.members) member.holds_state = true;  // each reads it
   }
+  forming.report.replanned = plan_outdated_ && rank_table.order() == rank_table_.order();
   forming.rank_table = std::move(rank_table);
   forming.leavers = std::move(leavers);
   forming.change = change;
@@ -146,7 +147,7 @@ void Membership::on(const PlanMade& made, Time) {
   if (!forming_ || forming_->world.generation != made.generation) return;
   forming_->world.plan = made.plan;
   forming_->named_call = named_call_;
-  forming_->report.replanned = std::exchange(plan_outdated_, false);
+  plan_outdated_ = false;
   const wire::Prepare prepare{.world = forming_->world,
                               .connect_ms = static_cast<std::int64_t>(
                                   connect_share * milliseconds(options_.prepare_timeout))};

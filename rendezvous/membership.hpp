@@ -130,7 +130,7 @@ struct PlanWanted {
 struct WorldFormed {
   wire::World world;
   bool planned = false;
-  bool replanned = false;            // the last world had no global batch yet, and no step
+  bool replanned = false;            // the same members as before, with a global batch now
   StepId step;                       // last committed: training goes on from it
   std::int64_t idle_ns = -1;         // longest among the survivors; -1: there were none
   std::int64_t transfer_ns = 0;      // longest among the members

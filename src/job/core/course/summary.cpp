@@ -17,9 +17,7 @@ void Summary::count_time(std::size_t workers, Time now) {
 }
 
 void Summary::world(int size, StepId from, const std::string& why, Change change) {
-  if (change == Change::replanned && !world_lines_.empty() && world_lines_.back().size == size &&
-      world_lines_.back().from == from)
-    return;
+  if (change == Change::replanned && worlds_ > 0) return;
   if (worlds_ == 0) first_ = from;
   if (worlds_++ > 0) ++(change == Change::planned ? planned_ : forced_);
   world_lines_.push_back({size, from, why});

@@ -16,7 +16,7 @@ class Summary {
   // That many workers have existed since the last call.
   void count_time(std::size_t workers, Time now);
   enum class Change { planned, forced, replanned };
-  // One that was only planned again, at the same size and step, counts as the one before.
+  // One that was only planned again counts as the one before.
   void world(int size, StepId from, const std::string& why, Change change);
   // A step is committed.
   void committed(StepId step) { newest_ = std::max(newest_, step); }

@@ -55,7 +55,6 @@ class Job:
         self._generators: Optional[Generators] = None
         self._begun_at: Optional[int] = None  # the step whose generators these are
         self._on_commit: list[Callable[[], None]] = []
-        self._called = False  # opt.step(), in this turn
         # Whether the last opt.step() was part of a step that happened; at the end of an epoch, whether
         # mean, all_reduce and barrier have happened there.
         self.stepped = False
@@ -111,16 +110,15 @@ class Job:
         """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
         same calls. When a worker dies there the value stays as it is, `stepped` is false, and the epoch
         comes again."""
-        mean = self._together("mean", _epoch_end.mean, value)
-        return mean if self.stepped else value
+        return self._together("mean", value, _epoch_end.mean, value)
 
     def all_reduce(self, tensor: torch.Tensor) -> None:
         """The same for the sum, in place."""
-        self._together("all_reduce", _epoch_end.all_reduce, tensor)
+        self._together("all_reduce", None, _epoch_end.all_reduce, tensor)
 
     def barrier(self) -> None:
         """At the end of an epoch: returns when all workers have called it, or one has died."""
-        self._together("barrier", Core.barrier)
+        self._together("barrier", None, Core.barrier)
 
     def export(self, path: str) -> None:
         """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
@@ -236,7 +234,7 @@ class Job:
         else:
             continues = False
         self._step, self._happened, self._objects.acting = step, False, step is None
-        self._called = self._objects.scaler_stepped = False
+        self._objects.step_called = self._objects.scaler_called = False
         self.stepped = step is not None and step.epochs_done > 0
         if step is not None and not step.epochs_done and not continues:
             if self._begun_at == step.number:
@@ -251,13 +249,13 @@ class Job:
         self._gradients.end()
         self._gradients.raise_kept()
         step = self._step
-        if step is None or step.epochs_done or step.last_piece and not self._happened:
+        if step is None or step.epochs_done:
             return
-        if not self._called and not self._objects.scaler_stepped:
+        missing = self._happened and not self.stepped
+        if not (self._objects.scaler_called if missing else self._objects.step_called or step.last_piece):
             raise Misuse("opt.step() was not called in this iteration; for accumulation give "
-                         "Job(..., accumulate=k) and call it in each; to leave a batch out multiply its "
-                         "loss by 0")
-        if self._happened and not self.stepped:
+                         "Job(..., accumulate=k) and call it in each; no batch can be left out")
+        if missing:
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
     def _is_at_end(self) -> bool:
@@ -270,13 +268,13 @@ class Job:
         if not self._is_at_end():
             raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
 
-    def _together(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _together(self, what: str, otherwise: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         self._at_end(what)
         try:
             return function(self._core, *arguments)
         except WorldChanged:
             self.stepped = False
-            return None
+            return otherwise
 
     def _end_epoch(self, epoch: int) -> Optional[int]:
         if self._left:
@@ -315,7 +313,7 @@ class Job:
             raise Misuse("opt.step(closure) computes a step again; such optimizers are not supported")
         if self._step is None or self._step.epochs_done:
             raise Misuse("opt.step() outside the loop over job.loader")
-        self._called = True
+        self._objects.step_called = True
         self._gradients.end()
         try:
             self._gradients.raise_kept()

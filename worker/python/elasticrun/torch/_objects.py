@@ -2,7 +2,6 @@
 change, as a state source, and methods that act once for each step that happens."""
 from __future__ import annotations
 
-import copyreg
 import functools
 import json
 import warnings
@@ -31,7 +30,8 @@ class Objects:
         self._groups: list[Any] = []  # received with them: a scheduler sets rates when it is made
         self.first_batch = 0  # the global batch with which the job began; 0: not known
         self.acting = True
-        self.scaler_stepped = False  # called with the optimizer
+        self.step_called = False  # in this turn: opt.step(), or that of an object that is no schedule
+        self.scaler_called = False  # in this turn: the step of an object, with the optimizer
         self._over: set[int] = set()  # schedules that are at their end
         for thing in objects:
             self.register(thing)
@@ -151,22 +151,28 @@ class Objects:
                                        key: state[key] for key in state if key not in present})
 
     def _gate(self, thing: Any) -> None:
-        """Gives it a class of its own: an attribute of the object would come into its state_dict."""
-        own: dict[str, Any] = getattr(thing, "__dict__", {})
-        names = [name for name in GATED if callable(getattr(thing, name, None))]
-        for name in names:
-            if name in own:  # an attribute of the program
-                own[name] = self._gated(name, own[name])
-        methods = {name: self._gated(name, getattr(type(thing), name))
-                   for name in names if name not in own}
-        thing.__class__ = _derived(type(thing), methods)
+        """Its methods become attributes of the object, which many a state_dict lists."""
+        listed = thing.state_dict
 
-    def _gated(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(listed)
+        def state_dict(*arguments: Any, **named: Any) -> Any:
+            state = listed(*arguments, **named)
+            own = [key for key, value in state.items() if _is_gate(value)]
+            return {key: value for key, value in state.items() if key not in own} if own else state
+        gates = {name: self._gated(thing, name, getattr(thing, name)) for name in GATED
+                 if callable(getattr(thing, name, None))}
+        for name, gate in (gates | {"state_dict": state_dict} if gates else {}).items():
+            gate.elasticrun_gate = True
+            setattr(thing, name, gate)
+
+    def _gated(self, thing: Any, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(inner)
         def gated(*arguments: Any, **named: Any) -> Any:
-            if name == "step":
-                self.scaler_stepped |= any(each is self._optimizer for each in arguments[:2])
-            if not self.acting or name == "step" and any(map(self._is_over, arguments[:1])):
+            if name == "step" and not hasattr(thing, "optimizer"):  # which a schedule has
+                self.step_called = True
+                self.scaler_called |= any(each is self._optimizer
+                                          for each in (*arguments, *named.values()))
+            if not self.acting or name == "step" and self._is_over(thing):
                 return None
             return inner(*arguments, **named)
         return gated
@@ -176,29 +182,14 @@ class Objects:
         if not isinstance(thing, OneCycleLR) or thing.last_epoch < thing.total_steps - 1:
             return False
         if id(thing) in self._over:
-            warnings.warn(f"the OneCycleLR has made its {thing.total_steps} steps and keeps its last rate; "
-                          "a job that has become smaller makes more of them: elasticrun-migration(7)")
+            warnings.warn(f"the OneCycleLR was made for {thing.total_steps} steps, and there are more, as in "
+                          "a job that has become smaller; it keeps its last rate")
         self._over.add(id(thing))
         return True
 
 
-def _derived(base: type, methods: dict[str, Callable[..., Any]]) -> type:
-    """A class that differs from `base` in these methods only. Copies of its objects, and what pickle
-    reads, are of `base`."""
-    def reduced(self: Any, protocol: int) -> Any:
-        parts = base.__reduce_ex__(self, protocol)
-        if isinstance(parts, str):
-            return parts
-        make, arguments, *others = parts
-        if make is copyreg.__newobj__:  # pickle lets that make objects of their present class only
-            make = base.__new__
-        return (base if make is derived else make,
-                tuple(base if argument is derived else argument for argument in arguments), *others)
-
-    names = {name: getattr(base, name) for name in ("__module__", "__qualname__", "__doc__")}
-    derived = type(base)(base.__name__, (base,),
-                         names | {"__slots__": (), "__reduce_ex__": reduced} | methods)
-    return derived
+def _is_gate(value: Any) -> bool:
+    return callable(value) and getattr(value, "elasticrun_gate", False) is True
 
 
 def _name(owner: Any, key: str, tensor: torch.Tensor) -> str:
