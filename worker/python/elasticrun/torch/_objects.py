@@ -157,8 +157,9 @@ class Objects:
         @functools.wraps(listed)
         def state_dict(*arguments: Any, **named: Any) -> Any:
             state = listed(*arguments, **named)
-            own = [key for key, value in state.items() if _is_gate(value)]
-            return {key: value for key, value in state.items() if key not in own} if own else state
+            if not isinstance(state, dict) or not any(map(_is_gate, state.values())):
+                return state
+            return {key: value for key, value in state.items() if not _is_gate(value)}
         gates = {name: self._gated(thing, name, getattr(thing, name)) for name in GATED
                  if callable(getattr(thing, name, None))}
         for name, gate in (gates | {"state_dict": state_dict} if gates else {}).items():
