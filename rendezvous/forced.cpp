@@ -151,16 +151,24 @@ void Membership::maybe_finish_abort(Time now) {
   form_from_survivors(aborted, now);
 }
 
+bool Membership::state_is_held() const {
+  if (running_ || aborting_ || (forming_ && forming_->going)) return true;
+  return some_peer_has_state();
+}
+
+bool Membership::some_peer_has_state() const {
+  return std::ranges::any_of(peers_, [](const auto& entry) {
+    return !entry.second.left && entry.second.committed != no_state;
+  });
+}
+
 // Asked only while no world runs. Any worker may hold the state, also a leaver or a newcomer. If
 // members of the first world have survived without state, it never completed a step (it cannot
 // without them), so fresh weights are as good. If no member has survived, this is not known.
 // With a save the state is never lost, only the steps since then.
 bool Membership::state_is_lost() const {
   if (!restore_.from.empty()) return false;
-  const bool held = std::ranges::any_of(peers_, [](const auto& entry) {
-    return !entry.second.left && entry.second.committed != no_state;
-  });
-  return !held && state_born_ && !(closed_by_answer_ && newest_seen_ <= StepId(0));
+  return !some_peer_has_state() && state_born_ && !(closed_by_answer_ && newest_seen_ <= StepId(0));
 }
 
 // The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted

@@ -156,7 +156,8 @@ struct WorldCommitted {
 struct Dismissed {
   std::vector<WorkerId> workers;
 };
-// All members used up the samples of this call of train.
+// All members used up the samples of this call of train. They still wait; what they are sent now
+// comes before their Release, which follows.
 struct Trained {
   std::int64_t call = 0;
   StepId step;
@@ -207,6 +208,8 @@ class Membership {
   // A world is being torn down: a worker that hangs up now does so because of the Abort.
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
+  // Someone holds the state, or may: who has not answered an Abort yet, or receives it now.
+  bool state_is_held() const;
   // In rank order: the members of the running world, or the workers that wait for the next one with
   // their state.
   std::vector<WorkerId> members() const { return rank_table_.order(); }
@@ -347,6 +350,7 @@ class Membership {
 
   RankTable survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
   void form_from_survivors(const Aborting& aborted, Time now);
+  bool some_peer_has_state() const;
   bool state_is_lost() const;
   void world_entered();
   void plan_again_if_due(Time now);

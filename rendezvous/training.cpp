@@ -67,8 +67,8 @@ void Membership::maybe_release() {
   released_call_ = call;
   for (const WorkerId worker : members) training_.erase(worker);
   done_.clear();
-  send(members, wire::Release{call});
   outbox_.push_back(Trained{call, no_state});
+  send(members, wire::Release{call});
   dismiss_leavers("training is over");
 }
 

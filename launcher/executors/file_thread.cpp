@@ -76,6 +76,16 @@ void FileThread::run(std::function<Answer()> call) {
   state_->thread->changed.notify_one();
 }
 
+bool FileThread::ends_within(Duration limit, std::function<void()> call) {
+  const auto task = std::make_shared<std::packaged_task<void()>>(std::move(call));
+  std::future<void> ended = task->get_future();
+  run([task]() -> Answer {
+    (*task)();
+    return [] {};
+  });
+  return ended.wait_for(limit) == std::future_status::ready;
+}
+
 std::size_t FileThread::awaited() const { return state_->awaited; }
 
 // An answer may destroy the FileThread, or call run() again.
@@ -96,10 +106,9 @@ void FileThread::await_answers(const std::shared_ptr<State>& state) {
 }
 
 bool ends_within(Duration limit, std::function<void()> call) {
-  std::packaged_task<void()> task(std::move(call));
-  std::future<void> ended = task.get_future();
-  const auto shared = std::make_shared<std::packaged_task<void()>>(std::move(task));
-  std::thread file_thread = start_quiet_thread("er-files", [shared] { (*shared)(); });
+  const auto task = std::make_shared<std::packaged_task<void()>>(std::move(call));
+  std::future<void> ended = task->get_future();
+  std::thread file_thread = start_quiet_thread("er-files", [task] { (*task)(); });
   file_thread.detach();
   return ended.wait_for(limit) == std::future_status::ready;
 }

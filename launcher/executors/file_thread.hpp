@@ -31,6 +31,9 @@ class FileThread {
   // captured by value.
   using Answer = std::function<void()>;
   void run(std::function<Answer()> call);
+  // For a caller that can wait a little: the same, and waits for at most `limit`. False: the call
+  // has not ended within that time; it is abandoned.
+  bool ends_within(Duration limit, std::function<void()> call);
   // The number of calls whose answer has not run yet.
   std::size_t awaited() const;
 
@@ -42,8 +45,7 @@ class FileThread {
   std::shared_ptr<State> state_;
 };
 
-// For a caller that can wait a little: runs one call on a thread made for it, and waits for at most
-// `limit`. False: the call has not ended within that time; it is abandoned.
+// The same for one call, on a thread made for it.
 bool ends_within(Duration limit, std::function<void()> call);
 
 }  // namespace elasticrun::launcher::executors

@@ -142,10 +142,9 @@ Result<Folder> Folder::open(const std::string& path, const std::string& job) {
   Folder folder(std::move(*held));
   if (auto done = sign(folder.lock_, path, job); !done) return done.error();
   // No job is at work here, so nobody will finish these.
-  for (const auto& [number, draft] : entries(path, draft_prefix)) {
+  for (const auto& [number, draft] : entries(path, draft_prefix))
     inventory.next_number = std::max(inventory.next_number, number + 1);
-    remove_tree(draft);
-  }
+  discard_all(path);
   const std::int64_t finished = number_of(text_of(path + "/" + finished_name), "").value_or(0);
   inventory.next_number = std::max(inventory.next_number, finished + 1);
   for (const auto& [number, save] : entries(path, whole_prefix)) {
@@ -182,6 +181,10 @@ Result<std::string> Folder::seal(const std::string& folder, std::int64_t number,
 
 void Folder::discard(const std::string& folder, std::int64_t number) {
   remove_tree(draft_of(folder, number));
+}
+
+void Folder::discard_all(const std::string& folder) {
+  for (const auto& [number, draft] : entries(folder, draft_prefix)) remove_tree(draft);
 }
 
 Result<void> Folder::finish(const std::string& folder) {

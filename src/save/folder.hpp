@@ -44,8 +44,9 @@ class Folder {
   // which stays; empty: there is none that can be read.
   static Result<std::string> seal(const std::string& folder, std::int64_t number,
                                   const wire::saved::Manifest& manifest, const std::string& before);
-  // Removes what is left of a save that was given up.
+  // Removes what is left of a save that was given up, or of all that are not whole.
   static void discard(const std::string& folder, std::int64_t number);
+  static void discard_all(const std::string& folder);
   // The job has ended with 0: a job that starts after it begins afresh.
   static Result<void> finish(const std::string& folder);
 

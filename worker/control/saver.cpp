@@ -47,8 +47,8 @@ void add(const Result<std::vector<wire::saved::File>>& files, wire::Saved& repor
 
 }  // namespace
 
-// This worker's part of the state as it was after a step, and the thread that writes it. It may
-// outlive the Saver.
+// This worker's part of the state as it was after a step, which a thread writes. It may outlive the
+// Saver.
 struct Saver::Copy {
   state::StagingMemory memory;
   std::uint64_t bytes = 0;  // in `memory`
@@ -57,6 +57,14 @@ struct Saver::Copy {
   MemberLock* member_lock = nullptr;  // null: nobody is there to be told
   bool busy = false;
 
+  bool is_busy() {
+    const std::lock_guard lock(mutex);
+    return busy;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex);
+    member_lock = nullptr;
+  }
   void tell(wire::Saved report) {
     const std::lock_guard lock(mutex);
     busy = false;
@@ -69,9 +77,8 @@ Saver::Saver(MemberLock& member_lock, StepMeter& meter, state::StateTable& table
     : member_lock_(member_lock), meter_(meter), table_(table) {}
 
 Saver::~Saver() {
-  if (!copy_) return;
-  const std::lock_guard lock(copy_->mutex);
-  copy_->member_lock = nullptr;
+  if (copy_) copy_->leave();
+  if (const auto earlier = earlier_.lock()) earlier->leave();
 }
 
 void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
@@ -96,11 +103,27 @@ void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
             .rank = order.rank.value,
             .share = state::share_of(table_.bytes(), order.rank.value, order.size)};
   if (order.rank == Rank(0)) part.contents = state::contents_of(table_, encode(progress));
-  if (!order.save.stop) return write_behind(std::move(part), std::move(report), begun);
+  if (!order.waits) return write_behind(std::move(part), std::move(report), begun);
   const state::StateImage image(table_.segments(), table_.gpu());
   add(write(part, image, 0, &meter_.transferred), report);
   report.held_ns = report.took_ns = (now() - begun).count();
   member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
+}
+
+// Makes a copy that can be written to. False: two are being written. Throws bad_alloc.
+bool Saver::make_copy(std::uint64_t bytes) {
+  if (copy_ && copy_->is_busy()) {
+    if (!earlier_.expired()) return false;
+    earlier_ = std::exchange(copy_, nullptr);
+  }
+  if (copy_ && copy_->bytes >= bytes) return true;
+  copy_.reset();  // its memory comes first
+  auto made = std::make_shared<Copy>();
+  made->memory.allocate(bytes);
+  made->bytes = bytes;
+  made->member_lock = &member_lock_;
+  copy_ = std::move(made);
+  return true;
 }
 
 void Saver::write_behind(Part part, wire::Saved report, Time begun) {
@@ -108,20 +131,11 @@ void Saver::write_behind(Part part, wire::Saved report, Time begun) {
     report.error = error;
     member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
   };
-  if (copy_) {
-    const std::lock_guard lock(copy_->mutex);
-    if (copy_->busy) return report_error("an earlier save still waits for the file system");
-  }
   const state::Share share = part.share;
   try {
-    if (!copy_ || copy_->bytes < share.bytes) {
-      copy_ = std::make_shared<Copy>();
-      copy_->memory.allocate(share.bytes);
-      copy_->bytes = share.bytes;
-      copy_->member_lock = &member_lock_;
-    }
+    if (!make_copy(share.bytes))
+      return report_error("two earlier saves still wait for the file system");
   } catch (const std::bad_alloc&) {
-    copy_.reset();
     return report_error(fmt::format("no memory for a copy of {} bytes of the state", share.bytes));
   }
   state::StateImage(table_.segments(), table_.gpu())

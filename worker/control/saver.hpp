@@ -4,7 +4,8 @@
 // In the second case the part is copied between two steps, which takes as long as copying memory,
 // and a thread does all that touches the file system. So the state on the disk is that of one step,
 // and the next step waits for no disk. A call to a file server that does not answer cannot be
-// ended: its thread is left alone, and the next save fails for it.
+// ended: its thread is left alone. One more save is copied beside it, for the world of the first
+// may have ended; a third one fails.
 #pragma once
 
 #include <memory>
@@ -40,12 +41,14 @@ class Saver {
 
  private:
   struct Copy;
+  bool make_copy(std::uint64_t bytes);
   void write_behind(Part part, wire::Saved report, Time begun);
 
   MemberLock& member_lock_;
   StepMeter& meter_;
   state::StateTable& table_;
-  std::shared_ptr<Copy> copy_;  // made for the first save that does not stop the job
+  std::shared_ptr<Copy> copy_;   // made for the first save that does not stop the job
+  std::weak_ptr<Copy> earlier_;  // the one before, which its thread still writes
 };
 
 }  // namespace elasticrun::worker::control

@@ -38,6 +38,9 @@ bool WorldSession::await() {
         return false;
       case core::Task::step:
         return true;
+      case core::Task::save:
+        (void)save_if_agreed();
+        break;
       case core::Task::enter:
         enter();
         break;

@@ -143,6 +143,7 @@ void Member::on(const wire::Abort& abort) {
 void Member::answer() {
   owes_answer_ = false;
   agreed_ = false;
+  save_now_.reset();  // it is asked for again in the next world
   if (world_ && world_->world.generation <= aborted_) world_.reset();
   if (phase_ != Phase::outside) phase_ = Phase::waiting;
   send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});
@@ -197,10 +198,9 @@ bool Member::commit() {
     outbox_.push_back(CloseGroups{generation});
   }
   if (std::exchange(save_agreed_, false)) {
-    save_now_ = SaveOrder{*std::exchange(asked_, std::nullopt), world_->world.generation,
-                          world_->rank, static_cast<int>(world_->world.members.size())};
+    save_next(asked_->stop);
     // All members have agreed to this in the same step, so none of them enters the next world.
-    if (save_now_->save.stop) {
+    if (save_now_->waits) {
       phase_ = Phase::saved;
       agreed_ = false;
     }
@@ -221,6 +221,18 @@ void Member::on(const wire::Save& save) {
   if (save.number <= newest_save_) return;
   newest_save_ = save.number;
   asked_ = save;
+  save_without_step();
+}
+
+void Member::save_next(bool waits) {
+  save_now_ = SaveOrder{*std::exchange(asked_, std::nullopt), world_->world.generation,
+                        world_->rank, static_cast<int>(world_->world.members.size()), waits};
+}
+
+// A worker that makes no more steps need not agree with the others on one: all of them are at the
+// last step of this call, or at the one after which they stop.
+void Member::save_without_step() {
+  if (asked_ && (phase_ == Phase::done || phase_ == Phase::saved)) save_next(true);
 }
 
 void Member::saved(wire::Saved report) {
@@ -296,6 +308,7 @@ void Member::ready(const wire::TrainSpec& train) {
 
 Task Member::task() const {
   if (evicted_) return Task::evicted;
+  if (save_now_ && (phase_ == Phase::done || phase_ == Phase::saved)) return Task::save;
   if (call_ > 0 && released_call_ >= call_) return Task::released;
   if (!world_ || world_->broken || lease_over_) return Task::wait;
   if (phase_ == Phase::done || phase_ == Phase::saved) return Task::wait;
@@ -326,6 +339,7 @@ bool Member::done(std::int64_t call) {
   if (phase_ == Phase::apply) return false;
   phase_ = Phase::done;
   send(wire::Done{call, committed_});
+  save_without_step();
   dismiss_if_due();
   return true;
 }

@@ -68,13 +68,15 @@ struct SaveOrder {
   Generation generation;
   Rank rank;
   int size = 0;
+  // The others wait, so this worker writes before it goes on; false: behind the program's back.
+  bool waits = false;
 };
 
 // For each rank, whether it holds the state of the world.
 std::vector<bool> holders(const wire::World& world);
 
 // What the training thread is to do next.
-enum class Task { wait, enter, step, released, evicted };
+enum class Task { wait, enter, step, save, released, evicted };
 
 class Member {
  public:
@@ -118,7 +120,8 @@ class Member {
   bool may_apply(const Votes& sums, Time now);
   // Returns false when the step counts, but the world was aborted meanwhile.
   bool commit();
-  // The save that all have agreed to in the step just committed, once; nothing: none.
+  // The save that all have agreed to in the step just committed, or that came when no step was
+  // left (Task::save), once; nothing: none.
   std::optional<SaveOrder> take_save() { return std::exchange(save_now_, std::nullopt); }
   // This worker's part of a save is written, or could not be.
   void saved(wire::Saved report);
@@ -196,6 +199,8 @@ class Member {
   bool lease_holds(Time now);
   void answer();
   void enter_next();
+  void save_next(bool waits);
+  void save_without_step();
   void dismiss_if_due();
   void evict(const std::string& reason);
   bool expects(Generation generation) const {

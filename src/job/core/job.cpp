@@ -47,7 +47,7 @@ std::vector<JobAction> Job::step(const JobEvent& event, Time now) {
   if (ending_.is(course::Phase::ended)) return {};  // what comes now concerns no one
   if (summary_.began() == Time{}) {
     first_.tell_missing_at(now + silence_max);
-    requests_.saves.job_began(now);
+    requests_.saves.times().job_began(now);
     tell_restore(now);
   }
   summary_.count_time(workers_.rows().size(), now);

@@ -222,12 +222,18 @@ class Job {
   void on(const SealSave::Answer&, Time now);
   bool fits(WorkerId worker, const wire::Ready& ready, Time now);
   void tell_restore(Time now);
+  bool members_step() const;
   bool may_ask_for_save() const;
+  bool nothing_to_save() const;
   Time saves_at() const;
   void look_at_saves(Time now);
+  void ask_for_save(Time now);
+  void save_is_overdue(Time now);
   void give_up_save(const std::string& why, Time now);
-  void forget_save();
+  void drop_save(std::int64_t number);
   void stop(course::Saves::Stop why, Time now);
+  void stop_saved(StepId step, Time now);
+  void stop_unsaved(const std::string& why, Time now);
 
   // ---- the end: job_ending.cpp
   void end(course::Cause cause, std::string words, Time now, int code = exit_code::ok);

@@ -16,14 +16,17 @@ void Job::end(course::Cause cause, std::string words, Time now, int code) {
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 
-// The state is saved: the workers learn it from their library, and end by themselves.
+// The state is saved: the workers learn it from their library, and end by themselves. Those that
+// are in no call of it are told by a signal.
 void Job::end_saved(std::string words, Time now) {
   const Duration grace = spec_.deadlines.grace;
   ending_.begin(course::Cause::saved, exit_code::stopped_saved, std::move(words),
                 now + 2 * grace + std::chrono::seconds(2));
-  tell(rendezvous::Dissolve{"the state is saved, and the job ends"}, now);
+  std::vector<WorkerId> elsewhere;
   for (const auto& [id, worker] : workers_.rows())
-    if (!worker.expected()) stop_worker(id, SIGTERM, grace, now);
+    if (!worker.expected() && !membership_.is_training(id)) elsewhere.push_back(id);
+  tell(rendezvous::Dissolve{"the state is saved, and the job ends"}, now);
+  for (const WorkerId id : elsewhere) stop_worker(id, SIGTERM, grace, now);
 }
 
 // True: ends the job, because all members ended by the same mistake, except those that left or were

@@ -61,6 +61,11 @@ void Job::hear(WorkerId id, const wire::Unreadable& unreadable, Time now) {
 
 // ---------------------------------------------------------------- saving
 
+// Steps are made, in which the members can agree on a save.
+bool Job::members_step() const {
+  return membership_.steps() && !ending_.is(course::Phase::trained);
+}
+
 // A save while the job runs waits until nothing else is asked of the world; that of a stop does
 // not.
 bool Job::may_ask_for_save() const {
@@ -69,33 +74,59 @@ bool Job::may_ask_for_save() const {
                                     : membership_.running() && !requests_.changes.under_way();
 }
 
+// The job is to stop, and goes on from a save at present, or would.
+bool Job::nothing_to_save() const {
+  const course::Saves& saves = requests_.saves;
+  return saves.stopping() && saves.is(course::SaveState::wanted) && !membership_.state_is_held();
+}
+
 Time Job::saves_at() const {
-  if (!requests_.saves.on() || ending_.ending()) return never;
-  return may_ask_for_save() ? at_once : requests_.saves.wake_at(membership_.steps());
+  const course::Saves& saves = requests_.saves;
+  if (!saves.on() || ending_.ending()) return never;
+  if (nothing_to_save()) return at_once;
+  const Time at = saves.wake_at(members_step());
+  return may_ask_for_save() ? std::min(at, saves.ask_at()) : at;
 }
 
 void Job::look_at_saves(Time now) {
   course::Saves& saves = requests_.saves;
   if (saves.limit_is_near(now))
     stop({spec_.saving.limited_by,
-          fmt::format("stopped before {} ({})", spec_.saving.limited_by,
+          fmt::format("stopped before {} ({} after the start)", spec_.saving.limited_by,
                       to_text(spec_.saving.time_limit)),
           exit_code::signal_base + SIGTERM, true},
          now);
-  if (saves.overdue(now))
-    give_up_save(fmt::format("it is not whole within --save-timeout {}",
-                             to_text(spec_.deadlines.save_timeout)),
-                 now);
-  saves.look_if_due(membership_.steps(), now);
-  if (!may_ask_for_save()) return;
-  const wire::Save save = saves.ask();
-  rendezvous::ToMembers order{membership_.members(), save};
+  if (saves.overdue(now)) save_is_overdue(now);
+  if (ending_.ending()) return;
+  if (nothing_to_save()) return stop_unsaved("no worker holds the state any more", now);
+  saves.look_if_due(members_step(), now);
+  ask_for_save(now);
+}
+
+void Job::ask_for_save(Time now) {
+  course::Saves& saves = requests_.saves;
+  if (!may_ask_for_save() || now < saves.ask_at()) return;
+  rendezvous::ToMembers order{membership_.members(), saves.ask(now)};
   on(order, now);
+}
+
+void Job::save_is_overdue(Time now) {
+  course::Saves& saves = requests_.saves;
+  const bool stood = saves.waits_for_step(2 * spec_.deadlines.sample_interval);
+  if (stood && !saves.stopping()) return saves.wait_longer(now);
+  if (!saves.stopping())
+    return give_up_save(fmt::format("it is not whole within --save-timeout {}",
+                                    to_text(spec_.deadlines.save_timeout)),
+                        now);
+  stop_unsaved(stood ? "no step has ended since then" : "it did not become whole in time", now);
 }
 
 void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
   course::Saves& saves = requests_.saves;
-  if (part.number != saves.number() || ending_.ending()) return;
+  if (ending_.ending()) return;
+  // It is one that was given up meanwhile: what there is of it now goes, too.
+  if (part.number != saves.number() || !saves.is(course::SaveState::asked))
+    return drop_save(part.number);
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
   if (!saves.written(part)) return;
   const wire::saved::Save* const before = saves.kept().newest();
@@ -119,40 +150,36 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   const std::string what = fmt::format("saved step {} in {}: {}, {}", saved.step,
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
   progress(StepId(saved.step), now);
-  if (!report.last) {
-    out_.log(report::LogLevel::info,
-             fmt::format("{}; it held a step up for {}", what, to_text(report.held)));
-    return tell_restore(now);
+  const bool nothing_follows = saves.stopping() && ending_.is(course::Phase::trained) &&
+                               StepId(saved.step) >= summary_.newest();
+  if (report.last || nothing_follows) {
+    out_.log(report::LogLevel::info, what);
+    return stop_saved(StepId(saved.step), now);
   }
-  out_.log(report::LogLevel::info, what);
-  end_saved(fmt::format("{}, and the state is saved: the same command goes on from step {}",
-                        saves.why_stop().why, saved.step),
-            now);
+  const char* const whom = ending_.is(course::Phase::trained) ? "the end of training" : "a step";
+  out_.log(report::LogLevel::info,
+           fmt::format("{}; it held {} up for {}", what, whom, to_text(report.held)));
+  tell_restore(now);
 }
 
 void Job::give_up_save(const std::string& why, Time now) {
   course::Saves& saves = requests_.saves;
-  const bool stopping = saves.stopping();
-  forget_save();
-  saves.give_up(now);
-  concerns_staff(now);
-  const wire::saved::Save* const newest = saves.kept().newest();
-  const std::string left = newest ? fmt::format("the newest whole save is {} (step {})",
-                                                newest->path, newest->manifest.step)
-                                  : "there is no whole save";
+  drop_save(saves.number());
   out_.record("save_failed", {{"reason", why}});
-  if (stopping)
-    return end(
-        course::Cause::signalled,
-        fmt::format("{}, and the state is not saved: {}; {}", saves.why_stop().why, why, left), now,
-        saves.why_stop().exit_code);
+  concerns_staff(now);
+  if (saves.try_again(now))
+    return out_.log(report::LogLevel::error,
+                    fmt::format("the state is not saved: {}; trying again", why));
+  if (saves.stopping()) return stop_unsaved(why, now);
+  saves.give_up(now);
   out_.log(report::LogLevel::error,
-           fmt::format("the state is not saved: {}; {}, and training goes on", why, left));
+           fmt::format("the state is not saved: {}; {}, and training goes on", why,
+                       saves.kept().words()));
 }
 
-// The files of a save that nobody waits for any more.
-void Job::forget_save() {
-  if (requests_.saves.number() > 0) out_.add(DropSave{requests_.saves.number()});
+// What is there, and may still come, of a save that nobody waits for any more; 0: of none.
+void Job::drop_save(std::int64_t number) {
+  if (number > 0) out_.add(DropSave{number});
 }
 
 // ---------------------------------------------------------------- stopping
@@ -168,18 +195,50 @@ void Job::stop(course::Saves::Stop why, Time now) {
                fmt::format("{}, without a new step since it went on from step {}", why.why,
                            resumed->value),
                now);
-  const bool trains = ending_.runs() || ending_.is(course::Phase::short_of);
-  if (!saves.on() || !trains || summary_.newest() <= StepId(0)) {
+  const bool trained = ending_.is(course::Phase::trained);
+  const bool has_trained = ending_.runs() || ending_.is(course::Phase::short_of) || trained;
+  if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
     out_.log(report::LogLevel::info,
              fmt::format("{}: stopping gently within {}; once more stops at once", why.what,
                          to_text(spec_.deadlines.grace)));
     return end(course::Cause::signalled, why.why, now, why.exit_code);
   }
-  saves.stop(std::move(why), now);
+  if (!trained && saves.is(course::SaveState::asked)) drop_save(saves.number());
+  saves.stop(std::move(why), !trained, now);
+  const wire::saved::Save* const newest = saves.kept().newest();
+  if (trained && newest && StepId(newest->manifest.step) >= summary_.newest())
+    return stop_saved(StepId(newest->manifest.step), now);
   out_.log(report::LogLevel::info,
-           fmt::format("{}: saving the state within {}, then stopping; INT or TERM once more stops "
-                       "at once, without it",
-                       saves.why_stop().what, to_text(saves.left(now))));
+           fmt::format("{}: saving the state within {}{}, then stopping; INT or TERM once more "
+                       "stops at once, without it",
+                       saves.why_stop().what, to_text(saves.left(now)),
+                       trained ? ", in the next step, unless the program ends before" : ""));
+}
+
+void Job::stop_saved(StepId step, Time now) {
+  end_saved(fmt::format("{}, and the state is saved: the same command goes on from step {}",
+                        requests_.saves.why_stop().why, step.value),
+            now);
+}
+
+// The newest state cannot be saved. Where an older one has been since the start, the same command
+// gets further than this job did.
+void Job::stop_unsaved(const std::string& why, Time now) {
+  course::Saves& saves = requests_.saves;
+  drop_save(saves.number());
+  const auto& [what, reason, code, time_is_up] = saves.why_stop();
+  const wire::saved::Save* const newest = saves.kept().newest();
+  const auto resumed = saves.kept().resumed_from();
+  if (newest && (!resumed || StepId(newest->manifest.step) > *resumed))
+    return end(
+        course::Cause::saved,
+        fmt::format("{}, and the state of step {} is not saved: {}; the same command goes on "
+                    "from step {}",
+                    reason, summary_.newest().value, why, newest->manifest.step),
+        now);
+  end(course::Cause::signalled,
+      fmt::format("{}, and the state is not saved: {}; {}", reason, why, saves.kept().words()), now,
+      code);
 }
 
 }  // namespace elasticrun::job

@@ -109,6 +109,7 @@ void Job::progress(StepId step, Time now) {
   if (step <= summary_.newest()) return;
   const bool poison = failures_.poison().suspected();
   summary_.committed(step);
+  requests_.saves.times().stepped(now);
   failures_.committed(step);
   sizing_.committed(step);
   if (poison) concerns_staff(now);  // perhaps no member must keep the state any more

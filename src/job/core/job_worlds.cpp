@@ -90,8 +90,8 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
   sizing_.world_formed(formed, with_types(formed.world.members), now);
   progress(formed.step, now);
   failures_.world_formed(formed.step);
-  (void)requests_.saves.world_ended();
-  requests_.saves.world_formed(now);
+  drop_save(requests_.saves.world_ended());
+  requests_.saves.times().world_formed(now);
   record_world(formed);
   say_world(formed, now);
   concerns_staff(now);
@@ -182,9 +182,11 @@ void Job::on(rendezvous::Dismissed& dismissed, Time now) {
   concerns_staff(now);
 }
 
-void Job::on(rendezvous::Trained&, Time) {
+void Job::on(rendezvous::Trained&, Time now) {
   ending_.happen(course::PhaseEvent::trained);
   out_.log(report::LogLevel::detail, "trained: " + summary_.steps_made());
+  requests_.saves.call_ended(summary_.newest(), now);
+  ask_for_save(now);
 }
 
 void Job::on(rendezvous::WorkerLeft& left, Time now) {
@@ -199,8 +201,7 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
 
 void Job::on(rendezvous::WorldBroken& broken, Time now) {
   ending_.happen(course::PhaseEvent::world_broken);
-  if (const std::int64_t number = requests_.saves.world_ended(); number > 0)
-    out_.add(DropSave{number});
+  drop_save(requests_.saves.world_ended());
   out_.record("change_started", {{"generation", static_cast<std::int64_t>(broken.generation.value)},
                                  {"planned", false},
                                  {"reason", broken.reason}});

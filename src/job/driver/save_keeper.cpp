@@ -15,7 +15,7 @@ namespace {
 
 using report::LogLevel;
 
-constexpr Duration last_words_limit = std::chrono::seconds(5);
+constexpr Duration last_words_limit = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -61,7 +61,6 @@ void SaveKeeper::seal(const SealSave& order) {
 }
 
 void SaveKeeper::drop(const DropSave& order) {
-  dropped_ = order.number;
   thread_->run([path = path_, number = order.number]() -> launcher::executors::FileThread::Answer {
     save::Folder::discard(path, number);
     return [] {};
@@ -71,12 +70,11 @@ void SaveKeeper::drop(const DropSave& order) {
 void SaveKeeper::close(bool finished) {
   if (!folder_) return;
   const auto trouble = std::make_shared<std::string>();
-  const bool done = launcher::executors::ends_within(
-      last_words_limit, [path = path_, dropped = dropped_, finished, trouble] {
-        if (dropped > 0) save::Folder::discard(path, dropped);
-        if (!finished) return;
-        if (const auto marked = save::Folder::finish(path); !marked) *trouble = marked.error().text;
-      });
+  const bool done = thread_->ends_within(last_words_limit, [path = path_, finished, trouble] {
+    save::Folder::discard_all(path);
+    if (!finished) return;
+    if (const auto marked = save::Folder::finish(path); !marked) *trouble = marked.error().text;
+  });
   if (finished && (!done || !trouble->empty()))
     sink_.log(LogLevel::error,
               fmt::format("--save: {} could not be marked as finished ({}): remove it, or the same "

@@ -26,7 +26,8 @@ class SaveKeeper {
   Result<void> open(JobSpec::Saving& saving);
   void seal(const SealSave& order);
   void drop(const DropSave& order);
-  // The job has ended. `finished`: the next one begins afresh. Blocks for a few seconds at most.
+  // The job has ended, and no worker writes any more. `finished`: the next one begins afresh. Comes
+  // after what was ordered before; blocks for a few seconds at most.
   void close(bool finished);
 
  private:
@@ -37,7 +38,6 @@ class SaveKeeper {
   std::string path_;  // of the folder; empty: the state is not saved
   std::optional<save::Folder> folder_;
   std::optional<launcher::executors::FileThread> thread_;
-  std::int64_t dropped_ = 0;  // number of the save that was given up last; 0: none
 };
 
 }  // namespace elasticrun::job::driver

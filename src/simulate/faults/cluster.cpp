@@ -229,6 +229,7 @@ void Cluster::act(const job::Finish& action) {
   outcome_.last_words = action.last_words;
   invariants_.finished(action.exit_code, action.last_words, interrupted_, somebody_left_,
                        finished_models());
+  invariants_.stopped(action.exit_code, stage_.saves.size());
   controller_alive_ = false;
   for (const auto& [host, runs] : agents_)
     for (const auto& agent : runs) agent->close(launcher::agent::ControllerLost{"the job is over"});

@@ -235,6 +235,11 @@ void Invariants::finished(int exit_code, const std::string& words, bool interrup
   if (!trained) throw Violation("success means trained", "exit code 0, and nobody has trained");
 }
 
+void Invariants::stopped(int exit_code, std::size_t whole_saves) {
+  if (exit_code == elasticrun::exit_code::stopped_saved && whole_saves == 0)
+    throw Violation("75 means that the next job goes on", "there is no whole save");
+}
+
 void Invariants::after_finish(std::size_t actions) {
   if (actions > 0) throw Violation("a job ends once", fmt::format("{} actions after it", actions));
 }

@@ -72,6 +72,7 @@ class Invariants {
   // The job has finished; for after_the_end(), all deadlines have passed as well.
   void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
                 const std::vector<Model>& final_models);
+  void stopped(int exit_code, std::size_t whole_saves);
   void after_finish(std::size_t actions);
   void after_the_end(std::size_t processes_left);
 

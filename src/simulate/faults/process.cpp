@@ -181,6 +181,8 @@ void Process::pump() {
     case worker::core::Task::evicted:
       in_train_ = false;
       return later(stage_.between_us(10, 20'000), [this] { die(0, 0); });
+    case worker::core::Task::save:
+      return save(member_.take_save().value());
     case worker::core::Task::released:
       return end_call();
     case worker::core::Task::enter:

@@ -142,10 +142,11 @@ void Process::applied(Generation generation) {
   discard();
 }
 
-// Writes this worker's part: before anything else if the job stops, otherwise beside the next
+// Writes this worker's part: before anything else if the others wait, otherwise beside the next
 // steps.
 void Process::save(const worker::core::SaveOrder& order) {
   stage_.invariants.saved(order.save.number, order.generation, model_);
+  if (order.save.stop) stage_.stepping.stops();
   stage_.drafts[order.save.folder] = model_;
   wire::Saved report{.number = order.save.number,
                      .generation = order.generation,
@@ -154,15 +155,16 @@ void Process::save(const worker::core::SaveOrder& order) {
                      .size = order.size,
                      .call = model_.progress.train_call};
   if (stage_.rng.chance(0.03)) report.error = "the disk is full";
-  const auto written = [this, report, stop = order.save.stop] {
+  const auto written = [this, report, waits = order.waits] {
     member_.saved(report);
-    if (stop) return discard();
+    if (waits) return discard();
     do_outbox();
   };
   do_outbox();
+  busy_ = true;
   phase("save");
   later(stage_.between_us(100, 100'000), written);
-  if (!order.save.stop) discard();
+  if (!order.waits) discard();
 }
 
 }  // namespace elasticrun::simulate::faults

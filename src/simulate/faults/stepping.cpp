@@ -29,6 +29,11 @@ void Stepping::newcomer_struck(Time now) {
     struck_at_ = now;
 }
 
+void Stepping::stops() {
+  only_newcomers_ = false;
+  struck_at_ = never;
+}
+
 void Stepping::look(bool could, const std::set<WorkerId>& outside, Time now) {
   if (!could && last_commit_ != never) last_commit_ = now;
   if (struck_at_ != never) check_newcomers(now);

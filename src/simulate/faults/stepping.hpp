@@ -25,6 +25,8 @@ class Stepping {
   // Any worker has committed a step.
   void committed(Time now);
   void newcomer_struck(Time now);
+  // A worker saves the state before the job ends: no step follows, and nobody waits for one.
+  void stops();
   // From now on nothing goes wrong any more.
   void healed(Time now) { quiet_since_ = now; }
   // Called regularly. `could`: enough healthy workers are in train. `outside`: the workers among

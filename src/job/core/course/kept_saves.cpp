@@ -18,6 +18,12 @@ KeptSaves::KeptSaves(std::vector<wire::saved::Save> found) : saves_(std::move(fo
   if (newest()) resumed_from_ = StepId(newest()->manifest.step);
 }
 
+std::string KeptSaves::words() const {
+  if (!newest()) return "there is no whole save";
+  return fmt::format("the newest whole save is {} (step {})", newest()->path,
+                     newest()->manifest.step);
+}
+
 void KeptSaves::add(wire::saved::Save save) {
   saves_.insert(saves_.begin(), std::move(save));
   if (saves_.size() > most) saves_.resize(most);

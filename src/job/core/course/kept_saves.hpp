@@ -19,6 +19,8 @@ class KeptSaves {
 
   // Null: there is none.
   const wire::saved::Save* newest() const { return saves_.empty() ? nullptr : &saves_.front(); }
+  // Which one that is, as a text.
+  std::string words() const;
   void add(wire::saved::Save save);
   // It cannot be used: the one before counts as the newest.
   void refuse(const std::string& path);

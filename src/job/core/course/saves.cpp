@@ -11,74 +11,67 @@
 namespace elasticrun::job::course {
 namespace {
 
-// Before the time limit the job stops this much earlier than a save is thought to take.
-constexpr Duration spare_time = std::chrono::seconds(30);
-// What a save is thought to take before there was one.
-constexpr Duration first_guess = std::chrono::seconds(60);
+// A save of a stop that fails is tried again, for the disk may be full of the one before it.
+constexpr int most_attempts = 3;
+constexpr Duration retry_pause = std::chrono::seconds(1);
 
 }  // namespace
 
 Saves::Saves(const JobSpec& spec)
-    : saving_(spec.saving),
-      timeout_(spec.deadlines.save_timeout),
+    : folder_(spec.saving.folder),
+      times_(spec),
       kept_(spec.saving.found),
       next_number_(spec.saving.next_number) {}
 
 // ---------------------------------------------------------------- when
 
-void Saves::job_began(Time now) { began_ = now; }
-
-// At least half of the time is for training.
-Time Saves::limit_at() const {
-  if (saving_.time_limit == Duration::zero() || began_ == never || stopping()) return never;
-  return began_ + std::max(saving_.time_limit - margin(), saving_.time_limit / 2);
+Time Saves::wake_at(bool steps) const {
+  const Time due = steps && !under_way() ? times_.save_at() : never;
+  return std::min({due, deadline_, times_.stop_at()});
 }
 
-void Saves::world_formed(Time now) {
-  if (on() && saving_.every > Duration::zero() && due_ == never && !under_way())
-    due_ = now + saving_.every;
-}
-
-// Three times the longest save so far, for the next one may meet a file system that is busy with
-// the saves of all other jobs that end at the same hour.
-Duration Saves::margin() const {
-  const Duration guess = longest_ > Duration::zero() ? 3 * longest_ : first_guess;
-  return std::min(spare_time + guess, timeout_);
+void Saves::begin(Time now) {
+  times_.save_begins(now);
+  turn(SaveTurn::due);
+  deadline_ = times_.save_ends_by(now);
 }
 
 void Saves::look_if_due(bool steps, Time now) {
-  if (!steps || now < due_ || under_way()) return;
-  due_ = never;
+  if (on() && steps && !under_way() && now >= times_.save_at()) begin(now);
+}
+
+void Saves::call_ended(StepId step, Time now) {
+  if (!on() || under_way()) return;
+  const bool news = !kept_.newest() || StepId(kept_.newest()->manifest.step) < step;
+  if (news && times_.is_cheap(kept_.train().state_bytes, now)) begin(now);
+}
+
+// ---------------------------------------------------------------- stopping
+
+void Saves::stop(Stop stop, bool trains, Time now) {
+  stop_ = std::move(stop);
+  times_.stop();
+  times_.save_begins(now);
+  deadline_ = times_.stop_ends_by(now);
   turn(SaveTurn::due);
-  deadline_ = now + timeout_;
-  asked_at_ = now;
+  // The members that write a save already are asked for another one, which they stop with.
+  if (trains) turn(SaveTurn::world_ended);
 }
 
 void Saves::user_wants_the_end(Time now) {
-  const bool limited = saving_.time_limit > Duration::zero() && began_ != never;
-  if (stop_ && !(limited && now >= began_ + saving_.time_limit)) stop_->time_is_up = false;
-}
-
-void Saves::stop(Stop stop, Time now) {
-  stop_ = std::move(stop);
-  due_ = never;
-  deadline_ = now + timeout_;
-  if (saving_.time_limit > Duration::zero() && began_ != never)
-    deadline_ = std::min(deadline_, began_ + saving_.time_limit);
-  asked_at_ = now;
-  // The members that write a save already are asked for another one, which they stop with.
-  turn(SaveTurn::due);
-  turn(SaveTurn::world_ended);
+  if (stop_ && !times_.is_up(now)) stop_->time_is_up = false;
 }
 
 // ---------------------------------------------------------------- one save
 
-wire::Save Saves::ask() {
+wire::Save Saves::ask(Time now) {
   turn(SaveTurn::asked);
+  asked_at_ = now;
+  if (stopping()) ++attempts_;
   parts_.clear();
   number_ = next_number_++;
   last_ = stopping();
-  return {.number = number_, .folder = save::draft_of(saving_.folder, number_), .stop = last_};
+  return {.number = number_, .folder = save::draft_of(folder_, number_), .stop = last_};
 }
 
 std::int64_t Saves::world_ended() {
@@ -118,25 +111,34 @@ wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) cons
 
 Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Time now) {
   turn(SaveTurn::sealed);
-  Report report{.manifest = manifest, .took = now - asked_at_, .last = last_};
+  Report report{.manifest = manifest, .took = now - times_.save_began(), .last = last_};
   for (const wire::saved::File& file : manifest.files) report.bytes += file.bytes;
-  for (const auto& [rank, part] : parts_)
+  Duration writing{};
+  for (const auto& [rank, part] : parts_) {
     report.held = std::max(report.held, Duration(part.held_ns));
-  longest_ = std::max(longest_, report.took);
-  kept_.add({std::move(path), std::move(manifest)});
-  if (stopping()) {
-    turn(SaveTurn::due);  // unless it is that of the stop
-    return report;
+    writing = std::max(writing, Duration(part.took_ns));
   }
-  deadline_ = never;
-  if (saving_.every > Duration::zero()) due_ = std::max(asked_at_ + saving_.every, now);
+  times_.save_ended(writing, now);
+  kept_.add({std::move(path), std::move(manifest)});
+  if (stopping())
+    turn(SaveTurn::due);  // unless it is that of the stop
+  else
+    deadline_ = never;
   return report;
 }
 
 void Saves::give_up(Time now) {
   turn(SaveTurn::given_up);
   deadline_ = never;
-  if (saving_.every > Duration::zero() && !stopping()) due_ = now + saving_.every;
+  times_.save_failed(now);
+}
+
+bool Saves::try_again(Time now) {
+  if (!stopping() || attempts_ >= most_attempts || now + retry_pause >= deadline_) return false;
+  turn(SaveTurn::given_up);
+  turn(SaveTurn::due);
+  ask_at_ = now + retry_pause;
+  return true;
 }
 
 }  // namespace elasticrun::job::course

@@ -1,4 +1,5 @@
-// Saves of the state: when one is due, what its members have written, and when it is given up.
+// Saves of the state: what is asked of the members, what they have written, and when one is given
+// up. When one is due is for save_times.hpp to say.
 //
 // One save at a time. The members agree on the step by themselves (worker/core/votes.hpp); a save
 // whose world ends before all parts are written is asked for again in the next world, under another
@@ -12,6 +13,7 @@
 
 #include "base/time.hpp"
 #include "job/core/course/kept_saves.hpp"
+#include "job/core/course/save_times.hpp"
 #include "job/core/terms/state_table.hpp"
 #include "job/spec.hpp"
 #include "wire/messages.hpp"
@@ -57,24 +59,27 @@ class Saves {
  public:
   explicit Saves(const JobSpec& spec);
 
-  bool on() const { return !saving_.folder.empty(); }
-  const std::string& folder() const { return saving_.folder; }
+  bool on() const { return !folder_.empty(); }
+  const std::string& folder() const { return folder_; }
+  SaveTimes& times() { return times_; }
   KeptSaves& kept() { return kept_; }
   const KeptSaves& kept() const { return kept_; }
 
   // ---- when
-  // The job begins, and with it its time limit; a world has formed, and saves are due from then on.
-  void job_began(Time now);
-  void world_formed(Time now);
   bool is(SaveState state) const { return state_ == state; }
   bool under_way() const { return state_ != SaveState::idle; }
   // When one of the next three answers changes. Without a world that steps no save is due.
-  Time wake_at(bool steps) const { return std::min({steps ? due_ : never, deadline_, limit_at()}); }
+  Time wake_at(bool steps) const;
   // The time has come for a save while the job runs: it is under way from now on.
   void look_if_due(bool steps, Time now);
+  // A call of train has ended with this step. What follows may take long, and nobody steps then: so
+  // it is saved too, where that costs little beside the time since the last save.
+  void call_ended(StepId step, Time now);
   // The time limit comes near: the job should stop.
-  bool limit_is_near(Time now) const { return now >= limit_at(); }
+  bool limit_is_near(Time now) const { return now >= times_.stop_at(); }
   bool overdue(Time now) const { return now >= deadline_; }
+  // Nobody is to blame for it: on_epoch, say, takes that long, and no step has ended.
+  void wait_longer(Time now) { deadline_ = times_.save_ends_by(now); }
   // How long the save under way may still take.
   Duration left(Time now) const { return deadline_ - now; }
 
@@ -85,16 +90,24 @@ class Saves {
     int exit_code = 0;        // if the state cannot be saved
     bool time_is_up = false;  // not the user's wish: a batch system said so, or the time limit
   };
-  // The job stops as soon as the state is saved.
-  void stop(Stop stop, Time now);
+  // The job stops as soon as the state is saved. `trains`: more steps follow, so what is being
+  // saved already is not the end.
+  void stop(Stop stop, bool trains, Time now);
   // A signal says so, while the job stops. At the time limit it is the batch system's own.
   void user_wants_the_end(Time now);
   bool stopping() const { return stop_.has_value(); }
   const Stop& why_stop() const { return *stop_; }
 
   // ---- one save
+  // The members may be asked from this time on.
+  Time ask_at() const { return ask_at_; }
   // What to send to the members of the world.
-  wire::Save ask();
+  wire::Save ask(Time now);
+  // The members have been asked, and no step is known to have ended since then, in which they could
+  // agree. Reports of steps come at most this late.
+  bool waits_for_step(Duration late) const {
+    return is(SaveState::asked) && times_.newest_step() <= asked_at_ + late;
+  }
   // The world has ended: what is not written by now is asked for again. Returns the number of a
   // save that has no use any more; 0: none.
   std::int64_t world_ended();
@@ -107,33 +120,33 @@ class Saves {
   struct Report {
     wire::saved::Manifest manifest;
     std::uint64_t bytes = 0;
-    Duration held{};    // longest time for which it held up a step
+    Duration held{};    // longest time for which it held a member up
     Duration took{};    // since it was asked for
     bool last = false;  // no step follows it
   };
   Report sealed(std::string path, wire::saved::Manifest manifest, Time now);
   // It is given up, and the next one comes in its time.
   void give_up(Time now);
+  // The save of a stop has failed. False: it is not tried again.
+  bool try_again(Time now);
 
  private:
   void turn(SaveTurn happening) { state_ = next_in(save_transitions, state_, happening); }
-  Duration margin() const;
-  Time limit_at() const;
+  void begin(Time now);
 
-  const JobSpec::Saving saving_;
-  const Duration timeout_;
+  const std::string folder_;
+  SaveTimes times_;
   KeptSaves kept_;
 
   SaveState state_ = SaveState::idle;
   std::int64_t number_ = 0;  // of the save under way, or of the last one
   std::int64_t next_number_;
   std::map<std::int32_t, wire::Saved> parts_;  // by rank
+  Time ask_at_ = at_once;
   Time asked_at_{};
-  Time due_ = never;
+  int attempts_ = 0;  // at the save of the stop
   Time deadline_ = never;
-  Time began_ = never;
-  Duration longest_{};  // of all saves so far
-  bool last_ = false;   // the save under way is that of a stop
+  bool last_ = false;  // the save under way is that of a stop
   std::optional<Stop> stop_;
 };
 

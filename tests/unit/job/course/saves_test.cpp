@@ -31,15 +31,15 @@ wire::Saved part(const Saves& saves, int rank, int size, std::int64_t step = 7) 
 
 TEST_CASE("a save is whole when each member has written its part of the same step") {
   Saves saves(spec(10s));
-  saves.job_began(at(0s));
-  saves.world_formed(at(1s));
+  saves.times().job_began(at(0s));
+  saves.times().world_formed(at(1s));
   CHECK(saves.wake_at(true) == at(11s));
   CHECK(saves.wake_at(false) == never);  // without a world no save is due
   saves.look_if_due(false, at(12s));
   CHECK_FALSE(saves.under_way());
   saves.look_if_due(true, at(12s));
   REQUIRE(saves.is(SaveState::wanted));
-  const wire::Save order = saves.ask();
+  const wire::Save order = saves.ask(at(0s));
   CHECK(order.folder == "/s/.saving-1");
   CHECK_FALSE(order.stop);
   CHECK_FALSE(saves.written(part(saves, 2, 3)));
@@ -62,14 +62,14 @@ TEST_CASE("a save is whole when each member has written its part of the same ste
 
 TEST_CASE("a world that ends takes its save along, and the next one gets another number") {
   Saves saves(spec(10s));
-  saves.world_formed(at(0s));
+  saves.times().world_formed(at(0s));
   saves.look_if_due(true, at(10s));
-  (void)saves.ask();
+  (void)saves.ask(at(0s));
   const wire::Saved late = part(saves, 0, 2);
   CHECK_FALSE(saves.written(part(saves, 1, 2)));
   CHECK(saves.world_ended() == 1);
   CHECK(saves.is(SaveState::wanted));
-  CHECK(saves.ask().number == 2);
+  CHECK(saves.ask(at(0s)).number == 2);
   CHECK_FALSE(saves.written(late));
   CHECK_FALSE(saves.written(part(saves, 0, 2)));
   CHECK(saves.written(part(saves, 1, 2)));
@@ -78,9 +78,9 @@ TEST_CASE("a world that ends takes its save along, and the next one gets another
 
 TEST_CASE("a save that is not whole in time is given up, and tried again in its time") {
   Saves saves(spec(10s));
-  saves.world_formed(at(0s));
+  saves.times().world_formed(at(0s));
   saves.look_if_due(true, at(10s));
-  (void)saves.ask();
+  (void)saves.ask(at(0s));
   CHECK_FALSE(saves.overdue(at(609s)));
   CHECK(saves.overdue(at(610s)));
   saves.give_up(at(610s));
@@ -88,21 +88,37 @@ TEST_CASE("a save that is not whole in time is given up, and tried again in its 
   CHECK(saves.wake_at(true) == at(620s));
 }
 
+TEST_CASE("a save waits for a step while none ends") {
+  Saves saves(spec(10s));
+  saves.times().world_formed(at(0s));
+  saves.times().stepped(at(9s));
+  CHECK_FALSE(saves.waits_for_step(1s));
+  saves.look_if_due(true, at(10s));
+  (void)saves.ask(at(10s));
+  CHECK(saves.waits_for_step(1s));
+  saves.times().stepped(at(11s));  // a step of before, reported late
+  CHECK(saves.waits_for_step(1s));
+  saves.wait_longer(at(610s));
+  CHECK_FALSE(saves.overdue(at(1209s)));
+  saves.times().stepped(at(12s));
+  CHECK_FALSE(saves.waits_for_step(1s));
+}
+
 TEST_CASE("a stop has the last word, whatever is being saved") {
   for (const int progress : {0, 1, 2, 3}) {
     CAPTURE(progress);
     Saves saves(spec(10s));
-    saves.world_formed(at(0s));
+    saves.times().world_formed(at(0s));
     if (progress > 0) saves.look_if_due(true, at(10s));
-    if (progress > 1) (void)saves.ask();
+    if (progress > 1) (void)saves.ask(at(0s));
     if (progress > 2) REQUIRE(saves.written(part(saves, 0, 1)));
-    saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, at(11s));
+    saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, true, at(11s));
     if (progress > 2) {  // the save before is made whole first
       REQUIRE(saves.is(SaveState::sealing));
       CHECK_FALSE(saves.sealed("/s/save-1", saves.manifest({}), at(12s)).last);
     }
     REQUIRE(saves.is(SaveState::wanted));
-    CHECK(saves.ask().stop);
+    CHECK(saves.ask(at(0s)).stop);
     REQUIRE(saves.written(part(saves, 0, 1, 9)));
     CHECK(saves.sealed("/s/save-2", saves.manifest({}), at(13s)).last);
     CHECK(saves.wake_at(true) == at(611s));
@@ -116,21 +132,94 @@ TEST_CASE("before the time limit there is time for a save, and half of it is for
   };
   for (const Case& c : {Case{1h, at(1h - 90s)}, Case{2min, at(1min)}, Case{0s, never}}) {
     Saves saves(spec({}, c.limit));
-    saves.job_began(at(0s));
+    saves.times().job_began(at(0s));
     CHECK(saves.wake_at(true) == c.near);
     if (c.near != never) CHECK(saves.limit_is_near(c.near));
   }
   Saves saves(spec(10s, 1h));  // a slow save moves the time
-  saves.job_began(at(0s));
-  saves.world_formed(at(0s));
+  saves.times().job_began(at(0s));
+  saves.times().world_formed(at(0s));
   saves.look_if_due(true, at(10s));
-  (void)saves.ask();
+  (void)saves.ask(at(0s));
   REQUIRE(saves.written(part(saves, 0, 1)));
   (void)saves.sealed("/s/save-1", saves.manifest({}), at(70s));
   CHECK_FALSE(saves.limit_is_near(at(1h - 211s)));
   CHECK(saves.limit_is_near(at(1h - 210s)));
-  saves.stop({"--time-limit", "", 143}, at(1h - 210s));
-  CHECK(saves.left(at(1h - 210s)) == 210s);
+  saves.stop({"--time-limit", "", 143}, true, at(1h - 210s));
+  CHECK(saves.left(at(1h - 210s)) == 200s);  // and some is left to end in
+}
+
+TEST_CASE("where steps take long, a save comes before one that the time limit could fall into") {
+  Saves saves(spec({}, 1h));
+  saves.times().job_began(at(0s));
+  saves.times().world_formed(at(0s));
+  saves.times().stepped(at(1s));
+  saves.times().stepped(at(11min));
+  CHECK(saves.wake_at(true) == at(1h - 90s - (11min - 1s)));
+  CHECK(saves.wake_at(false) == at(1h - 90s));
+  saves.look_if_due(true, at(49min));
+  REQUIRE(saves.is(SaveState::wanted));
+  (void)saves.ask(at(0s));
+  REQUIRE(saves.written(part(saves, 0, 1)));
+  (void)saves.sealed("/s/save-1", saves.manifest({}), at(49min + 1s));
+  CHECK(saves.wake_at(true) == at(1h - 33s));  // once
+}
+
+TEST_CASE("the end of a call of train is saved when that costs little beside what was trained") {
+  struct Case {
+    Duration trained;
+    std::uint64_t bytes;
+    bool saved;
+  };
+  for (const Case& c : {Case{4s, 0, false}, Case{5s, 0, true}, Case{5s, 200'000'000, false},
+                        Case{54s, 200'000'000, false}, Case{55s, 200'000'000, true}}) {
+    Saves saves(spec());
+    (void)saves.kept().ready({.call = 1, .samples = 60, .state_bytes = c.bytes});
+    saves.times().job_began(at(0s));
+    saves.times().world_formed(at(100s));
+    saves.call_ended(StepId(7), at(100s + c.trained));
+    CHECK(saves.is(SaveState::wanted) == c.saved);
+  }
+  Saves saves(spec());
+  saves.times().world_formed(at(0s));
+  saves.call_ended(StepId(7), at(10s));
+  (void)saves.ask(at(10s));
+  wire::Saved slow = part(saves, 0, 1);
+  slow.took_ns = 1'000'000'000;
+  REQUIRE(saves.written(slow));
+  (void)saves.sealed("/s/save-1", saves.manifest({}), at(12s));
+  saves.call_ended(StepId(7), at(1h));
+  CHECK_FALSE(saves.under_way());  // nothing is new
+  saves.call_ended(StepId(8), at(59s));
+  CHECK_FALSE(saves.under_way());
+  saves.call_ended(StepId(8), at(60s));
+  CHECK(saves.under_way());
+}
+
+TEST_CASE("a stop after the last step takes what is being saved for its own") {
+  Saves saves(spec());
+  saves.times().world_formed(at(0s));
+  saves.call_ended(StepId(7), at(10s));
+  CHECK_FALSE(saves.ask(at(10s)).stop);
+  saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, false, at(11s));
+  REQUIRE(saves.is(SaveState::asked));
+  CHECK(saves.written(part(saves, 0, 1)));
+}
+
+TEST_CASE("the save of a stop is tried three times while there is time") {
+  Saves saves(spec());
+  saves.times().world_formed(at(0s));
+  saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, true, at(10s));
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    CHECK(saves.ask(at(0s)).number == attempt);
+    CHECK(saves.try_again(at(20s)) == (attempt < 3));
+    if (attempt < 3) CHECK(saves.ask_at() == at(21s));
+  }
+  Saves late(spec());
+  late.times().world_formed(at(0s));
+  late.stop({"SIGTERM", "stopped by SIGTERM", 143}, true, at(10s));
+  (void)late.ask(at(10s));
+  CHECK_FALSE(late.try_again(at(609s)));
 }
 
 TEST_CASE("a job goes on from the newest save that fits") {

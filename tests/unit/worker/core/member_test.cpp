@@ -212,5 +212,91 @@ TEST_CASE("only the first step of a generation is announced") {
   CHECK(member.committed() == StepId(3));
 }
 
+// ---------------------------------------------------------------- saves
+
+wire::Save save(std::int64_t number, bool stop = false) {
+  return {.number = number, .folder = "/s", .stop = stop};
+}
+
+// The votes when both members of the world have been asked for this save.
+Votes both_vote_for(std::int64_t number) {
+  const double digit = Votes::digit_of(number);
+  return {0, 2 * digit, 2 * digit * digit};
+}
+
+TEST_CASE("a save is written after the step in which all have agreed to it") {
+  for (const bool stop : {false, true}) {
+    CAPTURE(stop);
+    Member member = in_world();
+    member.receive(save(1, stop));
+    CHECK_FALSE(member.take_save());
+    REQUIRE(member.begin_compute(noon));
+    REQUIRE(member.may_apply({}, noon));  // the other one has not heard of it yet
+    REQUIRE(member.commit());
+    CHECK_FALSE(member.take_save());
+    REQUIRE(member.begin_compute(noon));
+    REQUIRE(member.may_apply(both_vote_for(1), noon));
+    REQUIRE(member.commit());
+    const auto order = member.take_save();
+    REQUIRE(order);
+    CHECK(order->save.number == 1);
+    CHECK(order->waits == stop);
+    CHECK(member.task() == (stop ? Task::wait : Task::step));
+    CHECK_FALSE(member.take_save());
+  }
+}
+
+TEST_CASE("a member without a step before it saves at once") {
+  enum class When { before_done, done, released, saved };
+  for (const When when : {When::before_done, When::done, When::released, When::saved}) {
+    CAPTURE(static_cast<int>(when));
+    Member member = in_world();
+    if (when == When::before_done) member.receive(save(2));
+    if (when == When::saved) {
+      member.receive(save(1, true));
+      REQUIRE(member.begin_compute(noon));
+      REQUIRE(member.may_apply(both_vote_for(1), noon));
+      REQUIRE(member.commit());
+      REQUIRE(member.take_save());
+    } else {
+      REQUIRE(member.done(1));
+    }
+    if (when != When::before_done) {
+      CHECK(member.task() == Task::wait);
+      member.receive(save(2));
+    }
+    if (when == When::released) member.receive(wire::Release{1});
+    REQUIRE(member.task() == Task::save);  // before anything else
+    const auto order = member.take_save();
+    REQUIRE(order);
+    CHECK(order->save.number == 2);
+    CHECK(order->waits);
+    CHECK(member.task() == (when == When::released ? Task::released : Task::wait));
+  }
+}
+
+TEST_CASE("a save that was not taken ends with its world") {
+  Member member = in_world();
+  REQUIRE(member.done(1));
+  member.receive(save(1));
+  member.receive(wire::Abort{Generation(2), "test"});
+  CHECK(member.task() == Task::wait);
+  CHECK_FALSE(member.take_save());
+}
+
+TEST_CASE("between two calls of train a save waits for the next step") {
+  Member member = in_world();
+  REQUIRE(member.done(1));
+  member.receive(wire::Release{1});
+  member.outside();
+  member.receive(save(1));
+  CHECK(member.task() == Task::released);
+  member.ready({.call = 2});
+  REQUIRE(member.begin_compute(noon));
+  REQUIRE(member.may_apply(both_vote_for(1), noon));
+  REQUIRE(member.commit());
+  CHECK(member.take_save());
+}
+
 }  // namespace
 }  // namespace elasticrun::worker::core
