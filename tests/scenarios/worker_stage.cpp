@@ -24,7 +24,7 @@ class WorkerStage final : public Stage {
 
  private:
   static std::string name(worker::core::Task task) {
-    constexpr const char* names[] = {"wait", "enter", "step", "released", "evicted"};
+    constexpr const char* names[] = {"wait", "enter", "step", "save", "released", "evicted"};
     return names[static_cast<int>(task)];
   }
   static Lines answer(bool yes) { return {yes ? "yes" : "no"}; }

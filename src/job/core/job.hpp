@@ -183,6 +183,7 @@ class Job {
   void consider_plan(Time now);
   void begin_change(rendezvous::Change change, Time now);
   std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
+  bool on_leaving_host(WorkerId worker) const;
   bool some_member_is_leaving() const;
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;

@@ -44,8 +44,9 @@ void Job::end_run(const std::string& why, Time now) {
   first_.end_run();
   restarts_.run_ends(now);
   if (workers_.empty()) return;
-  out_.log(report::LogLevel::info, fmt::format("{}; ending {} before all start again", why,
-                                               counted(workers_.rows().size(), "worker")));
+  out_.log(report::LogLevel::info,
+           fmt::format("{}; ending {}{}", why, counted(workers_.rows().size(), "worker"),
+                       restarts_.will_follow() ? " before all start again" : ""));
   for (const auto& [id, worker] : workers_.rows())
     stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }

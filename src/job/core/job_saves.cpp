@@ -208,11 +208,12 @@ void Job::stop(course::Saves::Stop why, Time now) {
   const wire::saved::Save* const newest = saves.kept().newest();
   if (trained && newest && StepId(newest->manifest.step) >= summary_.newest())
     return stop_saved(StepId(newest->manifest.step), now);
+  const bool waits = trained && saves.is(course::SaveState::wanted);
   out_.log(report::LogLevel::info,
            fmt::format("{}: saving the state within {}{}, then stopping; INT or TERM once more "
                        "stops at once, without it",
                        saves.why_stop().what, to_text(saves.left(now)),
-                       trained ? ", in the next step, unless the program ends before" : ""));
+                       waits ? ", in the next step, unless the program ends before" : ""));
 }
 
 void Job::stop_saved(StepId step, Time now) {
@@ -225,10 +226,12 @@ void Job::stop_saved(StepId step, Time now) {
 // gets further than this job did.
 void Job::stop_unsaved(const std::string& why, Time now) {
   course::Saves& saves = requests_.saves;
-  drop_save(saves.number());
+  if (saves.is(course::SaveState::asked)) drop_save(saves.number());
   const auto& [what, reason, code, time_is_up] = saves.why_stop();
   const wire::saved::Save* const newest = saves.kept().newest();
   const auto resumed = saves.kept().resumed_from();
+  if (newest && StepId(newest->manifest.step) >= summary_.newest())
+    return stop_saved(StepId(newest->manifest.step), now);
   if (newest && (!resumed || StepId(newest->manifest.step) > *resumed))
     return end(
         course::Cause::saved,

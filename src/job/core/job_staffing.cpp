@@ -159,9 +159,13 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
     if (!worker.was_ready() || membership_.is_leaving(*id)) return {};
     if (!slots_.left_out(slot, now)) change.add.push_back(*id);
   }
-  // Unwanted members leave, the highest rank first, as far as the minimum allows.
+  // Unwanted members leave, the highest rank first, as far as the minimum allows. Where all of them
+  // are on hosts that will go, nobody could train in their place.
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   auto members = membership_.members();
+  if (change.add.empty() &&
+      std::ranges::all_of(members, [&](WorkerId id) { return on_leaving_host(id); }))
+    return change;
   std::ranges::reverse(members);
   auto size = static_cast<int>(members.size() + change.add.size());
   for (const WorkerId member : members) {
@@ -174,11 +178,14 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   return change;
 }
 
+bool Job::on_leaving_host(WorkerId id) const {
+  const workers::Worker* const worker = workers_.find(id);
+  return worker && hosts_.leaving(worker->slot.host);
+}
+
 bool Job::some_member_is_leaving() const {
-  return std::ranges::any_of(membership_.members(), [&](WorkerId id) {
-    const workers::Worker* const worker = workers_.find(id);
-    return worker && hosts_.leaving(worker->slot.host);
-  });
+  return std::ranges::any_of(membership_.members(),
+                             [&](WorkerId id) { return on_leaving_host(id); });
 }
 
 // How many workers may join while `leavers` members leave. When all members leave, one of them

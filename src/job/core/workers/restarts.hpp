@@ -67,6 +67,9 @@ class Restarts {
   // Whether another run may follow one that fails in this way; judge() decides, when all workers
   // have ended.
   bool may_follow(const RunEnd& end) const;
+  // Another run follows the one that is being ended, as far as is known before all its workers
+  // have.
+  bool will_follow() const { return !change_.empty() || count_ < max_; }
   // A worker has ended while a run is being ended, or has caused that.
   void ended(RunEnd end) { ends_.push_back(std::move(end)); }
 

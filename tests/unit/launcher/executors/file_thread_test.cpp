@@ -120,6 +120,21 @@ TEST_CASE("the file thread can be destroyed while a call hangs, and no answer fo
   io.run();
 }
 
+TEST_CASE("a call with a time limit comes after those before it") {
+  asio::io_context io;
+  FileThread files(io);
+  const auto order = std::make_shared<std::vector<int>>();
+  files.run([order]() -> FileThread::Answer {
+    order->push_back(1);
+    return [] {};
+  });
+  CHECK(files.ends_within(20s, [order] { order->push_back(2); }));
+  CHECK(*order == std::vector<int>{1, 2});
+  Hanging hanging;
+  CHECK_FALSE(files.ends_within(10ms, [path = hanging.path] { Hanging::touch(path); }));
+  CHECK_FALSE(files.ends_within(10ms, [] {}));  // it waits for the one before
+}
+
 TEST_CASE("a call may have a time limit") {
   Hanging hanging;
   CHECK(ends_within(20s, [path = hanging.folder] { Hanging::touch(path); }));
