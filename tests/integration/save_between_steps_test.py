@@ -140,8 +140,7 @@ class Starting(Evaluates):
                 kill(pid)
             self.await_place(job, "start", 2)
             kill(job.process.pid, signal.SIGTERM)
-            self.ended(job, 75, "no worker holds the state any more; the same command goes on from",
-                       15)
+            self.ended(job, 75, "the same command goes on from", 15)
 
 
 if __name__ == "__main__":

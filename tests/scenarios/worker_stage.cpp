@@ -123,6 +123,7 @@ class WorkerStage final : public Stage {
       sums.save = voters * digit;
       sums.save_square = voters * digit * digit;
     }
+    (void)member_.votes();
     return answer(member_.may_apply(sums, now_));
   }
 

@@ -126,11 +126,14 @@ MUTATIONS = [
              "newest = newest == no_state ? peers_.at(member.worker).committed\n"
              "                  : std::min(newest, peers_.at(member.worker).committed);"),
     Mutation("never fresh weights again", "rendezvous/forced.cpp",
-             "return !held && state_born_ &&", "return !held && !state_born_ &&"),
+             "return !some_peer_has_state() && state_born_ &&",
+             "return !some_peer_has_state() && !state_born_ &&"),
     Mutation("state is lost only with its last holder", "rendezvous/forced.cpp",
-             "return !held && state_born_ &&", "return (!held || peers_.size() < 3) && state_born_ &&"),
+             "return !some_peer_has_state() && state_born_ &&",
+             "return (!some_peer_has_state() || peers_.size() < 3) && state_born_ &&"),
     Mutation("a save is one state", "worker/core/member.cpp",
-             "asked_ && sums.agree_to_save(asked_->number, members);", "asked_ && sums.save > 0;"),
+             "voted_ && sums.agree_to_save(voted_->number, members);",
+             "voted_ && sums.save > 0;"),
     # ---- the answer
     Mutation("each sample exactly once", "worker/core/progress.cpp",
              "after.cursor = step_range(*this, global_batch, samples).last;",

@@ -162,8 +162,9 @@ bool Member::begin_compute(Time now) {
   return true;
 }
 
-Votes Member::votes(bool may_change) const {
+Votes Member::votes(bool may_change) {
   Votes mine;
+  voted_ = asked_;
   if (may_change && next_ && next_->go) mine.change = 1;
   if (asked_) {
     mine.save = Votes::digit_of(asked_->number);
@@ -181,7 +182,7 @@ bool Member::may_apply(const Votes& sums, Time now) {
   }
   const std::size_t members = world_->world.members.size();
   agreed_ = next_ && next_->go && sums.agree_to_change(members);
-  save_agreed_ = asked_ && sums.agree_to_save(asked_->number, members);
+  save_agreed_ = voted_ && sums.agree_to_save(voted_->number, members);
   phase_ = Phase::apply;
   return true;
 }
@@ -198,11 +199,12 @@ bool Member::commit() {
     outbox_.push_back(CloseGroups{generation});
   }
   if (std::exchange(save_agreed_, false)) {
-    save_next(asked_->stop);
+    save_next(*voted_, voted_->stop);
     // All members have agreed to this in the same step, so none of them enters the next world.
     if (save_now_->waits) {
       phase_ = Phase::saved;
       agreed_ = false;
+      save_without_step();
     }
   }
   if (owes_answer_) {
@@ -224,15 +226,18 @@ void Member::on(const wire::Save& save) {
   save_without_step();
 }
 
-void Member::save_next(bool waits) {
-  save_now_ = SaveOrder{*std::exchange(asked_, std::nullopt), world_->world.generation,
-                        world_->rank, static_cast<int>(world_->world.members.size()), waits};
+// One that was asked for since the vote stays asked for.
+void Member::save_next(const wire::Save& save, bool waits) {
+  save_now_ = SaveOrder{save, world_->world.generation, world_->rank,
+                        static_cast<int>(world_->world.members.size()), waits};
+  if (asked_ && asked_->number == save.number) asked_.reset();
 }
 
-// A worker that makes no more steps need not agree with the others on one: all of them are at the
-// last step of this call, or at the one after which they stop.
+// A worker that makes no more steps agrees with the others already: all are at the last step of
+// this call, or of the job. What comes after their Release waits for the next call, on all of them.
 void Member::save_without_step() {
-  if (asked_ && (phase_ == Phase::done || phase_ == Phase::saved)) save_next(true);
+  const bool at_the_end = phase_ == Phase::done && released_call_ < call_;
+  if (asked_ && (at_the_end || phase_ == Phase::saved)) save_next(wire::Save(*asked_), true);
 }
 
 void Member::saved(wire::Saved report) {
@@ -279,6 +284,7 @@ void Member::begin_transfer() {
   ER_CHECK(world_ && !world_->entered);
   phase_ = Phase::transfer;
   asked_.reset();  // it was for the world before, and its members are asked again
+  save_now_.reset();
 }
 
 bool Member::may_swap() {

@@ -115,7 +115,7 @@ class Member {
   bool begin_compute(Time now);
   // What is summed in the step's reduction (votes.hpp). In a step after which the world must not
   // change (`may_change` is false) it only says whether to save.
-  Votes votes(bool may_change = true) const;
+  Votes votes(bool may_change = true);
   // `sums` are the sums over the world: they say what all members do after this step.
   bool may_apply(const Votes& sums, Time now);
   // Returns false when the step counts, but the world was aborted meanwhile.
@@ -199,7 +199,7 @@ class Member {
   bool lease_holds(Time now);
   void answer();
   void enter_next();
-  void save_next(bool waits);
+  void save_next(const wire::Save& save, bool waits);
   void save_without_step();
   void dismiss_if_due();
   void evict(const std::string& reason);
@@ -218,6 +218,7 @@ class Member {
   std::optional<Place> next_;          // the world prepared, or being prepared
   bool agreed_ = false;                // in this step's reduction all members voted to switch
   std::optional<wire::Save> asked_;    // the save that was asked for and not agreed to yet
+  std::optional<wire::Save> voted_;    // the save that this worker has voted for in this step
   bool save_agreed_ = false;           // in this step's reduction all members voted for it
   std::optional<SaveOrder> save_now_;  // agreed to, and not taken yet
   std::int64_t newest_save_ = 0;       // number of the newest save that was asked for

@@ -224,6 +224,7 @@ class Job {
   bool fits(WorkerId worker, const wire::Ready& ready, Time now);
   void tell_restore(Time now);
   bool members_step() const;
+  bool between_calls() const;
   bool may_ask_for_save() const;
   bool nothing_to_save() const;
   Time saves_at() const;

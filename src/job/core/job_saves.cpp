@@ -2,6 +2,7 @@
 // (job.hpp).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/text.hpp"
@@ -66,6 +67,13 @@ bool Job::members_step() const {
   return membership_.steps() && !ending_.is(course::Phase::trained);
 }
 
+// A member is in no call of train, so none makes a step.
+bool Job::between_calls() const {
+  if (ending_.is(course::Phase::trained)) return true;
+  return std::ranges::any_of(membership_.members(),
+                             [&](WorkerId id) { return !membership_.is_training(id); });
+}
+
 // A save while the job runs waits until nothing else is asked of the world; that of a stop does
 // not.
 bool Job::may_ask_for_save() const {
@@ -112,7 +120,7 @@ void Job::ask_for_save(Time now) {
 
 void Job::save_is_overdue(Time now) {
   course::Saves& saves = requests_.saves;
-  const bool stood = saves.waits_for_step(2 * spec_.deadlines.sample_interval);
+  const bool stood = members_step() && saves.waits_for_step(2 * spec_.deadlines.sample_interval);
   if (stood && !saves.stopping()) return saves.wait_longer(now);
   if (!saves.stopping())
     return give_up_save(fmt::format("it is not whole within --save-timeout {}",
@@ -128,7 +136,7 @@ void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
   if (part.number != saves.number() || !saves.is(course::SaveState::asked))
     return drop_save(part.number);
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
-  if (!saves.written(part)) return;
+  if (!saves.written(part, now)) return;
   const wire::saved::Save* const before = saves.kept().newest();
   out_.add(SealSave{saves.number(), saves.manifest(spec_.argv), before ? before->path : ""});
 }
@@ -150,13 +158,13 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   const std::string what = fmt::format("saved step {} in {}: {}, {}", saved.step,
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
   progress(StepId(saved.step), now);
-  const bool nothing_follows = saves.stopping() && ending_.is(course::Phase::trained) &&
-                               StepId(saved.step) >= summary_.newest();
+  const bool nothing_follows =
+      saves.stopping() && between_calls() && StepId(saved.step) >= summary_.newest();
   if (report.last || nothing_follows) {
     out_.log(report::LogLevel::info, what);
     return stop_saved(StepId(saved.step), now);
   }
-  const char* const whom = ending_.is(course::Phase::trained) ? "the end of training" : "a step";
+  const char* const whom = between_calls() ? "the end of training" : "a step";
   out_.log(report::LogLevel::info,
            fmt::format("{}; it held {} up for {}", what, whom, to_text(report.held)));
   tell_restore(now);
@@ -195,20 +203,21 @@ void Job::stop(course::Saves::Stop why, Time now) {
                fmt::format("{}, without a new step since it went on from step {}", why.why,
                            resumed->value),
                now);
-  const bool trained = ending_.is(course::Phase::trained);
-  const bool has_trained = ending_.runs() || ending_.is(course::Phase::short_of) || trained;
+  const bool between = between_calls();
+  const bool has_trained =
+      ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
   if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
     out_.log(report::LogLevel::info,
              fmt::format("{}: stopping gently within {}; once more stops at once", why.what,
                          to_text(spec_.deadlines.grace)));
     return end(course::Cause::signalled, why.why, now, why.exit_code);
   }
-  if (!trained && saves.is(course::SaveState::asked)) drop_save(saves.number());
-  saves.stop(std::move(why), !trained, now);
+  if (!between && saves.is(course::SaveState::asked)) drop_save(saves.number());
+  saves.stop(std::move(why), !between, now);
   const wire::saved::Save* const newest = saves.kept().newest();
-  if (trained && newest && StepId(newest->manifest.step) >= summary_.newest())
+  if (between && newest && StepId(newest->manifest.step) >= summary_.newest())
     return stop_saved(StepId(newest->manifest.step), now);
-  const bool waits = trained && saves.is(course::SaveState::wanted);
+  const bool waits = between && saves.is(course::SaveState::wanted);
   out_.log(report::LogLevel::info,
            fmt::format("{}: saving the state within {}{}, then stopping; INT or TERM once more "
                        "stops at once, without it",

@@ -209,6 +209,7 @@ void Job::on(rendezvous::WorldBroken& broken, Time now) {
 }
 
 void Job::on(rendezvous::BelowMinimum& below, Time now) {
+  if (ending_.ending()) return;
   if (below.have == 0 && ended_by_mistake("", now)) return;
   ending_.happen(course::PhaseEvent::below_minimum);
   ending_.short_since(now);

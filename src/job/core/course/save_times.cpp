@@ -37,8 +37,8 @@ void SaveTimes::save_begins(Time now) {
   save_began_ = now;
 }
 
-void SaveTimes::save_ended(Duration writing, Time now) {
-  longest_ = std::max(longest_, now - save_began_);
+void SaveTimes::save_ended(Duration writing, Duration taking, Time now) {
+  longest_ = std::max(longest_, taking);
   longest_writing_ = std::max(longest_writing_, writing);
   if (saving_.every > Duration::zero() && !stops_)
     due_ = std::max(save_began_ + saving_.every, now);

@@ -23,8 +23,9 @@ class SaveTimes {
   void stepped(Time now);
   // A save begins, and none is due until one of the next two.
   void save_begins(Time now);
-  // It is whole; its members were busy with it for the time `writing`, at most.
-  void save_ended(Duration writing, Time now);
+  // It is whole. Its members were busy with it for the time `writing`, at most, and `taking` is how
+  // long it took in all, without their wait for a step.
+  void save_ended(Duration writing, Duration taking, Time now);
   void save_failed(Time now);
   // The job stops: nothing is due any more.
   void stop();

@@ -67,7 +67,6 @@ void Saves::user_wants_the_end(Time now) {
 wire::Save Saves::ask(Time now) {
   turn(SaveTurn::asked);
   asked_at_ = now;
-  if (stopping()) ++attempts_;
   parts_.clear();
   number_ = next_number_++;
   last_ = stopping();
@@ -80,7 +79,7 @@ std::int64_t Saves::world_ended() {
   return number_;
 }
 
-bool Saves::written(const wire::Saved& part) {
+bool Saves::written(const wire::Saved& part, Time now) {
   if (!is(SaveState::asked) || part.number != number_) return false;
   if (!parts_.empty()) {
     const wire::Saved& other = parts_.begin()->second;
@@ -90,6 +89,7 @@ bool Saves::written(const wire::Saved& part) {
   parts_[part.rank] = part;
   if (static_cast<int>(parts_.size()) < part.size) return false;
   turn(SaveTurn::written);
+  written_at_ = now;
   return true;
 }
 
@@ -118,7 +118,7 @@ Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Ti
     report.held = std::max(report.held, Duration(part.held_ns));
     writing = std::max(writing, Duration(part.took_ns));
   }
-  times_.save_ended(writing, now);
+  times_.save_ended(writing, writing + (now - written_at_), now);
   kept_.add({std::move(path), std::move(manifest)});
   if (stopping())
     turn(SaveTurn::due);  // unless it is that of the stop
@@ -134,7 +134,7 @@ void Saves::give_up(Time now) {
 }
 
 bool Saves::try_again(Time now) {
-  if (!stopping() || attempts_ >= most_attempts || now + retry_pause >= deadline_) return false;
+  if (!stopping() || ++attempts_ >= most_attempts || now + retry_pause >= deadline_) return false;
   turn(SaveTurn::given_up);
   turn(SaveTurn::due);
   ask_at_ = now + retry_pause;

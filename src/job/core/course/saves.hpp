@@ -112,7 +112,7 @@ class Saves {
   // save that has no use any more; 0: none.
   std::int64_t world_ended();
   // A member has written its part. True: it was the last one.
-  bool written(const wire::Saved& part);
+  bool written(const wire::Saved& part, Time now);
   std::int64_t number() const { return number_; }
   // Of the save that is being made whole, as far as it is known here.
   wire::saved::Manifest manifest(const std::vector<std::string>& argv) const;
@@ -144,6 +144,7 @@ class Saves {
   std::map<std::int32_t, wire::Saved> parts_;  // by rank
   Time ask_at_ = at_once;
   Time asked_at_{};
+  Time written_at_{};
   int attempts_ = 0;  // at the save of the stop
   Time deadline_ = never;
   bool last_ = false;  // the save under way is that of a stop

@@ -42,11 +42,11 @@ TEST_CASE("a save is whole when each member has written its part of the same ste
   const wire::Save order = saves.ask(at(0s));
   CHECK(order.folder == "/s/.saving-1");
   CHECK_FALSE(order.stop);
-  CHECK_FALSE(saves.written(part(saves, 2, 3)));
-  CHECK_FALSE(saves.written(part(saves, 0, 3, 8)));  // of another step: not of this save
-  CHECK_FALSE(saves.written(part(saves, 0, 3)));
-  CHECK_FALSE(saves.written(part(saves, 0, 3)));  // the same again
-  CHECK(saves.written(part(saves, 1, 3)));
+  CHECK_FALSE(saves.written(part(saves, 2, 3), at(10s)));
+  CHECK_FALSE(saves.written(part(saves, 0, 3, 8), at(10s)));  // of another step: not of this save
+  CHECK_FALSE(saves.written(part(saves, 0, 3), at(10s)));
+  CHECK_FALSE(saves.written(part(saves, 0, 3), at(10s)));  // the same again
+  CHECK(saves.written(part(saves, 1, 3), at(10s)));
   const auto manifest = saves.manifest({"./train"});
   REQUIRE(manifest.files.size() == 3);
   for (std::size_t rank = 0; rank < 3; ++rank)
@@ -66,13 +66,13 @@ TEST_CASE("a world that ends takes its save along, and the next one gets another
   saves.look_if_due(true, at(10s));
   (void)saves.ask(at(0s));
   const wire::Saved late = part(saves, 0, 2);
-  CHECK_FALSE(saves.written(part(saves, 1, 2)));
+  CHECK_FALSE(saves.written(part(saves, 1, 2), at(10s)));
   CHECK(saves.world_ended() == 1);
   CHECK(saves.is(SaveState::wanted));
   CHECK(saves.ask(at(0s)).number == 2);
-  CHECK_FALSE(saves.written(late));
-  CHECK_FALSE(saves.written(part(saves, 0, 2)));
-  CHECK(saves.written(part(saves, 1, 2)));
+  CHECK_FALSE(saves.written(late, at(10s)));
+  CHECK_FALSE(saves.written(part(saves, 0, 2), at(10s)));
+  CHECK(saves.written(part(saves, 1, 2), at(10s)));
   CHECK(saves.world_ended() == 0);  // all is written: the world is not needed any more
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("a stop has the last word, whatever is being saved") {
     saves.times().world_formed(at(0s));
     if (progress > 0) saves.look_if_due(true, at(10s));
     if (progress > 1) (void)saves.ask(at(0s));
-    if (progress > 2) REQUIRE(saves.written(part(saves, 0, 1)));
+    if (progress > 2) REQUIRE(saves.written(part(saves, 0, 1), at(10s)));
     saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, true, at(11s));
     if (progress > 2) {  // the save before is made whole first
       REQUIRE(saves.is(SaveState::sealing));
@@ -119,7 +119,7 @@ TEST_CASE("a stop has the last word, whatever is being saved") {
     }
     REQUIRE(saves.is(SaveState::wanted));
     CHECK(saves.ask(at(0s)).stop);
-    REQUIRE(saves.written(part(saves, 0, 1, 9)));
+    REQUIRE(saves.written(part(saves, 0, 1, 9), at(10s)));
     CHECK(saves.sealed("/s/save-2", saves.manifest({}), at(13s)).last);
     CHECK(saves.wake_at(true) == at(611s));
   }
@@ -141,7 +141,7 @@ TEST_CASE("before the time limit there is time for a save, and half of it is for
   saves.times().world_formed(at(0s));
   saves.look_if_due(true, at(10s));
   (void)saves.ask(at(0s));
-  REQUIRE(saves.written(part(saves, 0, 1)));
+  REQUIRE(saves.written(part(saves, 0, 1), at(10s)));
   (void)saves.sealed("/s/save-1", saves.manifest({}), at(70s));
   CHECK_FALSE(saves.limit_is_near(at(1h - 211s)));
   CHECK(saves.limit_is_near(at(1h - 210s)));
@@ -160,7 +160,7 @@ TEST_CASE("where steps take long, a save comes before one that the time limit co
   saves.look_if_due(true, at(49min));
   REQUIRE(saves.is(SaveState::wanted));
   (void)saves.ask(at(0s));
-  REQUIRE(saves.written(part(saves, 0, 1)));
+  REQUIRE(saves.written(part(saves, 0, 1), at(49min)));
   (void)saves.sealed("/s/save-1", saves.manifest({}), at(49min + 1s));
   CHECK(saves.wake_at(true) == at(1h - 33s));  // once
 }
@@ -186,7 +186,7 @@ TEST_CASE("the end of a call of train is saved when that costs little beside wha
   (void)saves.ask(at(10s));
   wire::Saved slow = part(saves, 0, 1);
   slow.took_ns = 1'000'000'000;
-  REQUIRE(saves.written(slow));
+  REQUIRE(saves.written(slow, at(10s)));
   (void)saves.sealed("/s/save-1", saves.manifest({}), at(12s));
   saves.call_ended(StepId(7), at(1h));
   CHECK_FALSE(saves.under_way());  // nothing is new
@@ -203,7 +203,7 @@ TEST_CASE("a stop after the last step takes what is being saved for its own") {
   CHECK_FALSE(saves.ask(at(10s)).stop);
   saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, false, at(11s));
   REQUIRE(saves.is(SaveState::asked));
-  CHECK(saves.written(part(saves, 0, 1)));
+  CHECK(saves.written(part(saves, 0, 1), at(10s)));
 }
 
 TEST_CASE("the save of a stop is tried three times while there is time") {

@@ -235,6 +235,7 @@ TEST_CASE("a save is written after the step in which all have agreed to it") {
     REQUIRE(member.commit());
     CHECK_FALSE(member.take_save());
     REQUIRE(member.begin_compute(noon));
+    (void)member.votes();
     REQUIRE(member.may_apply(both_vote_for(1), noon));
     REQUIRE(member.commit());
     const auto order = member.take_save();
@@ -255,6 +256,7 @@ TEST_CASE("a member without a step before it saves at once") {
     if (when == When::saved) {
       member.receive(save(1, true));
       REQUIRE(member.begin_compute(noon));
+      (void)member.votes();
       REQUIRE(member.may_apply(both_vote_for(1), noon));
       REQUIRE(member.commit());
       REQUIRE(member.take_save());
@@ -284,15 +286,40 @@ TEST_CASE("a save that was not taken ends with its world") {
   CHECK_FALSE(member.take_save());
 }
 
+TEST_CASE("a save that comes in the middle of a step is for a later one") {
+  for (const bool in_apply : {false, true}) {
+    CAPTURE(in_apply);
+    Member member = in_world();
+    member.receive(save(1));
+    REQUIRE(member.begin_compute(noon));
+    CHECK(member.votes().save == Votes::digit_of(1));
+    if (!in_apply) member.receive(save(2, true));  // the others may have heard of it, or not
+    REQUIRE(member.may_apply(both_vote_for(1), noon));
+    if (in_apply) member.receive(save(2, true));
+    REQUIRE(member.commit());
+    const auto order = member.take_save();
+    REQUIRE(order);
+    CHECK(order->save.number == 1);
+    CHECK_FALSE(order->waits);
+    REQUIRE(member.begin_compute(noon));
+    CHECK(member.votes().save == Votes::digit_of(2));
+    REQUIRE(member.may_apply(both_vote_for(2), noon));
+    REQUIRE(member.commit());
+    CHECK(member.take_save()->save.number == 2);
+  }
+}
+
 TEST_CASE("between two calls of train a save waits for the next step") {
   Member member = in_world();
   REQUIRE(member.done(1));
   member.receive(wire::Release{1});
+  member.receive(save(1));  // the program has not returned from train yet
+  CHECK(member.task() == Task::released);
   member.outside();
-  member.receive(save(1));
   CHECK(member.task() == Task::released);
   member.ready({.call = 2});
   REQUIRE(member.begin_compute(noon));
+  (void)member.votes();
   REQUIRE(member.may_apply(both_vote_for(1), noon));
   REQUIRE(member.commit());
   CHECK(member.take_save());
