@@ -12,21 +12,25 @@ from bench_training import Training, until
 from figures import Row, median, ratio, spread
 
 STEP_US = 20_000
-SHORT_STEP_US = 200  # what is measured is the save, not the step that it waits for
+GRADIENT_KB = 100
+# Of the time of a stop: what is measured is the save, not the step that it waits for.
+SHORT_STEP_US = 200
+SMALL_GRADIENT_KB = 1
 FOREVER = 10_000_000  # steps
 
 
 def trainer(programs: Path, workers: int, state_mb: int, options: Sequence[str],
-            folder: Path, step_us: int = STEP_US) -> list[str | Path]:
+            folder: Path, step_us: int = STEP_US,
+            gradient_kb: int = GRADIENT_KB) -> list[str | Path]:
     return [programs / "elasticrun", "--quiet", "-H", f"localhost:{workers}", "--shares", "equal",
             "--events", folder / "events", *options, programs / "bench_trainer", folder / "steps",
-            str(step_us), str(state_mb), "100", str(FOREVER)]
+            str(step_us), str(state_mb), str(gradient_kb), str(FOREVER)]
 
 
 def dd_ms(folder: Path, megabytes: int) -> float:
     """dd of as many bytes into the same folder, on the disk when it ends."""
     begin = time.monotonic()
-    subprocess.run(["dd", "if=/dev/zero", f"of={folder}/dd", "bs=1M", f"count={megabytes}",
+    subprocess.run(["dd", "if=/dev/zero", f"of={folder}/dd", "bs=1MB", f"count={megabytes}",
                     "conv=fsync", "status=none"], check=True)
     took = (time.monotonic() - begin) * 1e3
     os.remove(folder / "dd")
@@ -36,7 +40,7 @@ def dd_ms(folder: Path, megabytes: int) -> float:
 def stop_ms(programs: Path, workers: int, state_mb: int, state: Path) -> float:
     """From TERM to the whole save; the end of the step under way is part of it."""
     with Training(lambda folder: trainer(programs, workers, state_mb, ["--save", str(state)],
-                                         folder, SHORT_STEP_US)) as job:
+                                         folder, SHORT_STEP_US, SMALL_GRADIENT_KB)) as job:
         until("a world", lambda: job.world(workers, 5))
         os.kill(job.pid, signal.SIGTERM)
         events = job.folder / "events"

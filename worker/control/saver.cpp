@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,16 +28,21 @@ Result<std::vector<wire::saved::File>> write(const Part& part, const state::Stat
   // Whoever comes first makes the folder.
   if (::mkdir(part.folder.c_str(), 0755) != 0 && errno != EEXIST)
     return Error{fmt::format("cannot make {}: {}", part.folder, net::error_text(errno))};
-  std::vector<wire::saved::File> files;
+  // Its way to the disk is waited for after that of the state, which mostly brings it along.
+  std::optional<save::FileWriter> contents;
   if (!part.contents.empty()) {
-    auto contents = save::write_file(part.folder, save::contents_name, part.contents);
-    if (!contents) return contents.error();
-    files.push_back(std::move(*contents));
+    auto created = save::FileWriter::create(part.folder, save::contents_name);
+    if (!created) return created.error();
+    contents.emplace(std::move(*created));
+    if (auto done = contents->write(std::as_bytes(std::span(part.contents))); !done)
+      return done.error();
   }
   auto state = state::write_part(part.folder, part.rank, image, begins, part.share, moved);
   if (!state) return state.error();
-  files.push_back(std::move(*state));
-  return files;
+  if (!contents) return ok(std::vector{std::move(*state)});
+  auto finished = contents->finish();
+  if (!finished) return finished.error();
+  return ok(std::vector{std::move(*finished), std::move(*state)});
 }
 
 void add(const Result<std::vector<wire::saved::File>>& files, wire::Saved& report) {
