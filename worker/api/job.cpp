@@ -67,7 +67,8 @@ bool in_training(const elasticrun_job& job) {
   return job.entered || job.stepping || (job.loop && !job.loop->finished());
 }
 
-elasticrun_train_options checked(const elasticrun_train_options* given, const char* what) {
+elasticrun_train_options checked(const elasticrun_train_options* given, const char* what,
+                                 std::int64_t least_samples) {
   if (!given) misuse(fmt::format("{}: no options (null)", what));
   // A program that was built with an older interface has fewer fields, and one with a newer one
   // has more, which must be 0 to mean nothing.
@@ -87,7 +88,7 @@ elasticrun_train_options checked(const elasticrun_train_options* given, const ch
     if (value < least || value > core::max_global_batch)
       misuse(fmt::format("{}: {} is {}; it must be {} to 2^40", what, name, value, least));
   };
-  in_range("samples", o.samples, 1);
+  in_range("samples", o.samples, least_samples);
   in_range("epochs", o.epochs, 1);
   in_range("batch", o.batch, 0);
   in_range("base_batch", o.base_batch, 0);

@@ -80,7 +80,8 @@ void check_reach(const elasticrun_job& job, const void* data, const char* what);
 void check_state(const elasticrun_job& job, const char* what);
 void check_gradients(const elasticrun_job& job, const char* what);
 // Options of every version of the interface; fields that a caller does not know yet are 0.
-elasticrun_train_options checked(const elasticrun_train_options* given, const char* what);
+elasticrun_train_options checked(const elasticrun_train_options* given, const char* what,
+                                 std::int64_t least_samples = 1);
 collective::DataType type_of(elasticrun_type type, const char* what);
 
 // Ends the registration, the first time.

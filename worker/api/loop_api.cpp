@@ -103,10 +103,11 @@ elasticrun_status elasticrun_enter(elasticrun_job* job, const elasticrun_train_o
   return guarded(job, [&] {
     if (!epoch) misuse("enter: no place for the epoch (null)");
     const elasticrun_train_options known =
-        options ? checked(options, "enter") : elasticrun_train_options{};
+        options ? checked(options, "enter", 0) : elasticrun_train_options{};
     before_steps(*job, "enter");
     in_loop(*job, [&] { *epoch = job->steps->enter(known); });
-    job->entered = *epoch != worker::training::Steps::every_epoch;  // else there is nothing to do
+    job->entered = *epoch != worker::training::Steps::every_epoch;
+    if (!job->entered) return end(*job);
     leave_to_program(*job);
   });
 }

@@ -43,15 +43,23 @@ void Steps::make_ready(const elasticrun_train_options& options) {
 }
 
 std::int64_t Steps::enter(const elasticrun_train_options& options) {
-  ++call_;
+  const std::int64_t call = ++call_;
   const core::Progress& progress = session_.progress;
-  if (progress.train_call <= call_) {
+  const auto none_is_left = [&] {
+    return progress.train_call == call && options.epochs > 0 && progress.epoch >= options.epochs;
+  };
+  bool goes_on = progress.train_call <= call;
+  if (goes_on) {
     make_ready(options);
-    session_.await();
+    goes_on = session_.await();
+    while (goes_on && none_is_left()) {
+      session_.done(call);
+      goes_on = session_.await();
+    }
   }
-  const std::int64_t call = std::exchange(call_, call_ - 1);
-  if (progress.train_call == call) return progress.epoch;
-  return progress.train_call < call ? 0 : every_epoch;
+  --call_;
+  if (!goes_on || progress.train_call > call) return every_epoch;
+  return progress.train_call == call ? progress.epoch : 0;
 }
 
 void Steps::begin(const elasticrun_train_options& options, EpochListener listener) {

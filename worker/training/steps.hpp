@@ -46,8 +46,8 @@ class Steps {
   Steps& operator=(const Steps&) = delete;
 
   // Before begin(): enters a world, and returns the epoch in which the next call of train goes on
-  // there, or every_epoch when the world has finished that call. Without samples in `options` the
-  // world learns them from begin(). Throws Stop.
+  // there, or every_epoch when the world has finished that call, or ends it now because it has no
+  // epoch left. What is not in `options` the world learns from begin(). Throws Stop.
   static constexpr std::int64_t every_epoch = std::numeric_limits<std::int64_t>::max();
   std::int64_t enter(const elasticrun_train_options& options);
   // These throw Stop. A call of train begins, and ends: next() has said `over`, or the loop is

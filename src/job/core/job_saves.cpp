@@ -36,8 +36,10 @@ bool Job::fits(WorkerId id, const wire::Ready& ready, Time now) {
     return false;
   }
   const std::string misfit = requests_.saves.kept().ready(ready.train);
-  if (first && !misfit.empty()) end(course::Cause::save_unusable, misfit, now);
-  return misfit.empty() || !first;
+  // What a program trains on it may say only in the world that has gone on from the save.
+  const bool begins = first || summary_.newest() <= requests_.saves.kept().resumed_from();
+  if (begins && !misfit.empty()) end(course::Cause::save_unusable, misfit, now);
+  return misfit.empty() || !begins;
 }
 
 // Tells membership what a world begins with when nobody holds the state.

@@ -291,9 +291,10 @@ ELASTICRUN_API int64_t elasticrun_global_batch(const elasticrun_job*);
 
 /* Before begin: blocks until this worker is in a world and has its state. *epoch is then the epoch,
  * from 0, in which the next call of train goes on in that world, or INT64_MAX when the world has
- * finished that call. `options` may be null where the program does not know them yet; the world
- * then begins again with the batch that begin names. Returns what begin does, and MISUSE when epoch
- * is null. */
+ * finished that call: now, if options->epochs have ended, as after a stop that came with the last
+ * of them. `options` may be null, or have no samples, where the program does not know them yet; the
+ * world then begins again with the batch that begin names. Returns what begin does, and MISUSE when
+ * epoch is null. */
 ELASTICRUN_API elasticrun_status elasticrun_enter(elasticrun_job*,
                                                   const elasticrun_train_options* options,
                                                   int64_t* epoch);

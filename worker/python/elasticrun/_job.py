@@ -200,10 +200,10 @@ class Job:
 
     def enter(self, *, samples: int = 0, **options: int) -> Optional[int]:
         """Before train or steps: blocks until this worker is in a world and has its state. Returns the
-        epoch in which the next call goes on there; None: the world has finished that call. The options
-        are that call's, or none where they are not known yet."""
+        epoch in which the next call goes on there; None: the world has finished that call, or `epochs`
+        have ended. The options are that call's, or those of them that are known."""
         epoch = c_int64()
-        given = byref(_options(samples, options)) if samples else None
+        given = byref(_options(samples, options)) if samples or options else None
         self._call("enter", given, byref(epoch))
         return epoch.value if epoch.value < (1 << 63) - 1 else None
 

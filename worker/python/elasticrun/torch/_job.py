@@ -70,6 +70,8 @@ class Job:
             raise Misuse(f"epochs: count is {count}; it is at least 1")
         self._epochs = count
         epoch = self._enter()
+        if epoch is not None and epoch >= count:
+            self._core.enter(epochs=count)  # ends with the others what has no epoch left
         while epoch is not None and epoch < count:
             yield epoch
             epoch = self._end_epoch(epoch)
