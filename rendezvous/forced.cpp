@@ -156,6 +156,16 @@ bool Membership::state_is_held() const {
   return some_peer_has_state();
 }
 
+std::optional<WorkerId> Membership::idle_holder() const {
+  if (running_ || aborting_ || forming_) return std::nullopt;
+  std::optional<WorkerId> holder;
+  for (const auto& [worker, peer] : peers_) {
+    const bool holds = !peer.left && peer.committed != no_state && training_.contains(worker);
+    if (holds && (!holder || peer.committed > peers_.at(*holder).committed)) holder = worker;
+  }
+  return holder;
+}
+
 bool Membership::some_peer_has_state() const {
   return std::ranges::any_of(peers_, [](const auto& entry) {
     return !entry.second.left && entry.second.committed != no_state;

@@ -210,6 +210,8 @@ class Membership {
   bool ever_formed() const { return state_born_; }
   // Someone holds the state, or may: who has not answered an Abort yet, or receives it now.
   bool state_is_held() const;
+  // While no world runs or comes: a worker in a call of train with the newest state.
+  std::optional<WorkerId> idle_holder() const;
   // In rank order: the members of the running world, or the workers that wait for the next one with
   // their state.
   std::vector<WorkerId> members() const { return rank_table_.order(); }

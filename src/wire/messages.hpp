@@ -90,6 +90,8 @@ struct Save {
   std::int64_t number = 0;  // of this save; never used again for another one
   std::string folder = {};
   bool stop = false;  // make no step after it: the job ends
+  // There is no world: this worker writes all of the state that it holds, if it holds it still.
+  bool alone = false;
 };
 // Every member has committed the last step of this call of train, so the call may return.
 struct Release {
@@ -244,7 +246,7 @@ BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values, ranks))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
 BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason))
-BOOST_DESCRIBE_STRUCT(Save, (), (number, folder, stop))
+BOOST_DESCRIBE_STRUCT(Save, (), (number, folder, stop, alone))
 BOOST_DESCRIBE_STRUCT(Release, (), (call))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
 BOOST_DESCRIBE_STRUCT(Lease, (), (ends_ns))

@@ -54,7 +54,7 @@ struct Writer {
     return fmt::format("abort g{}{}", m.generation.value, because(m.reason));
   }
   std::string operator()(const wire::Save& m) const {
-    return fmt::format("save {}{}", m.number, m.stop ? " stop" : "");
+    return fmt::format("save {}{}{}", m.number, m.stop ? " stop" : "", m.alone ? " alone" : "");
   }
   std::string operator()(const wire::Release& m) const {
     return fmt::format("release call {}", m.call);
@@ -230,6 +230,7 @@ wire::ToWorker to_worker(Words& words) {
   if (name == "save") {
     wire::Save m{.number = words.number(), .folder = "/saves/draft"};
     m.stop = words.accept("stop");
+    m.alone = words.accept("alone");
     return m;
   }
   const auto generation = words.generation();

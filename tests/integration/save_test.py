@@ -187,13 +187,21 @@ class Rules(Folder):
             self.steps(job, 2)
             self.stop(job, signal.SIGUSR1)
 
-    def test_a_second_signal_does_not_wait(self) -> None:
+    def test_a_later_signal_does_not_wait(self) -> None:
         with self.training(1, device_ms=400, epochs=1000) as job:  # a step takes 50 s
             job.wait_for("world_formed")
-            kill(job.process.pid, signal.SIGTERM)
-            kill(job.process.pid, signal.SIGTERM)
+            until("it stops", lambda: kill(job.process.pid, signal.SIGTERM)
+                  or "SIGTERM again: stopping at once" in job.err())
             self.assertEqual(job.wait(30), 143, job.err())
             self.assertEqual(self.whole(), [])
+
+    def test_a_signal_comes_twice(self) -> None:
+        """As timeout(1) sends it: to its child, and to the group of both."""
+        with self.training(2, device_ms=2, epochs=1000) as job:
+            self.steps(job, 2)
+            for number in (signal.SIGTERM, signal.SIGINT):  # two of a kind could come as one
+                kill(job.process.pid, number)
+            self.assertEqual(job.wait(30), 75, job.err())
 
     def test_a_job_without_a_new_step_is_not_stopped_for_ever(self) -> None:
         with self.training(2, device_ms=2) as job:

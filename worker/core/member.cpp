@@ -219,36 +219,6 @@ bool Member::commit() {
   return true;
 }
 
-void Member::on(const wire::Save& save) {
-  if (save.number <= newest_save_) return;
-  newest_save_ = save.number;
-  asked_ = save;
-  save_without_step();
-}
-
-// One that was asked for since the vote stays asked for.
-void Member::save_next(const wire::Save& save, bool waits) {
-  save_now_ = SaveOrder{save, world_->world.generation, world_->rank,
-                        static_cast<int>(world_->world.members.size()), waits};
-  if (asked_ && asked_->number == save.number) asked_.reset();
-}
-
-// A worker that makes no more steps agrees with the others already: all are at the last step of
-// this call, or of the job. What comes after their Release waits for the next call, on all of them.
-void Member::save_without_step() {
-  const bool at_the_end = phase_ == Phase::done && released_call_ < call_;
-  if (asked_ && (at_the_end || phase_ == Phase::saved)) save_next(wire::Save(*asked_), true);
-}
-
-void Member::saved(wire::Saved report) {
-  if (!evicted_) send(std::move(report));
-}
-
-void Member::unreadable(const std::string& reason) {
-  if (phase_ != Phase::transfer) return;  // aborted meanwhile
-  send(wire::Unreadable{world_->world.generation, world_->world.restore, reason});
-}
-
 void Member::broken(const collective::GroupBroken& error) {
   if (phase_ != Phase::compute && phase_ != Phase::transfer) return;  // aborted meanwhile
   phase_ = Phase::waiting;
@@ -314,7 +284,7 @@ void Member::ready(const wire::TrainSpec& train) {
 
 Task Member::task() const {
   if (evicted_) return Task::evicted;
-  if (save_now_ && (phase_ == Phase::done || phase_ == Phase::saved)) return Task::save;
+  if (save_now_ && writes_without_step()) return Task::save;
   if (call_ > 0 && released_call_ >= call_) return Task::released;
   if (!world_ || world_->broken || lease_over_) return Task::wait;
   if (phase_ == Phase::done || phase_ == Phase::saved) return Task::wait;

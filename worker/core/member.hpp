@@ -201,6 +201,8 @@ class Member {
   void enter_next();
   void save_next(const wire::Save& save, bool waits);
   void save_without_step();
+  void save_alone(const wire::Save& save);
+  bool writes_without_step() const;  // given save_now_
   void dismiss_if_due();
   void evict(const std::string& reason);
   bool expects(Generation generation) const {

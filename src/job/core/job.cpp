@@ -93,7 +93,7 @@ void Job::on(const Interrupt& interrupt, Time now) {
   // A batch system sends its own signal first and TERM when the time is up: only TERM, INT or HUP
   // again means that the user will not wait.
   const bool asks = spec_.saving.stop_signal == interrupt.signal;
-  if (!asks && !ending_.interrupt(interrupt.signal)) {
+  if (!asks && !ending_.interrupt(now)) {
     out_.log(report::LogLevel::error, fmt::format("SIG{} again: stopping at once", name));
     if (requests_.saves.stopping())
       end(course::Cause::signalled,

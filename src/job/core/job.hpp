@@ -185,6 +185,7 @@ class Job {
   std::optional<rendezvous::Change> difference(const std::vector<SlotId>& wanted, Time now) const;
   bool on_leaving_host(WorkerId worker) const;
   bool some_member_is_leaving() const;
+  bool every_member_leaves() const;
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;
   bool may_join(WorkerId worker, Time now) const;
@@ -225,6 +226,7 @@ class Job {
   void tell_restore(Time now);
   bool members_step() const;
   bool between_calls() const;
+  bool no_step_comes() const;  // before the user does something, or workers come
   bool may_ask_for_save() const;
   bool nothing_to_save() const;
   Time saves_at() const;

@@ -58,8 +58,9 @@ void Job::tell_all_troubles(Time now) {
 void Job::wind_up(Time now) {
   if (now >= ending_.patience_ends(spec_.deadlines.minimum_timeout))
     end(course::Cause::workers_too_few,
-        fmt::format("fewer than {} workers for {}", spec_.limits.min,
-                    to_text(spec_.deadlines.minimum_timeout)),
+        fmt::format("fewer than {} workers for {}{}", spec_.limits.min,
+                    to_text(spec_.deadlines.minimum_timeout),
+                    requests_.saves.on() ? "; " + requests_.saves.kept().words() : ""),
         now);
   if (ending_.is(course::Phase::trained)) stop_idle(now);
   if (ending_.is(course::Phase::stopping) && now >= ending_.deadline()) {

@@ -270,8 +270,15 @@ void Job::hear(HostId host, const wire::agent::GpuLost& lost, Time now) {
 void Job::hear(HostId host, const wire::agent::HostLeaves& leaves, Time now) {
   hosts_.leaves(host);
   out_.record("host_leaves", {{"host", name_of(host)}, {"reason", leaves.reason}});
+  const bool all = membership_.steps() && every_member_leaves();
+  const bool stay = plain() ? !restarts_.resizable() : all;
   out_.log(report::LogLevel::info,
-           fmt::format("{} will go: {}; its workers leave before", name_of(host), leaves.reason));
+           fmt::format("{} will go: {}; {}", name_of(host), leaves.reason,
+                       !stay     ? "its workers leave before"
+                       : plain() ? "its workers stay, for the size of this job is fixed"
+                                 : "as will all hosts of the job, so workers stay until others "
+                                   "can take their place"));
+  if (all) requests_.saves.secure(summary_.newest(), now);
   concerns_staff(now);
 }
 

@@ -69,6 +69,8 @@ bool Job::members_step() const {
   return membership_.steps() && !ending_.is(course::Phase::trained);
 }
 
+bool Job::no_step_comes() const { return between_calls() || ending_.is(course::Phase::short_of); }
+
 // A member is in no call of train, so none makes a step.
 bool Job::between_calls() const {
   if (ending_.is(course::Phase::trained)) return true;
@@ -80,6 +82,7 @@ bool Job::between_calls() const {
 // not.
 bool Job::may_ask_for_save() const {
   if (ending_.ending() || !requests_.saves.is(course::SaveState::wanted)) return false;
+  if (membership_.idle_holder()) return true;
   return requests_.saves.stopping() ? membership_.steps()
                                     : membership_.running() && !requests_.changes.under_way();
 }
@@ -116,7 +119,9 @@ void Job::look_at_saves(Time now) {
 void Job::ask_for_save(Time now) {
   course::Saves& saves = requests_.saves;
   if (!may_ask_for_save() || now < saves.ask_at()) return;
-  rendezvous::ToMembers order{membership_.members(), saves.ask(now)};
+  const std::optional<WorkerId> alone = membership_.idle_holder();
+  rendezvous::ToMembers order{alone ? std::vector{*alone} : membership_.members(),
+                              saves.ask(now, alone.has_value())};
   on(order, now);
 }
 
@@ -161,14 +166,15 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
   progress(StepId(saved.step), now);
   const bool nothing_follows =
-      saves.stopping() && between_calls() && StepId(saved.step) >= summary_.newest();
+      saves.stopping() && no_step_comes() && StepId(saved.step) >= summary_.newest();
   if (report.last || nothing_follows) {
     out_.log(report::LogLevel::info, what);
     return stop_saved(StepId(saved.step), now);
   }
   const char* const whom = between_calls() ? "the end of training" : "a step";
-  out_.log(report::LogLevel::info,
-           fmt::format("{}; it held {} up for {}", what, whom, to_text(report.held)));
+  out_.log(report::LogLevel::info, report.alone ? what
+                                                : fmt::format("{}; it held {} up for {}", what,
+                                                              whom, to_text(report.held)));
   tell_restore(now);
 }
 
@@ -205,7 +211,7 @@ void Job::stop(course::Saves::Stop why, Time now) {
                fmt::format("{}, without a new step since it went on from step {}", why.why,
                            resumed->value),
                now);
-  const bool between = between_calls();
+  const bool between = between_calls(), stands = no_step_comes();
   const bool has_trained =
       ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
   if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
@@ -214,10 +220,10 @@ void Job::stop(course::Saves::Stop why, Time now) {
                          to_text(spec_.deadlines.grace)));
     return end(course::Cause::signalled, why.why, now, why.exit_code);
   }
-  if (!between && saves.is(course::SaveState::asked)) drop_save(saves.number());
-  saves.stop(std::move(why), !between, now);
+  if (!stands && saves.is(course::SaveState::asked)) drop_save(saves.number());
+  saves.stop(std::move(why), !stands, now);
   const wire::saved::Save* const newest = saves.kept().newest();
-  if (between && newest && StepId(newest->manifest.step) >= summary_.newest())
+  if (stands && newest && StepId(newest->manifest.step) >= summary_.newest())
     return stop_saved(StepId(newest->manifest.step), now);
   const bool waits = between && saves.is(course::SaveState::wanted);
   out_.log(report::LogLevel::info,

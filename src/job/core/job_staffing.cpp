@@ -163,9 +163,7 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   // are on hosts that will go, nobody could train in their place.
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   auto members = membership_.members();
-  if (change.add.empty() &&
-      std::ranges::all_of(members, [&](WorkerId id) { return on_leaving_host(id); }))
-    return change;
+  if (change.add.empty() && every_member_leaves()) return change;
   std::ranges::reverse(members);
   auto size = static_cast<int>(members.size() + change.add.size());
   for (const WorkerId member : members) {
@@ -181,6 +179,11 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
 bool Job::on_leaving_host(WorkerId id) const {
   const workers::Worker* const worker = workers_.find(id);
   return worker && hosts_.leaving(worker->slot.host);
+}
+
+bool Job::every_member_leaves() const {
+  return std::ranges::all_of(membership_.members(),
+                             [&](WorkerId id) { return on_leaving_host(id); });
 }
 
 bool Job::some_member_is_leaving() const {

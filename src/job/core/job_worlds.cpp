@@ -185,7 +185,7 @@ void Job::on(rendezvous::Dismissed& dismissed, Time now) {
 void Job::on(rendezvous::Trained&, Time now) {
   ending_.happen(course::PhaseEvent::trained);
   out_.log(report::LogLevel::detail, "trained: " + summary_.steps_made());
-  requests_.saves.call_ended(summary_.newest(), now);
+  requests_.saves.steps_pause(summary_.newest(), now);
   ask_for_save(now);
 }
 
@@ -221,6 +221,7 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
                              patience)
                : fmt::format("{} of at least {} workers are left; waiting up to {} for more",
                              below.have, below.need, patience));
+  if (membership_.idle_holder()) requests_.saves.steps_pause(summary_.newest(), now);
   concerns_staff(now);
 }
 

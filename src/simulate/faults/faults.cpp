@@ -152,7 +152,8 @@ void Cluster::heal_all() {
     told("a person interrupts");
     interrupted_ = true;
     feed(job::Interrupt{rng_.chance(0.5) ? SIGINT : SIGTERM});
-    if (rng_.chance(0.3)) feed(job::Interrupt{SIGINT});
+    if (rng_.chance(0.3))
+      queue_.after(stage_.between_us(0, 3'000'000), [this] { feed(job::Interrupt{SIGINT}); });
   }
 }
 

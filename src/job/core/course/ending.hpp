@@ -115,8 +115,12 @@ class Ending {
   void stood_still(std::string words) { standstill_ = std::move(words); }
   const std::string& standstill() const { return standstill_; }
 
-  // The user wants the job to end. False: not for the first time.
-  bool interrupt(std::int32_t signal) { return std::exchange(signal_, signal) == 0; }
+  // The user wants the job to end. False: once more. What comes within a second is a copy of the
+  // first signal: who passes signals on, as timeout(1) does, sends it to the process and its group.
+  bool interrupt(Time now) {
+    interrupted_at_ = std::min(interrupted_at_, now);
+    return now < interrupted_at_ + std::chrono::seconds(1);
+  }
 
  private:
   Phase phase_ = Phase::starting;
@@ -124,7 +128,7 @@ class Ending {
   int exit_code_ = exit_code::ok;
   std::string words_;
   Time deadline_ = never;
-  std::int32_t signal_ = 0;  // 0: none came
+  Time interrupted_at_ = never;  // for the first time
   Time short_since_ = never;
   std::string standstill_;
 };

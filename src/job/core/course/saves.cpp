@@ -40,10 +40,13 @@ void Saves::look_if_due(bool steps, Time now) {
   if (on() && steps && !under_way() && now >= times_.save_at()) begin(now);
 }
 
-void Saves::call_ended(StepId step, Time now) {
-  if (!on() || under_way()) return;
-  const bool news = !kept_.newest() || StepId(kept_.newest()->manifest.step) < step;
-  if (news && times_.is_cheap(kept_.train().state_bytes, now)) begin(now);
+void Saves::steps_pause(StepId step, Time now) {
+  if (times_.is_cheap(kept_.train().state_bytes, now)) secure(step, now);
+}
+
+void Saves::secure(StepId step, Time now) {
+  if (!on() || under_way() || step <= StepId(0)) return;
+  if (!kept_.newest() || StepId(kept_.newest()->manifest.step) < step) begin(now);
 }
 
 // ---------------------------------------------------------------- stopping
@@ -64,13 +67,17 @@ void Saves::user_wants_the_end(Time now) {
 
 // ---------------------------------------------------------------- one save
 
-wire::Save Saves::ask(Time now) {
+wire::Save Saves::ask(Time now, bool alone) {
   turn(SaveTurn::asked);
   asked_at_ = now;
   parts_.clear();
   number_ = next_number_++;
   last_ = stopping();
-  return {.number = number_, .folder = save::draft_of(folder_, number_), .stop = last_};
+  alone_ = alone;
+  return {.number = number_,
+          .folder = save::draft_of(folder_, number_),
+          .stop = last_,
+          .alone = alone_};
 }
 
 std::int64_t Saves::world_ended() {
@@ -111,7 +118,8 @@ wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) cons
 
 Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Time now) {
   turn(SaveTurn::sealed);
-  Report report{.manifest = manifest, .took = now - times_.save_began(), .last = last_};
+  Report report{
+      .manifest = manifest, .took = now - times_.save_began(), .last = last_, .alone = alone_};
   for (const wire::saved::File& file : manifest.files) report.bytes += file.bytes;
   Duration writing{};
   for (const auto& [rank, part] : parts_) {

@@ -72,9 +72,12 @@ class Saves {
   Time wake_at(bool steps) const;
   // The time has come for a save while the job runs: it is under way from now on.
   void look_if_due(bool steps, Time now);
-  // A call of train has ended with this step. What follows may take long, and nobody steps then: so
-  // it is saved too, where that costs little beside the time since the last save.
-  void call_ended(StepId step, Time now);
+  // Nobody steps after this step for a while, which may be long: a call of train has ended, or
+  // workers are missing. So it is saved, where that costs little beside the time since the last
+  // save.
+  void steps_pause(StepId step, Time now);
+  // Before the job may lose all its workers: what is newer than the newest save is saved.
+  void secure(StepId step, Time now);
   // The time limit comes near: the job should stop.
   bool limit_is_near(Time now) const { return now >= times_.stop_at(); }
   bool overdue(Time now) const { return now >= deadline_; }
@@ -101,8 +104,8 @@ class Saves {
   // ---- one save
   // The members may be asked from this time on.
   Time ask_at() const { return ask_at_; }
-  // What to send to the members of the world.
-  wire::Save ask(Time now);
+  // What to send to the members of the world; `alone`: to one worker, for there is no world.
+  wire::Save ask(Time now, bool alone = false);
   // The members have been asked, and no step is known to have ended since then, in which they could
   // agree. Reports of steps come at most this late.
   bool waits_for_step(Duration late) const {
@@ -123,6 +126,7 @@ class Saves {
     Duration held{};    // longest time for which it held a member up
     Duration took{};    // since it was asked for
     bool last = false;  // no step follows it
+    bool alone = false;
   };
   Report sealed(std::string path, wire::saved::Manifest manifest, Time now);
   // It is given up, and the next one comes in its time.
@@ -148,6 +152,7 @@ class Saves {
   int attempts_ = 0;  // at the save of the stop
   Time deadline_ = never;
   bool last_ = false;  // the save under way is that of a stop
+  bool alone_ = false;
   std::optional<Stop> stop_;
 };
 
