@@ -49,9 +49,10 @@ void Notice::ask() {
       const std::string_view said = last_line(*answer.output);
       return give(said.empty() ? "its --notice command says so" : std::string(said));
     }
-    const bool cannot_run =
-        answer.exit_code == exit_code::not_found || answer.exit_code == exit_code::not_executable;
-    if (cannot_run && !std::exchange(refused_, true))
+    // One that ends with another code has nothing to say yet.
+    const bool mistaken = answer.exit_code == exit_code::not_found ||
+                          answer.exit_code == exit_code::not_executable || answer.exit_code == 0;
+    if (mistaken && !std::exchange(refused_, true))
       log_line("--notice: " + answer.output.error().text);
     ask_again_later();
   });

@@ -26,6 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* lock_name = "lock";
 constexpr const char* finished_name = "finished";
+constexpr std::string_view probe_prefix = ".probe-";
+
+// Where a file is written before it gets its name.
+std::string beside(const char* name) { return fmt::format(".{}", name); }
 
 std::optional<std::int64_t> number_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -135,13 +139,17 @@ void keep_newest(const std::string& folder, const std::string& before) {
 Result<Folder> Folder::open(const std::string& path, const std::string& job) {
   std::error_code error;
   fs::create_directories(path, error);
+  if (error && fs::is_symlink(path) && !fs::exists(path))
+    return Error{fmt::format("{} is a link that leads nowhere", path)};
   if (error) return Error{fmt::format("cannot make {}: {}", path, net::error_text(error.value()))};
   Inventory inventory;
   auto held = lock(path, inventory.unlocked);
   if (!held) return held.error();
   Folder folder(std::move(*held));
   if (auto done = sign(folder.lock_, path, job); !done) return done.error();
-  // No job is at work here, so nobody will finish these.
+  // No job is at work here, so nobody will finish or remove these.
+  for (const auto& [worker, probe] : entries(path, probe_prefix)) remove_tree(probe);
+  remove_tree(path + "/" + beside(finished_name));
   for (const auto& [number, draft] : entries(path, draft_prefix))
     inventory.next_number = std::max(inventory.next_number, number + 1);
   discard_all(path);
@@ -190,10 +198,10 @@ void Folder::discard_all(const std::string& folder) {
 Result<void> Folder::finish(const std::string& folder) {
   const auto saves = entries(folder, whole_prefix);
   if (saves.empty()) return {};
-  const std::string beside = fmt::format(".{}", finished_name);
-  const auto written = write_file(folder, beside, std::to_string(saves.rbegin()->first));
+  const std::string draft = beside(finished_name);
+  const auto written = write_file(folder, draft, std::to_string(saves.rbegin()->first));
   if (!written) return written.error();
-  if (::rename((folder + "/" + beside).c_str(), (folder + "/" + finished_name).c_str()) != 0)
+  if (::rename((folder + "/" + draft).c_str(), (folder + "/" + finished_name).c_str()) != 0)
     return Error{
         fmt::format("cannot write {}/{}: {}", folder, finished_name, net::error_text(errno))};
   return sync_folder(folder);
@@ -217,7 +225,7 @@ Result<void> probe(const std::string& folder, const std::string& job, std::uint3
         fmt::format("it is another folder than the one that elasticrun sees ({} is not "
                     "that of this job); use a folder that all hosts share",
                     file)};
-  const std::string name = fmt::format(".probe-{}", worker);
+  const std::string name = fmt::format("{}{}", probe_prefix, worker);
   if (auto written = write_file(folder, name, ""); !written) return written.error();
   ::unlink((folder + "/" + name).c_str());
   return {};

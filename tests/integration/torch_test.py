@@ -8,7 +8,7 @@ import signal
 import tempfile
 import unittest
 
-from job import Job, finals, kill, lives
+from job import Job, finals, kill, lives, until
 from with_torch import ENVIRONMENT, HERE, PROGRAMS, PYTHON, TorchTest, alone
 
 TUTORIAL = os.path.join(PROGRAMS, "tutorial.py")
@@ -76,6 +76,27 @@ class Torch(TorchTest):
             self.equal(job.out(), expected)
             self.assertIn("epochs 0 1 1 2 3 4 5", job.out())
             self.assertEqual(job.leftovers(), [])
+
+    def test_stop_at_the_end(self) -> None:
+        """The save holds all epochs: there is nothing left to train, and the program ends."""
+        expected, = finals(alone(TUTORIAL, BATCH="24").stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            hold = os.path.join(folder, "hold")
+            with open(hold, "w", encoding="utf-8"):
+                pass
+            for code in (75, 0):
+                with Job(["-H", "localhost:2", "--max-batch", "24", "--label", "none", "--save",
+                          os.path.join(folder, "state")], [PYTHON, TUTORIAL],
+                         env=ENVIRONMENT | {"BATCH": "24", "HOLD": hold}) as job:
+                    if code:
+                        until("the last epoch", lambda job=job: "holding" in job.out(), 60)
+                        kill(job.process.pid, signal.SIGTERM)
+                        until("it stops", lambda job=job: "SIGTERM" in job.err(), 10)
+                        os.remove(hold)
+                    self.assertEqual(job.wait(60), code, job.err())
+                    self.assertEqual(job.leftovers(), [])
+                    out = job.out()
+        self.equal(out, expected)
 
     def figures(self, size: int, **variables: str) -> tuple[str, dict[str, list[list[float]]]]:
         """The output of a job with figures, and the numbers of its lines by their first word."""

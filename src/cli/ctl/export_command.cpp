@@ -87,10 +87,15 @@ Result<Report> export_command(const ExportCommand& command) {
                              command.file)};
   const auto save = save::find_save(command.save);
   if (!save) return save.error();
+  const auto unreadable = [&](const Error& error) {
+    if (*save == command.save) return error;
+    return Error{fmt::format("{} (the newest save in {}; another one can be given)", error.text,
+                             command.save)};
+  };
   const auto manifest = save::read_manifest(*save);
-  if (!manifest) return manifest.error();
+  if (!manifest) return unreadable(manifest.error());
   const auto contents = save::read_contents(*save, *manifest);
-  if (!contents) return contents.error();
+  if (!contents) return unreadable(contents.error());
   auto arrays = typed(contents->arrays, command.types);
   if (!arrays) return arrays.error();
   if (auto held = check_archive_can_hold(command.file, *arrays); !held) return held.error();
@@ -117,7 +122,7 @@ Result<Report> export_command(const ExportCommand& command) {
           if (auto written = archive->write(block); !written) failed = written.error();
         });
     if (failed) return *failed;
-    if (!read) return read.error();
+    if (!read) return unreadable(read.error());
   }
   if (auto finished = archive->finish(); !finished) return finished.error();
   return Report{fmt::format("{}: step {} of {}\n{}", command.file, manifest->step, *save, table)};

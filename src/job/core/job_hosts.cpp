@@ -35,12 +35,13 @@ void Job::on(const SlotsChanged& changed, Time now) {
   if (spec_.limits.max_hosts > 0) most = std::min(most, within);
   // While hosts for the first workers are gathered, gather() logs that they are too few; where
   // slots were lost without a world, that was logged with the loss.
+  const bool run_stands = plain() && !workers_.empty();
   if (first_.begun() && !changed.guessed && (ending_.runs() || !changed.source.empty()))
     if (const auto news = watch_.shortage.look({.few = too_few(changed.slots),
                                                 .source = changed.source,
                                                 .slots = static_cast<int>(changed.slots.size()),
                                                 .minimum = spec_.limits.min,
-                                                .running = ending_.runs(),
+                                                .running = ending_.runs() || run_stands,
                                                 .patience = spec_.deadlines.minimum_timeout}))
       on(*news, now);
   if (membership_.ever_formed()) {

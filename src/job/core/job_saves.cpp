@@ -164,6 +164,7 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   concerns_staff(now);  // a change may have waited for it
   const std::string what = fmt::format("saved step {} in {}: {}, {}", saved.step,
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
+  if (ending_.ending()) return out_.log(report::LogLevel::info, what);
   progress(StepId(saved.step), now);
   const bool nothing_follows =
       saves.stopping() && no_step_comes() && StepId(saved.step) >= summary_.newest();
@@ -215,9 +216,12 @@ void Job::stop(course::Saves::Stop why, Time now) {
   const bool has_trained =
       ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
   if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
+    const bool saves_itself = saves.on() && plain();
     out_.log(report::LogLevel::info,
-             fmt::format("{}: stopping gently within {}; once more stops at once", why.what,
-                         to_text(spec_.deadlines.grace)));
+             fmt::format(
+                 "{}: stopping gently within {}{}; once more stops at once", why.what,
+                 to_text(spec_.deadlines.grace),
+                 saves_itself ? " (--save: a program without the library saves for itself)" : ""));
     return end(course::Cause::signalled, why.why, now, why.exit_code);
   }
   if (!stands && saves.is(course::SaveState::asked)) drop_save(saves.number());

@@ -1,5 +1,5 @@
 """The loop of PyTorch's tutorials, elastic. With DIE the worker of rank 0 dies at the end of the second
-epoch. With BY_STEPS the scheduler is made from the loader's length, and counts steps.
+epoch; the last epoch does not end while there is the file HOLD. With BY_STEPS the scheduler is made from the loader's length, and counts steps.
 
 Prints: epochs EPOCH..., and final EPOCHS-OF-THE-SCHEDULER UPDATES-OF-THE-MEAN NUMBER...
 """
@@ -15,6 +15,7 @@ BATCH, ACCUMULATE = (int(os.environ.get(name, "1")) for name in ("BATCH", "ACCUM
 LOADERS = int(os.environ.get("LOADERS", "0"))  # processes that fetch samples
 BY_STEPS = "BY_STEPS" in os.environ
 SLOW = os.environ.get("SLOW", "")  # turns are slow as long as there is this file
+HOLD = os.environ.get("HOLD", "")
 SLEEP = float(os.environ.get("TOY_SLEEP", "0"))  # seconds in each turn
 OPTIMIZERS = {"sgd": lambda parameters: torch.optim.SGD(parameters, 0.05, momentum=0.9),
               "adamw": lambda parameters: torch.optim.AdamW(parameters, 0.01)}
@@ -49,6 +50,10 @@ for epoch in job.epochs(6):
         mean.update_parameters(model)
     if not BY_STEPS:
         scheduler.step()
+    if epoch == 5 and HOLD:
+        print("holding", flush=True)
+        while os.path.exists(HOLD):
+            time.sleep(0.01)
     if "DIE" in os.environ and seen == [0, 1] and job.size > 1:
         job.barrier()  # the others have committed the last step, too
         if job.rank == 0:

@@ -79,6 +79,13 @@ TEST_CASE("a save is not whole before its rename, and what is left of it is remo
   CHECK_FALSE(fs::exists(draft));
 }
 
+TEST_CASE("what killed processes have left of their files is removed") {
+  Scratch scratch;
+  for (const char* const name : {"/.probe-8", "/.finished"}) append(scratch.path + name, "");
+  CHECK(Folder::open(scratch.path, "a").has_value());
+  CHECK(std::ranges::distance(fs::directory_iterator(scratch.path)) == 1);  // the lock
+}
+
 TEST_CASE("a save with a missing, torn or damaged file is refused by name") {
   struct Case {
     const char* what;

@@ -12,7 +12,7 @@ std::string what_follows(const Shortage::Look& now) {
   if (!now.running) return fmt::format("waiting up to {} for more", to_text(now.patience));
   if (now.slots >= now.minimum) return "the job goes on with these";
   return fmt::format(
-      "the job goes on with {}, also on slots that are gone, where no worker is replaced",
+      "the job goes on with at least {}, also on slots that are gone, where no worker is replaced",
       now.minimum);
 }
 
