@@ -188,8 +188,8 @@ class Rules(Folder):
             self.stop(job, signal.SIGUSR1)
 
     def test_a_later_signal_does_not_wait(self) -> None:
-        with self.training(1, device_ms=40, epochs=1000) as job:  # a step takes 5 s
-            self.steps(job, 1)
+        with self.training(1, device_ms=20, epochs=1000) as job:  # a step takes 2.5 s
+            self.steps(job, 2)
             until("it stops", lambda: kill(job.process.pid, signal.SIGTERM)
                   or "SIGTERM again: stopping at once" in job.err(), 30)
             self.assertEqual(job.wait(30), 143, job.err())
