@@ -86,6 +86,10 @@ class AutoGroup final : public collective::Group {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (reached[i].data != rows[i].data) carry(rows[i].data, reached[i].data, bytes_of(rows[i]));
   }
+  void all_reduce_from(RowSource& source) override {
+    if (!gpu_ || &chosen() == nccl_.get()) return chosen().all_reduce_from(source);
+    Group::all_reduce_from(source);
+  }
   bool divides_freely() const override { return chosen().divides_freely(); }
   void broadcast(void* data, std::size_t bytes, int root) override {
     reachable(data, bytes, [&](void* memory) { chosen().broadcast(memory, bytes, root); });

@@ -22,6 +22,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/check.hpp"
 #include "worker/collective/gloo_exchange.hpp"
@@ -46,6 +47,16 @@ constexpr std::size_t between_two_bytes_max = 2u << 20;
 constexpr std::uint64_t message_slots = std::uint64_t{0x40} << 56;
 constexpr std::uint64_t exchange_slot = std::uint64_t{0x42} << 56;
 
+class GivenRows final : public Group::RowSource {
+ public:
+  explicit GivenRows(std::span<const Group::Row> rows) : rows_(rows) {}
+  std::span<const Group::Row> next() override { return std::exchange(rows_, {}); }
+  void summed() override {}
+
+ private:
+  std::span<const Group::Row> rows_;
+};
+
 class GlooGroup final : public Group {
  public:
   GlooGroup(std::shared_ptr<transport::Device> device, std::string address, GroupSpec spec)
@@ -65,6 +76,7 @@ class GlooGroup final : public Group {
   void close() noexcept override;
   void all_reduce(void* data, DataType type, std::size_t count) override;
   void all_reduce_each(std::span<const Row> rows) override;
+  void all_reduce_from(RowSource& source) override;
   bool divides_freely() const override { return spec_.size == 2; }
   void broadcast(void* data, std::size_t bytes, int root) override;
   void barrier() override;
@@ -84,7 +96,7 @@ class GlooGroup final : public Group {
   }
   bool is_sparse() const { return !spec_.neighbours.empty(); }
   bool is_connected_to(int peer) const;
-  void reduce_rows(std::span<const Row> rows);
+  void reduce_rows(RowSource& source);
   // Runs one operation; any exception from it aborts the group and becomes GroupBroken.
   template <class Operation>
   void guarded(const std::string& what, Operation&& operation);
@@ -240,7 +252,10 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
     return in_float({data, type, count}, wide_, [&](Row wide) { all_reduce_each({&wide, 1}); });
   ER_CHECK(!is_integer(type), "integers are not summed");
   const std::size_t bytes = count * size_of(type);
-  if (const Row row{data, type, count}; goes_between_two(bytes)) return reduce_rows({&row, 1});
+  if (const Row row{data, type, count}; goes_between_two(bytes)) {
+    GivenRows rows({&row, 1});
+    return reduce_rows(rows);
+  }
   guarded("all-reduce", [&] {
     if (is_sparse() && bytes <= hypercube_bytes_max)
       return sums_.by_doubling(mesh_, data, type, count);
@@ -259,20 +274,22 @@ void GlooGroup::all_reduce(void* data, DataType type, std::size_t count) {
 
 // Rows between two are sent without waiting for each other; the messages are those of one row after
 // the other.
-void GlooGroup::reduce_rows(std::span<const Row> rows) {
-  const auto between_two = [&](const Row& row) {
-    const bool wide = row.type == DataType::float32 || row.type == DataType::float64;
-    return wide && goes_between_two(row.count * size_of(row.type));
-  };
-  while (!rows.empty()) {
-    const auto end = std::ranges::find_if_not(rows, between_two);
-    const auto together = static_cast<std::size_t>(end - rows.begin());
-    if (together > 0)
-      guarded("all-reduce", [&] { sums_.between_two(mesh_, rows.first(together)); });
-    else
-      all_reduce(rows.front().data, rows.front().type, rows.front().count);
-    rows = rows.subspan(std::max<std::size_t>(1, together));
+void GlooGroup::reduce_rows(RowSource& source) {
+  RowFeed rows(source);
+  for (;;) {
+    if (spec_.size == 2)
+      guarded("all-reduce", [&] { sums_.between_two(mesh_, rows, between_two_bytes_max); });
+    if (!rows.peek()) return;
+    const Row row = rows.take();
+    all_reduce(row.data, row.type, row.count);
+    rows.summed();
   }
+}
+
+void GlooGroup::all_reduce_from(RowSource& source) {
+  check_ready();
+  if (!divides_freely()) return Group::all_reduce_from(source);
+  reduce_rows(source);
 }
 
 void GlooGroup::all_reduce_each(std::span<const Row> rows) {
@@ -281,13 +298,14 @@ void GlooGroup::all_reduce_each(std::span<const Row> rows) {
   const Row& last = rows.back();
   const bool exchanged = last.beside && !is_sparse() && spec_.size <= GlooExchange::ranks_max &&
                          last.type == DataType::float64 && last.count <= GlooExchange::numbers_max;
-  if (!exchanged) return reduce_rows(rows);
+  GivenRows given(exchanged ? rows.first(rows.size() - 1) : rows);
+  if (!exchanged) return reduce_rows(given);
   std::unique_ptr<GlooExchange> exchange;
   guarded("all-reduce", [&] {
     exchange = std::make_unique<GlooExchange>(
         mesh_, std::span(static_cast<double*>(last.data), last.count), exchange_slot);
   });
-  reduce_rows(rows.first(rows.size() - 1));
+  reduce_rows(given);
   guarded("all-reduce", [&] { exchange->finish(no_limit); });
 }
 

@@ -5,6 +5,7 @@
 #include <gloo/transport/unbound_buffer.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstdint>
@@ -69,45 +70,94 @@ void GlooSums::by_doubling(const std::shared_ptr<gloo::Context>& mesh, void* dat
   }
 }
 
+namespace {
+
+bool is_summed_here(const Group::Row& row, std::size_t bytes_max) {
+  const bool type_is = row.type == DataType::float32 || row.type == DataType::float64;
+  return type_is && row.count * size_of(row.type) <= bytes_max;
+}
+
+}  // namespace
+
+const Group::Row* RowFeed::peek() {
+  if (rows_.empty()) {
+    rows_ = source_.next();
+    if (rows_.empty()) return nullptr;
+    under_way_.push_back(rows_.size());
+  }
+  return &rows_.front();
+}
+
+Group::Row RowFeed::take() {
+  const Group::Row row = rows_.front();
+  rows_ = rows_.subspan(1);
+  return row;
+}
+
+void RowFeed::summed() {
+  if (--under_way_.front() > 0) return;
+  under_way_.pop_front();
+  source_.summed();
+}
+
 // Both send all they have, a chunk after the other, and add what comes. A ring of two sends as many
 // bytes, in twice as many rounds. A few chunks are under way at a time, so that adding takes place
-// meanwhile; a chunk is added to when it has been sent. Both have the same bits, as above.
-void GlooSums::between_two(const std::shared_ptr<gloo::Context>& mesh,
-                           std::span<const Group::Row> rows) {
+// meanwhile; a chunk is added to when it has been sent. Rows that come meanwhile follow without a
+// pause. Both have the same bits, as above.
+void GlooSums::between_two(const std::shared_ptr<gloo::Context>& mesh, RowFeed& rows,
+                           std::size_t row_bytes_max) {
   constexpr std::size_t chunk_bytes = 256u << 10, depth = 4;
   struct Chunk {
-    const Group::Row* row;
-    gloo::transport::UnboundBuffer* own;
-    std::size_t at, bytes;
+    gloo::transport::UnboundBuffer* own = nullptr;  // null: of an empty row
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    DataType type{};
+    bool ends_row = false;
   };
   const int peer = 1 - mesh->rank;
-  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> buffers;
-  std::vector<Chunk> chunks;
-  for (const Group::Row& row : rows) {
-    const std::size_t bytes = row.count * size_of(row.type);
-    if (bytes == 0) continue;
-    buffers.push_back(mesh->createUnboundBuffer(row.data, bytes));
-    for (std::size_t at = 0; at < bytes; at += chunk_bytes)
-      chunks.push_back({&row, buffers.back().get(), at, std::min(chunk_bytes, bytes - at)});
-  }
+  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> buffers;  // of each row
   if (theirs_.size() < depth * chunk_bytes) theirs_.resize(depth * chunk_bytes);
   const auto other = mesh->createUnboundBuffer(theirs_.data(), theirs_.size());
-  const auto begin = [&](std::size_t i) {
-    if (i >= chunks.size()) return;
-    other->recv(peer, pair_slot, i % depth * chunk_bytes, chunks[i].bytes);
-    chunks[i].own->send(peer, pair_slot, chunks[i].at, chunks[i].bytes);
+  std::array<Chunk, depth> chunks;
+  std::size_t begun = 0, done = 0;
+  Group::Row row;
+  std::size_t at = 0, bytes = 0;  // of the row that is being sent
+  const auto begin_row = [&] {
+    const Group::Row* const next = rows.peek();
+    if (!next || !is_summed_here(*next, row_bytes_max)) return false;
+    row = rows.take();
+    at = 0;
+    bytes = row.count * size_of(row.type);
+    if (bytes > 0) buffers.push_back(mesh->createUnboundBuffer(row.data, bytes));
+    return true;
   };
-  for (std::size_t i = 0; i < depth; ++i) begin(i);
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const Chunk& chunk = chunks[i];
-    other->waitRecv(no_limit);
-    chunk.own->waitSend(no_limit);
-    std::byte* const ours = static_cast<std::byte*>(chunk.row->data) + chunk.at;
-    const std::byte* const theirs = theirs_.data() + i % depth * chunk_bytes;
-    const bool first = mesh->rank == 0;
-    sum_of(chunk.row->type)(ours, first ? ours : theirs, first ? theirs : ours,
-                            chunk.bytes / size_of(chunk.row->type));
-    begin(i + depth);
+  const auto begin_chunk = [&] {
+    if (at == bytes && !begin_row()) return false;
+    const std::size_t place = begun++ % depth, now = std::min(chunk_bytes, bytes - at);
+    Chunk& chunk = chunks[place];
+    chunk = {nullptr, static_cast<std::byte*>(row.data) + at, now, row.type, at + now == bytes};
+    if (now == 0) return true;
+    chunk.own = buffers.back().get();
+    other->recv(peer, pair_slot, place * chunk_bytes, now);
+    chunk.own->send(peer, pair_slot, at, now);
+    at += now;
+    return true;
+  };
+  for (;;) {
+    while (begun < done + depth && begin_chunk()) {
+    }
+    if (done == begun) return;
+    const Chunk& chunk = chunks[done % depth];
+    if (chunk.own) {
+      other->waitRecv(no_limit);
+      chunk.own->waitSend(no_limit);
+      const std::byte* const theirs = theirs_.data() + done % depth * chunk_bytes;
+      const bool first = mesh->rank == 0;
+      sum_of(chunk.type)(chunk.data, first ? chunk.data : theirs, first ? theirs : chunk.data,
+                         chunk.bytes / size_of(chunk.type));
+    }
+    ++done;
+    if (chunk.ends_row) rows.summed();
   }
 }
 

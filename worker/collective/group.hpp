@@ -106,6 +106,24 @@ class Group {
   virtual void all_reduce_each(std::span<const Row> rows) {
     for (const Row& row : rows) all_reduce(row.data, row.type, row.count);
   }
+  // Rows that are not all there at first.
+  class RowSource {
+   public:
+    virtual ~RowSource() = default;
+    // The next rows, which hold until the following call, and their memory until summed(). None:
+    // there are no more.
+    virtual std::span<const Row> next() = 0;
+    // The rows of the oldest next() for which this was not called yet are summed.
+    virtual void summed() = 0;
+  };
+  // The same for all rows of the source; where divides_freely(), it is asked for the next rows
+  // while earlier ones are under way. Its calls come on this thread.
+  virtual void all_reduce_from(RowSource& source) {
+    for (auto rows = source.next(); !rows.empty(); rows = source.next()) {
+      all_reduce_each(rows);
+      source.summed();
+    }
+  }
   // Whether each rank may divide a sequence of rows into calls of all_reduce_each as it likes.
   virtual bool divides_freely() const { return false; }
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;

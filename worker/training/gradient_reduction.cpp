@@ -2,6 +2,7 @@
 #include "worker/training/gradient_reduction.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/check.hpp"
@@ -33,17 +34,7 @@ Reduction::Reduction(const state::StateTable& table, std::size_t extras_max)
       extras_max_(extras_max),
       is_set_(table.gradients().size()),
       noise_(table.arithmetic(), squares_of(table.gradients())),
-      overlap_(
-          [this](Overlap::Buckets buckets) {
-            while (!buckets.empty()) {
-              const std::size_t together = first_together(buckets);
-              for (const std::size_t bucket : buckets.first(together))
-                arithmetic_.follow(cut_[bucket].gradients);
-              reduce_buckets(buckets.first(together));
-              buckets = buckets.subspan(together);
-            }
-          },
-          marks_of(table)) {
+      overlap_([this] { reduce_waiting(); }, marks_of(table)) {
   place_all();
   for (const state::Tensor& tensor : table.gradients())
     numbers_of_.emplace(tensor.name, numbers_of_.size());
@@ -238,16 +229,17 @@ void Reduction::clear(const Row& row) {
     arithmetic_.clear(place.data, place.count * size_of(place.type));
 }
 
-// Sums rows over the world, all together. Afterwards the program's memory holds the sums.
-void Reduction::sum(collective::Group& group, std::span<const Rows* const> parts) {
-  std::vector<collective::Group::Row> sums;
-  std::vector<const Row*> to_hand_back;
-  const auto add = [&](const Row& row) {
+// Whether the sum is in the row's own memory.
+bool Reduction::comes_back(const Row& row) const { return gathers(row) && !goes_from_home(row); }
+
+// What to sum over the world for these rows.
+void Reduction::add_sums(const Rows& rows, int ranks, Sums& sums) {
+  for (const Row& row : rows) {
+    if (row.count + row.extras == 0) continue;
     if (calls() == 0) clear(row);
-    const bool gathered = gathers(row), from_home = goes_from_home(row) || !gathered;
-    if (gathered && from_home) hand_back(row);
-    if (!from_home) to_hand_back.push_back(&row);
-    if (group.size() == 1) return;
+    const bool from_home = !comes_back(row);
+    if (gathers(row) && from_home) hand_back(row);
+    if (ranks == 1) continue;
     if (goes_by_tensor(row))
       for (const Place& place : row.places)
         sums.push_back(
@@ -257,12 +249,20 @@ void Reduction::sum(collective::Group& group, std::span<const Rows* const> parts
     else
       sums.push_back({from_home ? row.places.front().data : row.memory.get(), row.summed,
                       row.count + (row.extras > 0 ? numbers_.size() : 0), row.extras > 0});
-  };
-  for (const Rows* part : parts)
-    for (const Row& row : *part)
-      if (row.count + row.extras > 0) add(row);
+  }
+}
+
+void Reduction::hand_back(const Rows& rows) {
+  for (const Row& row : rows)
+    if (row.count + row.extras > 0 && comes_back(row)) hand_back(row);
+}
+
+// Sums rows over the world, all together. Afterwards the program's memory holds the sums.
+void Reduction::sum(collective::Group& group, std::span<const Rows* const> parts) {
+  Sums sums;
+  for (const Rows* part : parts) add_sums(*part, group.size(), sums);
   group.all_reduce_each(sums);
-  for (const Row* row : to_hand_back) hand_back(*row);
+  for (const Rows* part : parts) hand_back(*part);
 }
 
 // ---------------------------------------------------------------- a step
@@ -297,29 +297,37 @@ void Reduction::take_last_piece(const Rows& bucket) {
     for (const Row& row : bucket) take(row, last_weight_, calls() == 1);
 }
 
-// How many of the buckets go in one call: more than one where the ranks need not agree on that, but
-// few bytes, for they are taken before the first of them goes.
-std::size_t Reduction::first_together(std::span<const std::size_t> numbers) const {
-  constexpr std::size_t most = 4u << 20;
-  std::size_t together = 1;
-  const auto bytes = [&](std::size_t i) {
-    return cut_[numbers[i]].count * size_of(cut_[numbers[i]].type);
-  };
-  for (std::size_t sum = bytes(0); group_->divides_freely() && together < numbers.size();
-       ++together)
-    if ((sum += bytes(together)) > most) break;
-  return together;
-}
+// Takes one bucket after the other as they wait for the thread of overlap_. The program, and
+// accumulate(), touch neither the buckets' gradients nor their memory meanwhile.
+class Reduction::WaitingBuckets final : public collective::Group::RowSource {
+ public:
+  explicit WaitingBuckets(Reduction& reduction) : reduction_(reduction) {}
 
-// On the thread of overlap_, or after compute on the program's. The program, and accumulate(),
-// touch neither the buckets' gradients nor their memory meanwhile.
-void Reduction::reduce_buckets(std::span<const std::size_t> numbers) {
-  std::vector<const Rows*> parts;
-  for (const std::size_t number : numbers) {
-    take_last_piece(buckets_[number]);
-    parts.push_back(&buckets_[number]);
+  std::span<const collective::Group::Row> next() override {
+    sums_.clear();
+    const auto number = reduction_.overlap_.next_waiting();
+    if (!number) return {};
+    reduction_.arithmetic_.follow(reduction_.cut_[*number].gradients);
+    const Rows& bucket = reduction_.buckets_[*number];
+    reduction_.take_last_piece(bucket);
+    reduction_.add_sums(bucket, reduction_.group_->size(), sums_);
+    under_way_.push_back(&bucket);
+    return sums_;
   }
-  sum(*group_, parts);
+  void summed() override {
+    reduction_.hand_back(*under_way_.front());
+    under_way_.pop_front();
+  }
+
+ private:
+  Reduction& reduction_;
+  Sums sums_;
+  std::deque<const Rows*> under_way_;
+};
+
+void Reduction::reduce_waiting() {
+  WaitingBuckets buckets(*this);
+  group_->all_reduce_from(buckets);
 }
 
 void Reduction::cancel() {
@@ -357,7 +365,11 @@ void Reduction::reduce(collective::Group& group, std::span<double> extras) {
   if (beside && has_buckets())
     arithmetic_.join();
   else
-    for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) reduce_buckets({&i, 1});
+    for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) {
+      const Rows* const bucket = &buckets_[i];
+      take_last_piece(*bucket);
+      sum(group, {&bucket, 1});
+    }
   take_last_piece(last);
   const auto unset = calls() > 0 ? std::ranges::count(is_set_, 0) : 0;
   numbers_.assign(extras.begin(), extras.end());

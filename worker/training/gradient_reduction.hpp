@@ -135,6 +135,8 @@ class Reduction {
     gpu::Arithmetic::Memory memory = {};  // null until a step needs it
   };
   using Rows = std::vector<Row>;
+  using Sums = std::vector<collective::Group::Row>;
+  class WaitingBuckets;
 
   std::function<void(std::size_t)> marks_of(const state::StateTable& table);
   void place_all();
@@ -151,10 +153,12 @@ class Reduction {
   void bring_home();
   void hand_back(const Row& row);
   void clear(const Row& row);
+  bool comes_back(const Row& row) const;
+  void add_sums(const Rows& rows, int ranks, Sums& sums);
+  void hand_back(const Rows& rows);
   void sum(collective::Group& group, std::span<const Rows* const> parts);
   void take_last_piece(const Rows& bucket);
-  std::size_t first_together(std::span<const std::size_t> numbers) const;
-  void reduce_buckets(std::span<const std::size_t> numbers);
+  void reduce_waiting();
   void agree_on_set(collective::Group& group, double unset);
   std::size_t calls() const { return share_.calls; }
 

@@ -6,7 +6,7 @@
 
 namespace elasticrun::worker::training {
 
-Overlap::Overlap(std::function<void(Buckets)> reduce, std::function<void(std::size_t)> on_ready)
+Overlap::Overlap(std::function<void()> reduce, std::function<void(std::size_t)> on_ready)
     : reduce_(std::move(reduce)), on_ready_(std::move(on_ready)) {}
 
 Overlap::~Overlap() { cancel(); }
@@ -26,6 +26,7 @@ void Overlap::begin(const void* step) {
 void Overlap::start() {
   const std::lock_guard lock(mutex_);
   started_ = true;
+  startable_.clear();  // what an exception has left
   push_startable();
 }
 
@@ -37,14 +38,21 @@ void Overlap::push_startable() {
   }
 }
 
-// Those that came while the thread reduced others are taken together, and their turns find nothing.
+// Those that come while the thread reduces others are taken along, and their turns find nothing.
 void Overlap::reduce_waiting() {
-  std::vector<std::size_t> buckets;
   {
     const std::lock_guard lock(mutex_);
-    buckets.swap(startable_);
+    if (startable_.empty()) return;
   }
-  if (!buckets.empty()) reduce_(buckets);
+  reduce_();
+}
+
+std::optional<std::size_t> Overlap::next_waiting() {
+  const std::lock_guard lock(mutex_);
+  if (startable_.empty()) return std::nullopt;
+  const std::size_t bucket = startable_.front();
+  startable_.pop_front();
+  return bucket;
 }
 
 bool Overlap::ready(const void* step, std::span<const std::size_t> gradients,

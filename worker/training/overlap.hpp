@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,12 +25,10 @@ class Overlap {
     bool is_set = true;  // false: it is zero, for nobody has set it
   };
 
-  using Buckets = std::span<const std::size_t>;  // their numbers
-
-  // `reduce` is called on the thread, with all buckets that wait for it; it may throw. `on_ready`,
-  // unless it is empty, is called with the number of a gradient, on any thread, before its bucket
-  // may start.
-  Overlap(std::function<void(Buckets)> reduce, std::function<void(std::size_t)> on_ready);
+  // `reduce` is called on the thread when buckets wait for it, and reduces those that
+  // next_waiting() gives until it gives none; it may throw. `on_ready`, unless it is empty, is
+  // called with the number of a gradient, on any thread, before its bucket may start.
+  Overlap(std::function<void()> reduce, std::function<void(std::size_t)> on_ready);
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;
@@ -50,6 +50,8 @@ class Overlap {
   void close();
   // After close(), or while the gradient's bucket is reduced.
   const Value& value_of(std::size_t gradient) const { return values_[gradient]; }
+  // On the thread: the number of the next bucket to reduce.
+  std::optional<std::size_t> next_waiting();
   // Closes, and waits until the thread has reduced its buckets, if start() was called; throws what
   // it threw.
   void finish();
@@ -64,13 +66,13 @@ class Overlap {
   bool report(const void* step, std::size_t gradient, const Value& value);
   void push_startable();
 
-  const std::function<void(Buckets)> reduce_;
+  const std::function<void()> reduce_;
   const std::function<void(std::size_t)> on_ready_;
   mutable std::mutex mutex_;
   core::ReadyMarks marks_;
-  std::vector<Value> values_;           // of each gradient, in this piece
-  bool started_ = false;                // since start()
-  std::vector<std::size_t> startable_;  // buckets that the thread has not taken
+  std::vector<Value> values_;          // of each gradient, in this piece
+  bool started_ = false;               // since start()
+  std::deque<std::size_t> startable_;  // buckets that the thread has not taken
   WorkQueue queue_{"er-buckets"};
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/worker/ranks.hpp"
@@ -71,6 +72,51 @@ TEST_CASE("each rank divides the same rows into calls in its own way") {
         CHECK(std::ranges::count(row, sum) == std::ptrdiff_t(row.size()));
       CHECK(widened(narrow[299]) == sum);
       CHECK(numbers == std::vector<double>(5, sum));
+    });
+  }
+}
+
+// Batches of rows, of which only the first is there before the others are under way.
+class Batches final : public Group::RowSource {
+ public:
+  explicit Batches(std::vector<std::vector<Group::Row>> batches) : batches_(std::move(batches)) {}
+  std::span<const Group::Row> next() override {
+    if (given == batches_.size()) return {};
+    return batches_[given++];
+  }
+  void summed() override {
+    for (const Group::Row& row : batches_[done++])
+      if (row.type == DataType::float32 && row.count > 0)
+        CHECK(static_cast<const float*>(row.data)[row.count - 1] == expected);
+  }
+
+  std::size_t given = 0, done = 0;
+  float expected = 0;
+
+ private:
+  std::vector<std::vector<Group::Row>> batches_;
+};
+
+TEST_CASE("rows of a source are summed in order, and it is told of each batch") {
+  for (const int size : {1, 2, 3}) {
+    CAPTURE(size);
+    run_ranks(size, [&](Group& group) {
+      const auto mine = static_cast<float>(group.rank() + 1);
+      std::vector<std::vector<float>> memory;
+      for (const std::size_t count : {70'000u, 0u, 5u, 1'000'000u, 300'000u, 1u})
+        memory.emplace_back(count, mine);
+      std::vector<Group::Row> rows;
+      for (auto& row : memory) rows.push_back({row.data(), DataType::float32, row.size()});
+      Bfloat16 narrow = to_bfloat16(mine);
+      rows.insert(rows.begin() + 3, {&narrow, DataType::bfloat16, 1});
+      const auto sum = static_cast<float>(size * (size + 1) / 2);
+      if (size == 2 && group.rank() == 1) return group.all_reduce_each(rows);
+      Batches source({{rows[0]}, {rows[1], rows[2]}, {rows[3], rows[4], rows[5]}, {rows[6]}});
+      source.expected = sum;
+      group.all_reduce_from(source);
+      CHECK(source.given == 4);
+      CHECK(source.done == 4);
+      CHECK(widened(narrow) == sum);
     });
   }
 }

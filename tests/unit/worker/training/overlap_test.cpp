@@ -20,10 +20,12 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
   std::atomic<std::size_t> last{9};
   Indices said;
   Overlap overlap(
-      [&](Overlap::Buckets some) {
-        reduced.insert(reduced.end(), some.begin(), some.end());
-        last = some.back();
-        last.notify_all();
+      [&] {
+        while (const auto bucket = overlap.next_waiting()) {
+          reduced.push_back(*bucket);
+          last = *bucket;
+          last.notify_all();
+        }
       },
       [&](std::size_t gradient) { said.push_back(gradient); });
   overlap.cut(buckets, 4);
@@ -61,16 +63,19 @@ TEST_CASE("buckets are reduced in order while gradients become ready, from sever
   }
 }
 
-TEST_CASE("buckets that wait for the thread are taken together, and none after a cancel") {
+TEST_CASE("buckets that come while others are reduced are taken along, and none after a cancel") {
   const std::vector<Bucket> buckets{{{3}, {}, 1}, {{2}, {}, 1}, {{1}, {}, 1}, {{0}, {}, 1}};
-  std::vector<Indices> calls;
+  std::vector<Indices> calls;  // the buckets of each
   std::atomic<bool> begun = false, goes_on = false;
   Overlap overlap(
-      [&](Overlap::Buckets some) {
-        calls.emplace_back(some.begin(), some.end());
-        begun = true;
-        begun.notify_all();
-        goes_on.wait(false);
+      [&] {
+        calls.emplace_back();
+        while (const auto bucket = overlap.next_waiting()) {
+          calls.back().push_back(*bucket);
+          begun = true;
+          begun.notify_all();
+          goes_on.wait(false);
+        }
       },
       {});
   overlap.cut(buckets, 4);
@@ -93,14 +98,14 @@ TEST_CASE("buckets that wait for the thread are taken together, and none after a
     goes_on.notify_all();
     later.join();
     overlap.finish();
-    CHECK(calls == (is_cancelled ? std::vector<Indices>{{0}} : std::vector<Indices>{{0}, {1, 2}}));
+    CHECK(calls == std::vector<Indices>{is_cancelled ? Indices{0} : Indices{0, 1, 2}});
   }
 }
 
 TEST_CASE("a step's only bucket is the caller's") {
   const std::vector<Bucket> buckets{{{0, 1}, {}, 2}};
   std::atomic<int> reduced = 0;
-  Overlap overlap([&](Overlap::Buckets) { ++reduced; }, {});
+  Overlap overlap([&] { ++reduced; }, {});
   overlap.cut(buckets, 2);
   const int steps[]{0, 0};
   for (const int& step : steps) {
@@ -119,9 +124,9 @@ TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket star
   const std::vector<Bucket> buckets{{{2}, {}, 1}, {{1}, {}, 1}, {{0}, {}, 1}};
   Indices reduced;
   Overlap overlap(
-      [&](Overlap::Buckets some) {
-        reduced.push_back(some.front());
-        if (some.front() == 0) throw collective::GroupBroken("gone");
+      [&] {
+        reduced.push_back(*overlap.next_waiting());
+        if (reduced.back() == 0) throw collective::GroupBroken("gone");
       },
       [](std::size_t) {});
   overlap.cut(buckets, 3);
