@@ -154,9 +154,10 @@ def by_tls(port: int, key: str, identity: str, words: bytes) -> bytes:
     with subprocess.Popen(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-quiet", "-psk",
              key, "-psk_identity", identity, "-ciphersuites", "TLS_AES_128_GCM_SHA256"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as client:
-        client.stdin.write(words)
-        client.stdin.flush()
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            bufsize=0) as client:
+        with contextlib.suppress(BrokenPipeError):  # it may have been turned away already
+            client.stdin.write(words)
         try:
             until("it is turned away", lambda: client.poll() is not None, PATIENCE)
         finally:
