@@ -20,6 +20,10 @@ Error failed(const std::string& path, const char* what) {
   return Error{fmt::format("cannot {} {}: {}", what, path, net::error_text(number)), number};
 }
 
+// Bytes of one write(2). Linux backs a larger one with larger pieces of the page cache, and these
+// are the first that a virtual machine has given back to its host: measured up to 6 times slower.
+constexpr std::size_t write_bytes = 256u << 10;
+
 std::string in(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 
 }  // namespace
@@ -55,7 +59,7 @@ Result<FileWriter> FileWriter::create(const std::string& folder, const std::stri
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const std::size_t now = std::min(bytes.size(), block_bytes);
+    const std::size_t now = std::min(bytes.size(), write_bytes);
     const ssize_t n = ::write(file_.get(), bytes.data(), now);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failed(path_, "write");

@@ -20,7 +20,7 @@
 
 namespace elasticrun::save {
 
-// Bytes written or read at a time, between two looks at the rest of the world.
+// Bytes handled at a time, between two looks at the rest of the world.
 inline constexpr std::size_t block_bytes = 4u << 20;
 
 // The hash of a file: XXH3 with 64 bits, as 16 hexadecimal digits.
