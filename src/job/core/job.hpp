@@ -236,7 +236,7 @@ class Job {
   void give_up_save(const std::string& why, Time now);
   void drop_save(std::int64_t number);
   void stop(course::Saves::Stop why, Time now);
-  void stop_saved(StepId step, Time now);
+  void stop_saved(Time now);
   void stop_unsaved(const std::string& why, Time now);
 
   // ---- the end: job_ending.cpp

@@ -167,10 +167,10 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   if (ending_.ending()) return out_.log(report::LogLevel::info, what);
   progress(StepId(saved.step), now);
   const bool nothing_follows =
-      saves.stopping() && no_step_comes() && StepId(saved.step) >= summary_.newest();
+      saves.stopping() && no_step_comes() && saves.kept().newest_step() >= summary_.newest();
   if (report.last || nothing_follows) {
     out_.log(report::LogLevel::info, what);
-    return stop_saved(StepId(saved.step), now);
+    return stop_saved(now);
   }
   const char* const whom = between_calls() ? "the end of training" : "a step";
   out_.log(report::LogLevel::info, report.alone ? what
@@ -226,9 +226,7 @@ void Job::stop(course::Saves::Stop why, Time now) {
   }
   if (!stands && saves.is(course::SaveState::asked)) drop_save(saves.number());
   saves.stop(std::move(why), !stands, now);
-  const wire::saved::Save* const newest = saves.kept().newest();
-  if (stands && newest && StepId(newest->manifest.step) >= summary_.newest())
-    return stop_saved(StepId(newest->manifest.step), now);
+  if (stands && saves.kept().newest_step() >= summary_.newest()) return stop_saved(now);
   const bool waits = between && saves.is(course::SaveState::wanted);
   out_.log(report::LogLevel::info,
            fmt::format("{}: saving the state within {}{}, then stopping; INT or TERM once more "
@@ -237,9 +235,10 @@ void Job::stop(course::Saves::Stop why, Time now) {
                        waits ? ", in the next step, unless the program ends before" : ""));
 }
 
-void Job::stop_saved(StepId step, Time now) {
+void Job::stop_saved(Time now) {
+  const course::Saves& saves = requests_.saves;
   end_saved(fmt::format("{}, and the state is saved: the same command goes on from step {}",
-                        requests_.saves.why_stop().why, step.value),
+                        saves.why_stop().why, saves.kept().newest_step().value),
             now);
 }
 
@@ -249,16 +248,14 @@ void Job::stop_unsaved(const std::string& why, Time now) {
   course::Saves& saves = requests_.saves;
   if (saves.is(course::SaveState::asked)) drop_save(saves.number());
   const auto& [what, reason, code, time_is_up] = saves.why_stop();
-  const wire::saved::Save* const newest = saves.kept().newest();
-  const auto resumed = saves.kept().resumed_from();
-  if (newest && StepId(newest->manifest.step) >= summary_.newest())
-    return stop_saved(StepId(newest->manifest.step), now);
-  if (newest && (!resumed || StepId(newest->manifest.step) > *resumed))
+  const StepId newest = saves.kept().newest_step();
+  if (newest >= summary_.newest()) return stop_saved(now);
+  if (newest > saves.kept().resumed_from().value_or(StepId(0)))
     return end(
         course::Cause::saved,
         fmt::format("{}, and the state of step {} is not saved: {}; the same command goes on "
                     "from step {}",
-                    reason, summary_.newest().value, why, newest->manifest.step),
+                    reason, summary_.newest().value, why, newest.value),
         now);
   end(course::Cause::signalled,
       fmt::format("{}, and the state is not saved: {}; {}", reason, why, saves.kept().words()), now,

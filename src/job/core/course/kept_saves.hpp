@@ -19,6 +19,8 @@ class KeptSaves {
 
   // Null: there is none.
   const wire::saved::Save* newest() const { return saves_.empty() ? nullptr : &saves_.front(); }
+  // Its step; 0: there is none.
+  StepId newest_step() const { return newest() ? StepId(newest()->manifest.step) : StepId(0); }
   // Which one that is, as a text.
   std::string words() const;
   void add(wire::saved::Save save);

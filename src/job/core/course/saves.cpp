@@ -46,7 +46,7 @@ void Saves::steps_pause(StepId step, Time now) {
 
 void Saves::secure(StepId step, Time now) {
   if (!on() || under_way() || step <= StepId(0)) return;
-  if (!kept_.newest() || StepId(kept_.newest()->manifest.step) < step) begin(now);
+  if (kept_.newest_step() < step) begin(now);
 }
 
 // ---------------------------------------------------------------- stopping
