@@ -4,11 +4,11 @@
 // Computing is waiting here, as it is for a program whose GPU computes, so it takes no processor
 // from the reduction. The library is the real one; only the controller is simulated.
 //
-//     bench_overlap [STEPS]       prints: megabytes, and in ms: reduction, compute, step without
-//                                 buckets, step with them; then "cost", the number of workers, of
-//                                 gradients, of buckets, and us of a training thread's processor in
-//                                 a step: of a worker alone all, of two all but reduce(), which
-//                                 waits
+//     bench_overlap [STEPS]       STEPS: with 100 MB. Prints: megabytes, and in ms: reduction,
+//                                 compute, step without buckets, step with them; then "cost", the
+//                                 number of workers, of gradients, of buckets, and us of a training
+//                                 thread's processor in a step: of a worker alone all, of two all
+//                                 but reduce(), which waits
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,23 +128,27 @@ Step step_of(const Program& program, std::int64_t steps) {
   return median;
 }
 
+constexpr std::size_t tensors = 40;
+
 double step_time(std::size_t bytes, Clock::duration compute, std::int64_t bucket_bytes,
                  std::int64_t steps) {
-  return step_of({.tensors = 40, .bytes = bytes, .bucket_bytes = bucket_bytes, .compute = compute},
-                 steps)
-      .ms;
+  const Program program{
+      .tensors = tensors, .bytes = bytes, .bucket_bytes = bucket_bytes, .compute = compute};
+  return step_of(program, steps).ms;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 40;
+  const std::int64_t long_steps = argc > 1 ? std::atoll(argv[1]) : 40;
   for (const std::size_t megabytes : {10, 100}) {
+    // The first dozens of short steps are slower: the threads still look for their processors.
+    const std::int64_t steps = megabytes == 10 ? 4 * long_steps : long_steps;
     const std::size_t bytes = megabytes << 20;
     const double reduction = step_time(bytes, {}, 0, steps);
     const auto compute = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double, std::milli>(reduction));
-    const auto bucket = static_cast<std::int64_t>(std::max<std::size_t>(bytes / 30, 800u << 10));
+    const auto bucket = static_cast<std::int64_t>(bytes / tensors);  // the last is not hidden
     fmt::print("{} {:.2f} {:.2f} {:.2f} {:.2f}\n", megabytes, reduction, ms(compute),
                step_time(bytes, compute, 0, steps), step_time(bytes, compute, bucket, steps));
   }
@@ -154,7 +158,7 @@ int main(int argc, char** argv) {
       const auto bucket = static_cast<std::int64_t>(buckets == 0 ? 0 : bytes / buckets * 2);
       const Program program{
           .workers = workers, .tensors = gradients, .bytes = bytes, .bucket_bytes = bucket};
-      const Step step = step_of(program, 20 * steps);
+      const Step step = step_of(program, 20 * long_steps);
       fmt::print("cost {} {} {} {:.2f}\n", workers, gradients, buckets,
                  workers == 1 ? step.processor_us : step.outside_reduction_us);
     }
