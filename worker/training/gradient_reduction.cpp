@@ -9,7 +9,6 @@
 #include "base/rng.hpp"
 
 namespace elasticrun::worker::training {
-
 namespace {
 
 // Number of our own extras after the caller's: GradientSquares::local and ::pieces, and the number
@@ -118,20 +117,21 @@ void Reduction::find_joints(Rows& rows) {
 
 std::uint64_t Reduction::joints() const {
   std::uint64_t hash = 0;
-  const auto add = [&](const Rows& rows) {
-    for (const Row& row : rows) hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
-  };
-  for (const Rows& rows : buckets_) add(rows);
-  add(rows_);
+  for (std::size_t i = 0; i <= buckets_.size(); ++i)
+    for (const Row& row : i < buckets_.size() ? buckets_[i] : rows_)
+      hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
   return hash;
 }
 
 void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient) {
   if (!row.places.empty()) row.is_contiguous &= row.places.back().end() == tensor.data;
-  row.places.push_back(
-      {tensor.data, tensor.type, tensor.count, row.count * size_of(row.gathered), gradient});
-  row.count += tensor.count;
-  row.plain &= tensor.type == row.summed;
+  // A float64 cannot carry an integer of 64 bits, but each half of it.
+  const bool halves = tensor.type == DataType::int64;
+  const Place place{tensor.data, halves ? DataType::int32 : tensor.type,
+                    tensor.count * (halves ? 2 : 1), row.count * size_of(row.gathered), gradient};
+  row.places.push_back(place);
+  row.count += place.count;
+  row.plain &= place.type == row.summed;
 }
 
 Reduction::Row Reduction::row_of(const state::Tensor& tensor, std::optional<std::size_t> gradient) {

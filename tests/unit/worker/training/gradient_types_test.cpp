@@ -1,6 +1,8 @@
 // The mean over the global batch, whatever the types of the gradients are.
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "tests/unit/worker/ranks.hpp"
 #include "worker/training/gradient_reduction.hpp"
 
@@ -26,7 +28,7 @@ struct Mixed {
     add("large bf16", large_bf16, DataType::bfloat16);
     add("large f16", large_f16, DataType::float16);
     add("large f32", large_f32, DataType::float32);
-    REQUIRE(table.add_buffers("seen", seen.data(), DataType::int64, 1).has_value());
+    REQUIRE(table.add_buffers("seen", seen.data(), DataType::int64, seen.size()).has_value());
     REQUIRE(table.add_buffers("used", used.data(), DataType::int32, 1).has_value());
     table.seal();
     reduction = std::make_unique<Reduction>(table, 3);
@@ -53,7 +55,7 @@ struct Mixed {
   Numbers<double> f64{3};
   Numbers<Bfloat16> bf16{5}, large_bf16{large};
   Numbers<Float16> large_f16{large};
-  Numbers<std::int64_t> seen{1};
+  Numbers<std::int64_t> seen{3};
   Numbers<std::int32_t> used{1};
   StateTable table;
   std::unique_ptr<Reduction> reduction;
@@ -80,7 +82,10 @@ TEST_CASE("gradients of several types, in one job") {
           else
             worker.reduction->begin_piece(&step);
           worker.fill(x);
-          worker.seen[0] = (std::int64_t{1} << 40) + static_cast<std::int64_t>(x);
+          const auto number = static_cast<std::int64_t>(x);
+          worker.seen[0] = (std::int64_t{1} << 53) + 1 + 2 * number;
+          worker.seen[1] = std::numeric_limits<std::int64_t>::max() - number;
+          worker.seen[2] = std::numeric_limits<std::int64_t>::min() + number;
           worker.used[0] = -static_cast<std::int32_t>(x);
           worker.reduction->accumulate(own.size() == 1 ? 2 : 1);
         }
@@ -89,7 +94,9 @@ TEST_CASE("gradients of several types, in one job") {
         if (own_gpu) own_gpu->wait();
         worker.check((1 + 2 + 2 * 6) / 4.0, 1.0 / 128);
         CHECK(extras[0] == 903);
-        CHECK(worker.seen[0] == (std::int64_t{1} << 40) + 2);
+        CHECK(worker.seen[0] == (std::int64_t{1} << 53) + 5);
+        CHECK(worker.seen[1] == std::numeric_limits<std::int64_t>::max() - 2);
+        CHECK(worker.seen[2] == std::numeric_limits<std::int64_t>::min() + 2);
         CHECK(worker.used[0] == -2);
       }
     });
