@@ -31,7 +31,9 @@ Steps::Steps(control::WorldSession& session)
     : session_(session),
       reduction_(session.table(), extras),
       divergence_(session),
-      watch_(session.table()) {}
+      watch_(session.table()) {
+  for (elasticrun_step& step : ring_) step.reduction = &reduction_;
+}
 
 // The call that follows, for the controller.
 void Steps::make_ready(const elasticrun_train_options& options) {
@@ -198,9 +200,11 @@ bool Steps::begin_step() {
   });
 }
 
-// In the next place of the ring: what is the same for all steps.
+elasticrun_step& Steps::next_place() { return ring_[turn_++ % ring_.size()]; }
+
+// What is the same for all steps.
 elasticrun_step& Steps::new_step() {
-  elasticrun_step& step = ring_[turn_++ % ring_.size()];
+  elasticrun_step& step = next_place();
   step.samples = {};
   step.in_compute = false;
   step.number = session_.progress.step;
@@ -208,12 +212,16 @@ elasticrun_step& Steps::new_step() {
   step.ends_epoch = false;
   step.epochs_done = 0;
   step.lr_factor = 1;
-  step.reduction = &reduction_;
   step.sums.begin(session_.progress.sum_names);
   return step;
 }
 
 void Steps::begin_piece() {
+  if (piece_ > 0) {
+    StepFacts& before = *std::exchange(step_, &next_place());
+    static_cast<StepFacts&>(*step_) = before;
+    before.in_compute = false;
+  }
   step_->samples = {};
   step_->last_piece = is_last_piece();
   if (!part_.pieces.empty()) {

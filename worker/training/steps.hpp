@@ -106,6 +106,7 @@ class Steps {
   void begin_call();
   bool begin_step();
   bool survives(const std::function<void()>& work);
+  elasticrun_step& next_place();
   elasticrun_step& new_step();
   void begin_piece();
   void end_piece();
@@ -154,9 +155,9 @@ class Steps {
   std::optional<std::pair<Generation, std::int64_t>> agreed_;  // world and call last checked
   Part part_;
   std::size_t piece_ = 0;  // the present one, by its place in part_.pieces
-  // A step has its own place for a while, so that a gradient that is reported late is not taken for
-  // one of a later step.
-  std::array<elasticrun_step, 8> ring_;
+  // Each piece of a step has its own place for a while, so that a gradient that is reported late is
+  // not taken for one of a later piece. Their number is in elasticrun-worker(3).
+  std::array<elasticrun_step, 64> ring_;
   std::size_t turn_ = 0;
   elasticrun_step* step_ = &ring_[0];
   core::NoiseScale noise_;              // the estimate; includes this step after its reduction

@@ -274,6 +274,31 @@ TEST_CASE("several gradients are reported with their places, or refused") {
   CHECK(found == std::vector<double>(found.size(), elsewhere));
 }
 
+TEST_CASE("a report for a piece that is over does nothing in the next one") {
+  Alone alone;
+  alone.options.micro_batch = 3;
+  const double elsewhere = 7;
+  elasticrun_step* before = nullptr;
+  int late = 0;
+  alone.compute = [&](elasticrun_step* step) {
+    alone.gradients[0] = 2;
+    const std::size_t gradient = 0;
+    const void* const data = &elsewhere;
+    if (before) {
+      CHECK(elasticrun_step_ready_at(before, &gradient, &data, 1) == ELASTICRUN_OK);
+      ++late;
+    }
+    before = step;
+    return 0;
+  };
+  alone.apply = [&](elasticrun_step*) {
+    CHECK(alone.gradients[0] == 2);
+    return 0;
+  };
+  REQUIRE(alone.train() == ELASTICRUN_OK);
+  CHECK(late == 4);
+}
+
 TEST_CASE("figures: sums over calls of compute, their limits, and where they may be used") {
   Alone alone;
   alone.options.micro_batch = 2;
