@@ -1,10 +1,14 @@
 // A program with a mistake that would train on and end with wrong weights.
 //
-//     mistaken stateless|gradientless|resized|compute|sums|right
+//     mistaken stateless|gradientless|resized|compute|sums|newcomer|right
 //
 // stateless, gradientless: it registers no state, or no gradients. resized: a vector grows after
 // its registration. compute: compute changes the weights. sums: rank 1 names its figures in another
-// order. right: no mistake.
+// order. newcomer: rank 1 is killed, and the worker in its place has other epochs; the one before
+// waits for it. right: no mistake.
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -14,18 +18,33 @@
 
 namespace {
 
+bool exists(const char* file) { return ::access(file, F_OK) == 0; }
+void create(const char* file) { std::fclose(std::fopen(file, "w")); }
+
+void change_workers(const elasticrun::Job& job, const elasticrun::Step& step) {
+  if (step.number() == 5 && job.world().rank() == 1 && !exists("killed")) {
+    create("killed");
+    std::raise(SIGKILL);
+  }
+  while (step.number() > 5 && !exists("came")) ::usleep(1000);
+  ::usleep(50'000);
+}
+
 void train(std::string_view how) {
+  const bool comes_later = how == "newcomer" && exists("killed");
+  if (comes_later) create("came");
   std::vector<double> weights(100), gradients(100);
   elasticrun::Job job;
   if (how != "stateless") job.state("weights", weights);
   if (how != "gradientless") job.gradients("gradients", gradients);
   if (how == "resized") weights.resize(200);
   job.train(
-      {.samples = 240, .epochs = 2, .batch = 12, .seed = 1},
+      {.samples = 240, .epochs = comes_later ? 3 : 2, .batch = 12, .seed = 1},
       [&](elasticrun::Step& step) {
         const bool other = how == "sums" && job.world().rank() == 1;
         step.sum(other ? "hits" : "loss", 1);
         step.sum(other ? "loss" : "hits", 2);
+        if (how == "newcomer") change_workers(job, step);
         if (how == "compute") weights[99] += 1;
       },
       [&](elasticrun::Step&) { weights[0] += gradients[0]; });

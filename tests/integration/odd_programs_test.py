@@ -411,6 +411,14 @@ class Mistakes(unittest.TestCase):
                     self.assertRegex(line, words)
                 self.assertEqual(job.leftovers(), [])
 
+    def test_a_newcomer(self) -> None:
+        with Job(["-H", "localhost:2", "--np", "1:2", "--max-batch", "12"],
+                 [MISTAKEN, "newcomer"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.err(), r"worker 3 \(.*\) left: train: the workers do not agree on "
+                             r"samples \(240 here\), epochs \(3\)")
+            self.assertEqual(job.leftovers(), [])
+
     def test_none(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [MISTAKEN, "right"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

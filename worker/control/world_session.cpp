@@ -77,6 +77,12 @@ void WorldSession::fail(elasticrun_status status, const std::string& why) {
   throw Stop(status, why);
 }
 
+void WorldSession::leave(elasticrun_status status, const std::string& why) {
+  member_lock_.update([&](core::Member& member) { member.leave(why); });
+  let_go();
+  throw Stop(status, why);
+}
+
 bool WorldSession::save_if_agreed() {
   const auto order = member_lock_.update([](core::Member& member) { return member.take_save(); });
   if (!order) return false;

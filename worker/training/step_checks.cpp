@@ -47,7 +47,8 @@ void Steps::check_agreement(collective::Group& group) {
                                options_.epoch_steps, std::int64_t{session_.table().on_gpu()}})
     hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
   const core::Agreement agreement(hash), joints(reduction_.joints());
-  std::array sums{agreement.mine(), joints.mine()};
+  const bool has_trained = agreed_ && agreed_->second == call_;
+  std::array sums{agreement.mine(), joints.mine(), core::Agreement::Row{has_trained ? 1.0 : 0.0}};
   group.all_reduce(sums.data(), collective::DataType::float64, sizeof sums / sizeof(double));
   if (!agreement.holds(sums[0], session_.size())) {
     const std::string why = fmt::format(
@@ -56,8 +57,10 @@ void Steps::check_agreement(collective::Group& group) {
         "pass the same options",
         options_.samples, options_.epochs, p.seed, options_.bucket_bytes, options_.epoch_steps,
         p.train_call, session_.table().on_gpu() ? "a GPU's" : "the host's");
-    // A worker that has made steps in this call is right, and goes on without the newcomer.
-    if (agreed_ && agreed_->second == call_) throw collective::GroupBroken(why);
+    // A worker that has made steps in this call is right, and goes on without the newcomer. That
+    // one says that it leaves: to die in a step would be blamed on the step.
+    if (has_trained) throw collective::GroupBroken(why);
+    if (sums[2][0] > 0) session_.leave(ELASTICRUN_MISUSE, why);
     fail_together(group, why);
   }
   reduction_.join_rows(joints.holds(sums[1], session_.size()));
