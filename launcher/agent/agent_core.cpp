@@ -102,8 +102,8 @@ void AgentCore::on(const ProcessDies& event, Time) {
 void AgentCore::on(const ProcessExited& event, Time) {
   if (!workers_.contains(event.worker)) return;
   report(wire::agent::WorkerExited{event.worker, event.code, event.signal,
-                                   host_ends_ ? ending_->reason : std::string(), event.error,
-                                   event.free_port});
+                                   host_ends_ ? ending_->reason : std::string(), event.error.text,
+                                   event.error.at_ns, event.free_port});
   finish(event.worker);
 }
 

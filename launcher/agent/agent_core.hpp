@@ -21,6 +21,7 @@
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "launcher/agent/workers/error_file.hpp"
 #include "wire/agent/messages.hpp"
 
 namespace elasticrun::launcher::agent {
@@ -57,8 +58,8 @@ struct ProcessExited {
   WorkerId worker;
   std::int32_t code = 0;
   std::int32_t signal = 0;
-  std::string error = {};  // as in wire::agent::WorkerExited, like free_port
-  std::uint16_t free_port = 0;
+  workers::WrittenError error = {};
+  std::uint16_t free_port = 0;  // as in wire::agent::WorkerExited
 };
 // The control connection is lost and is being dialled again. The lease goes on.
 struct ConnectionLost {};

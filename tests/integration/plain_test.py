@@ -118,6 +118,19 @@ raise SystemExit(1)"""]
                             job.last_line())
             self.assertEqual(job.leftovers(), [])
 
+    def test_the_worker_that_wrote_first_is_the_cause(self) -> None:
+        """Though it is still ending when its peer has failed for it."""
+        program = ["sh", "-c", """
+if [ $RANK = 1 ]; then
+  echo boom > $TORCHELASTIC_ERROR_FILE; touch written; exec sleep 60
+fi
+while [ ! -e written ]; do sleep 0.01; done
+echo a peer is gone > $TORCHELASTIC_ERROR_FILE; exit 3"""]
+        with Job(["-H", "localhost:2"], program) as job:
+            self.assertEqual(job.wait(), 1)
+            self.assertRegex(job.last_line(), r"worker 2 \(rank 1.*\) was killed .*: boom; 1 other")
+            self.assertEqual(job.leftovers(), [])
+
     def test_a_growing_and_shrinking_host_file(self) -> None:
         def edit(text: str) -> None:
             with open(job.path("new"), "w", encoding="utf-8") as file:

@@ -19,14 +19,15 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t file_max = 64u << 10;
+constexpr std::size_t file_max = 1u << 20;
 constexpr std::size_t message_max = 300;
 
-std::string read_small_file(const std::string& path) {
+// The file's text, and when it was last written.
+WrittenError read_small_file(const std::string& path) {
   const net::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat facts {};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  std::string text(file_max + 1, '\0');
+  std::string text(std::min<std::size_t>(facts.st_size, file_max) + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t n = ::read(file.get(), text.data() + size, text.size() - size);
@@ -35,7 +36,7 @@ std::string read_small_file(const std::string& path) {
     size += static_cast<std::size_t>(n);
   }
   text.resize(size > file_max ? 0 : size);
-  return text;
+  return {std::move(text), facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec};
 }
 
 // The text of the innermost "message"; what is no JSON is the message itself.
@@ -74,11 +75,15 @@ std::string error_file(const std::string& directory, WorkerId worker) {
   return fmt::format("{}/error-{}.json", directory, worker.value);
 }
 
-std::string error_in(const std::string& file) { return as_line(message_in(read_small_file(file))); }
+std::string error_in(const std::string& file) {
+  return as_line(message_in(read_small_file(file).text));
+}
 
-std::string take_error(const std::string& file) {
-  std::string error = error_in(file);
+WrittenError take_error(const std::string& file) {
+  WrittenError error = read_small_file(file);
   (void)!::unlink(file.c_str());
+  error.text = as_line(message_in(error.text));
+  if (error.text.empty()) return {};
   return error;
 }
 

@@ -133,8 +133,9 @@ class Job {
     int code = 0;
     int signal = 0;
     std::string how;
-    Time dead_by{};          // from this time on it certainly does not run
-    bool with_host = false;  // the host ended; its workers are not reported singly
+    std::int64_t error_ns = 0;  // when the worker wrote why; 0: it did not
+    Time dead_by{};             // from this time on it certainly does not run
+    bool with_host = false;     // the host ended; its workers are not reported singly
     bool never_ran = false;
     bool still_dies = false;  // it does nothing more, but its process has not ended yet
   };

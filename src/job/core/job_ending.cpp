@@ -82,7 +82,10 @@ void Job::stop_idle(Time now) {
 }
 
 void Job::workers_gone(Time now) {
-  if (first_.state() == workers::Start::ending && !ending_.ending()) return run_ended(now);
+  if (first_.state() == workers::Start::ending && !ending_.ending()) {
+    run_ended(now);
+    if (!ending_.ending()) return;  // another run begins
+  }
   // Until all first workers have been started, more may come though none is there.
   if (!ending_.ending() && !ending_.is(course::Phase::trained) && !first_.all_started()) return;
   if (ending_.over()) return;

@@ -13,13 +13,12 @@ namespace elasticrun::job {
 namespace {
 
 // For WorkerDies and WorkerExited.
-std::string how_it_ended(const auto& report) {
+std::string how_it_ended(const auto& report, const std::string& error) {
   std::string how = fmt::format("exited with code {}", report.code);
   if (report.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", report.signal,
                       ::sigabbrev_np(report.signal) ? ::sigabbrev_np(report.signal) : "?");
-  if (!report.error.empty()) how += ": " + report.error;
-  return how;
+  return error.empty() ? how : how + ": " + error;
 }
 
 }  // namespace
@@ -121,7 +120,9 @@ void Job::on(const HostDown& down, Time now) {
   const std::string how = fmt::format("was lost with its host {} ({})", name, down.reason);
   for (const auto* gone : {&lost, &stuck})
     for (const WorkerId id : *gone)
-      worker_ended(id, {exit_code::below_minimum, 0, how, dead_by, true}, now);
+      worker_ended(
+          id, {.code = exit_code::below_minimum, .how = how, .dead_by = dead_by, .with_host = true},
+          now);
   if (nothing)
     end(course::Cause::nothing_started,
         fmt::format("nothing could be started{}: {}: {}", hosts_.failed() > 1 ? "; the last" : "",
@@ -226,7 +227,7 @@ void Job::hear(HostId host, const wire::agent::WorkerDies& dies, Time now) {
   worker_ended(dies.worker,
                {.code = dies.code,
                 .signal = dies.signal,
-                .how = how_it_ended(dies),
+                .how = how_it_ended(dies, dies.error),
                 .dead_by = now + course::Ending::last_instructions_time,
                 .still_dies = true},
                now);
@@ -242,7 +243,13 @@ void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
          .dead_by = now,
          .with_host = true},
         now);
-  worker_ended(exited.worker, {exited.code, exited.signal, how_it_ended(exited), now}, now);
+  worker_ended(exited.worker,
+               {.code = exited.code,
+                .signal = exited.signal,
+                .how = how_it_ended(exited, exited.error),
+                .error_ns = exited.error_ns,
+                .dead_by = now},
+               now);
 }
 
 // Comes here only while agents end: one that still sends what its workers printed is not late.

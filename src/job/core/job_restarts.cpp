@@ -18,9 +18,11 @@ workers::RunEnd Job::run_end(WorkerId id, const workers::Worker& worker, const W
   const bool time_was_up = now + course::Ending::killing_time >= worker.deadline;
   return {.worker = name_of(id),
           .how = worker.trouble.empty() ? end.how : worker.trouble,
+          .error_ns = end.error_ns,
           .code = end.code,
           .signal = end.signal,
           .with_host = end.with_host,
+          .told = worker.expected(),
           .obeyed = worker.expected() && (clean || by_term || time_was_up),
           .hopeless = end.never_ran};
 }
@@ -32,7 +34,8 @@ void Job::plain_ended(WorkerId id, const workers::Worker& worker, const WorkerEn
   slots_.retire(worker.slot);  // it has done what it had to do, unless all start again
   if (end.code == 0 && end.signal == 0) return;
   const std::string what = fmt::format("{} {}", made.worker, made.how);
-  if (!restarts_.may_follow(made))
+  // Those that still run may turn out to be the cause.
+  if (!restarts_.may_follow(made) && (made.hopeless || workers_.empty()))
     return this->end(course::Cause::worker_failed, what, now,
                      end.signal != 0 ? exit_code::signal_base + end.signal : end.code);
   restarts_.ended(std::move(made));

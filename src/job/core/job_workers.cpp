@@ -239,7 +239,7 @@ void Job::strike_off(WorkerId id, const WorkerEnd& end, Time now) {
 
 // Decides what follows from the end of a worker that was not expected to end.
 void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now) {
-  const auto& [code, signal, how, dead_by, with_host, never_ran, still_dies] = end;
+  const auto& [code, signal, how, error_ns, dead_by, with_host, never_ran, still_dies] = end;
   const std::string name = name_of(id);
   const bool member = worker.rank.has_value();
   const bool training = membership_.is_training(id);

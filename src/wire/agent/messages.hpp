@@ -95,6 +95,7 @@ struct WorkerExited {
   std::int32_t signal = 0;
   std::string host_ends;  // mostly empty; else why the host itself ends: not the worker's failure
   std::string error;      // what the worker wrote about its failure; empty: nothing
+  std::int64_t error_ns = 0;    // when, by the host's clock, since 1970
   std::uint16_t free_port = 0;  // an unused port of the host, for the program's next start
 };
 // Whole lines of one worker's output, with newlines. Sent as bulk, never ahead of control frames.
@@ -152,7 +153,8 @@ BOOST_DESCRIBE_STRUCT(BundlePart, (), (bundle, file, executable, last, bytes, tr
 BOOST_DESCRIBE_STRUCT(WorkerStarted, (), (worker, pid))
 BOOST_DESCRIBE_STRUCT(StartFailed, (), (worker, code, reason))
 BOOST_DESCRIBE_STRUCT(WorkerDies, (), (worker, code, signal, error))
-BOOST_DESCRIBE_STRUCT(WorkerExited, (), (worker, code, signal, host_ends, error, free_port))
+BOOST_DESCRIBE_STRUCT(WorkerExited, (),
+                      (worker, code, signal, host_ends, error, error_ns, free_port))
 BOOST_DESCRIBE_STRUCT(Output, (), (worker, stream, text))
 BOOST_DESCRIBE_STRUCT(BundleWanted, (), (bundle, taken, resumes))
 BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))

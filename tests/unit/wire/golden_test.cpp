@@ -93,7 +93,7 @@ TEST_CASE("messages to and from an agent") {
       R"({"WorkerStarted":{"worker":1,"pid":4711}})",
       R"({"StartFailed":{"worker":1,"code":127,"reason":"not found"}})",
       R"({"WorkerDies":{"worker":1,"code":0,"signal":9,"error":""}})",
-      R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":"","error":"","free_port":0}})",
+      R"({"WorkerExited":{"worker":1,"code":0,"signal":9,"host_ends":"","error":"","error_ns":0,"free_port":0}})",
       R"({"Output":{"worker":1,"stream":2}})"
       "\0a\n"s,
       R"({"Heartbeat":{"term":2,"clock_ns":5,"received":9}})",

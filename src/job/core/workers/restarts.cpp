@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "base/exit_code.hpp"
@@ -15,12 +16,13 @@ namespace {
 constexpr std::size_t victims_named_max = 4;
 
 // How likely it is that the end of this worker caused those of the others. The loss of a host is
-// the cause of all that its peers report, and a worker that was killed did not fail by itself.
+// the cause of all that its peers report, and a worker that was killed did not fail by itself; but
+// one that dies when told to end, of anything but SIGKILL, may only be bad at ending.
 int weight(const RunEnd& end) {
   if (end.with_host) return 3;
-  if (end.obeyed) return 0;
-  if (end.signal != 0) return 2;
-  return end.code != 0 ? 1 : 0;
+  if (end.obeyed) return end.error_ns > 0 ? 1 : 0;  // it was already failing
+  if (end.signal == SIGKILL || (end.signal != 0 && !end.told)) return 2;
+  return end.signal != 0 || end.code != 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -49,8 +51,16 @@ bool Restarts::may_follow(const RunEnd& end) const {
   return !end.hopeless && (resizable_ || max_ > 0);
 }
 
-// Of equal ends the first one counts.
-const RunEnd& Restarts::culprit() const { return *std::ranges::max_element(ends_, {}, weight); }
+// Of equal ends the first one counts, and where that one wrote why, the first one that wrote: what
+// its peers met may let them exit before it.
+const RunEnd& Restarts::culprit() const {
+  const RunEnd* found = &*std::ranges::max_element(ends_, {}, weight);
+  if (found->error_ns == 0) return *found;
+  for (const RunEnd& end : ends_)
+    if (weight(end) == weight(*found) && end.error_ns > 0 && end.error_ns < found->error_ns)
+      found = &end;
+  return *found;
+}
 
 std::string Restarts::victims_of(const RunEnd& culprit) const {
   std::vector<std::string> names;
@@ -71,6 +81,7 @@ Restarts::Verdict Restarts::judge() {
   verdict.counted = !(cause.with_host && resizable_);
   verdict.again = !verdict.counted || (!cause.hopeless && count_ < max_);
   verdict.exit_code = cause.signal != 0 ? exit_code::signal_base + cause.signal : cause.code;
+  if (cause.obeyed) verdict.exit_code = 1;  // the signal was ours; it failed before
   if (verdict.again && verdict.counted) ++count_;
   return verdict;
 }

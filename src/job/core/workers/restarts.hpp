@@ -22,12 +22,14 @@ inline constexpr Duration head_start = std::chrono::milliseconds(200);
 
 // How a worker of a run has ended.
 struct RunEnd {
-  std::string worker;  // its name for the user
-  std::string how;     // "exited with code 1"
+  std::string worker;         // its name for the user
+  std::string how;            // "exited with code 1"
+  std::int64_t error_ns = 0;  // when it wrote why, by its host's clock; 0: it did not
   int code = 0;
   int signal = 0;          // 0: none
   bool with_host = false;  // its host was lost, or ended
-  bool obeyed = false;     // it was told to end and did, or was killed when its time was up
+  bool told = false;       // it was told to end
+  bool obeyed = false;     // and did, or was killed when its time was up
   bool hopeless = false;   // it never ran, and another start would lead to the same
 };
 

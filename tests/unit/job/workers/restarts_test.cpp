@@ -19,8 +19,16 @@ RunEnd dies(const char* worker, int signal) {
 RunEnd is_lost(const char* worker) {
   return {.worker = worker, .how = "was lost", .code = 122, .with_host = true};
 }
+RunEnd told(RunEnd end) {
+  end.told = true;
+  return end;
+}
 RunEnd obeys(RunEnd end) {
-  end.obeyed = true;
+  end.told = end.obeyed = true;
+  return end;
+}
+RunEnd writes(RunEnd end, std::int64_t at_ns) {
+  end.error_ns = at_ns;
   return end;
 }
 RunEnd not_found(const char* worker) {
@@ -43,6 +51,20 @@ TEST_CASE("a run died of the loss of a host, else of a kill, else of the first f
        "3 others failed with it: a, b, d",
        122},
       {{exits("a", 1), obeys(dies("b", SIGTERM)), obeys(exits("c", 0))}, "a exited", "", 1},
+      {{exits("a", 3), told(dies("b", SIGABRT))}, "a exited", "1 other failed with it: b", 3},
+      {{exits("a", 3), told(dies("b", SIGKILL))}, "b was killed", "1 other failed with it: a", 137},
+      {{writes(exits("a", 1), 30), told(writes(exits("b", 2), 20)), obeys(dies("c", SIGTERM))},
+       "b exited",
+       "1 other failed with it: a",
+       2},
+      {{writes(exits("a", 1), 30), obeys(writes(dies("b", SIGTERM), 20))},
+       "b was killed",
+       "1 other failed with it: a",
+       1},
+      {{exits("a", 4), told(writes(exits("b", 2), 20))},
+       "a exited",
+       "1 other failed with it: b",
+       4},
       {{exits("a", 1), exits("b", 1), exits("c", 1), exits("d", 1), exits("e", 1), exits("f", 1)},
        "a exited",
        "5 others failed with it: b, c, d, e, ...",

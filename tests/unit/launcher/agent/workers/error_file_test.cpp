@@ -20,7 +20,9 @@ class Folder {
   std::string file() const { return error_file(path_, WorkerId(7)); }
   std::string take(const std::string& text) const {
     std::ofstream(file(), std::ios::binary) << text;
-    return take_error(file());
+    const WrittenError error = take_error(file());
+    CHECK((error.at_ns > 0) == !error.text.empty());
+    return error.text;
   }
 
  private:
@@ -48,7 +50,8 @@ TEST_CASE("the message of torch's @record, of other JSON, and of plain text") {
       {"no text \xff\xfe", "no text ??"},
       {long_text, long_text.substr(0, 300)},
       {long_text.substr(0, 299) + "\xc3\xa9", long_text.substr(0, 299)},
-      {std::string(70'000, 'x'), ""},
+      {std::string(70'000, 'x'), long_text.substr(0, 300)},
+      {std::string(1'100'000, 'x'), ""},
   };
   for (const Case& c : cases) {
     CAPTURE(c.text.substr(0, 80));
@@ -59,14 +62,14 @@ TEST_CASE("the message of torch's @record, of other JSON, and of plain text") {
 
 TEST_CASE("no file, a link, a pipe and a folder say nothing, and nothing waits for them") {
   const Folder folder;
-  CHECK(take_error(folder.file()) == "");
+  CHECK(take_error(folder.file()).text == "");
   std::filesystem::create_symlink("/etc/passwd", folder.file());
-  CHECK(take_error(folder.file()) == "");
+  CHECK(take_error(folder.file()).text == "");
   CHECK_FALSE(std::filesystem::is_symlink(folder.file()));
   REQUIRE(::mkfifo(folder.file().c_str(), 0600) == 0);
-  CHECK(take_error(folder.file()) == "");
+  CHECK(take_error(folder.file()).text == "");
   std::filesystem::create_directory(folder.file());
-  CHECK(take_error(folder.file()) == "");
+  CHECK(take_error(folder.file()).text == "");
 }
 
 }  // namespace
