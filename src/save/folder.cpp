@@ -139,7 +139,8 @@ void keep_newest(const std::string& folder, const std::string& before) {
 Result<Folder> Folder::open(const std::string& path, const std::string& job) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error && fs::is_symlink(path) && !fs::exists(path))
+  std::error_code unknown;  // it may lie where nobody may look
+  if (error && fs::is_symlink(path, unknown) && !fs::exists(path, unknown) && !unknown)
     return Error{fmt::format("{} is a link that leads nowhere", path)};
   if (error) return Error{fmt::format("cannot make {}: {}", path, net::error_text(error.value()))};
   Inventory inventory;
@@ -210,6 +211,7 @@ Result<void> Folder::finish(const std::string& folder) {
 Result<std::string> find_save(const std::string& path) {
   std::error_code error;
   if (fs::exists(path + "/" + manifest_name, error)) return ok(path);
+  if (error) return Error{fmt::format("cannot read {}: {}", path, net::error_text(error.value()))};
   const auto saves = entries(path, whole_prefix);
   if (saves.empty())
     return Error{fmt::format(

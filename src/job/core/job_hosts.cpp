@@ -279,13 +279,17 @@ void Job::hear(HostId host, const wire::agent::HostLeaves& leaves, Time now) {
   hosts_.leaves(host);
   out_.record("host_leaves", {{"host", name_of(host)}, {"reason", leaves.reason}});
   const bool all = membership_.steps() && every_member_leaves();
-  const bool stay = plain() ? !restarts_.resizable() : all;
+  std::vector<SlotId> others = slots_.all();
+  std::erase_if(others, [&](SlotId slot) { return hosts_.leaving(slot.host); });
+  std::string what = "its workers leave before";
+  if (plain() && !restarts_.resizable())
+    what = "its workers stay, for the size of this job is fixed";
+  else if (all)
+    what = "as will all hosts of the job, so workers stay until others can take their place";
+  else if (const auto few = too_few(others))
+    what = fmt::format("its workers stay until others can take their place ({})", *few);
   out_.log(report::LogLevel::info,
-           fmt::format("{} will go: {}; {}", name_of(host), leaves.reason,
-                       !stay     ? "its workers leave before"
-                       : plain() ? "its workers stay, for the size of this job is fixed"
-                                 : "as will all hosts of the job, so workers stay until others "
-                                   "can take their place"));
+           fmt::format("{} will go: {}; {}", name_of(host), leaves.reason, what));
   if (all) requests_.saves.secure(summary_.newest(), now);
   concerns_staff(now);
 }

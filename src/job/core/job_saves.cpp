@@ -216,12 +216,11 @@ void Job::stop(course::Saves::Stop why, Time now) {
   const bool has_trained =
       ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
   if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
-    const bool saves_itself = saves.on() && plain();
+    const char* const nothing =
+        saves.on() && plain() ? " (--save: no worker has joined through the library)" : "";
     out_.log(report::LogLevel::info,
-             fmt::format(
-                 "{}: stopping gently within {}{}; once more stops at once", why.what,
-                 to_text(spec_.deadlines.grace),
-                 saves_itself ? " (--save: a program without the library saves for itself)" : ""));
+             fmt::format("{}: stopping gently within {}{}; INT or TERM once more stops at once",
+                         why.what, to_text(spec_.deadlines.grace), nothing));
     return end(course::Cause::signalled, why.why, now, why.exit_code);
   }
   if (!stands && saves.is(course::SaveState::asked)) drop_save(saves.number());
