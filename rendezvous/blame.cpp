@@ -74,6 +74,8 @@ void Membership::leave_out(WorkerId worker, std::string why) {
 // are left out of the next world; members only when no world can be formed with them. Returns the
 // newcomers that are left out.
 std::set<WorkerId> Membership::settle_complaints(const Aborting& aborted, Time now) {
+  // Workers that call different collectives would break one world after the other.
+  if (aborted.stepless && !aborted.somebody_died) count_failure(now);
   std::set<WorkerId> newcomers, members, left_out;
   // Where all stand still, a newcomer that has received the state but has not stepped with it still
   // counts as a newcomer. Otherwise it counts as a member: it may be about to find out by itself

@@ -57,12 +57,14 @@ void Membership::hear(WorkerId worker, const wire::Broken& broken, Time now) {
   const bool coming = forming_ && forming_->world.generation == broken.generation;
   if (aborting_ || (!present && !coming)) return;
   if (coming) count_failure(now);
+  const bool stepless = present && !running_->committed;
   const auto& complaints = broken.complaints;
   const bool hung_up = !complaints.empty() && complaints.front().hung_up;
   start_abort(hung_up ? fmt::format("worker {} hung up, worker {} says",
                                     complaints.front().about.value, worker.value)
                       : fmt::format("worker {}: {}", worker.value, broken.reason),
               now);
+  aborting_->stepless = stepless;
   aborting_->hearsay = hung_up;
   aborting_->messenger = worker;
   maybe_finish_abort(now);

@@ -284,6 +284,7 @@ class Membership {
     std::vector<WorkerId> leavers;    // of a world that not all had entered
     bool stalled = false;             // no progress in time, and nobody is known to be at fault
     bool somebody_died = false;       // a worker is gone
+    bool stepless = false;            // a member broke the group before the world's first step
     bool hearsay = false;             // the reason is a closed connection; no death is reported yet
     WorkerId messenger;               // first worker to report the group broken; 0: none did
     std::set<WorkerId> waiting;       // workers that have not answered
