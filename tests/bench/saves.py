@@ -28,7 +28,7 @@ def trainer(programs: Path, workers: int, state_mb: int, options: Sequence[str],
 
 
 def dd_ms(folder: Path, megabytes: int) -> float:
-    """dd of as many bytes into the same folder, on the disk when it ends."""
+    """dd of as many bytes into the folder, on the disk when it ends; its file is removed."""
     begin = time.monotonic()
     subprocess.run(["dd", "if=/dev/zero", f"of={folder}/dd", "bs=1MB", f"count={megabytes}",
                     "conv=fsync", "status=none"], check=True)
@@ -42,6 +42,7 @@ def stop_ms(programs: Path, workers: int, state_mb: int, state: Path) -> float:
     with Training(lambda folder: trainer(programs, workers, state_mb, ["--save", str(state)],
                                          folder, SHORT_STEP_US, SMALL_GRADIENT_KB)) as job:
         until("a world", lambda: job.world(workers, 5))
+        dd_ms(state.parent, state_mb)
         os.kill(job.pid, signal.SIGTERM)
         events = job.folder / "events"
 
@@ -53,6 +54,8 @@ def stop_ms(programs: Path, workers: int, state_mb: int, state: Path) -> float:
 
 
 def saves(programs: Path, runs: int, sizes_mb: Sequence[int]) -> list[Row]:
+    """Both follow a dd that is not measured, and write to the memory that it has just freed: that
+    of before has become the state of the workers, and other memory may be new to the machine."""
     rows = []
     for state_mb in sizes_mb:
         for workers in (1, 4):
@@ -60,6 +63,7 @@ def saves(programs: Path, runs: int, sizes_mb: Sequence[int]) -> list[Row]:
             for _ in range(runs):
                 with tempfile.TemporaryDirectory(prefix="er-bench-", dir="/var/tmp") as name:
                     folder = Path(name)
+                    dd_ms(folder, state_mb)
                     copies.append(dd_ms(folder, state_mb))
                     stops.append(stop_ms(programs, workers, state_mb, folder / "state"))
             rows.append(Row(f"stop, {state_mb} MB, {workers} workers", spread(stops, "ms"),
