@@ -11,8 +11,7 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// Number of our own extras after the caller's: GradientSquares::local and ::pieces, and the number
-// of gradients that a worker has not set.
+// After the caller's: GradientSquares::local and ::pieces, and how many gradients are not set.
 constexpr std::size_t own_extras = 3;
 // Up to this size small tensors of all types are one row of float64: a second message would take
 // longer than the bytes that this costs.
@@ -72,8 +71,7 @@ void Reduction::place_all() {
   for (const core::Bucket& bucket : cut_) buckets_.push_back(rows_of(bucket));
   overlap_.cut(cut_, gradients.size());
 
-  using Numbered = std::pair<const state::Tensor*, std::optional<std::size_t>>;
-  std::vector<Numbered> small;
+  std::vector<std::pair<const state::Tensor*, std::optional<std::size_t>>> small;
   std::size_t small_bytes = 0;  // as float64
   const auto sort_in = [&](const state::Tensor& tensor, std::optional<std::size_t> gradient) {
     if (tensor.count == 0) return;
@@ -117,9 +115,11 @@ void Reduction::find_joints(Rows& rows) {
 
 std::uint64_t Reduction::joints() const {
   std::uint64_t hash = 0;
-  for (std::size_t i = 0; i <= buckets_.size(); ++i)
-    for (const Row& row : i < buckets_.size() ? buckets_[i] : rows_)
-      hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
+  const auto add = [&](const Rows& rows) {
+    for (const Row& row : rows) hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
+  };
+  for (const Rows& rows : buckets_) add(rows);
+  add(rows_);
   return hash;
 }
 
