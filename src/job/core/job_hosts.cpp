@@ -13,12 +13,12 @@ namespace elasticrun::job {
 namespace {
 
 // For WorkerDies and WorkerExited.
-std::string how_it_ended(const auto& report, const std::string& error) {
+std::string how_it_ended(const auto& report) {
   std::string how = fmt::format("exited with code {}", report.code);
   if (report.signal != 0)
     how = fmt::format("was killed by signal {} (SIG{})", report.signal,
                       ::sigabbrev_np(report.signal) ? ::sigabbrev_np(report.signal) : "?");
-  return error.empty() ? how : how + ": " + error;
+  return report.error.empty() ? how : how + ": " + report.error;
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ void Job::hear(HostId host, const wire::agent::WorkerDies& dies, Time now) {
   worker_ended(dies.worker,
                {.code = dies.code,
                 .signal = dies.signal,
-                .how = how_it_ended(dies, dies.error),
+                .how = how_it_ended(dies),
                 .dead_by = now + course::Ending::last_instructions_time,
                 .still_dies = true},
                now);
@@ -246,7 +246,7 @@ void Job::hear(HostId host, const wire::agent::WorkerExited& exited, Time now) {
   worker_ended(exited.worker,
                {.code = exited.code,
                 .signal = exited.signal,
-                .how = how_it_ended(exited, exited.error),
+                .how = how_it_ended(exited),
                 .error_ns = exited.error_ns,
                 .dead_by = now},
                now);
