@@ -47,6 +47,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
     }
   } else if ((was_member || (had_state && !running_)) && !forming_ && state_is_lost()) {
     // The worker waited for more workers, or had been left out, and was the last with the state.
+    abort_reason_ = reason;
     outbox_.push_back(StateLost{reason});
   }
 }
@@ -148,7 +149,10 @@ void Membership::hear(WorkerId worker, const wire::Answer& answer, Time now) {
 void Membership::maybe_finish_abort(Time now) {
   if (!aborting_ || !aborting_->waiting.empty()) return;
   for (const OpenWorld& open : aborting_->open_worlds) closed_by_answer_ &= open.closed;
-  if (now < std::max(safe_at(), aborting_->form_at) && !state_is_lost()) return;
+  if (now < std::max(safe_at(), aborting_->form_at)) {
+    if (state_is_lost()) outbox_.push_back(StateLost{abort_reason_});
+    return;
+  }
   const Aborting aborted = *std::exchange(aborting_, std::nullopt);
   form_from_survivors(aborted, now);
 }
@@ -216,18 +220,27 @@ void Membership::form_from_survivors(const Aborting& aborted, Time now) {
   RankTable rank_table = survivors(aborted, left_out);
   std::erase_if(leaving_, [&](WorkerId w) { return rank_table.contains(w); });
   dismiss_leavers("left the world by decision");
-  rank_table_ = rank_table;
+  rank_table_ = std::move(rank_table);
 
   if (state_is_lost()) {
     outbox_.push_back(StateLost{abort_reason_});
     return;
   }
-  const int size = static_cast<int>(rank_table.size());
-  if (size < wanted_.minimum) {
+  form_or_wait(now);
+}
+
+void Membership::form_or_wait(Time now) {
+  const auto size = static_cast<int>(rank_table_.size());
+  if (size < wanted_.minimum)
     outbox_.push_back(BelowMinimum{size, wanted_.minimum});
-    return;
-  }
-  form(std::move(rank_table), {}, std::nullopt, abort_reason_, now);
+  else
+    form(rank_table_, {}, std::nullopt, abort_reason_, now);
+}
+
+void Membership::on(const Restore& restore, Time now) {
+  const bool lost = !running_ && quiet() && state_is_lost();
+  restore_ = restore;
+  if (lost) form_or_wait(now);
 }
 
 }  // namespace elasticrun::rendezvous

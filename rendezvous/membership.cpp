@@ -77,6 +77,7 @@ void Membership::on(const Change& change, Time now) {
   };
   if (!quiet()) return refuse("another change is under way");
   if (running_ && !anybody_training()) return refuse("nobody is training");
+  if (!running_ && state_is_lost()) return refuse("nobody holds the state");
   RankTable rank_table = rank_table_;
   std::vector<WorkerId> leavers;
   // Without a running world no worker is removed: it may hold the only state. With one, at least

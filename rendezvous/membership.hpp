@@ -84,7 +84,7 @@ struct PlanMade {
   BatchPlan plan;
 };
 // While nobody holds the state, a world begins with this save of it, not with fresh weights. The
-// newest one counts.
+// newest one counts. After StateLost it is the first one, and the workers that are there go on.
 struct Restore {
   std::string from;  // its folder
   StepId step;       // that it holds the state after
@@ -212,8 +212,7 @@ class Membership {
   bool state_is_held() const;
   // While no world runs or comes: a worker in a call of train with the newest state.
   std::optional<WorkerId> idle_holder() const;
-  // In rank order: the members of the running world, or the workers that wait for the next one with
-  // their state.
+  // In rank order: those of the running world, or those that wait for the next one with the state.
   std::vector<WorkerId> members() const { return rank_table_.order(); }
   std::size_t size() const { return rank_table_.size(); }
   // True: there are members, and the one with the first rank is in train and not released.
@@ -305,7 +304,7 @@ class Membership {
   void on(const Wanted& wanted, Time) { wanted_ = wanted; }
   void on(const Stuck& stuck, Time now);
   void on(const PlanMade& made, Time);
-  void on(const Restore& restore, Time) { restore_ = restore; }
+  void on(const Restore& restore, Time now);
   void on(const Dissolve& dissolve, Time);
   void on(const StoodStill& stood, Time);
   void on(const Tick&, Time now);
@@ -353,6 +352,7 @@ class Membership {
 
   RankTable survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
   void form_from_survivors(const Aborting& aborted, Time now);
+  void form_or_wait(Time now);
   bool some_peer_has_state() const;
   bool state_is_lost() const;
   void world_entered();

@@ -539,8 +539,8 @@ class Kills(Folder):
                     kill(job.process.pid, signal.SIGTERM)
                 # 75: stopped; 121: the agent was killed before it was up; 123: without a new step;
                 # 137: the controller was killed; 143: stopped before the first step; 122: all workers
-                # were lost, and the job knew of no save yet to go on from.
-                code, none = job.wait(60), newest is None and not job.find("saved")
+                # were lost before there was a save to go on from.
+                code, none = job.wait(60), self.newest_by_hand() is None
                 self.assertIn(code, (75, 121, 123, 137, 143, *([122] if none else [])), job.err())
                 job.gone(30)
                 if newest:

@@ -189,6 +189,7 @@ void Job::give_up_save(const std::string& why, Time now) {
                     fmt::format("the state is not saved: {}; trying again", why));
   if (saves.stopping()) return stop_unsaved(why, now);
   saves.give_up(now);
+  if (saves.lost()) return state_lost(fmt::format("{}; its save: {}", *saves.lost(), why), now);
   out_.log(report::LogLevel::error,
            fmt::format("the state is not saved: {}; {}, and training goes on", why,
                        saves.kept().words()));

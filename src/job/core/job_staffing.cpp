@@ -204,8 +204,9 @@ std::size_t Job::room_beside(std::size_t leavers) const {
 }
 
 bool Job::may_propose(Time now) const {
-  const bool saves = requests_.saves.under_way() && membership_.steps();
-  return !plain() && !ending_.ending() && !saves && membership_.quiet() &&
+  const course::Saves& saves = requests_.saves;
+  const bool waits = saves.lost() || (saves.under_way() && membership_.steps());
+  return !plain() && !ending_.ending() && !waits && membership_.quiet() &&
          requests_.changes.may_begin(now);
 }
 

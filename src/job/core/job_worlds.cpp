@@ -227,8 +227,19 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
   if (failures_.left_one_by_one()) return ending_.happen(course::PhaseEvent::trained);
-  if (ended_by_mistake(": state lost", now)) return;
-  const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
+  if (ending_.ending() || ended_by_mistake(": state lost", now)) return;
+  course::Saves& saves = requests_.saves;
+  const bool told = saves.lost().has_value();
+  if (!saves.is_last_hope(lost.reason)) return state_lost(lost.reason, now);
+  if (!told)
+    out_.log(report::LogLevel::error,
+             fmt::format("{}, and nobody is left who holds the state: waiting for the save of it "
+                         "that is being made whole",
+                         lost.reason));
+}
+
+void Job::state_lost(const std::string& reason, Time now) {
+  const std::string& why = ending_.standstill().empty() ? reason : ending_.standstill();
   end(course::Cause::state_lost,
       fmt::format("state lost: {}, and nobody is left who holds the state", why), now);
 }

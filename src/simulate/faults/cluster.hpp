@@ -50,7 +50,7 @@ class Cluster {
   void act(const job::Ranked&) {}
   void act(const job::Ask&) {}
   void act(const job::SealSave& action);
-  void act(const job::DropSave&) {}
+  void act(const job::DropSave& action);
   void act(const job::GiveBack& action);
   void act(const job::Finish& action);
   void tell_slots();
@@ -114,6 +114,7 @@ class Cluster {
   std::vector<job::SlotId> file_slots_;    // the slots of these that the host file names
   std::vector<job::SlotId> joined_slots_;  // slots of hosts that joined by themselves
   std::set<HostId> given_back_;
+  std::set<std::int64_t> whole_soon_;  // saves that are being made whole, and not given up
   std::uint64_t agents_joined_ = 0;
   std::set<WorkerId> tainted_;         // workers hit by any fault, or at the end of a bad link
   std::map<HostId, Time> accused_at_;  // when a worker last complained about a worker on that host

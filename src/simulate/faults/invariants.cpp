@@ -178,10 +178,10 @@ void Invariants::woken_again(int times) {
   if (times > 3) throw Violation("no busy waiting", fmt::format("{} ticks in no time", times));
 }
 
-void Invariants::state_lost(std::optional<WorkerId> holder) {
-  if (holder)
-    throw Violation("state is lost only with its last holder",
-                    fmt::format("worker {} has it", holder->value));
+void Invariants::state_lost(std::optional<WorkerId> holder, bool whole_soon) {
+  constexpr const char* rule = "state is lost only with its last holder";
+  if (holder) throw Violation(rule, fmt::format("worker {} has it", holder->value));
+  if (whole_soon) throw Violation(rule, "a save of it is being made whole");
 }
 
 void Invariants::check_lineage(const Model& final) const {

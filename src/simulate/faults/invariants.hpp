@@ -67,8 +67,8 @@ class Invariants {
   // A worker that no fault has hit is killed, while `faulty` is one that a fault has hit, if any.
   void killed(WorkerId worker, std::optional<WorkerId> faulty);
   // The controller says that the state is lost; `holder` is a live, reachable worker that holds it,
-  // if there is one.
-  void state_lost(std::optional<WorkerId> holder);
+  // if there is one. `whole_soon`: a save of it is being made whole.
+  void state_lost(std::optional<WorkerId> holder, bool whole_soon);
   // The job has finished; for after_the_end(), all deadlines have passed as well.
   void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
                 const std::vector<Model>& final_models);

@@ -69,39 +69,35 @@ void Saves::user_wants_the_end(Time now) {
 
 wire::Save Saves::ask(Time now, bool alone) {
   turn(SaveTurn::asked);
-  asked_at_ = now;
-  parts_.clear();
-  number_ = next_number_++;
-  last_ = stopping();
-  alone_ = alone;
-  return {.number = number_,
-          .folder = save::draft_of(folder_, number_),
-          .stop = last_,
-          .alone = alone_};
+  save_ = {.number = next_number_++, .last = stopping(), .alone = alone, .asked_at = now};
+  return {.number = save_.number,
+          .folder = save::draft_of(folder_, save_.number),
+          .stop = save_.last,
+          .alone = alone};
 }
 
 std::int64_t Saves::world_ended() {
   if (!is(SaveState::asked)) return 0;
   turn(SaveTurn::world_ended);
-  return number_;
+  return save_.number;
 }
 
 bool Saves::written(const wire::Saved& part, Time now) {
-  if (!is(SaveState::asked) || part.number != number_) return false;
-  if (!parts_.empty()) {
-    const wire::Saved& other = parts_.begin()->second;
+  if (!is(SaveState::asked) || part.number != save_.number) return false;
+  if (!save_.parts.empty()) {
+    const wire::Saved& other = save_.parts.begin()->second;
     if (part.generation != other.generation || part.step != other.step || part.size != other.size)
       return false;
   }
-  parts_[part.rank] = part;
-  if (static_cast<int>(parts_.size()) < part.size) return false;
+  save_.parts[part.rank] = part;
+  if (static_cast<int>(save_.parts.size()) < part.size) return false;
   turn(SaveTurn::written);
-  written_at_ = now;
+  save_.written_at = now;
   return true;
 }
 
 wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) const {
-  const wire::Saved& first = parts_.begin()->second;
+  const wire::Saved& first = save_.parts.begin()->second;
   const wire::TrainSpec& train = kept_.train();
   wire::saved::Manifest manifest{.step = first.step.value,
                                  .call = first.call,
@@ -111,22 +107,25 @@ wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) cons
                                  .state_bytes = train.state_bytes,
                                  .state_layout = train.state_layout,
                                  .argv = argv};
-  for (const auto& [rank, part] : parts_)
+  for (const auto& [rank, part] : save_.parts)
     manifest.files.insert(manifest.files.end(), part.files.begin(), part.files.end());
   return manifest;
 }
 
 Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Time now) {
   turn(SaveTurn::sealed);
-  Report report{
-      .manifest = manifest, .took = now - times_.save_began(), .last = last_, .alone = alone_};
+  save_.lost.reset();
+  Report report{.manifest = manifest,
+                .took = now - times_.save_began(),
+                .last = save_.last,
+                .alone = save_.alone};
   for (const wire::saved::File& file : manifest.files) report.bytes += file.bytes;
   Duration writing{};
-  for (const auto& [rank, part] : parts_) {
+  for (const auto& [rank, part] : save_.parts) {
     report.held = std::max(report.held, Duration(part.held_ns));
     writing = std::max(writing, Duration(part.took_ns));
   }
-  times_.save_ended(writing, writing + (now - written_at_), now);
+  times_.save_ended(writing, writing + (now - save_.written_at), now);
   kept_.add({std::move(path), std::move(manifest)});
   if (stopping())
     turn(SaveTurn::due);  // unless it is that of the stop
@@ -139,6 +138,11 @@ void Saves::give_up(Time now) {
   turn(SaveTurn::given_up);
   deadline_ = never;
   times_.save_failed(now);
+}
+
+bool Saves::is_last_hope(const std::string& lost) {
+  if (is(SaveState::sealing) && !save_.lost) save_.lost = lost;
+  return save_.lost.has_value();
 }
 
 bool Saves::try_again(Time now) {

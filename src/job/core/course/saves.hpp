@@ -109,14 +109,14 @@ class Saves {
   // The members have been asked, and no step is known to have ended since then, in which they could
   // agree. Reports of steps come at most this late.
   bool waits_for_step(Duration late) const {
-    return is(SaveState::asked) && times_.newest_step() <= asked_at_ + late;
+    return is(SaveState::asked) && times_.newest_step() <= save_.asked_at + late;
   }
   // The world has ended: what is not written by now is asked for again. Returns the number of a
   // save that has no use any more; 0: none.
   std::int64_t world_ended();
   // A member has written its part. True: it was the last one.
   bool written(const wire::Saved& part, Time now);
-  std::int64_t number() const { return number_; }
+  std::int64_t number() const { return save_.number; }
   // Of the save that is being made whole, as far as it is known here.
   wire::saved::Manifest manifest(const std::vector<std::string>& argv) const;
   // It is whole, and lies in this folder.
@@ -133,6 +133,11 @@ class Saves {
   void give_up(Time now);
   // The save of a stop has failed. False: it is not tried again.
   bool try_again(Time now);
+  // Nobody holds the state any more, for this reason. True: a save that is being made whole is all
+  // that is left of it.
+  bool is_last_hope(const std::string& lost);
+  // The reason, while that is so.
+  const std::optional<std::string>& lost() const { return save_.lost; }
 
  private:
   void turn(SaveTurn happening) { state_ = next_in(save_transitions, state_, happening); }
@@ -142,17 +147,22 @@ class Saves {
   SaveTimes times_;
   KeptSaves kept_;
 
+  struct One {
+    std::int64_t number = 0;
+    bool last = false;   // it is that of a stop
+    bool alone = false;  // one worker writes it
+    Time asked_at{};
+    Time written_at{};
+    std::map<std::int32_t, wire::Saved> parts;  // by rank
+    std::optional<std::string> lost;            // it is the last hope
+  };
+
   SaveState state_ = SaveState::idle;
-  std::int64_t number_ = 0;  // of the save under way, or of the last one
+  One save_;  // under way, or the last one
   std::int64_t next_number_;
-  std::map<std::int32_t, wire::Saved> parts_;  // by rank
   Time ask_at_ = at_once;
-  Time asked_at_{};
-  Time written_at_{};
   int attempts_ = 0;  // at the save of the stop
   Time deadline_ = never;
-  bool last_ = false;  // the save under way is that of a stop
-  bool alone_ = false;
   std::optional<Stop> stop_;
 };
 
