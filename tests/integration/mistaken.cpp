@@ -1,16 +1,18 @@
 // A program with a mistake that would train on and end with wrong weights.
 //
-//     mistaken stateless|gradientless|resized|compute|sums|newcomer|right
+//     mistaken stateless|gradientless|resized|compute|sums|newcomer|calls|right
 //
 // stateless, gradientless: it registers no state, or no gradients. resized: a vector grows after
 // its registration. compute: compute changes the weights. sums: rank 1 names its figures in another
 // order. newcomer: rank 1 is killed, and the worker in its place has other epochs; the one before
-// waits for it. right: no mistake.
+// waits for it. calls: in a loop of its own, rank 1 sums floats in step 2 where the others sum as
+// many bytes of doubles. right: no mistake.
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -50,11 +52,29 @@ void train(std::string_view how) {
       [&](elasticrun::Step&) { weights[0] += gradients[0]; });
 }
 
+void own_loop() {
+  std::vector<double> weights(300), gradients(300);
+  elasticrun::Job job;
+  job.state("weights", weights);
+  job.start();
+  while (job.committed() < 5) {
+    const std::span all(gradients);
+    if (job.committed() == 2 && job.world().rank() == 1)
+      job.all_reduce(std::span(reinterpret_cast<float*>(all.data()), 2 * all.size()));
+    else
+      job.all_reduce(all);
+    weights[0] += gradients[0];
+    job.commit();
+  }
+  job.finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    train(argc == 2 ? argv[1] : "");
+    const std::string_view how = argc == 2 ? argv[1] : "";
+    how == "calls" ? own_loop() : train(how);
     return 0;
   } catch (const elasticrun::Evicted&) {
     return 0;

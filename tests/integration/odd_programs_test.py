@@ -397,6 +397,8 @@ class Mistakes(unittest.TestCase):
         "gradientless": "no gradients are registered",
         "resized": r"'weights': .* has changed its size \(800 to 1600 bytes\)",
         "compute": "compute has changed the registered state 'weights' in step 0",
+        "calls": "commit: the ranks have not made the same calls in step 2; rank (0 of 3 has made: "
+                 "all_reduce of 300 float64|1 of 3 has made: all_reduce of 600 float32|2 of 3 .*); ",
         "sums": "step.sum: ('hits' stands where rank 0 has 'loss'|1 workers have other names)",
     }
 
@@ -416,7 +418,7 @@ class Mistakes(unittest.TestCase):
                  [MISTAKEN, "newcomer"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
             self.assertRegex(job.err(), r"worker 3 \(.*\) left: train: the workers do not agree on "
-                             r"samples \(240 here\), epochs \(3\)")
+                             r"epochs \(3 here\); all must pass the same options")
             self.assertEqual(job.leftovers(), [])
 
     def test_none(self) -> None:

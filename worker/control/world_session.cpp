@@ -77,6 +77,16 @@ void WorldSession::fail(elasticrun_status status, const std::string& why) {
   throw Stop(status, why);
 }
 
+// A rank that left first would break the group under the others while they are still finding out,
+// and they would train on without it.
+void WorldSession::fail_together(const std::string& why) {
+  try {
+    group()->barrier();
+  } catch (const collective::GroupBroken&) {  // another rank knew before this one, and has left
+  }
+  fail(ELASTICRUN_MISUSE, why);
+}
+
 void WorldSession::leave(elasticrun_status status, const std::string& why) {
   member_lock_.update([&](core::Member& member) { member.leave(why); });
   let_go();

@@ -52,6 +52,8 @@ class WorldSession {
   void broken(const collective::GroupBroken& error);
   // Takes this worker out of the world because its program failed; throws Stop.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
+  // The same for a mistake that all members have found at this place; throws Stop on each of them.
+  [[noreturn]] void fail_together(const std::string& why);
   // The same where it is this worker that does not fit to the others: they know why it goes.
   [[noreturn]] void leave(elasticrun_status status, const std::string& why);
   // Waits until the GPU, if one is used, has done what the program has enqueued. Throws

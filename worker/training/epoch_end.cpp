@@ -101,10 +101,10 @@ void Steps::agree_on_call(collective::Group& group, const std::string& call) {
   core::Agreement::Row sums = agreement.mine();
   group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
   if (!agreement.holds(sums, session_.size()))
-    fail_together(group,
-                  fmt::format("the end of an epoch: this worker calls {}, and another one "
-                              "something else; all must make the same calls in the same order",
-                              call));
+    session_.fail_together(
+        fmt::format("the end of an epoch: this worker calls {}, and another one "
+                    "something else; all must make the same calls in the same order",
+                    call));
 }
 
 }  // namespace elasticrun::worker::training

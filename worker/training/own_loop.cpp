@@ -45,6 +45,7 @@ void OwnLoop::enter() {
   unsettled_ = false;
   reduce_ = {};
   samples_ = 0;
+  calls_.clear();
   begun_ = control::now();
   try {
     committed_.take();
@@ -109,12 +110,14 @@ void OwnLoop::collective(const std::function<void(collective::Group&)>& operatio
 }
 
 void OwnLoop::all_reduce(void* data, collective::DataType type, std::size_t count) {
+  calls_.all_reduce(type, count);
   collective([&](collective::Group& group) { group.all_reduce(data, type, count); });
 }
 
 // The reduction comes after what the program has enqueued on a GPU before, not after what it
 // enqueues meanwhile.
 void OwnLoop::all_reduce_start(void* data, collective::DataType type, std::size_t count) {
+  calls_.all_reduce(type, count);
   if (!begin()) {
     stop_started();
     abandon();
@@ -167,18 +170,23 @@ void OwnLoop::stop_started() {
 OwnLoop::~OwnLoop() { stop_started(); }
 
 void OwnLoop::broadcast(void* data, std::size_t bytes, int root) {
+  calls_.broadcast(bytes, root);
   collective([&](collective::Group& group) { group.broadcast(data, bytes, root); });
 }
 
 void OwnLoop::barrier() {
+  calls_.barrier();
   collective([](collective::Group& group) { group.barrier(); });
 }
 
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
   if (!settle() || !begin()) return false;
-  // The votes, then the numbers that show whether all members hold the same state.
-  constexpr std::size_t state_at = 3;
+  // The votes, then the numbers that show whether all members have made the same calls, and whether
+  // they hold the same state.
+  constexpr std::size_t calls_at = 3;
+  constexpr std::size_t state_at = calls_at + core::Agreement::Row().size();
+  const core::Agreement calls(calls_.hash());
   const core::Votes mine =
       session_.member_lock().update([](core::Member& member) { return member.votes(); });
   std::array<double, state_at + Divergence::Row().size()> row{mine.change, mine.save,
@@ -187,9 +195,13 @@ bool OwnLoop::agree() {
     session_.await_gpu();
     const Time begun = control::now();
     session_.meter().enter(control::StepMeter::Phase::reduce, begun);
+    std::ranges::copy(calls.mine(), row.begin() + calls_at);
     Divergence::Row state = divergence_.look();
     std::ranges::copy(state, row.begin() + state_at);
     session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
+    core::Agreement::Row called;
+    std::copy_n(row.begin() + calls_at, called.size(), called.begin());
+    check_calls(calls, called);
     std::copy_n(row.begin() + state_at, state.size(), state.begin());
     divergence_.check(*session_.group(), state);
     reduce_ += control::now() - begun;
@@ -200,6 +212,15 @@ bool OwnLoop::agree() {
   const core::Votes sums{row[0], row[1], row[2]};
   return session_.member_lock().update(
       [&](core::Member& member) { return member.may_apply(sums, boot_now()); });
+}
+
+// All members see the same sums, so all of them stop here.
+void OwnLoop::check_calls(const core::Agreement& calls, const core::Agreement::Row& sums) {
+  if (calls.holds(sums, session_.size())) return;
+  session_.fail_together(
+      fmt::format("commit: the ranks have not made the same calls in step {}; rank {} of {} has "
+                  "made: {}; number, order, types and sizes must be the same on all ranks",
+                  session_.progress.step, session_.rank(), session_.size(), calls_.words()));
 }
 
 void OwnLoop::commit() {

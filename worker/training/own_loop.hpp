@@ -22,6 +22,7 @@
 #include "worker/control/world_session.hpp"
 #include "worker/state/state_copy.hpp"
 #include "worker/training/divergence.hpp"
+#include "worker/training/step_calls.hpp"
 #include "worker/training/work_queue.hpp"
 
 namespace elasticrun::worker::training {
@@ -57,6 +58,7 @@ class OwnLoop {
   bool settle();
   void stop_started();
   bool agree();
+  void check_calls(const core::Agreement& calls, const core::Agreement::Row& sums);
   void enter();
   void abandon();
   [[noreturn]] void begin_again();
@@ -66,10 +68,12 @@ class OwnLoop {
   state::StateCopy committed_;  // the state that the next step begins with
   bool unsettled_ = false;      // a collective has succeeded, and no commit has followed
   bool finished_ = false;
-  // Since the last commit: when it was, the time in collectives, and the samples computed.
+  // Since the last commit: when it was, the time in collectives, the samples computed, and what was
+  // called.
   Time begun_{};
   Duration reduce_{};
   std::int64_t samples_ = 0;
+  StepCalls calls_;
   std::size_t started_ = 0;       // all-reduces that are not waited for
   WorkQueue queue_{"er-reduce"};  // these
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,33 @@
 #include "worker/training/steps.hpp"
 
 namespace elasticrun::worker::training {
+namespace {
+
+// What all workers must have alike.
+struct Option {
+  const char* name;
+  std::int64_t value;
+};
+
+// Collective: names those that are not alike, and says what they are here.
+std::string differences(collective::Group& group, int size, std::span<const Option> options) {
+  std::vector<core::Agreement> mine;
+  std::vector<core::Agreement::Row> sums;
+  for (const Option& option : options) {
+    mine.emplace_back(static_cast<std::uint64_t>(option.value));
+    sums.push_back(mine.back().mine());
+  }
+  group.all_reduce(sums.data(), collective::DataType::float64,
+                   sums.size() * core::Agreement::Row().size());
+  std::string words;
+  for (std::size_t i = 0; i < options.size(); ++i)
+    if (!mine[i].holds(sums[i], size))
+      words += fmt::format("{}{} ({} here)", words.empty() ? "" : ", ", options[i].name,
+                           options[i].value);
+  return words;
+}
+
+}  // namespace
 
 void Steps::check_state() {
   if (const auto name = watch_.changed())
@@ -41,27 +69,32 @@ bool Steps::has_samples() {
 void Steps::check_agreement(collective::Group& group) {
   if (agreed_ == std::pair(session_.generation(), call_)) return;
   const core::Progress& p = session_.progress;
+  const std::array options{Option{"samples", options_.samples},
+                           Option{"epochs", options_.epochs},
+                           Option{"epoch_steps", options_.epoch_steps},
+                           Option{"bucket_bytes", options_.bucket_bytes},
+                           Option{"seed", static_cast<std::int64_t>(p.seed)},
+                           Option{"whether gradients are on a GPU", session_.table().on_gpu()},
+                           Option{"the call of train", p.train_call},
+                           Option{"the epoch", p.epoch},
+                           Option{"the samples used in it", p.cursor},
+                           Option{"the step", p.step}};
   std::uint64_t hash = 0;
-  for (const std::int64_t x : {options_.samples, options_.epochs, p.train_call, p.epoch, p.cursor,
-                               p.step, static_cast<std::int64_t>(p.seed), options_.bucket_bytes,
-                               options_.epoch_steps, std::int64_t{session_.table().on_gpu()}})
-    hash = mix(hash * 31 + static_cast<std::uint64_t>(x) + 1);
+  for (const Option& option : options)
+    hash = mix(hash * 31 + static_cast<std::uint64_t>(option.value) + 1);
   const core::Agreement agreement(hash), joints(reduction_.joints());
   const bool has_trained = agreed_ && agreed_->second == call_;
   std::array sums{agreement.mine(), joints.mine(), core::Agreement::Row{has_trained ? 1.0 : 0.0}};
   group.all_reduce(sums.data(), collective::DataType::float64, sizeof sums / sizeof(double));
   if (!agreement.holds(sums[0], session_.size())) {
-    const std::string why = fmt::format(
-        "train: the workers do not agree on samples ({} here), epochs ({}), seed ({}), "
-        "bucket_bytes ({}), epoch_steps ({}), call ({}) or the memory of gradients ({}); all must "
-        "pass the same options",
-        options_.samples, options_.epochs, p.seed, options_.bucket_bytes, options_.epoch_steps,
-        p.train_call, session_.table().on_gpu() ? "a GPU's" : "the host's");
+    const std::string why =
+        fmt::format("train: the workers do not agree on {}; all must pass the same options",
+                    differences(group, session_.size(), options));
     // A worker that has made steps in this call is right, and goes on without the newcomer. That
     // one says that it leaves: to die in a step would be blamed on the step.
     if (has_trained) throw collective::GroupBroken(why);
     if (sums[2][0] > 0) session_.leave(ELASTICRUN_MISUSE, why);
-    fail_together(group, why);
+    session_.fail_together(why);
   }
   reduction_.join_rows(joints.holds(sums[1], session_.size()));
   agreed_ = std::pair(session_.generation(), call_);
@@ -92,19 +125,10 @@ void Steps::agree_on_names(collective::Group& group) {
       same < texts.size()
           ? fmt::format("'{}' stands where rank {} has '{}'", names[same], root, texts[same].data())
           : fmt::format("{} workers have other names than this one", differ);
-  fail_together(group, fmt::format("step.sum: {} (step {}); all workers must use the same names in "
-                                   "the same order",
-                                   why, step_->number));
-}
-
-// A rank that left first would break the group under the others while they are still finding out,
-// and they would train on without it.
-void Steps::fail_together(collective::Group& group, const std::string& why) {
-  try {
-    group.barrier();
-  } catch (const collective::GroupBroken&) {  // another rank knew before this one, and has left
-  }
-  session_.fail(ELASTICRUN_MISUSE, why);
+  session_.fail_together(
+      fmt::format("step.sum: {} (step {}); all workers must use the same names in "
+                  "the same order",
+                  why, step_->number));
 }
 
 }  // namespace elasticrun::worker::training

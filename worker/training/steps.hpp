@@ -134,7 +134,6 @@ class Steps {
   bool has_samples();
   void check_agreement(collective::Group& group);
   void agree_on_names(collective::Group& group);
-  [[noreturn]] void fail_together(collective::Group& group, const std::string& why);
 
   control::WorldSession& session_;
   Reduction reduction_;

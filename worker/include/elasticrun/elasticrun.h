@@ -356,7 +356,8 @@ ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
 ELASTICRUN_API elasticrun_status elasticrun_samples(elasticrun_job*, int64_t count);
 /* Commits the step, in a loop of start or of begin (where a save that is due is made in next). OK:
  * the step is part of the state of all. Rank and size may differ afterwards, since a change of the
- * world that all members agreed to happens in this call. */
+ * world that all members agreed to happens in this call. In a loop of start it returns MISUSE on
+ * all ranks when they have called different collectives since the last commit. */
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that no member is left in the
  * middle of that step. Only close follows. Collectives may stand between the last commit and
