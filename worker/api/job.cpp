@@ -52,6 +52,9 @@ void check_state(const elasticrun_job& job, const char* what) {
         "{}: no state is registered, so a newcomer would begin with its own weights; call state "
         "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing",
         what));
+  if (job.table.sealed()) return;
+  if (const auto apart = job.table.are_apart(); !apart)
+    misuse(fmt::format("{}: {}", what, apart.error().text));
 }
 
 void check_gradients(const elasticrun_job& job, const char* what) {

@@ -73,6 +73,18 @@ state::Source source_of(elasticrun_job& job, const elasticrun_source& given) {
   return source;
 }
 
+void use_source(elasticrun_job& job, const elasticrun_source* source) {
+  if (!source) return job.table.use_source(std::nullopt);
+  elasticrun_source given{};
+  constexpr std::size_t least = offsetof(elasticrun_source, user) + sizeof given.user;
+  if (source->struct_size < least)
+    misuse(fmt::format("state_source: struct_size is {}; set it to sizeof(elasticrun_source)",
+                       source->struct_size));
+  std::memcpy(&given, source, std::min(source->struct_size, sizeof given));
+  if (!given.list || !given.make_room) misuse("state_source: list or make_room is missing (null)");
+  job.table.use_source(source_of(job, given));
+}
+
 }  // namespace
 
 extern "C" {
@@ -80,16 +92,13 @@ extern "C" {
 elasticrun_status elasticrun_state_source(elasticrun_job* job, const elasticrun_source* source) {
   return guarded(job, [&] {
     check_usable(*job, "state_source");
-    if (!source) return job->table.use_source(std::nullopt);
-    elasticrun_source given{};
-    constexpr std::size_t least = offsetof(elasticrun_source, user) + sizeof given.user;
-    if (source->struct_size < least)
-      misuse(fmt::format("state_source: struct_size is {}; set it to sizeof(elasticrun_source)",
-                         source->struct_size));
-    std::memcpy(&given, source, std::min(source->struct_size, sizeof given));
-    if (!given.list || !given.make_room)
-      misuse("state_source: list or make_room is missing (null)");
-    job->table.use_source(source_of(*job, given));
+    const bool loops = job->loop && !job->loop->finished();
+    if ((job->steps && job->steps->in_step()) || (loops && job->loop->in_step()))
+      misuse(
+          "state_source: a step is under way; call it before or after, or the step may be "
+          "repeated from a state that lacks what the source lists");
+    use_source(*job, source);
+    if (loops) job->loop->source_changed();
   });
 }
 

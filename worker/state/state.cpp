@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "base/check.hpp"
@@ -78,6 +79,38 @@ Result<void> StateTable::add_buffers(const std::string& name, void* data, collec
 
 bool StateTable::has(char kind) const {
   return std::ranges::count(layout_, kind, &Registration::kind) > 0;
+}
+
+Result<void> StateTable::are_apart() const {
+  struct Range {
+    char kind;
+    const std::string* name;
+    const std::byte* begin;
+    const std::byte* end;
+  };
+  std::vector<Range> ranges;
+  for (const Segment& one : registered_)
+    ranges.push_back({'s', &one.name, one.data, one.data + one.bytes});
+  const auto add = [&](char kind, const std::vector<Tensor>& tensors) {
+    for (const Tensor& one : tensors)
+      if (const auto* const data = static_cast<const std::byte*>(one.data); one.count > 0)
+        ranges.push_back({kind, &one.name, data, data + one.bytes()});
+  };
+  add('g', gradients_);
+  add('b', buffers_);
+  std::ranges::sort(ranges, std::less<>(), &Range::begin);
+  // Of those before, the one that reaches furthest; also of those that are not state.
+  const Range *any = nullptr, *written = nullptr;
+  for (const Range& one : ranges) {
+    const Range* const other = one.kind == 's' ? written : any;
+    if (other && one.begin < other->end)
+      return wrong(one.kind, *one.name,
+                   fmt::format("shares memory with {} '{}'; only state may be registered twice",
+                               kind_name(other->kind), *other->name));
+    if (!any || one.end > any->end) any = &one;
+    if (one.kind != 's' && (!written || one.end > written->end)) written = &one;
+  }
+  return {};
 }
 
 void StateTable::seal() {

@@ -47,6 +47,12 @@ void OwnLoop::enter() {
   samples_ = 0;
   calls_.clear();
   begun_ = control::now();
+  keep_state();
+  session_.meter().enter(control::StepMeter::Phase::compute, begun_);
+}
+
+// The step under way may not happen.
+void OwnLoop::keep_state() {
   try {
     committed_.take();
   } catch (const collective::GroupBroken& error) {
@@ -56,7 +62,6 @@ void OwnLoop::enter() {
   } catch (const std::bad_alloc&) {
     session_.fail(ELASTICRUN_FAILED, "no memory for a second copy of the state");
   }
-  session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
 
 // The step under way does not count here: puts the state back as it was before the step, and enters

@@ -43,6 +43,10 @@ class OwnLoop {
   void all_reduce_wait();
   void broadcast(void* data, std::size_t bytes, int root);
   void barrier();
+  // A collective has been called since the last commit.
+  bool in_step() const { return !calls_.none(); }
+  // There is another state source, and no step is under way: copies the state again.
+  void source_changed() { keep_state(); }
   // Adds to the number of samples that this worker has computed in the step under way, for the
   // step meter.
   void count(std::int64_t samples) { samples_ += samples; }
@@ -60,6 +64,7 @@ class OwnLoop {
   bool agree();
   void check_calls(const core::Agreement& calls, const core::Agreement::Row& sums);
   void enter();
+  void keep_state();
   void abandon();
   [[noreturn]] void begin_again();
 

@@ -33,7 +33,7 @@ void StepCalls::add(const Call& call) {
 }
 
 std::string StepCalls::words() const {
-  if (number_ == 0) return "none";
+  if (none()) return "none";
   std::string words;
   for (const Call& call : first_) {
     words += fmt::format("{}{}", words.empty() ? "" : ", ", call.what);

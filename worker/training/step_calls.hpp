@@ -20,6 +20,7 @@ class StepCalls {
   void broadcast(std::size_t bytes, int root);
   void barrier();
 
+  bool none() const { return number_ == 0; }
   std::uint64_t hash() const { return hash_; }
   // All of them in order, as a text; of many the first ones.
   std::string words() const;

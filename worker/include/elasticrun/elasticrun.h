@@ -71,7 +71,8 @@ ELASTICRUN_API const char* elasticrun_error(const elasticrun_job* job);
  *
  * All three functions return MISUSE when the name is null, empty or taken, data is null though its
  * size is not 0, the type is unknown, train or start has been called, or data lies on a GPU other
- * than this worker's. */
+ * than this worker's. train, begin and start return it when gradients or buffers share memory with
+ * anything else that is registered. */
 
 /* Registers `bytes` bytes that apply changes (model, optimizer) and that newcomers receive. */
 ELASTICRUN_API elasticrun_status elasticrun_state(elasticrun_job*, const char* name, void* data,
@@ -120,8 +121,9 @@ typedef struct elasticrun_source {
 
 /* From now on the state is what is registered and what this source lists; replaces the source set
  * before, and null removes it. Also between two steps: an optimizer's state may be listed as soon
- * as it is there. Returns MISUSE when list or make_room is null, or struct_size is not set. Members
- * compare what is registered, not what a source lists. */
+ * as it is there. Returns MISUSE when list or make_room is null, struct_size is not set, or a step
+ * is under way: from next to commit, in a loop of start from the first collective. Members compare
+ * what is registered, not what a source lists. */
 ELASTICRUN_API elasticrun_status elasticrun_state_source(elasticrun_job*, const elasticrun_source*);
 /* In list: adds an array that steps change; it stays where it is until list is called again.
  * Returns MISUSE when listing or name is null, FAILED when memory is short; sets no error text. */

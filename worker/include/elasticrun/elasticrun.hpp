@@ -143,13 +143,15 @@ class Job {
   }
 
   // From now on the state is what is registered and what this source lists; also between two steps.
-  // Throws Misuse when list or make_room is missing.
+  // Throws Misuse when list or make_room is missing, and inside a step; then nothing has changed.
   Job& state_source(StateSource source) {
-    source_ = std::move(source);
+    std::swap(source_, source);
     const elasticrun_source c{sizeof c, source_.list ? &Job::list : nullptr,
                               source_.make_room ? &Job::make_room : nullptr,
                               source_.take_objects ? &Job::take_objects : nullptr, this};
-    check(elasticrun_state_source(job_, &c));
+    const elasticrun_status status = elasticrun_state_source(job_, &c);
+    if (status == ELASTICRUN_MISUSE) std::swap(source_, source);
+    check(status);
     return *this;
   }
 

@@ -155,7 +155,8 @@ class Job:
                      make_room: Callable[[Sequence[tuple[str, int]]], None],
                      take_objects: Optional[Callable[[bytes], None]] = None) -> "Job":
         """State that is not there from the start. `list` adds what there is; `make_room` gets names and
-        sizes in bytes; `take_objects` gets the objects of another worker."""
+        sizes in bytes; `take_objects` gets the objects of another worker. Not while a step is under
+        way."""
         def listed(listing: int, _: Any) -> int:
             self._listed = []
             return self._run(lambda: list(Listing(listing, self._listed)))
@@ -170,8 +171,8 @@ class Job:
 
         source = lib.Source(ctypes.sizeof(lib.Source), lib.ListFunction(listed),
                             lib.RoomFunction(room), lib.ObjectsFunction(taken), None)
-        self._functions["source"] = source
         self._call("state_source", byref(source))
+        self._functions["source"] = source  # the one before is kept where this one is refused
         return self
 
     def stream(self, stream: int) -> "Job":

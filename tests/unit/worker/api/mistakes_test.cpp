@@ -42,6 +42,46 @@ TEST_CASE("train without state or gradients is refused, but empty ones are accep
   CHECK(refused([&] { job.train(ten, nothing, nothing); }) == "");
 }
 
+TEST_CASE("gradients and buffers share memory with nothing") {
+  std::vector<double> weights{1, 2, 3};
+  const std::span all(weights);
+  for (const bool own_loop : {false, true}) {
+    Job job;
+    job.state("weights", weights).buffers("last", all.last(1)).gradients("none", all.first(0));
+    CHECK(contains(
+        refused([&] { own_loop ? job.start() : job.train(ten, nothing, nothing); }),
+        own_loop ? "start: buffers 'last': shares memory with" : "train: buffers 'last': shares"));
+  }
+}
+
+TEST_CASE("a state source cannot be given while a step is under way") {
+  std::vector<double> weights{1}, gradients{1}, late;
+  const elasticrun::StateSource source{
+      .list = [&](elasticrun::Listing& listing) { listing.array("late", std::span(late)); },
+      .make_room = [](std::span<const elasticrun_array>) {}};
+  Job job;
+  job.state("weights", weights).gradients("gradients", gradients);
+  const auto give = [&] { return refused([&] { job.state_source(source); }); };
+  job.begin(ten);
+  CHECK(give() == "");
+  (void)job.next();
+  CHECK(contains(give(), "state_source: a step is under way"));
+  CHECK(job.reduce());
+  CHECK(contains(give(), "state_source: a step is under way"));
+  job.commit();
+  CHECK(give() == "");
+  job.leave();
+
+  Job loop;
+  loop.state("weights", weights);
+  loop.start();
+  loop.barrier();
+  CHECK(contains(refused([&] { loop.state_source(source); }), "a step is under way"));
+  loop.commit();
+  CHECK(refused([&] { loop.state_source(source); }) == "");
+  loop.finish();
+}
+
 TEST_CASE("a program's own loop without state is refused") {
   Job job;
   CHECK(contains(refused([&] { job.start(); }), "start: no state is registered"));

@@ -43,6 +43,41 @@ TEST_CASE("mistakes in registering are named") {
   CHECK(why(table.add_state("late", x, 4)).find("after the start") != std::string::npos);
 }
 
+TEST_CASE("only state may be registered twice") {
+  std::vector<float> x(12);
+  float* const at = x.data();
+  const auto refusal = [](const std::function<void(StateTable&)>& registering) {
+    StateTable table;
+    registering(table);
+    return why(table.are_apart());
+  };
+  CHECK(refusal([&](StateTable& table) {
+          (void)table.add_state("all", at, 48);
+          (void)table.add_state("tied", at + 4, 16);
+        }) == "");
+  CHECK(refusal([&](StateTable& table) {
+          (void)table.add_gradients("second", at + 4, DataType::float32, 4);
+          (void)table.add_buffers("third", at + 8, DataType::float32, 4);
+          (void)table.add_state("first", at, 16);
+          (void)table.add_gradients("none", at + 5, DataType::float32, 0);
+        }) == "");
+  CHECK(refusal([&](StateTable& table) {
+          (void)table.add_gradients("all", at, DataType::float32, 12);
+          (void)table.add_gradients("bias", at + 11, DataType::float32, 1);
+        }) ==
+        "gradients 'bias': shares memory with gradients 'all'; only state may be registered twice");
+  // Neither the first one nor the one before, but the one that reaches furthest.
+  CHECK(refusal([&](StateTable& table) {
+          (void)table.add_state("w", at, 36);
+          (void)table.add_state("x", at + 1, 4);
+          (void)table.add_buffers("mean", at + 8, DataType::float32, 1);
+        }) == "buffers 'mean': shares memory with state 'w'; only state may be registered twice");
+  CHECK(refusal([&](StateTable& table) {
+          (void)table.add_gradients("g", at, DataType::float32, 9);
+          (void)table.add_state("w", at + 8, 4);
+        }) == "state 'w': shares memory with gradients 'g'; only state may be registered twice");
+}
+
 TEST_CASE("the state and the committed buffers are transferred, gradients are not") {
   StateTable table;
   char state[10] = {};
