@@ -170,9 +170,8 @@ bool WorldSession::restore(const Entry& entry) {
       install(*read);
       return true;
     }
-    const std::string why = read.error().text;
-    member_lock_.update([&](core::Member& member) { member.unreadable(why); });
-    broken(collective::GroupBroken(why));
+    member_lock_.update([&](core::Member& member) { member.unreadable(read.error().text); });
+    broken(collective::GroupBroken("a save cannot be read"));
   } catch (const collective::GroupBroken& error) {
     broken(error);
   } catch (const state::SourceFailed& error) {
