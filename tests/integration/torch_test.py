@@ -151,15 +151,18 @@ class Torch(TorchTest):
         variables = {"BATCH": "24", "OPTIMIZER": "adamw"}
         expected, = finals(alone(TUTORIAL, **variables).stdout)
         with tempfile.TemporaryDirectory() as folder:
-            def job(size: int) -> Job:
+            def job(size: int, **more: str) -> Job:
                 return Job(["-H", f"localhost:{size}", "--max-batch", "24", "--policy", "fixed",
                             "--label", "none", "--save", folder], [PYTHON, TUTORIAL],
-                           env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02"})
+                           env=ENVIRONMENT | variables | {"TOY_SLEEP": "0.02"} | more)
             with job(3) as first:
                 first.wait_for("world_formed", size=3)
                 first.wait_for_step()
                 first.process.send_signal(signal.SIGTERM)
                 self.assertEqual(first.wait(60), 75, first.err())
+            with job(2, OPTIMIZER="sgd") as other:
+                self.assertIn(other.wait(60), (1, AGAIN), other.err())
+                self.assertIn("a program with AdamW where this one has SGD", other.err())
             with job(2) as second:
                 self.assertEqual(second.wait(120), 0, second.err())
                 self.equal(second.out(), expected)

@@ -98,6 +98,10 @@ class Objects:
 
     def take(self, data: bytes) -> None:
         received = unpack(data)
+        for there, here in zip(received.get("kinds", []), self._kinds()):
+            if there != here:
+                raise Misuse(f"the state to go on from is that of a program with {there} where this one "
+                             f"has {here}; to begin afresh, give --save another folder")
         self.first_batch, self._groups = received["first_batch"], received["groups"]
         self._set_groups(self._groups)
         for number, values in received["values"].items():
@@ -139,8 +143,11 @@ class Objects:
                   for group in self._optimizer.param_groups]
         objects = [None if isinstance(thing, torch.nn.Module) else thing.state_dict()
                    for thing in self._objects]
-        return pack({"groups": groups, "values": values, "objects": objects,
+        return pack({"groups": groups, "values": values, "objects": objects, "kinds": self._kinds(),
                      "first_batch": self.first_batch})
+
+    def _kinds(self) -> list[str]:
+        return [type(thing).__name__ for thing in (self._optimizer, *self._objects)]
 
     @staticmethod
     def _load(thing: Any, state: Any) -> None:
