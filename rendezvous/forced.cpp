@@ -208,11 +208,15 @@ RankTable Membership::survivors(const Aborting& aborted, const std::set<WorkerId
   std::ranges::stable_partition(order, [&](WorkerId worker) { return !leavers.contains(worker); });
   for (; !order.empty() && rank_table.size() > limit; order.pop_back())
     rank_table.remove(order.back());
+  fill_up(rank_table, left_out);
+  return rank_table;
+}
+
+void Membership::fill_up(RankTable& rank_table, const std::set<WorkerId>& left_out) const {
   for (const WorkerId worker : wanted_.reserves)
     if (is_training(worker) && !left_out.contains(worker) && !rank_table.contains(worker) &&
         rank_table.size() < static_cast<std::size_t>(wanted_.size))
       rank_table.add(worker);
-  return rank_table;
 }
 
 void Membership::form_from_survivors(const Aborting& aborted, Time now) {
@@ -240,7 +244,9 @@ void Membership::form_or_wait(Time now) {
 void Membership::on(const Restore& restore, Time now) {
   const bool lost = !running_ && quiet() && state_is_lost();
   restore_ = restore;
-  if (lost) form_or_wait(now);
+  if (!lost || restore.from.empty()) return;
+  fill_up(rank_table_, {});  // with those that became ready while the save was made whole
+  form_or_wait(now);
 }
 
 }  // namespace elasticrun::rendezvous

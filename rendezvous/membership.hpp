@@ -83,11 +83,10 @@ struct PlanMade {
   Generation generation;
   BatchPlan plan;
 };
-// While nobody holds the state, a world begins with this save of it, not with fresh weights. The
-// newest one counts. After StateLost it is the first one, and the workers that are there go on.
+// While nobody holds the state, a world begins with this save of it, not with fresh weights; after
+// StateLost one forms at once of the workers that are there. Empty: none yet, or a newer one comes.
 struct Restore {
   std::string from;  // its folder
-  StepId step;       // that it holds the state after
 };
 // Training is over for all workers; none of them is needed any more.
 struct Dissolve {
@@ -120,7 +119,6 @@ struct LeftOut {
 };
 struct BecameReady {
   WorkerId worker;
-  wire::TrainSpec train;
 };
 // A world of these members, in rank order, is about to be prepared; it waits for PlanMade.
 struct PlanWanted {
@@ -176,6 +174,7 @@ struct BelowMinimum {
   int have = 0;
   int need = 0;
 };
+// Nobody holds the state, and there is no save of it. Comes again with later events.
 struct StateLost {
   std::string reason;
 };
@@ -212,7 +211,7 @@ class Membership {
   bool state_is_held() const;
   // While no world runs or comes: a worker in a call of train with the newest state.
   std::optional<WorkerId> idle_holder() const;
-  // In rank order: those of the running world, or those that wait for the next one with the state.
+  // In rank order: those of the running world, or those that wait for the next one.
   std::vector<WorkerId> members() const { return rank_table_.order(); }
   std::size_t size() const { return rank_table_.size(); }
   // True: there are members, and the one with the first rank is in train and not released.
@@ -350,6 +349,7 @@ class Membership {
   void leave_out(WorkerId worker, std::string why);
   std::set<WorkerId> settle_complaints(const Aborting& aborted, Time now);
 
+  void fill_up(RankTable& rank_table, const std::set<WorkerId>& left_out) const;
   RankTable survivors(const Aborting& aborted, const std::set<WorkerId>& left_out) const;
   void form_from_survivors(const Aborting& aborted, Time now);
   void form_or_wait(Time now);
@@ -378,13 +378,13 @@ class Membership {
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
-  std::set<WorkerId> leaving_;          // not in the running world; wait for its first commit
-  std::string abort_reason_;            // why the next forced world forms
-  Generation last_;                     // newest allocated
-  wire::World went_;                    // newest world that was sent Go
-  bool state_born_ = false;             // Go was sent once: from here on state can be lost
-  StepId newest_seen_ = no_state;       // in any message, ever
-  Restore restore_;                     // from: empty, there is no save
+  std::set<WorkerId> leaving_;     // not in the running world; wait for its first commit
+  std::string abort_reason_;       // why the next forced world forms
+  Generation last_;                // newest allocated
+  wire::World went_;               // newest world that was sent Go
+  bool state_born_ = false;        // Go was sent once: from here on state can be lost
+  StepId newest_seen_ = no_state;  // in any message, ever
+  Restore restore_;
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
   std::int64_t released_call_ = 0;      // newest call of train that was released

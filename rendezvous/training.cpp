@@ -15,7 +15,7 @@ void Membership::hear(WorkerId worker, const wire::Ready& ready, Time now) {
   training_.insert(worker);
   done_.erase(worker);
   peer.train = ready.train;
-  if (!is_member(worker)) outbox_.push_back(BecameReady{worker, ready.train});
+  if (!is_member(worker)) outbox_.push_back(BecameReady{worker});
   if (is_member(worker) && running_ && incomplete_ && quiet()) {
     start_abort("a worker left between two calls of train", now);
     maybe_finish_abort(now);

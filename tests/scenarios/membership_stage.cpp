@@ -21,10 +21,8 @@ class MembershipStage final : public Stage {
     if (what == "tick") return tell(rendezvous::Tick{}, now);
     if (what == "stuck") return tell(stuck(words), now);
     if (what == "dissolve") return tell(rendezvous::Dissolve{words.reason()}, now);
-    if (what == "restore") {  // "restore /saves/save-1 step 7"
-      const std::string from = words.word();
-      return tell(rendezvous::Restore{from, words.step()}, now);
-    }
+    if (what == "restore") return tell(rendezvous::Restore{words.word()}, now);
+    if (what == "hold") return tell(rendezvous::Restore{}, now);
     if (what == "up") {
       const WorkerId worker = words.worker();
       return tell(rendezvous::WorkerUp{worker, HostId(0), static_cast<int>(worker.value)}, now);

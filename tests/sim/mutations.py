@@ -132,7 +132,7 @@ MUTATIONS = [
              "return !some_peer_has_state() && state_born_ &&",
              "return (!some_peer_has_state() || peers_.size() < 3) && state_born_ &&"),
     Mutation("state is lost only with its last holder", "src/job/core/course/saves.cpp",
-             "if (is(SaveState::sealing) && !save_.lost) save_.lost = lost;", ""),
+             "if (is(SaveState::sealing)) attempt_.lost = why;", ""),
     Mutation("a save is one state", "worker/core/member.cpp",
              "voted_ && sums.agree_to_save(voted_->number, members);",
              "voted_ && sums.save > 0;"),

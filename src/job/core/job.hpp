@@ -164,7 +164,7 @@ class Job {
   void on(rendezvous::WorldBroken&, Time now);
   void on(rendezvous::BelowMinimum&, Time now);
   void on(rendezvous::StateLost&, Time now);
-  void state_lost(const std::string& reason, Time now);
+  void state_lost(const std::string& why, const std::string& save_trouble, Time now);
   void record_world(const rendezvous::WorldFormed&);
   void say_world(const rendezvous::WorldFormed&, Time now);
   std::vector<autoscaler::Member> with_types(const std::vector<wire::Member>& members) const;

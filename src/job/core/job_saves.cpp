@@ -45,7 +45,7 @@ bool Job::fits(WorkerId id, const wire::Ready& ready, Time now) {
 // Tells membership what a world begins with when nobody holds the state.
 void Job::tell_restore(Time now) {
   if (const wire::saved::Save* const save = requests_.saves.kept().newest())
-    tell(rendezvous::Restore{save->path, StepId(save->manifest.step)}, now);
+    tell(rendezvous::Restore{save->path}, now);
 }
 
 void Job::hear(WorkerId id, const wire::Unreadable& unreadable, Time now) {
@@ -144,6 +144,8 @@ void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
     return drop_save(part.number);
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
   if (!saves.written(part, now)) return;
+  tell(rendezvous::Restore{},
+       now);  // until it is whole or given up, no world begins with an older one
   const wire::saved::Save* const before = saves.kept().newest();
   out_.add(SealSave{saves.number(), saves.manifest(spec_.argv), before ? before->path : ""});
 }
@@ -152,6 +154,7 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   course::Saves& saves = requests_.saves;
   if (sealed.number != saves.number() || !saves.is(course::SaveState::sealing)) return;
   if (!sealed.path) return give_up_save(sealed.path.error().text, now);
+  const bool no_step = no_step_comes() || saves.lost();
   const auto report = saves.sealed(*sealed.path, sealed.manifest, now);
   const wire::saved::Manifest& saved = report.manifest;
   out_.record("saved", {{"path", *sealed.path},
@@ -167,7 +170,7 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   if (ending_.ending()) return out_.log(report::LogLevel::info, what);
   progress(StepId(saved.step), now);
   const bool nothing_follows =
-      saves.stopping() && no_step_comes() && saves.kept().newest_step() >= summary_.newest();
+      saves.stopping() && no_step && saves.kept().newest_step() >= summary_.newest();
   if (report.last || nothing_follows) {
     out_.log(report::LogLevel::info, what);
     return stop_saved(now);
@@ -184,12 +187,14 @@ void Job::give_up_save(const std::string& why, Time now) {
   drop_save(saves.number());
   out_.record("save_failed", {{"reason", why}});
   concerns_staff(now);
-  if (saves.try_again(now))
+  const std::optional<std::string> lost = saves.lost();
+  tell_restore(now);
+  if (!lost && saves.try_again(now))
     return out_.log(report::LogLevel::error,
                     fmt::format("the state is not saved: {}; trying again", why));
   if (saves.stopping()) return stop_unsaved(why, now);
   saves.give_up(now);
-  if (saves.lost()) return state_lost(fmt::format("{}; its save: {}", *saves.lost(), why), now);
+  if (lost && !saves.kept().newest()) return state_lost(*lost, why, now);
   out_.log(report::LogLevel::error,
            fmt::format("the state is not saved: {}; {}, and training goes on", why,
                        saves.kept().words()));

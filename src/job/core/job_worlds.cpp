@@ -229,19 +229,21 @@ void Job::on(rendezvous::StateLost& lost, Time now) {
   if (failures_.left_one_by_one()) return ending_.happen(course::PhaseEvent::trained);
   if (ending_.ending() || ended_by_mistake(": state lost", now)) return;
   course::Saves& saves = requests_.saves;
-  const bool told = saves.lost().has_value();
-  if (!saves.is_last_hope(lost.reason)) return state_lost(lost.reason, now);
-  if (!told)
-    out_.log(report::LogLevel::error,
-             fmt::format("{}, and nobody is left who holds the state: waiting for the save of it "
-                         "that is being made whole",
-                         lost.reason));
+  if (saves.lost()) return;  // said before
+  const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
+  if (!saves.wait_for_last(why)) return state_lost(why, "", now);
+  out_.log(
+      report::LogLevel::error,
+      fmt::format("{}, and nobody is left who holds the state: waiting for the save of it that "
+                  "is being made whole",
+                  why));
 }
 
-void Job::state_lost(const std::string& reason, Time now) {
-  const std::string& why = ending_.standstill().empty() ? reason : ending_.standstill();
+void Job::state_lost(const std::string& why, const std::string& save_trouble, Time now) {
+  const std::string save =
+      save_trouble.empty() ? "" : "; the save of it did not become whole: " + save_trouble;
   end(course::Cause::state_lost,
-      fmt::format("state lost: {}, and nobody is left who holds the state", why), now);
+      fmt::format("state lost: {}, and nobody is left who holds the state{}", why, save), now);
 }
 
 }  // namespace elasticrun::job

@@ -78,7 +78,7 @@ void Cluster::feed(const job::JobEvent& event) {
     invariants_.controller_says(action, stopping);
     std::visit([this](const auto& a) { act(a); }, action);
   }
-  if (lost) invariants_.state_lost(holder, !whole_soon_.empty());
+  if (lost) invariants_.state_lost(holder, sealing_.has_value());
   if (!controller_alive_) return;
   const bool idle_tick = std::holds_alternative<job::Tick>(event) && queue_.now() == last_tick_;
   idle_ticks_ = idle_tick ? idle_ticks_ + 1 : 0;
@@ -217,16 +217,18 @@ void Cluster::act(const job::SealSave& action) {
   if (!rng_.chance(0.05)) {
     path = ok(save::whole_of(folder, action.number));
     stage_.saves[*path] = stage_.drafts.at(save::draft_of(folder, action.number));
-    whole_soon_.insert(action.number);
+    sealing_ = action.number;
   }
   queue_.after(stage_.between_us(100, 50'000),
                [this, sealed = job::SealSave::Answer{action.number, path, action.manifest}] {
-                 whole_soon_.erase(sealed.number);
+                 if (sealing_ == sealed.number) sealing_.reset();
                  feed(sealed);
                });
 }
 
-void Cluster::act(const job::DropSave& action) { whole_soon_.erase(action.number); }
+void Cluster::act(const job::DropSave& action) {
+  if (sealing_ == action.number) sealing_.reset();
+}
 
 void Cluster::act(const job::Finish& action) {
   told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));

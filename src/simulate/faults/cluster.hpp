@@ -114,7 +114,7 @@ class Cluster {
   std::vector<job::SlotId> file_slots_;    // the slots of these that the host file names
   std::vector<job::SlotId> joined_slots_;  // slots of hosts that joined by themselves
   std::set<HostId> given_back_;
-  std::set<std::int64_t> whole_soon_;  // saves that are being made whole, and not given up
+  std::optional<std::int64_t> sealing_;  // the save that is being made whole, and not given up
   std::uint64_t agents_joined_ = 0;
   std::set<WorkerId> tainted_;         // workers hit by any fault, or at the end of a bad link
   std::map<HostId, Time> accused_at_;  // when a worker last complained about a worker on that host

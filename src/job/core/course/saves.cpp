@@ -58,7 +58,7 @@ void Saves::stop(Stop stop, bool trains, Time now) {
   deadline_ = times_.stop_ends_by(now);
   turn(SaveTurn::due);
   // The members that write a save already are asked for another one, which they stop with.
-  if (trains) turn(SaveTurn::world_ended);
+  if (trains) turn(SaveTurn::stopped);
 }
 
 void Saves::user_wants_the_end(Time now) {
@@ -69,35 +69,35 @@ void Saves::user_wants_the_end(Time now) {
 
 wire::Save Saves::ask(Time now, bool alone) {
   turn(SaveTurn::asked);
-  save_ = {.number = next_number_++, .last = stopping(), .alone = alone, .asked_at = now};
-  return {.number = save_.number,
-          .folder = save::draft_of(folder_, save_.number),
-          .stop = save_.last,
+  attempt_ = {.number = next_number_++, .last = stopping(), .alone = alone, .asked_at = now};
+  return {.number = attempt_.number,
+          .folder = save::draft_of(folder_, attempt_.number),
+          .stop = attempt_.last,
           .alone = alone};
 }
 
 std::int64_t Saves::world_ended() {
   if (!is(SaveState::asked)) return 0;
   turn(SaveTurn::world_ended);
-  return save_.number;
+  return attempt_.number;
 }
 
 bool Saves::written(const wire::Saved& part, Time now) {
-  if (!is(SaveState::asked) || part.number != save_.number) return false;
-  if (!save_.parts.empty()) {
-    const wire::Saved& other = save_.parts.begin()->second;
+  if (!is(SaveState::asked) || part.number != attempt_.number) return false;
+  if (!attempt_.parts.empty()) {
+    const wire::Saved& other = attempt_.parts.begin()->second;
     if (part.generation != other.generation || part.step != other.step || part.size != other.size)
       return false;
   }
-  save_.parts[part.rank] = part;
-  if (static_cast<int>(save_.parts.size()) < part.size) return false;
+  attempt_.parts[part.rank] = part;
+  if (static_cast<int>(attempt_.parts.size()) < part.size) return false;
   turn(SaveTurn::written);
-  save_.written_at = now;
+  attempt_.written_at = now;
   return true;
 }
 
 wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) const {
-  const wire::Saved& first = save_.parts.begin()->second;
+  const wire::Saved& first = attempt_.parts.begin()->second;
   const wire::TrainSpec& train = kept_.train();
   wire::saved::Manifest manifest{.step = first.step.value,
                                  .call = first.call,
@@ -107,25 +107,25 @@ wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) cons
                                  .state_bytes = train.state_bytes,
                                  .state_layout = train.state_layout,
                                  .argv = argv};
-  for (const auto& [rank, part] : save_.parts)
+  for (const auto& [rank, part] : attempt_.parts)
     manifest.files.insert(manifest.files.end(), part.files.begin(), part.files.end());
   return manifest;
 }
 
 Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Time now) {
   turn(SaveTurn::sealed);
-  save_.lost.reset();
+  attempt_.lost.reset();
   Report report{.manifest = manifest,
                 .took = now - times_.save_began(),
-                .last = save_.last,
-                .alone = save_.alone};
+                .last = attempt_.last,
+                .alone = attempt_.alone};
   for (const wire::saved::File& file : manifest.files) report.bytes += file.bytes;
   Duration writing{};
-  for (const auto& [rank, part] : save_.parts) {
+  for (const auto& [rank, part] : attempt_.parts) {
     report.held = std::max(report.held, Duration(part.held_ns));
     writing = std::max(writing, Duration(part.took_ns));
   }
-  times_.save_ended(writing, writing + (now - save_.written_at), now);
+  times_.save_ended(writing, writing + (now - attempt_.written_at), now);
   kept_.add({std::move(path), std::move(manifest)});
   if (stopping())
     turn(SaveTurn::due);  // unless it is that of the stop
@@ -136,13 +136,14 @@ Saves::Report Saves::sealed(std::string path, wire::saved::Manifest manifest, Ti
 
 void Saves::give_up(Time now) {
   turn(SaveTurn::given_up);
+  attempt_.lost.reset();
   deadline_ = never;
   times_.save_failed(now);
 }
 
-bool Saves::is_last_hope(const std::string& lost) {
-  if (is(SaveState::sealing) && !save_.lost) save_.lost = lost;
-  return save_.lost.has_value();
+bool Saves::wait_for_last(const std::string& why) {
+  if (is(SaveState::sealing)) attempt_.lost = why;
+  return attempt_.lost.has_value();
 }
 
 bool Saves::try_again(Time now) {

@@ -31,12 +31,13 @@ inline constexpr std::array save_states{
                      "all parts are written, and the save is being made whole"},
 };
 
-enum class SaveTurn { due, asked, world_ended, written, sealed, given_up };
+enum class SaveTurn { due, asked, world_ended, stopped, written, sealed, given_up };
 
 inline constexpr std::array save_turns{
     Named<SaveTurn>{SaveTurn::due, "it is time"},
     Named<SaveTurn>{SaveTurn::asked, "the members were asked"},
     Named<SaveTurn>{SaveTurn::world_ended, "the world ended"},
+    Named<SaveTurn>{SaveTurn::stopped, "the job is to stop after the next step"},
     Named<SaveTurn>{SaveTurn::written, "all parts are written"},
     Named<SaveTurn>{SaveTurn::sealed, "it is whole"},
     Named<SaveTurn>{SaveTurn::given_up, "it is given up"},
@@ -49,6 +50,7 @@ inline constexpr std::array save_transitions{
     SaveTransition{SaveState::wanted, SaveTurn::asked, SaveState::asked},
     SaveTransition{SaveState::wanted, SaveTurn::given_up, SaveState::idle},
     SaveTransition{SaveState::asked, SaveTurn::world_ended, SaveState::wanted},
+    SaveTransition{SaveState::asked, SaveTurn::stopped, SaveState::wanted},
     SaveTransition{SaveState::asked, SaveTurn::written, SaveState::sealing},
     SaveTransition{SaveState::asked, SaveTurn::given_up, SaveState::idle},
     SaveTransition{SaveState::sealing, SaveTurn::sealed, SaveState::idle},
@@ -109,14 +111,14 @@ class Saves {
   // The members have been asked, and no step is known to have ended since then, in which they could
   // agree. Reports of steps come at most this late.
   bool waits_for_step(Duration late) const {
-    return is(SaveState::asked) && times_.newest_step() <= save_.asked_at + late;
+    return is(SaveState::asked) && times_.newest_step() <= attempt_.asked_at + late;
   }
   // The world has ended: what is not written by now is asked for again. Returns the number of a
   // save that has no use any more; 0: none.
   std::int64_t world_ended();
   // A member has written its part. True: it was the last one.
   bool written(const wire::Saved& part, Time now);
-  std::int64_t number() const { return save_.number; }
+  std::int64_t number() const { return attempt_.number; }
   // Of the save that is being made whole, as far as it is known here.
   wire::saved::Manifest manifest(const std::vector<std::string>& argv) const;
   // It is whole, and lies in this folder.
@@ -133,11 +135,11 @@ class Saves {
   void give_up(Time now);
   // The save of a stop has failed. False: it is not tried again.
   bool try_again(Time now);
-  // Nobody holds the state any more, for this reason. True: a save that is being made whole is all
-  // that is left of it.
-  bool is_last_hope(const std::string& lost);
-  // The reason, while that is so.
-  const std::optional<std::string>& lost() const { return save_.lost; }
+  // Nobody holds the state any more: `why`. False: no save is being made whole, which could be
+  // waited for.
+  bool wait_for_last(const std::string& why);
+  // The reason, while it is waited for.
+  const std::optional<std::string>& lost() const { return attempt_.lost; }
 
  private:
   void turn(SaveTurn happening) { state_ = next_in(save_transitions, state_, happening); }
@@ -147,18 +149,18 @@ class Saves {
   SaveTimes times_;
   KeptSaves kept_;
 
-  struct One {
+  struct Attempt {
     std::int64_t number = 0;
     bool last = false;   // it is that of a stop
     bool alone = false;  // one worker writes it
     Time asked_at{};
     Time written_at{};
     std::map<std::int32_t, wire::Saved> parts;  // by rank
-    std::optional<std::string> lost;            // it is the last hope
+    std::optional<std::string> lost;            // nobody holds the state any more: why
   };
 
   SaveState state_ = SaveState::idle;
-  One save_;  // under way, or the last one
+  Attempt attempt_;  // under way, or the last one
   std::int64_t next_number_;
   Time ask_at_ = at_once;
   int attempts_ = 0;  // at the save of the stop
