@@ -179,6 +179,7 @@ class Job {
   void ask_for_hosts(const std::vector<SlotId>& wanted);
   void start_missing(const std::vector<SlotId>& wanted, Time now);
   void dismiss_unwanted(const std::vector<SlotId>& wanted, Time now);
+  std::vector<SlotId> slots_wanted(int spares, Time now) const;
   void tell_wanted(const std::vector<SlotId>& slots, Time now);
   bool may_propose(Time now) const;
   void propose(const std::vector<SlotId>& wanted, Time now);
@@ -220,6 +221,7 @@ class Job {
   void check_stragglers(Time now);
   bool replaces_stragglers(Time now) const;
   bool needs_keeper() const;
+  void step_kills(Time now);
   std::optional<std::string> better_plan(Time now);
 
   // ---- saves: job_saves.cpp

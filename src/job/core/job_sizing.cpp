@@ -64,6 +64,14 @@ bool Job::needs_keeper() const {
   return failures_.poison().suspected() && sizing_.knows_what_is_left();
 }
 
+// A step has killed who computed it. The next world may form before anybody looks at the staff.
+void Job::step_kills(Time now) {
+  if (failures_.poison().certain())
+    return end(course::Cause::step_kills, failures_.poison().words(sizing_.may_be_between_epochs()),
+               now);
+  if (needs_keeper()) tell_wanted(slots_wanted(spec_.spares, now), now);
+}
+
 // Why the same members should have another plan; nothing while anything else is under way.
 std::optional<std::string> Job::better_plan(Time now) {
   if (!membership_.running() || !sizing_.settled()) return {};

@@ -53,18 +53,20 @@ void Job::tell_unsettled(Time now) {
 }
 
 void Job::fill(Time now) {
-  const auto members = membership_.members();
-  const auto wanted = workers::wanted_slots(slots_, workers_, sizing_.target(), now, members);
+  const auto wanted = slots_wanted(0, now);
   // Spares start and become ready like other workers; they only have no place in the world.
   const int spares = membership_.ever_formed() ? spec_.spares : 0;
-  const auto with_spares =
-      spares > 0 ? workers::wanted_slots(slots_, workers_, sizing_.target() + spares, now, members)
-                 : wanted;
+  const auto with_spares = spares > 0 ? slots_wanted(spares, now) : wanted;
   ask_for_hosts(with_spares);
   start_missing(with_spares, now);
   dismiss_unwanted(with_spares, now);
   tell_wanted(with_spares, now);
   propose(wanted, now);
+}
+
+std::vector<SlotId> Job::slots_wanted(int spares, Time now) const {
+  return workers::wanted_slots(slots_, workers_, sizing_.target() + spares, now,
+                               membership_.members());
 }
 
 // ---------------------------------------------------------------- starting and stopping

@@ -269,9 +269,7 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   // A SIGKILL is not the program's doing: it comes from the kernel, for memory, or from a user.
   if (own_doing && in_step && signal != SIGKILL) {
     failures_.died_in_step(what, membership_.stepping());
-    if (failures_.poison().certain())
-      this->end(course::Cause::step_kills,
-                failures_.poison().words(sizing_.may_be_between_epochs()), now);
+    step_kills(now);
   }
   // The others have waited for this worker until its deadline, and would wait as long for the next
   // one in its slot. A second failure gives the slot a pause, so they go on without it.

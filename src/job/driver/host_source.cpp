@@ -9,8 +9,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include <tuple>
 
 #include "base/boot_clock.hpp"
+#include "base/file.hpp"
 #include "job/driver/hooks.hpp"
 #include "launcher/executors/file_thread.hpp"
 
@@ -28,19 +27,12 @@ namespace {
 // system; inotify sees no change that another machine makes.
 constexpr Duration file_interval = std::chrono::milliseconds(200);
 constexpr Duration file_silence = std::chrono::seconds(10);  // until its silence is reported
-constexpr off_t file_bytes_max = 16 << 20;
+constexpr std::size_t file_bytes_max = 16u << 20;
 constexpr int words_lines_max = 20;
 
 // Inode, size and modification time. A file that was replaced within one tick of the clock differs
 // at least in its inode or size.
 using Stamp = std::tuple<ino_t, off_t, std::int64_t, std::int64_t>;
-
-Result<std::string> text_of(const std::string& path, off_t size) {
-  if (size > file_bytes_max) return Error{path + ": larger than 16 MiB"};
-  std::ifstream file(path);
-  if (!file) return Error{path + ": cannot be read"};
-  return ok(std::string(std::istreambuf_iterator<char>(file), {}));
-}
 
 }  // namespace
 
@@ -85,7 +77,7 @@ HostSource::Look HostSource::State::look_at(const std::string& path,
   if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
   const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
   if (stamp == seen) return {};
-  return {.away = {}, .stamp = stamp, .text = text_of(path, now.st_size)};
+  return {.away = {}, .stamp = stamp, .text = read_file(path, file_bytes_max)};
 }
 
 HostSource::HostSource(boost::asio::io_context& io, const JobSpec& spec, Handlers handlers)

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstddef>
+
 namespace elasticrun::job::workers {
 
 void Poison::died(const std::string& who, Generation world) {
@@ -11,18 +13,24 @@ void Poison::died(const std::string& who, Generation world) {
   // A world that died before it was known to have formed began from the last step reported before.
   if (again && !from_) from_ = last_;
   if (again || !suspected()) ++attempts_;
+  if (world != counted_) dead_before_ = dead_.size();
   counted_ = world;
   dead_.push_back(who);
 }
 
 void Poison::world_formed(StepId step) {
+  committed(step);
   // Steps are reported late, but the step from which the next world begins is certain.
   if (suspected() && !from_) from_ = step;
-  committed(step);
+  dead_before_ = dead_.size();
 }
 
 void Poison::committed(StepId step) {
-  if (from_ && step > *from_) *this = {};
+  if (from_ && step > *from_) {
+    std::vector<std::string> here(dead_.begin() + static_cast<std::ptrdiff_t>(dead_before_),
+                                  dead_.end());
+    *this = Poison(std::move(here), counted_);
+  }
   last_ = step;
 }
 

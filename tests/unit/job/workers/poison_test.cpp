@@ -67,10 +67,33 @@ TEST_CASE("attempts may end before their world is known to have formed") {
         "step 42, or on_epoch before it, has killed its workers 3 times"));
   }
   SUBCASE("at different steps") {
-    poison.committed(StepId(42));
-    CHECK_FALSE(poison.suspected());
+    poison.committed(
+        StepId(42));  // by the others of world 2, so worker 2 died in the step after it
+    CHECK(poison.suspected());
     poison.died("worker 3", Generation(3));
+    CHECK_FALSE(poison.certain());
+    poison.died("worker 4", Generation(4));
+    CHECK(
+        poison.words(false).starts_with("step 43 has killed its workers 3 times: worker 2; worker "
+                                        "3; worker 4"));
+  }
+}
+
+// One member may be a step ahead: it has died in a step that the others have not begun.
+TEST_CASE("a step that another world must make again first is found as well") {
+  Poison poison;
+  poison.world_formed(StepId(0));
+  poison.died("worker 1", Generation(1));  // in step 14
+  poison.world_formed(StepId(12));         // for the others have not committed 13
+  poison.died("worker 2", Generation(2));  // in step 14
+  poison.committed(StepId(13));
+  CHECK(poison.suspected());
+  for (const std::uint64_t world : {3, 4}) {
+    poison.world_formed(StepId(13));
     CHECK(poison.suspected());
     CHECK_FALSE(poison.certain());
+    poison.died("worker 3", Generation(world));
   }
+  CHECK(poison.certain());
+  CHECK(poison.words(false).starts_with("step 14 has killed its workers 3 times: worker 2; "));
 }
