@@ -2,8 +2,6 @@
 #include "cli/ctl/ctl.hpp"
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,6 +9,7 @@
 
 #include "autoscaler/exec.hpp"
 #include "base/exit_code.hpp"
+#include "base/file.hpp"
 #include "cli/ctl/options.hpp"
 #include "job/deadlines.hpp"
 #include "job/report/advice.hpp"
@@ -29,9 +28,10 @@ int wrong(const std::string& what) {
 }
 
 Result<std::string> read(const std::string& path, const std::string& hint) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{path + ": cannot be read; " + hint};
-  return ok(std::string(std::istreambuf_iterator<char>(file), {}));
+  constexpr std::size_t most = std::size_t{1} << 30;  // the events of a long job
+  auto text = read_file(path, most);
+  if (!text) return Error{text.error().text + "; " + hint};
+  return text;
 }
 
 simulate::what_if::Advisor advisor_of(std::string program) {

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
+#include "base/file.hpp"
 #include "cli/suggest.hpp"
 
 namespace elasticrun::cli::run {
@@ -163,22 +160,9 @@ std::string show(const Settings& settings) {
 }
 
 Result<std::string> read_text(const std::string& path, std::string_view place) {
-  constexpr std::size_t most = 16u << 20;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return Error{fmt::format("{}: {} is a folder, not a file", place, path)};
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{
-        fmt::format("{}: cannot read {}: {}", place, path, std::strerror(errno ? errno : EIO))};
-  std::string text;
-  char block[16384];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > most) return Error{fmt::format("{}: {} is larger than 16 MiB", place, path)};
-  }
-  return ok(std::move(text));
+  auto text = read_file(path, 16u << 20);
+  if (!text) return Error{fmt::format("{}: {}", place, text.error().text)};
+  return text;
 }
 
 Result<Duration> time_above_zero(const Setting& setting) {
