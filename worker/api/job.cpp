@@ -53,7 +53,7 @@ void check_state(const elasticrun_job& job, const char* what) {
         "for what apply changes, or state(\"none\", nullptr, 0) where that is nothing",
         what));
   if (job.table.sealed()) return;
-  if (const auto apart = job.table.are_apart(); !apart)
+  if (const auto apart = job.table.check_overlaps(); !apart)
     misuse(fmt::format("{}: {}", what, apart.error().text));
 }
 

@@ -97,6 +97,9 @@ elasticrun_status elasticrun_state_source(elasticrun_job* job, const elasticrun_
       misuse(
           "state_source: a step is under way; call it before or after, or the step may be "
           "repeated from a state that lacks what the source lists");
+    if (loops && !job->loop->holds_committed())
+      misuse(
+          "state_source: registered state has changed since the last commit; call it right after");
     use_source(*job, source);
     if (loops) job->loop->source_changed();
   });

@@ -87,6 +87,13 @@ void WorldSession::fail_together(const std::string& why) {
   fail(ELASTICRUN_MISUSE, why);
 }
 
+void WorldSession::differ(bool has_steps, int with_steps, const std::string& why) {
+  if (with_steps == 0 || with_steps == size()) fail_together(why);
+  // The newcomer says that it leaves: to die in a step would be blamed on the step.
+  if (!has_steps) leave(ELASTICRUN_MISUSE, why);
+  throw collective::GroupBroken(why);
+}
+
 void WorldSession::leave(elasticrun_status status, const std::string& why) {
   member_lock_.update([&](core::Member& member) { member.leave(why); });
   let_go();

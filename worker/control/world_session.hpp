@@ -52,10 +52,14 @@ class WorldSession {
   void broken(const collective::GroupBroken& error);
   // Takes this worker out of the world because its program failed; throws Stop.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
-  // The same for a mistake that all members have found at this place; throws Stop on each of them.
-  [[noreturn]] void fail_together(const std::string& why);
   // The same where it is this worker that does not fit to the others: they know why it goes.
   [[noreturn]] void leave(elasticrun_status status, const std::string& why);
+  // Like fail, for a mistake that all members have found at this place.
+  [[noreturn]] void fail_together(const std::string& why);
+  // Like that, where the members do something different. `with_steps` of them have made steps here,
+  // and if the others are newcomers they alone do not fit: they leave, and the members go on in a
+  // world without them (GroupBroken).
+  [[noreturn]] void differ(bool has_steps, int with_steps, const std::string& why);
   // Waits until the GPU, if one is used, has done what the program has enqueued. Throws
   // GroupBroken.
   void await_gpu() const;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstdint>
 #include <limits>
 
 #include "base/check.hpp"
@@ -15,6 +15,13 @@ namespace {
 
 Error wrong(char kind, const std::string& name, const std::string& what) {
   return Error{fmt::format("{} '{}': {}", kind_name(kind), name, what)};
+}
+
+std::string no_source(const std::string& what) {
+  return fmt::format(
+      "the state has {} of a state source, and this program has none; give all workers the same "
+      "one, before they train",
+      what);
 }
 
 }  // namespace
@@ -81,24 +88,21 @@ bool StateTable::has(char kind) const {
   return std::ranges::count(layout_, kind, &Registration::kind) > 0;
 }
 
-Result<void> StateTable::are_apart() const {
+Result<void> StateTable::check_overlaps() const {
   struct Range {
     char kind;
     const std::string* name;
-    const std::byte* begin;
-    const std::byte* end;
+    std::uintptr_t begin, end;
   };
   std::vector<Range> ranges;
-  for (const Segment& one : registered_)
-    ranges.push_back({'s', &one.name, one.data, one.data + one.bytes});
-  const auto add = [&](char kind, const std::vector<Tensor>& tensors) {
-    for (const Tensor& one : tensors)
-      if (const auto* const data = static_cast<const std::byte*>(one.data); one.count > 0)
-        ranges.push_back({kind, &one.name, data, data + one.bytes()});
+  const auto add = [&](char kind, const std::string& name, const void* data, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    if (bytes > 0) ranges.push_back({kind, &name, begin, begin + bytes});
   };
-  add('g', gradients_);
-  add('b', buffers_);
-  std::ranges::sort(ranges, std::less<>(), &Range::begin);
+  for (const Segment& one : registered_) add('s', one.name, one.data, one.bytes);
+  for (const Tensor& one : gradients_) add('g', one.name, one.data, one.bytes());
+  for (const Tensor& one : buffers_) add('b', one.name, one.data, one.bytes());
+  std::ranges::sort(ranges, {}, &Range::begin);
   // Of those before, the one that reaches furthest; also of those that are not state.
   const Range *any = nullptr, *written = nullptr;
   for (const Range& one : ranges) {
@@ -163,11 +167,7 @@ void StateTable::look() {
 void StateTable::make_room(const Layout& wanted) {
   look();
   if (late_ == wanted) return;
-  if (!source_)
-    throw SourceFailed(fmt::format(
-        "the state has {} arrays of a state source, and this program has none; give all workers "
-        "the same one",
-        wanted.size()));
+  if (!source_) throw SourceFailed(no_source(fmt::format("{} arrays", wanted.size())));
   if (const auto made = source_->make_room(wanted); !made) throw SourceFailed(made.error().text);
   look();
   if (late_ == wanted) return;
@@ -179,7 +179,8 @@ void StateTable::make_room(const Layout& wanted) {
 }
 
 void StateTable::take_objects(std::string_view objects) {
-  if (!source_ || (objects.empty() && objects_.empty())) return;
+  if (objects.empty() && objects_.empty()) return;
+  if (!source_) throw SourceFailed(no_source("objects"));
   if (const auto taken = source_->take_objects(objects); !taken)
     throw SourceFailed(taken.error().text);
 }

@@ -63,9 +63,10 @@ class StateTable {
                              std::size_t count);
   Result<void> add_buffers(const std::string& name, void* data, collective::DataType type,
                            std::size_t count);
-  // Before seal(): an error when gradients or buffers share memory with anything. They are written
-  // in each step, so sums would come out wrong; only state may be registered under several names.
-  Result<void> are_apart() const;
+  // Before seal(): an error when gradients or buffers share memory with anything that is
+  // registered. They are written in each step, so sums would come out wrong; only state may have
+  // several names.
+  Result<void> check_overlaps() const;
   // Ends the registration; the present values of the buffers become the committed ones. Idempotent.
   // Throws GroupBroken when the GPU fails.
   void seal();

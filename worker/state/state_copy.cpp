@@ -39,11 +39,14 @@ void StateCopy::make_pieces() {
 void StateCopy::take() {
   table_.look();
   make_pieces();
+  late_ = table_.late();
   objects_ = table_.objects();
   for (const Piece& piece : pieces_) copy(piece, piece.copy.get(), piece.segment.data);
 }
 
 void StateCopy::put_back() {
+  table_.make_room(late_);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i].segment = table_.segments()[i];
   for (const Piece& piece : pieces_) copy(piece, piece.segment.data, piece.copy.get());
   if (gpu_) gpu_->wait();
   table_.take_objects(objects_);

@@ -20,7 +20,9 @@ class StateCopy {
   explicit StateCopy(StateTable& table);
 
   // take() copies the state, put_back() restores it from the copy; both with what the state source
-  // has. They throw GroupBroken when the GPU has failed, and SourceFailed; take() std::bad_alloc.
+  // has, which has the arrays of the copy afterwards: a step may have added some, or put others in
+  // their place. They throw GroupBroken when the GPU has failed, and SourceFailed; take()
+  // std::bad_alloc.
   void take();
   void put_back();
   // Whether the state in host memory is still as it was taken; memory on the GPU is not checked.
@@ -28,7 +30,7 @@ class StateCopy {
 
  private:
   struct Piece {
-    Segment segment;
+    Segment segment;  // as it was taken
     gpu::Arithmetic::Memory copy;
   };
   void copy(const Piece& piece, void* to, const void* from) const;
@@ -38,6 +40,7 @@ class StateCopy {
   StateTable& table_;
   const gpu::Gpu* const gpu_;
   std::vector<Piece> pieces_;
+  Layout late_;  // what the source had listed
   std::string objects_;
 };
 

@@ -4,8 +4,9 @@
 #include <string>
 
 #include "base/boot_clock.hpp"
-#include "base/rng.hpp"
+#include "base/hash.hpp"
 #include "worker/core/agreement.hpp"
+#include "worker/training/step_calls.hpp"
 #include "worker/training/steps.hpp"
 
 namespace elasticrun::worker::training {
@@ -66,12 +67,12 @@ bool Steps::begin_end() {
 }
 
 bool Steps::all_reduce(void* data, collective::DataType type, std::size_t count) {
-  return collective(fmt::format("all_reduce of {} numbers ({})", count, name_of(type)),
+  return collective(all_reduce_call(type, count),
                     [&](collective::Group& group) { group.all_reduce(data, type, count); });
 }
 
 bool Steps::barrier() {
-  return collective("barrier", [](collective::Group& group) { group.barrier(); });
+  return collective(barrier_call, [](collective::Group& group) { group.barrier(); });
 }
 
 bool Steps::collective(const std::string& call,
@@ -95,9 +96,9 @@ bool Steps::collective(const std::string& call,
 // Before each collective at the end of an epoch. A rank that makes another call than the rest would
 // hang, or take its numbers for theirs.
 void Steps::agree_on_call(collective::Group& group, const std::string& call) {
-  std::uint64_t hash = 0;
-  for (const char c : call) hash = mix(hash * 31 + static_cast<unsigned char>(c) + 1);
-  const core::Agreement agreement(hash);
+  Hash hash;
+  hash.add(call);
+  const core::Agreement agreement(hash.value());
   core::Agreement::Row sums = agreement.mine();
   group.all_reduce(sums.data(), collective::DataType::float64, sums.size());
   if (!agreement.holds(sums, session_.size()))

@@ -42,7 +42,6 @@ void OwnLoop::start() {
 void OwnLoop::enter() {
   if (!session_.await())
     session_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
-  unsettled_ = false;
   reduce_ = {};
   samples_ = 0;
   calls_.clear();
@@ -51,7 +50,7 @@ void OwnLoop::enter() {
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
 
-// The step under way may not happen.
+// Copies the state that the next step begins with: a step that does not happen is undone from it.
 void OwnLoop::keep_state() {
   try {
     committed_.take();
@@ -103,7 +102,6 @@ void OwnLoop::collective(const std::function<void(collective::Group&)>& operatio
       operation(*session_.group());
       const Time end = control::now();
       reduce_ += end - begun;
-      unsettled_ = true;
       session_.meter().enter(control::StepMeter::Phase::compute, end);
       return;
     } catch (const collective::GroupBroken& error) {
@@ -115,14 +113,14 @@ void OwnLoop::collective(const std::function<void(collective::Group&)>& operatio
 }
 
 void OwnLoop::all_reduce(void* data, collective::DataType type, std::size_t count) {
-  calls_.all_reduce(type, count);
+  calls_.add(all_reduce_call(type, count));
   collective([&](collective::Group& group) { group.all_reduce(data, type, count); });
 }
 
 // The reduction comes after what the program has enqueued on a GPU before, not after what it
 // enqueues meanwhile.
 void OwnLoop::all_reduce_start(void* data, collective::DataType type, std::size_t count) {
-  calls_.all_reduce(type, count);
+  calls_.add(all_reduce_call(type, count));
   if (!begin()) {
     stop_started();
     abandon();
@@ -135,7 +133,6 @@ void OwnLoop::all_reduce_start(void* data, collective::DataType type, std::size_
     arithmetic.follow({&number, 1});
     group->all_reduce(data, type, count);
   });
-  unsettled_ = true;
 }
 
 void OwnLoop::all_reduce_wait() {
@@ -175,22 +172,23 @@ void OwnLoop::stop_started() {
 OwnLoop::~OwnLoop() { stop_started(); }
 
 void OwnLoop::broadcast(void* data, std::size_t bytes, int root) {
-  calls_.broadcast(bytes, root);
+  calls_.add(broadcast_call(bytes, root));
   collective([&](collective::Group& group) { group.broadcast(data, bytes, root); });
 }
 
 void OwnLoop::barrier() {
-  calls_.barrier();
+  calls_.add(barrier_call);
   collective([](collective::Group& group) { group.barrier(); });
 }
 
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
   if (!settle() || !begin()) return false;
-  // The votes, then the numbers that show whether all members have made the same calls, and whether
-  // they hold the same state.
+  // The votes, then the numbers that show whether all members have made the same calls, how many
+  // have committed before, and whether they hold the same state.
   constexpr std::size_t calls_at = 3;
-  constexpr std::size_t state_at = calls_at + core::Agreement::Row().size();
+  constexpr std::size_t committed_at = calls_at + core::Agreement::Row().size();
+  constexpr std::size_t state_at = committed_at + 1;
   const core::Agreement calls(calls_.hash());
   const core::Votes mine =
       session_.member_lock().update([](core::Member& member) { return member.votes(); });
@@ -201,12 +199,13 @@ bool OwnLoop::agree() {
     const Time begun = control::now();
     session_.meter().enter(control::StepMeter::Phase::reduce, begun);
     std::ranges::copy(calls.mine(), row.begin() + calls_at);
+    row[committed_at] = has_committed_ ? 1 : 0;
     Divergence::Row state = divergence_.look();
     std::ranges::copy(state, row.begin() + state_at);
     session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
     core::Agreement::Row called;
     std::copy_n(row.begin() + calls_at, called.size(), called.begin());
-    check_calls(calls, called);
+    if (!calls.holds(called, session_.size())) calls_differ(static_cast<int>(row[committed_at]));
     std::copy_n(row.begin() + state_at, state.size(), state.begin());
     divergence_.check(*session_.group(), state);
     reduce_ += control::now() - begun;
@@ -219,12 +218,12 @@ bool OwnLoop::agree() {
       [&](core::Member& member) { return member.may_apply(sums, boot_now()); });
 }
 
-// All members see the same sums, so all of them stop here.
-void OwnLoop::check_calls(const core::Agreement& calls, const core::Agreement::Row& sums) {
-  if (calls.holds(sums, session_.size())) return;
-  session_.fail_together(
+// All members see the same sums, and are here.
+void OwnLoop::calls_differ(int with_steps) {
+  session_.differ(
+      has_committed_, with_steps,
       fmt::format("commit: the ranks have not made the same calls in step {}; rank {} of {} has "
-                  "made: {}; number, order, types and sizes must be the same on all ranks",
+                  "made: {}; number, order, kinds, types, sizes and roots must be the same on all",
                   session_.progress.step, session_.rank(), session_.size(), calls_.words()));
 }
 
@@ -241,6 +240,7 @@ void OwnLoop::commit() {
     session_.fail(ELASTICRUN_FAILED, error.what());
   }
   ++session_.progress.step;
+  has_committed_ = true;
   session_.member_lock().update([](core::Member& member) { member.commit(); });
   const Time end = control::now();
   session_.note_end(end);
@@ -264,7 +264,7 @@ void OwnLoop::finish() {
   session_.meter().enter(control::StepMeter::Phase::idle, control::now());
   const Generation generation = session_.generation();
   while (session_.await()) {
-    if (unsettled_ && session_.generation() != generation) {
+    if (in_step() && session_.generation() != generation) {
       enter();
       throw control::Stop(
           ELASTICRUN_WORLD_CHANGED,

@@ -45,7 +45,9 @@ class OwnLoop {
   void barrier();
   // A collective has been called since the last commit.
   bool in_step() const { return !calls_.none(); }
-  // There is another state source, and no step is under way: copies the state again.
+  // The registered state is as it was committed, as far as it lies in the host's memory.
+  bool holds_committed() const { return committed_.holds(); }
+  // Between two steps: there is another state source, so the state is copied again.
   void source_changed() { keep_state(); }
   // Adds to the number of samples that this worker has computed in the step under way, for the
   // step meter.
@@ -62,7 +64,7 @@ class OwnLoop {
   bool settle();
   void stop_started();
   bool agree();
-  void check_calls(const core::Agreement& calls, const core::Agreement::Row& sums);
+  [[noreturn]] void calls_differ(int with_steps);
   void enter();
   void keep_state();
   void abandon();
@@ -71,7 +73,7 @@ class OwnLoop {
   control::WorldSession& session_;
   Divergence divergence_;
   state::StateCopy committed_;  // the state that the next step begins with
-  bool unsettled_ = false;      // a collective has succeeded, and no commit has followed
+  bool has_committed_ = false;  // here, not only received
   bool finished_ = false;
   // Since the last commit: when it was, the time in collectives, the samples computed, and what was
   // called.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/hash.hpp"
 #include "worker/core/agreement.hpp"
 #include "worker/training/steps.hpp"
 
@@ -16,26 +16,31 @@ namespace elasticrun::worker::training {
 namespace {
 
 // What all workers must have alike.
-struct Option {
+struct Alike {
   const char* name;
-  std::int64_t value;
+  std::string here;
+
+  std::uint64_t hash() const {
+    Hash hash;
+    hash.add(here);
+    return hash.value();
+  }
 };
 
 // Collective: names those that are not alike, and says what they are here.
-std::string differences(collective::Group& group, int size, std::span<const Option> options) {
+std::string what_differs(collective::Group& group, int size, std::span<const Alike> all) {
   std::vector<core::Agreement> mine;
   std::vector<core::Agreement::Row> sums;
-  for (const Option& option : options) {
-    mine.emplace_back(static_cast<std::uint64_t>(option.value));
+  for (const Alike& one : all) {
+    mine.emplace_back(one.hash());
     sums.push_back(mine.back().mine());
   }
   group.all_reduce(sums.data(), collective::DataType::float64,
                    sums.size() * core::Agreement::Row().size());
   std::string words;
-  for (std::size_t i = 0; i < options.size(); ++i)
+  for (std::size_t i = 0; i < all.size(); ++i)
     if (!mine[i].holds(sums[i], size))
-      words += fmt::format("{}{} ({} here)", words.empty() ? "" : ", ", options[i].name,
-                           options[i].value);
+      words += fmt::format("{}{} ({} here)", words.empty() ? "" : ", ", all[i].name, all[i].here);
   return words;
 }
 
@@ -69,32 +74,29 @@ bool Steps::has_samples() {
 void Steps::check_agreement(collective::Group& group) {
   if (agreed_ == std::pair(session_.generation(), call_)) return;
   const core::Progress& p = session_.progress;
-  const std::array options{Option{"samples", options_.samples},
-                           Option{"epochs", options_.epochs},
-                           Option{"epoch_steps", options_.epoch_steps},
-                           Option{"bucket_bytes", options_.bucket_bytes},
-                           Option{"seed", static_cast<std::int64_t>(p.seed)},
-                           Option{"whether gradients are on a GPU", session_.table().on_gpu()},
-                           Option{"the call of train", p.train_call},
-                           Option{"the epoch", p.epoch},
-                           Option{"the samples used in it", p.cursor},
-                           Option{"the step", p.step}};
-  std::uint64_t hash = 0;
-  for (const Option& option : options)
-    hash = mix(hash * 31 + static_cast<std::uint64_t>(option.value) + 1);
-  const core::Agreement agreement(hash), joints(reduction_.joints());
+  const std::array alike{Alike{"samples", std::to_string(options_.samples)},
+                         Alike{"epochs", std::to_string(options_.epochs)},
+                         Alike{"epoch_steps", std::to_string(options_.epoch_steps)},
+                         Alike{"bucket_bytes", std::to_string(options_.bucket_bytes)},
+                         Alike{"seed", std::to_string(p.seed)},
+                         Alike{"the memory of gradients",
+                               session_.table().on_gpu() ? "that of a GPU" : "that of the host"},
+                         Alike{"the call of train", std::to_string(p.train_call)},
+                         Alike{"the epoch", std::to_string(p.epoch)},
+                         Alike{"the samples used in it", std::to_string(p.cursor)},
+                         Alike{"the step", std::to_string(p.step)}};
+  Hash hash;
+  for (const Alike& one : alike) hash.add(one.hash());
+  const core::Agreement agreement(hash.value()), joints(reduction_.joints());
   const bool has_trained = agreed_ && agreed_->second == call_;
   std::array sums{agreement.mine(), joints.mine(), core::Agreement::Row{has_trained ? 1.0 : 0.0}};
   group.all_reduce(sums.data(), collective::DataType::float64, sizeof sums / sizeof(double));
   if (!agreement.holds(sums[0], session_.size())) {
-    const std::string why =
-        fmt::format("train: the workers do not agree on {}; all must pass the same options",
-                    differences(group, session_.size(), options));
-    // A worker that has made steps in this call is right, and goes on without the newcomer. That
-    // one says that it leaves: to die in a step would be blamed on the step.
-    if (has_trained) throw collective::GroupBroken(why);
-    if (sums[2][0] > 0) session_.leave(ELASTICRUN_MISUSE, why);
-    session_.fail_together(why);
+    const std::string why = fmt::format(
+        "train: the workers do not agree on {}; all must be the same program with the "
+        "same options",
+        what_differs(group, session_.size(), alike));
+    session_.differ(has_trained, static_cast<int>(sums[2][0]), why);
   }
   reduction_.join_rows(joints.holds(sums[1], session_.size()));
   agreed_ = std::pair(session_.generation(), call_);

@@ -71,8 +71,8 @@ ELASTICRUN_API const char* elasticrun_error(const elasticrun_job* job);
  *
  * All three functions return MISUSE when the name is null, empty or taken, data is null though its
  * size is not 0, the type is unknown, train or start has been called, or data lies on a GPU other
- * than this worker's. train, begin and start return it when gradients or buffers share memory with
- * anything else that is registered. */
+ * than this worker's. train, enter, begin and start return it when gradients or buffers share
+ * memory with anything else that is registered. */
 
 /* Registers `bytes` bytes that apply changes (model, optimizer) and that newcomers receive. */
 ELASTICRUN_API elasticrun_status elasticrun_state(elasticrun_job*, const char* name, void* data,
@@ -107,11 +107,14 @@ typedef struct elasticrun_listing elasticrun_listing;
 typedef struct elasticrun_source {
   size_t struct_size; /* sizeof(elasticrun_source) */
   /* Says what there is at present, with elasticrun_list_array and elasticrun_list_objects: for a
-   * newcomer, for a save, and in a loop of start at each commit. Equal in all workers that are at
-   * the same step. Memory on the GPU is that of the worker's own. */
+   * newcomer, for a save, and in a loop of start in state_source, at each commit, and when a step
+   * did not happen. Equal in all workers that are at the same step. Memory on the GPU is that of
+   * the worker's own. */
   int (*list)(elasticrun_listing*, void* user);
   /* In a worker that receives the state: afterwards list says these names and sizes, in this order.
-   * What it said before keeps its values, for the transfer may still fail. */
+   * What it said before keeps its values, for the transfer may still fail. In a loop of start also
+   * when a step did not happen, for what that step has made, dropped or replaced; none may be
+   * wanted. */
   int (*make_room)(const elasticrun_array* wanted, size_t count, void* user);
   /* In a worker that has received the state: the objects of another worker. In a loop of start also
    * its own, as they were at the last commit, when a step did not happen. Null: there are none. */
@@ -120,10 +123,12 @@ typedef struct elasticrun_source {
 } elasticrun_source;
 
 /* From now on the state is what is registered and what this source lists; replaces the source set
- * before, and null removes it. Also between two steps: an optimizer's state may be listed as soon
- * as it is there. Returns MISUSE when list or make_room is null, struct_size is not set, or a step
- * is under way: from next to commit, in a loop of start from the first collective. Members compare
- * what is registered, not what a source lists. */
+ * before, and null removes it. A worker that receives the state needs it before it trains; it may
+ * be replaced between two steps. Returns MISUSE when list or make_room is null, struct_size is not
+ * set, or a step is under way: from next to commit, or from reduce at the end of an epoch; in a
+ * loop of start from the first collective, or when registered state has changed since the last
+ * commit. There it calls list, and returns CALLBACK or FAILED as commit does. Members compare what
+ * is registered, not what a source lists. */
 ELASTICRUN_API elasticrun_status elasticrun_state_source(elasticrun_job*, const elasticrun_source*);
 /* In list: adds an array that steps change; it stays where it is until list is called again.
  * Returns MISUSE when listing or name is null, FAILED when memory is short; sets no error text. */
@@ -358,8 +363,9 @@ ELASTICRUN_API elasticrun_status elasticrun_barrier(elasticrun_job*);
 ELASTICRUN_API elasticrun_status elasticrun_samples(elasticrun_job*, int64_t count);
 /* Commits the step, in a loop of start or of begin (where a save that is due is made in next). OK:
  * the step is part of the state of all. Rank and size may differ afterwards, since a change of the
- * world that all members agreed to happens in this call. In a loop of start it returns MISUSE on
- * all ranks when they have called different collectives since the last commit. */
+ * world that all members agreed to happens in this call. In a loop of start it returns MISUSE when
+ * the ranks have called different collectives since the last commit: on all of them, and they are
+ * out of the world; or on newcomers alone, if all others have committed here before. */
 ELASTICRUN_API elasticrun_status elasticrun_commit(elasticrun_job*);
 /* After the last step: returns when every member has called it, so that no member is left in the
  * middle of that step. Only close follows. Collectives may stand between the last commit and

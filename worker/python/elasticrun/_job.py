@@ -116,7 +116,8 @@ class Job:
     def __init__(self) -> None:
         self._job: Optional[c_void_p] = lib.open_job()
         self._kept: dict[str, Memory] = {}  # registered memory must stay where it is
-        self._listed: list[Memory] = []
+        self._listed: list[Memory] = []  # by the state source, and read by the library
+        self._started: list[Memory] = []  # sums that are not waited for
         self._functions: dict[str, Any] = {}  # ctypes' functions, which C may still call
         self._thrown: Optional[BaseException] = None
 
@@ -171,8 +172,10 @@ class Job:
 
         source = lib.Source(ctypes.sizeof(lib.Source), lib.ListFunction(listed),
                             lib.RoomFunction(room), lib.ObjectsFunction(taken), None)
-        self._call("state_source", byref(source))
-        self._functions["source"] = source  # the one before is kept where this one is refused
+        status = call("state_source", self._job, byref(source))
+        if status != lib.MISUSE:  # refused, the library keeps the one before
+            self._functions["source"] = source
+        self._check(status)
         return self
 
     def stream(self, stream: int) -> "Job":
@@ -258,24 +261,24 @@ class Job:
     def all_reduce(self, array: Any) -> None:
         """Sums each element over the world, in place."""
         memory = memory_of(array)
-        self._call("all_reduce", memory.address, memory.type, memory.numbers)
+        self._settle("all_reduce", memory.address, memory.type, memory.numbers)
 
     def all_reduce_start(self, array: Any) -> None:
         """The same without waiting: the memory is the library's until all_reduce_wait is over."""
         memory = memory_of(array)
-        self._listed.append(memory)
+        self._started.append(memory)
         self._call("all_reduce_start", memory.address, memory.type, memory.numbers)
 
     def all_reduce_wait(self) -> None:
-        self._call("all_reduce_wait")
+        self._settle("all_reduce_wait")
 
     def broadcast(self, array: Any, root: int) -> None:
         """Copies the array of rank `root` to all ranks."""
         memory = memory_of(array)
-        self._call("broadcast", memory.address, memory.bytes, root)
+        self._settle("broadcast", memory.address, memory.bytes, root)
 
     def barrier(self) -> None:
-        self._call("barrier")
+        self._settle("barrier")
 
     def samples(self, count: int) -> None:
         """Adds to the samples that this worker has computed in the step under way."""
@@ -283,11 +286,11 @@ class Job:
 
     def commit(self) -> None:
         """Makes the step part of the state of all."""
-        self._call("commit")
+        self._settle("commit")
 
     def finish(self) -> None:
         """After the last step: returns when every member has called it."""
-        self._call("finish")
+        self._settle("finish")
 
     def leave(self) -> None:
         """Leaves the world for good; the others go on."""
@@ -347,6 +350,13 @@ class Job:
 
     def _call(self, name: str, *arguments: Any) -> None:
         self._check(call(name, self._job, *arguments))
+
+    def _settle(self, name: str, *arguments: Any) -> None:
+        """Calls what waits for the sums that were started: their memory is the program's again."""
+        try:
+            self._call(name, *arguments)
+        finally:
+            self._started.clear()
 
     def _check(self, status: int) -> None:
         thrown, self._thrown = self._thrown, None

@@ -112,7 +112,7 @@ TEST_CASE("workers that make different calls at the end of an epoch are all told
       CHECK(job.exit_of(worker).code == 1);
       CHECK(job.said(worker, "failed ").starts_with("the end of an epoch: this worker calls "));
     }
-    CHECK(job.said(workers[0], "failed ").find("all_reduce of 1 numbers") != std::string::npos);
+    CHECK(job.said(workers[0], "failed ").find("all_reduce of 1 float64") != std::string::npos);
   }
 }
 

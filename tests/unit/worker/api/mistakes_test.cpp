@@ -78,6 +78,9 @@ TEST_CASE("a state source cannot be given while a step is under way") {
   loop.barrier();
   CHECK(contains(refused([&] { loop.state_source(source); }), "a step is under way"));
   loop.commit();
+  weights[0] += 1;
+  CHECK(contains(refused([&] { loop.state_source(source); }), "has changed since the last commit"));
+  loop.commit();
   CHECK(refused([&] { loop.state_source(source); }) == "");
   loop.finish();
 }

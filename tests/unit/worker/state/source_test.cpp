@@ -51,6 +51,10 @@ struct Program {
   Result<void> make_room(const Layout& wanted) {
     if (!trouble.empty()) return Error{trouble};
     if (lazy) return {};
+    if (!keeps)
+      std::erase_if(late, [&](const auto& entry) {
+        return std::ranges::count(wanted, entry.first, &Registration::name) == 0;
+      });
     for (const Registration& one : wanted) late[one.name].resize(one.bytes);
     return {};
   }
@@ -61,7 +65,7 @@ struct Program {
   std::vector<int> weights;
   std::map<std::string, std::vector<unsigned char>> late;
   std::string objects, trouble;
-  bool lazy = false;
+  bool lazy = false, keeps = false;
   int looks = 0;
   StateTable table;
 };
@@ -111,12 +115,15 @@ TEST_CASE("a worker that cannot make room is named, and the others are free to g
       {[](Program& p) { p.lazy = true; },
        "the state source has not made room as asked: its array 0 is missing, and should be source "
        "'count' (3 bytes)"},
-      {[](Program& p) { p.late["of its own"].resize(5); },
+      {[](Program& p) {
+         p.late["of its own"].resize(5);
+         p.keeps = true;
+       },
        "the state source has not made room as asked: its array 3 is source 'of its own' (5 bytes), "
        "and should be missing"},
       {[](Program& p) { p.table.use_source(std::nullopt); },
        "the state has 3 arrays of a state source, and this program has none; give all workers the "
-       "same one"},
+       "same one, before they train"},
   };
   for (const Case& c : cases) {
     std::atomic<int> blamed{0}, failed{0};
@@ -203,4 +210,35 @@ TEST_CASE("a copy follows what a source lists, and puts its objects back as well
   copy.put_back();
   CHECK(copy.holds());
   CHECK(program == reference);
+}
+
+TEST_CASE("a step that is undone takes the arrays with it that it has made, dropped or replaced") {
+  Program before(7);
+  StateCopy of_none(before.table);
+  of_none.take();
+  before.step(8);
+  of_none.put_back();
+  CHECK(before.late.empty());
+  CHECK(of_none.holds());
+
+  Program program(7), reference(7);
+  program.step(7);
+  reference.step(7);
+  StateCopy copy(program.table);
+  copy.take();
+  program.late.erase("count");
+  program.late["second"] = {1, 2, 3};
+  const auto old = std::exchange(program.late["momentum"], std::vector<unsigned char>(300'001));
+  copy.put_back();
+  CHECK(program == reference);
+  CHECK(copy.holds());
+}
+
+TEST_CASE("objects alone need a source as well") {
+  StateTable table;
+  int weight = 0;
+  REQUIRE(table.add_state("weight", &weight, sizeof weight).has_value());
+  table.seal();
+  CHECK_THROWS_AS(table.take_objects("objects"), SourceFailed);
+  table.take_objects("");
 }

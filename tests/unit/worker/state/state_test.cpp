@@ -49,7 +49,7 @@ TEST_CASE("only state may be registered twice") {
   const auto refusal = [](const std::function<void(StateTable&)>& registering) {
     StateTable table;
     registering(table);
-    return why(table.are_apart());
+    return why(table.check_overlaps());
   };
   CHECK(refusal([&](StateTable& table) {
           (void)table.add_state("all", at, 48);

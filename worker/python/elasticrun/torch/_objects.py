@@ -93,7 +93,7 @@ class Objects:
         for number, parameter in enumerate(self._parameters):
             state = self._optimizer.state.get(parameter, {})
             others = {key: v for key, v in state.items() if not isinstance(v, torch.Tensor)}
-            if others or number in states:
+            if state or number in states:
                 self._optimizer.state[parameter] = others | states.get(number, {})
 
     def take(self, data: bytes) -> None:
