@@ -27,6 +27,21 @@ def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
                           capture_output=True, text=True, timeout=60)
 
 
+SLOW_BETWEEN = """
+import elasticrun, time
+from array import array
+job = elasticrun.Job()
+weights, gradients = array("d", [0]), array("d", [0])
+job.state("weights", weights)
+job.gradients("gradients", gradients)
+for step in job.steps(samples=1600, batch=4):
+    if not step.epochs_done and step.last_piece and job.reduce():
+        weights[0] += gradients[0]
+        job.commit()
+        time.sleep(0.02)
+"""
+
+
 @unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
 class Training(unittest.TestCase):
     def run_killed(self, mode: str, kills: int, seed: int) -> None:
@@ -93,6 +108,16 @@ class Training(unittest.TestCase):
                 self.assertEqual((float(samples), float(committed)), (960.0, 4.0))
             self.assertIn(["1", "2", "2", "3", "4"], [told for _, _, *told in ends])
             self.assertEqual(job.leftovers(), [])
+
+    def test_what_follows_a_step_is_measured(self) -> None:
+        """So no step is faster than what a program does after it."""
+        with Job(["-H", "localhost:2", "--policy", "fixed"], [sys.executable, "-c", SLOW_BETWEEN],
+                 env=ENVIRONMENT) as job:
+            self.assertEqual(job.wait(60), 0, job.err())
+            samples = job.find("sample")[1:]  # nothing comes before the first step
+            self.assertTrue(samples)
+            for sample in samples:
+                self.assertLessEqual(sample["samples_per_s"], 8 / 0.02)
 
     def test_example(self) -> None:
         with Job(["-H", "localhost:2", "--max-batch", "32", "--label", "none"], [EXAMPLE],

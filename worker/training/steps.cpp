@@ -141,7 +141,11 @@ Steps::Next Steps::next() {
       }))
     return Next::piece;
   if (state_ == State::at_epoch_end) leave_epoch_end();
-  if (std::exchange(committed_, false) && session_.save_if_agreed()) stays_ = false;
+  const bool committed = std::exchange(committed_, false);
+  // What a program does after each step is part of what a step takes; the end of an epoch is not.
+  const bool counts = committed && stays_ && !is_end() && !part_.last_of_epoch;
+  between_ = counts ? control::now() - committed_at_ : Duration::zero();
+  if (committed && session_.save_if_agreed()) stays_ = false;
   // Before a switch, if there is one. After an abort the next world tells it, and after a stop the
   // next job.
   if (std::exchange(stays_, false) && epoch_ends()) return tell_epoch_end();
@@ -370,7 +374,8 @@ void Steps::commit() {
       session_.member_lock().update([](core::Member& member) { return member.commit(); });
   const Time end = control::now();
   cost_.samples = part_.own.count();
-  cost_.wall = end - begun_;
+  cost_.wall = between_ + (end - begun_);
+  committed_at_ = end;
   session_.note_end(end);
   if (!is_end()) session_.meter().committed(cost_, end);
   state_ = State::between;

@@ -164,7 +164,8 @@ class Steps {
   std::optional<core::Permutation> order_;
   std::uint64_t order_seed_ = 0;
   std::int64_t order_epoch_ = -1;
-  Time begun_{}, piece_begun_{};
+  Time begun_{}, piece_begun_{}, committed_at_{};
+  Duration between_{};  // the program's own time before this step, since the last one
   control::StepMeter::StepCost cost_;
 };
 
