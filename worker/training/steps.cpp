@@ -299,7 +299,7 @@ core::Votes Steps::reduce_all() {
   session_.meter().enter(control::StepMeter::Phase::reduce, begin);
   collective::Group& group = *session_.group();
   check_agreement(group);
-  if (is_end()) agree_on_call(group, "reduce");
+  if (is_end()) agree_on_call(group, "reduce, which ends the epoch");
   std::array<double, extras> numbers{};
   core::Votes votes = session_.member_lock().update(
       [may_switch](core::Member& member) { return member.votes(may_switch); });

@@ -252,7 +252,9 @@ Result<Asked> parse_ctl(int argc, const char* const* argv) {
   if (argc > 1 && *argv[1] != '-' &&
       app.get_subcommands([&](const CLI::App* one) { return one->check_name(argv[1]); }).empty())
     return Error{fmt::format(
-        "'{}' is no command; simulate, plan and export are (see elasticctl --help)", argv[1])};
+        "'{}' is no command; simulate, plan and export are. A running job is followed by "
+        "its --events, and its size follows its --hosts file (see elasticctl --help)",
+        argv[1])};
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

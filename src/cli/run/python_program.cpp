@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "launcher/machine/program_search.hpp"
 
@@ -15,6 +17,13 @@ namespace machine = launcher::machine;
 bool can_be_run(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// It says itself what runs it. Some file systems make every file executable.
+bool names_interpreter(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[2] = {};
+  return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == "#!";
 }
 
 // The folders to search for an interpreter, as in PATH. What pip has installed into a virtual
@@ -32,7 +41,8 @@ std::string search_path(const std::vector<std::string>& environment) {
 bool is_python(const std::vector<std::string>& program) {
   const std::string& first = program.front();
   return first == "-m" ||
-         (first.ends_with(".py") && (machine::is_searched(first) || !can_be_run(first)));
+         (first.ends_with(".py") &&
+          (machine::is_searched(first) || !can_be_run(first) || !names_interpreter(first)));
 }
 
 Result<std::vector<std::string>> python_command(std::vector<std::string> program,

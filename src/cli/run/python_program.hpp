@@ -10,7 +10,7 @@
 namespace elasticrun::cli::run {
 
 // Whether the program, as it is on the command line, is `-m` with a module, or a script: a file
-// whose name ends with .py and that cannot be run by itself.
+// whose name ends with .py and that cannot be run by itself: it is not executable, or has no #!.
 bool is_python(const std::vector<std::string>& program);
 // The command that the workers run for it. The interpreter is that of the virtual environment in
 // which this program is installed, else the python3, or python, of PATH in `environment`, which is

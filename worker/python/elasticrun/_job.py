@@ -114,7 +114,8 @@ class Job:
     """A job, opened by the constructor. Raises Failed when it cannot be opened."""
 
     def __init__(self) -> None:
-        self._job: Optional[c_void_p] = lib.open_job()
+        self._job: Optional[c_void_p] = None  # for close, where this fails
+        self._job = lib.open_job()
         self._kept: dict[str, Memory] = {}  # registered memory must stay where it is
         self._listed: list[Memory] = []  # by the state source, and read by the library
         self._started: list[Memory] = []  # sums that are not waited for

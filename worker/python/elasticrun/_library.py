@@ -35,6 +35,10 @@ class Failed(Exception):
     """The environment failed: no agent, no memory, no network."""
 
 
+for one in (Evicted, WorldChanged, Misuse, Failed):
+    one.__module__ = "elasticrun"  # where users have it from
+
+
 class Array(Structure):
     _fields_ = [("name", c_char_p), ("data", c_void_p), ("bytes", c_size_t)]
 

@@ -84,8 +84,9 @@ class Job:
             self._loader = Loader(self, dataset, batch_size, seed, keywords)
         elif (old.dataset is not dataset or old.batch_size != batch_size or old.seed != seed
               or _values(old.keywords) != _values(keywords)):
-            raise Misuse("loader: a job has one loader, that of its training data; take torch's "
-                         "DataLoader for others")
+            raise Misuse("loader: this is another dataset, batch size, seed or option than at first; a job "
+                         "has one loader, that of its training data: make the dataset before the loops, "
+                         "and take torch's DataLoader for others")
         return self._loader
 
     def register(self, *objects: Any) -> None:
@@ -284,7 +285,7 @@ class Job:
         self._ended = step = self._step
         if step is None or not step.epochs_done:
             raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
-                         "only at its end" if self._begun else "epochs: an epoch without job.loader")
+                         "only at its end; to stop training, all call leave() before the break" if self._begun else "epochs: an epoch without job.loader")
         if self._core.reduce():
             self._core.commit()
             if epoch + 1 < self._epochs:
