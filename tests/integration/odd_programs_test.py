@@ -414,6 +414,13 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual(job.leftovers(), [])
 
     def test_a_newcomer(self) -> None:
+        """It leaves, and the others go on."""
+        with Job(["-H", "localhost:2", "--np", "1:2"], [MISTAKEN, "caller"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.err(), r"worker 3 \(.*\) left: commit: the ranks have not made the same "
+                             r"calls in step \d+; rank 1 of 2 has made: all_reduce of 300 float64, "
+                             r"all_reduce of 0 float64; ")
+            self.assertEqual(job.leftovers(), [])
         with Job(["-H", "localhost:2", "--np", "1:2", "--max-batch", "12"],
                  [MISTAKEN, "newcomer"]) as job:
             self.assertEqual(job.wait(), 0, job.err())
