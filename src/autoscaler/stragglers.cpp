@@ -55,7 +55,6 @@ void Stragglers::judge(WorkerId worker, Member& member, Time now) {
   if (!slow(member)) {
     if (member.slow_since != never) slow_.erase({member.slow_since + rule_.confirm, worker});
     member.slow_since = never;
-    member.told = false;
   } else if (member.slow_since == never) {
     member.slow_since = now;
     slow_.emplace(now + rule_.confirm, worker);
@@ -66,8 +65,7 @@ std::vector<Straggler> Stragglers::confirmed(Time now) {
   std::vector<Straggler> found;
   for (; !slow_.empty() && slow_.begin()->first <= now; slow_.erase(slow_.begin())) {
     const WorkerId worker = slow_.begin()->second;
-    Member& member = members_.at(worker);
-    member.told = true;
+    const Member& member = members_.at(worker);
     found.push_back({worker, member.score, now - member.slow_since});
   }
   return found;

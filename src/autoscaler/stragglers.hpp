@@ -62,7 +62,6 @@ class Stragglers {
     double score = 1;
     std::int64_t steps = 0;  // steps reported
     Time slow_since = never;
-    bool told = false;
   };
   // The median is computed this many times while each member reports once: a controller of
   // thousands of workers must not go through all speeds at every report.

@@ -120,7 +120,6 @@ class StateTable {
  private:
   Result<void> add(char kind, const std::string& name, void* data, std::size_t bytes,
                    collective::DataType type);
-  void list();
   void no_longer_listed();
   Result<bool> is_on_gpu(char kind, const std::string& name, const void* data) const;
   Result<void> add_typed(char kind, std::vector<Tensor>& list, const std::string& name, void* data,

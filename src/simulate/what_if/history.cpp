@@ -14,6 +14,17 @@ namespace {
 
 using job::report::Event;
 
+// Numbers of a file that anybody may have written stay within what can be computed with.
+constexpr double most = std::int64_t{1} << 40;
+
+double figure(const Event& event, std::string_view field, double otherwise = 0) {
+  return std::clamp(job::report::number(event, field).value_or(otherwise), 0.0, most);
+}
+
+int count(const Event& event, std::string_view field) {
+  return static_cast<int>(std::min(figure(event, field), 1e6));
+}
+
 Duration from_ms(double ms) { return Duration(std::llround(ms * 1e6)); }
 
 class Reader {
@@ -41,23 +52,23 @@ class Reader {
 
  private:
   void started(const Event& event) {
-    history_.slots = static_cast<int>(job::report::number(event, "slots").value_or(0));
+    history_.slots = count(event, "slots");
     history_.policy = job::report::text(event, "policy");
   }
 
   // Counts the samples up to the step in `field`, all made with the batch of the present world.
   void committed(const Event& event, std::string_view field) {
-    const double step = job::report::number(event, field).value_or(step_);
+    const double step = figure(event, field, step_);
     if (step <= step_) return;
     history_.samples += (step - step_) * batch_;
     step_ = step;
   }
 
   void world(const Event& event) {
-    const int size = static_cast<int>(job::report::number(event, "size").value_or(0));
+    const int size = count(event, "size");
     if (size < 1) return;
     committed(event, "step");
-    batch_ = std::max(0.0, job::report::number(event, "global_batch").value_or(0));
+    batch_ = figure(event, "global_batch");
     if (batch_ > 0) batches_[size] = batch_;
     generation_ = generation_of(event);
     size_ = size;
@@ -70,15 +81,15 @@ class Reader {
 
   void sample(const Event& event) {
     if (size_ == 0 || generation_of(event) != generation_) return;
-    if (!(batch_ > 0)) batch_ = job::report::number(event, "global_batch").value_or(0);
+    if (!(batch_ > 0)) batch_ = figure(event, "global_batch");
     const double before = step_;
     committed(event, "step");
     autoscaler::WorldSample round{.generation = generation_, .size = size_};
     round.steps = std::max<std::int64_t>(1, std::llround(step_ - before));
-    round.samples_per_s = job::report::number(event, "samples_per_s").value_or(0);
-    round.batch = job::report::number(event, "global_batch").value_or(0);
-    round.step_time = from_ms(job::report::number(event, "step_ms").value_or(0));
-    round.compute_time = from_ms(job::report::number(event, "compute_ms").value_or(0));
+    round.samples_per_s = figure(event, "samples_per_s");
+    round.batch = figure(event, "global_batch");
+    round.step_time = from_ms(figure(event, "step_ms"));
+    round.compute_time = from_ms(figure(event, "compute_ms"));
     // The window drops the first round after a change. A round in the log did count, so the first
     // one is added twice.
     if (window_.add(round, Time{}) || window_.add(round, Time{})) measured_[size_] = window_batch_;
@@ -90,8 +101,7 @@ class Reader {
   }
 
   static Generation generation_of(const Event& event) {
-    return Generation(
-        static_cast<Generation::rep>(job::report::number(event, "generation").value_or(0)));
+    return Generation(static_cast<Generation::rep>(figure(event, "generation")));
   }
 
   autoscaler::BatchRule rule() const {
