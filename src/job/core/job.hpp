@@ -235,6 +235,7 @@ class Job {
   bool nothing_to_save() const;
   Time saves_at() const;
   void look_at_saves(Time now);
+  void doubt_saves();
   void ask_for_save(Time now);
   void save_is_overdue(Time now);
   void give_up_save(const std::string& why, Time now);

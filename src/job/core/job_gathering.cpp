@@ -84,7 +84,9 @@ void Job::begin(const std::vector<SlotId>& here, Time now) {
                          here.size(), first_.chosen()));
   first_.begin(here);
   restarts_.run_begins(static_cast<int>(here.size()), now);
-  if (restarts_.runs() > 1)
+  if (restarts_.runs() == 1)
+    requests_.saves.times().workers_began(now);
+  else
     out_.log(report::LogLevel::info,
              fmt::format("run {}: {}", restarts_.runs(), counted(here.size(), "worker")));
   ending_.enough();

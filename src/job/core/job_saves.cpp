@@ -111,9 +111,18 @@ void Job::look_at_saves(Time now) {
          now);
   if (saves.overdue(now)) save_is_overdue(now);
   if (ending_.ending()) return;
+  if (now >= saves.times().doubt_at()) doubt_saves();
   if (nothing_to_save()) return stop_unsaved("no worker holds the state any more", now);
   saves.look_if_due(members_step(), now);
   ask_for_save(now);
+}
+
+void Job::doubt_saves() {
+  requests_.saves.times().doubted();
+  if (plain())
+    out_.log(report::LogLevel::info,
+             "--save has no effect so far: no worker has joined through the library; a program "
+             "without it keeps its own checkpoints");
 }
 
 void Job::ask_for_save(Time now) {

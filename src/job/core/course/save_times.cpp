@@ -18,9 +18,17 @@ constexpr int cheap_share = 50;
 constexpr Duration first_writing = std::chrono::milliseconds(100);
 constexpr double first_bytes_per_s = 200e6;
 
+// Imports take their time.
+constexpr Duration first_doubt = std::chrono::minutes(1);
+
 }  // namespace
 
+void SaveTimes::workers_began(Time now) {
+  if (!saving_.folder.empty()) doubt_at_ = now + first_doubt;
+}
+
 void SaveTimes::world_formed(Time now) {
+  doubt_at_ = never;
   if (save_began_ == Time{}) save_began_ = now;
   if (!saving_.folder.empty() && saving_.every > Duration::zero() && due_ == never && !stops_)
     due_ = now + saving_.every;

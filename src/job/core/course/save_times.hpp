@@ -18,6 +18,7 @@ class SaveTimes {
   // ---- what happens
   // The job begins, and with it its time limit; a world has formed, and saves are due from then on.
   void job_began(Time now) { began_ = now; }
+  void workers_began(Time now);
   void world_formed(Time now);
   // A step has been committed.
   void stepped(Time now);
@@ -31,6 +32,9 @@ class SaveTimes {
   void stop();
 
   // ---- what is due
+  // No worker has joined through the library for a while, and saves are of those that do. Once.
+  Time doubt_at() const { return doubt_at_; }
+  void doubted() { doubt_at_ = never; }
   Time save_at() const;
   // The time limit is near: the job should stop.
   Time stop_at() const;
@@ -54,6 +58,7 @@ class SaveTimes {
   const Duration timeout_;
   Time began_ = never;
   Time due_ = never;
+  Time doubt_at_ = never;
   Time save_began_{};   // the last one, or else the first world
   Duration longest_{};  // of all saves so far
   Duration longest_writing_{};

@@ -27,7 +27,7 @@ Saves::Saves(const JobSpec& spec)
 
 Time Saves::wake_at(bool steps) const {
   const Time due = steps && !under_way() ? times_.save_at() : never;
-  return std::min({due, deadline_, times_.stop_at()});
+  return std::min({due, deadline_, times_.stop_at(), times_.doubt_at()});
 }
 
 void Saves::begin(Time now) {
