@@ -301,8 +301,10 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   // needs no new workers, and the noise scale that calls for it grows all the time.
   const bool other_size = unseen.setting.size != here.setting.size;
   const double needed = least_promise * (other_size && !searching_ ? reopening : 1);
-  if (unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth) &&
-      unseen.gain >= needed && pays_back(view, unseen)) {
+  const bool promising =
+      unseen.gain >= needed &&
+      unseen.high_worth > (1 + limits.predicted_gain) * std::max(here.low_worth, best.low_worth);
+  if (promising && pays_back(view, unseen)) {
     searching_ = true;
     return told(view, all, explore(view, here, unseen));
   }
@@ -314,7 +316,12 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   const auto left = time_left(view.snapshot, measure);
   const bool late = left && *left < limits.settle * least_work;
   const Promise& next = best.high_worth > unseen.high_worth ? best : unseen;
-  if (best.setting.size == 0 || late) return judged_ = told(view, all, settle(view, here, next));
+  const char* const why_not = promising ? "; what it may bring does not pay for a try that fails"
+                              : late && next.high_worth > here.low_worth
+                                  ? "; too little of the job is left for a change"
+                                  : "";
+  if (best.setting.size == 0 || late)
+    return judged_ = told(view, all, settle(view, here, next, why_not));
   if (searching_ && too_close(view, best, here))
     return decision(here.setting.size, here.setting.size,
                     fmt::format("{} and {} are too close to judge yet: measuring on",
@@ -323,7 +330,7 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
     searching_ = true;
     return told(view, all, go_back(view, here, best));
   }
-  return judged_ = told(view, all, settle(view, here, next));
+  return judged_ = told(view, all, settle(view, here, next, why_not));
 }
 
 }  // namespace elasticrun::autoscaler

@@ -110,7 +110,8 @@ class Fit final : public Policy {
   Decision told(const View& view, const std::vector<Promise>& all, Decision made);
   static Decision measuring(const View& view);
   Decision judge(const View& view, const std::vector<Promise>& all, const Measure& measure);
-  Decision settle(const View& view, const Promise& here, const Promise& next);
+  // `why_not`: why `next` is not taken although it seems better.
+  Decision settle(const View& view, const Promise& here, const Promise& next, const char* why_not);
   Decision explore(const View& view, const Promise& here, const Promise& unseen) const;
   Decision go_back(const View& view, const Promise& here, const Promise& best) const;
 

@@ -69,7 +69,8 @@ Decision Fit::go_back(const View& view, const Promise& here, const Promise& best
   return made;
 }
 
-Decision Fit::settle(const View& view, const Promise& here, const Promise& next) {
+Decision Fit::settle(const View& view, const Promise& here, const Promise& next,
+                     const char* why_not) {
   if (searching_) times_ = settled_ == here.setting ? times_ + 1 : 1;
   // Also set without a search: a loss may have led here, and this size is judged from now on.
   settled_ = here.setting;
@@ -84,6 +85,7 @@ Decision Fit::settle(const View& view, const Promise& here, const Promise& next)
                           next.measured ? "brought" : "promise at best", rate_text(next.high),
                           gain_text(next.high_worth / here.low_worth - 1, "+"),
                           objective_->sense(view.snapshot, view.limits));
+  reason += why_not;
   Decision made = decision(here.setting.size, here.setting.size, std::move(reason));
   made.figures = {{"samples_per_s", here.low}, {"min_gain", view.limits.min_gain}};
   return made;
