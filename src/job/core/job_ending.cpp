@@ -126,7 +126,8 @@ void Job::close(Time now) {
                {"steps", std::max<std::int64_t>(summary_.newest().value, 0)},
                {"wall_s", seconds(now - summary_.began())},
                {"worker_s", summary_.worker_time()}});
-  const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled();
+  const bool stayed = ending_.exit_code() == exit_code::ok && sizing_.settled() &&
+                      summary_.size() == sizing_.target();
   for (std::string& line : summary_.story(stayed ? sizing_.last_reason() : ""))
     out_.log(report::LogLevel::info, std::move(line));
   const std::string done = summary_.words(now);

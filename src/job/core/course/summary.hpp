@@ -38,6 +38,8 @@ class Summary {
   // The number of steps, as a text, but for those before the save that the job went on from. As far
   // as is known: exact when the workers have ended in order.
   std::string steps_made() const;
+  // Number of workers of the last world; 0: there was none.
+  int size() const { return world_lines_.empty() ? 0 : world_lines_.back().size; }
   // One line for each world; none for a job whose world never changed. `at_the_end` is the last
   // reason why the size stayed; empty: there is none to report.
   std::vector<std::string> story(const std::string& at_the_end) const;
