@@ -7,15 +7,22 @@
 // that the sums stay exact in a float; a controller never asks for two saves at a time. Pure.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace elasticrun::worker::core {
 
 struct Votes {
+  // The numbers as they stand in the reduction.
+  using Row = std::array<double, 3>;
+
   double change = 0;       // 1: ready to switch to the prepared world
   double save = 0;         // digit of the save that this member is asked for; 0: none
   double save_square = 0;  // its square
+
+  Row row() const { return {change, save, save_square}; }
+  static Votes of(const Row& row) { return {row[0], row[1], row[2]}; }
 
   bool operator==(const Votes&) const = default;
   Votes& operator+=(const Votes& other) {

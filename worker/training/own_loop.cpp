@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <new>
 
 #include "base/boot_clock.hpp"
@@ -184,38 +182,31 @@ void OwnLoop::barrier() {
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
   if (!settle() || !begin()) return false;
-  // The votes, then the numbers that show whether all members have made the same calls, how many
-  // have committed before, and whether they hold the same state.
-  constexpr std::size_t calls_at = 3;
-  constexpr std::size_t committed_at = calls_at + core::Agreement::Row().size();
-  constexpr std::size_t state_at = committed_at + 1;
   const core::Agreement calls(calls_.hash());
-  const core::Votes mine =
+  core::Votes votes =
       session_.member_lock().update([](core::Member& member) { return member.votes(); });
-  std::array<double, state_at + Divergence::Row().size()> row{mine.change, mine.save,
-                                                              mine.save_square};
   try {
     session_.await_gpu();
     const Time begun = control::now();
     session_.meter().enter(control::StepMeter::Phase::reduce, begun);
-    std::ranges::copy(calls.mine(), row.begin() + calls_at);
-    row[committed_at] = has_committed_ ? 1 : 0;
-    Divergence::Row state = divergence_.look();
-    std::ranges::copy(state, row.begin() + state_at);
-    session_.group()->all_reduce(row.data(), collective::DataType::float64, row.size());
-    core::Agreement::Row called;
-    std::copy_n(row.begin() + calls_at, called.size(), called.begin());
-    if (!calls.holds(called, session_.size())) calls_differ(static_cast<int>(row[committed_at]));
-    std::copy_n(row.begin() + state_at, state.size(), state.begin());
-    divergence_.check(*session_.group(), state);
+    struct {
+      core::Votes::Row votes;
+      core::Agreement::Row calls;  // whether all have made the same ones
+      double committed;            // how many have committed before
+      Divergence::Row state;       // whether all hold the same
+    } sums{votes.row(), calls.mine(), has_committed_ ? 1.0 : 0.0, divergence_.look()};
+    session_.group()->all_reduce(&sums, collective::DataType::float64,
+                                 sizeof sums / sizeof(double));
+    if (!calls.holds(sums.calls, session_.size())) calls_differ(static_cast<int>(sums.committed));
+    divergence_.check(*session_.group(), sums.state);
+    votes = core::Votes::of(sums.votes);
     reduce_ += control::now() - begun;
   } catch (const collective::GroupBroken& error) {
     session_.broken(error);
     return false;
   }
-  const core::Votes sums{row[0], row[1], row[2]};
   return session_.member_lock().update(
-      [&](core::Member& member) { return member.may_apply(sums, boot_now()); });
+      [&](core::Member& member) { return member.may_apply(votes, boot_now()); });
 }
 
 // All members see the same sums, and are here.

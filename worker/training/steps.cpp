@@ -19,7 +19,8 @@ namespace {
 // Numbers that ride on a step's reduction: the votes, the number of new sum names, what shows
 // whether all hold the same state, and room for all sums. Their count must not depend on the names,
 // which a worker with an empty share does not know yet.
-constexpr std::size_t votes_at = 0, new_names_at = 3, state_at = 4;
+constexpr std::size_t votes_at = 0, new_names_at = core::Votes::Row().size();
+constexpr std::size_t state_at = new_names_at + 1;
 constexpr std::size_t figures_at = state_at + Divergence::Row().size();
 constexpr std::size_t extras = figures_at + Sums::max_names;
 
@@ -301,11 +302,11 @@ core::Votes Steps::reduce_all() {
   check_agreement(group);
   if (is_end()) agree_on_call(group, "reduce, which ends the epoch");
   std::array<double, extras> numbers{};
-  core::Votes votes = session_.member_lock().update(
-      [may_switch](core::Member& member) { return member.votes(may_switch); });
-  numbers[votes_at] = votes.change;
-  numbers[votes_at + 1] = votes.save;
-  numbers[votes_at + 2] = votes.save_square;
+  core::Votes::Row votes =
+      session_.member_lock()
+          .update([may_switch](core::Member& member) { return member.votes(may_switch); })
+          .row();
+  std::ranges::copy(votes, numbers.begin() + votes_at);
   numbers[new_names_at] =
       static_cast<double>(step_->sums.names().size() - session_.progress.sum_names.size());
   Divergence::Row state = divergence_.look();
@@ -323,7 +324,8 @@ core::Votes Steps::reduce_all() {
   // names, so without a new name the names are still the same.
   if (numbers[new_names_at] != 0) agree_on_names(group);
   cost_.reduce += control::now() - begin;
-  return {numbers[votes_at], numbers[votes_at + 1], numbers[votes_at + 2]};
+  std::copy_n(numbers.begin() + votes_at, votes.size(), votes.begin());
+  return core::Votes::of(votes);
 }
 
 // The worth of this step in steps of the base batch, by the present estimate of the noise.
