@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "worker/state/saved_state.hpp"
 #include "worker/state/state_transfer.hpp"
@@ -63,6 +64,15 @@ void WorldSession::let_go() {
 
 void WorldSession::await_gpu() const {
   if (table_.gpu()) table_.gpu()->wait();
+}
+
+bool WorldSession::begin_compute() {
+  return member_lock_.update([](core::Member& member) { return member.begin_compute(boot_now()); });
+}
+
+bool WorldSession::may_apply(const core::Votes& votes) {
+  return member_lock_.update(
+      [&](core::Member& member) { return member.may_apply(votes, boot_now()); });
 }
 
 void WorldSession::broken(const collective::GroupBroken& error) {

@@ -47,6 +47,10 @@ class WorldSession {
   bool await();
   // The call of train is over for this worker; await() returns false when it is over for all.
   void done(std::int64_t call);
+  // A step begins, or is reduced with these votes of all. False: there is no world to step in, or
+  // this step does not happen in it.
+  bool begin_compute();
+  bool may_apply(const core::Votes& votes);
   // A collective of the world failed here: reports it to the controller and releases the group.
   // Throws Stop when the GPU has failed, for this process cannot use it any more.
   void broken(const collective::GroupBroken& error);

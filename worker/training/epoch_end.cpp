@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "base/boot_clock.hpp"
 #include "base/hash.hpp"
 #include "worker/core/agreement.hpp"
 #include "worker/training/step_calls.hpp"
@@ -61,8 +60,7 @@ bool Steps::begin_end() {
   begun_ = control::now();
   cost_ = {};
   part_ = {};
-  end_fails_ = !session_.member_lock().update(
-      [](core::Member& member) { return member.begin_compute(boot_now()); });
+  end_fails_ = !session_.begin_compute();
   return !end_fails_;
 }
 

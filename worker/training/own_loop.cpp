@@ -5,8 +5,6 @@
 
 #include <new>
 
-#include "base/boot_clock.hpp"
-
 namespace elasticrun::worker::training {
 namespace {
 
@@ -85,14 +83,8 @@ void OwnLoop::begin_again() {
                   session_.progress.step));
 }
 
-// Returns false when there is no world to step in at present.
-bool OwnLoop::begin() {
-  return session_.member_lock().update(
-      [](core::Member& member) { return member.begin_compute(boot_now()); });
-}
-
 void OwnLoop::collective(const std::function<void(collective::Group&)>& operation) {
-  if (settle() && begin()) {
+  if (settle() && session_.begin_compute()) {
     try {
       session_.await_gpu();
       const Time begun = control::now();
@@ -119,7 +111,7 @@ void OwnLoop::all_reduce(void* data, collective::DataType type, std::size_t coun
 // enqueues meanwhile.
 void OwnLoop::all_reduce_start(void* data, collective::DataType type, std::size_t count) {
   calls_.add(all_reduce_call(type, count));
-  if (!begin()) {
+  if (!session_.begin_compute()) {
     stop_started();
     abandon();
     begin_again();
@@ -181,7 +173,7 @@ void OwnLoop::barrier() {
 
 // Returns false when this worker does not know that all members have reached this commit.
 bool OwnLoop::agree() {
-  if (!settle() || !begin()) return false;
+  if (!settle() || !session_.begin_compute()) return false;
   const core::Agreement calls(calls_.hash());
   core::Votes votes =
       session_.member_lock().update([](core::Member& member) { return member.votes(); });
@@ -205,8 +197,7 @@ bool OwnLoop::agree() {
     session_.broken(error);
     return false;
   }
-  return session_.member_lock().update(
-      [&](core::Member& member) { return member.may_apply(votes, boot_now()); });
+  return session_.may_apply(votes);
 }
 
 // All members see the same sums, and are here.

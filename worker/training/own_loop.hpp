@@ -60,7 +60,6 @@ class OwnLoop {
 
  private:
   void collective(const std::function<void(collective::Group&)>& operation);
-  bool begin();
   bool settle();
   void stop_started();
   bool agree();

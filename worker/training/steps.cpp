@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "base/boot_clock.hpp"
 #include "base/check.hpp"
 #include "base/rng.hpp"
 #include "worker/core/agreement.hpp"
@@ -166,9 +165,7 @@ Steps::Next Steps::next() {
 
 // False: there is no world to step in at present.
 bool Steps::begin_step() {
-  if (!session_.member_lock().update(
-          [](core::Member& member) { return member.begin_compute(boot_now()); }))
-    return false;
+  if (!session_.begin_compute()) return false;
   const BatchPlan& plan = session_.world().plan;
   if (plan.global_batch <= 0)
     session_.fail(ELASTICRUN_MISUSE,
@@ -272,8 +269,7 @@ bool Steps::reduce() {
     votes = reduce_all();
   };
   if (!survives(reduce)) return false;
-  if (!session_.member_lock().update(
-          [&](core::Member& member) { return member.may_apply(votes, boot_now()); })) {
+  if (!session_.may_apply(votes)) {
     discard();
     return false;
   }
