@@ -153,8 +153,8 @@ void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
     return drop_save(part.number);
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
   if (!saves.written(part, now)) return;
-  tell(rendezvous::Restore{},
-       now);  // until it is whole or given up, no world begins with an older one
+  // Until it is whole or given up, no world begins with an older one.
+  tell(rendezvous::Restore{}, now);
   const wire::saved::Save* const before = saves.kept().newest();
   out_.add(SealSave{saves.number(), saves.manifest(spec_.argv), before ? before->path : ""});
 }
