@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/rng.hpp"
+#include "base/hash.hpp"
 
 namespace elasticrun::worker::training {
 namespace {
@@ -114,13 +114,13 @@ void Reduction::find_joints(Rows& rows) {
 }
 
 std::uint64_t Reduction::joints() const {
-  std::uint64_t hash = 0;
+  Hash hash;
   const auto add = [&](const Rows& rows) {
-    for (const Row& row : rows) hash = mix(hash * 2 + (row.follows_on ? 1 : 0));
+    for (const Row& row : rows) hash.add(row.follows_on ? 1 : 0);
   };
   for (const Rows& rows : buckets_) add(rows);
   add(rows_);
-  return hash;
+  return hash.value();
 }
 
 void Reduction::add_to(Row& row, const state::Tensor& tensor, std::optional<std::size_t> gradient) {

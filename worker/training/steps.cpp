@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/rng.hpp"
 #include "worker/core/agreement.hpp"
 
 namespace elasticrun::worker::training {
