@@ -316,10 +316,11 @@ Decision Fit::judge(const View& view, const std::vector<Promise>& all, const Mea
   const auto left = time_left(view.snapshot, measure);
   const bool late = left && *left < limits.settle * least_work;
   const Promise& next = best.high_worth > unseen.high_worth ? best : unseen;
-  const char* const why_not = promising ? "; what it may bring does not pay for a try that fails"
-                              : late && next.high_worth > here.low_worth
-                                  ? "; too little of the job is left for a change"
-                                  : "";
+  const char* why_not = "";
+  if (promising && !next.measured)
+    why_not = "; what it may bring does not pay for a try that fails";
+  else if (late && next.high_worth > here.low_worth)
+    why_not = "; too little of the job is left for a change";
   if (best.setting.size == 0 || late)
     return judged_ = told(view, all, settle(view, here, next, why_not));
   if (searching_ && too_close(view, best, here))
