@@ -101,7 +101,7 @@ elasticrun_status elasticrun_state_source(elasticrun_job* job, const elasticrun_
       misuse(
           "state_source: registered state has changed since the last commit; call it right after");
     use_source(*job, source);
-    if (loops) job->loop->source_changed();
+    if (loops) job->loop->keep_state();
   });
 }
 

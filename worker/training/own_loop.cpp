@@ -46,7 +46,7 @@ void OwnLoop::enter() {
   session_.meter().enter(control::StepMeter::Phase::compute, begun_);
 }
 
-// Copies the state that the next step begins with: a step that does not happen is undone from it.
+// A step that does not happen is undone from it.
 void OwnLoop::keep_state() {
   try {
     committed_.take();

@@ -47,8 +47,9 @@ class OwnLoop {
   bool in_step() const { return !calls_.none(); }
   // The registered state is as it was committed, as far as it lies in the host's memory.
   bool holds_committed() const { return committed_.holds(); }
-  // Between two steps: there is another state source, so the state is copied again.
-  void source_changed() { keep_state(); }
+  // Copies the state that the next step begins with; between two steps, where the state source has
+  // changed.
+  void keep_state();
   // Adds to the number of samples that this worker has computed in the step under way, for the
   // step meter.
   void count(std::int64_t samples) { samples_ += samples; }
@@ -65,7 +66,6 @@ class OwnLoop {
   bool agree();
   [[noreturn]] void calls_differ(int with_steps);
   void enter();
-  void keep_state();
   void abandon();
   [[noreturn]] void begin_again();
 
