@@ -76,11 +76,12 @@ void elasticrun_close(elasticrun_job* job) {
   ER_CHECK(!job->busy, "elasticrun_close inside a callback of train");
   // A forked child has a copy of the memory, but not of the threads: they are the parent's.
   if (job->owner != ::getpid()) return;
+  const bool unfinished = in_training(*job) || job->failed;
   if (job->session && job->channel)
     guarded(job, [&] {
       job->member_lock.update([&](worker::core::Member& member) {
         // An exception has unwound the program, say: the end of the process says what has failed.
-        if (in_training(*job) && member.task() != worker::core::Task::released)
+        if (unfinished && member.task() != worker::core::Task::released)
           member.fail("the program closed its job in mid-training");
         else
           member.leave("the program closed its job");

@@ -26,6 +26,17 @@ void set_error(elasticrun_job* job, const char* text) noexcept {
   }
 }
 
+elasticrun_status fail_unexpectedly(elasticrun_job* job, const char* text) noexcept {
+  set_error(job, text);
+  job->failed = true;
+  if (!job->session || job->owner != ::getpid()) return ELASTICRUN_FAILED;
+  try {
+    job->member_lock.update([](core::Member& member) { member.fail("it has failed"); });
+  } catch (...) {  // without memory it sends nothing more, either
+  }
+  return ELASTICRUN_FAILED;
+}
+
 [[noreturn]] void misuse(const std::string& text) { throw control::Stop(ELASTICRUN_MISUSE, text); }
 
 void check_usable(const elasticrun_job& job, const char* what) {

@@ -38,6 +38,7 @@ struct elasticrun_job {
   bool busy = false;      // inside train
   bool entered = false;   // between enter and begin
   bool stepping = false;  // between begin and the end of its steps
+  bool failed = false;    // the last call returned neither OK nor WORLD_CHANGED
   std::string error;
   pid_t owner = ::getpid();
 };
@@ -48,24 +49,29 @@ inline constexpr const char* no_memory = "out of memory";
 
 void set_error(elasticrun_job* job, const char* text) noexcept;
 
+// Keeps the text of an exception that is no Stop, and takes this worker out of the world: its state
+// may be half-new.
+elasticrun_status fail_unexpectedly(elasticrun_job* job, const char* text) noexcept;
+
 // Runs the body of a function of the interface; returns its status and keeps the error text.
 template <class Body>
 elasticrun_status guarded(elasticrun_job* job, Body&& body) noexcept {
   if (!job) return ELASTICRUN_MISUSE;
   try {
     body();
+    job->failed = false;
     return ELASTICRUN_OK;
   } catch (const control::Stop& stop) {
     set_error(job, stop.what());
+    job->failed = stop.status != ELASTICRUN_WORLD_CHANGED;
     return stop.status;
   } catch (const std::bad_alloc&) {
-    set_error(job, no_memory);
+    return fail_unexpectedly(job, no_memory);
   } catch (const std::exception& error) {
-    set_error(job, error.what());
+    return fail_unexpectedly(job, error.what());
   } catch (...) {
-    set_error(job, "an unknown error");
+    return fail_unexpectedly(job, "an unknown error");
   }
-  return ELASTICRUN_FAILED;
 }
 
 // In a world, or waiting for one, with steps to make.

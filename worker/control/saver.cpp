@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -99,21 +100,26 @@ void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
                      .epoch = progress.epoch,
                      .cursor = progress.cursor};
   meter_.enter(StepMeter::Phase::save, begun);
+  Part part{.folder = order.save.folder, .rank = order.rank.value};
   try {
     table_.look();
+    if (order.rank == Rank(0)) part.contents = state::contents_of(table_, encode(progress));
   } catch (const state::SourceFailed& error) {
-    report.error = error.what();
-    member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
-    return;
+    return report_error(std::move(report), error.what());
+  } catch (const std::bad_alloc&) {
+    return report_error(std::move(report), "no memory for the contents of the save");
   }
-  Part part{.folder = order.save.folder,
-            .rank = order.rank.value,
-            .share = state::share_of(table_.bytes(), order.rank.value, order.size)};
-  if (order.rank == Rank(0)) part.contents = state::contents_of(table_, encode(progress));
+  part.share = state::share_of(table_.bytes(), order.rank.value, order.size);
   if (!order.waits) return write_behind(std::move(part), std::move(report), begun);
   const state::StateImage image(table_.segments(), table_.gpu());
   add(write(part, image, 0, &meter_.transferred), report);
   report.held_ns = report.took_ns = (now() - begun).count();
+  member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
+}
+
+// The save has failed, and training continues.
+void Saver::report_error(wire::Saved report, std::string error) {
+  report.error = std::move(error);
   member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
 }
 
@@ -134,31 +140,32 @@ bool Saver::make_copy(std::uint64_t bytes) {
 }
 
 void Saver::write_behind(Part part, wire::Saved report, Time begun) {
-  const auto report_error = [&](const std::string& error) {
-    report.error = error;
-    member_lock_.update([&](core::Member& member) { member.saved(std::move(report)); });
-  };
   const state::Share share = part.share;
   try {
     if (!make_copy(share.bytes))
-      return report_error("two earlier saves still wait for the file system");
+      return report_error(std::move(report), "two earlier saves still wait for the file system");
   } catch (const std::bad_alloc&) {
-    return report_error(fmt::format("no memory for a copy of {} bytes of the state", share.bytes));
+    return report_error(std::move(report),
+                        fmt::format("no memory for a copy of {} bytes of the state", share.bytes));
   }
   state::StateImage(table_.segments(), table_.gpu())
       .copy_out(share.offset, share.bytes, copy_->memory.data());
   copy_->busy = true;
   report.held_ns = (now() - begun).count();
-  std::thread file_thread = start_quiet_thread(
-      "er-save",
-      [copy = copy_, part = std::move(part), report = std::move(report), begun]() mutable {
-        const std::vector<state::Segment> segments{
-            {.data = copy->memory.data(), .bytes = part.share.bytes}};
-        add(write(part, state::StateImage(segments), part.share.offset, nullptr), report);
-        report.took_ns = (now() - begun).count();
-        copy->tell(std::move(report));
-      });
-  file_thread.detach();
+  try {
+    std::thread file_thread = start_quiet_thread(
+        "er-save", [copy = copy_, part = std::move(part), report, begun]() mutable {
+          const std::vector<state::Segment> segments{
+              {.data = copy->memory.data(), .bytes = part.share.bytes}};
+          add(write(part, state::StateImage(segments), part.share.offset, nullptr), report);
+          report.took_ns = (now() - begun).count();
+          copy->tell(std::move(report));
+        });
+    file_thread.detach();
+  } catch (const std::system_error& error) {
+    report.error = "no thread to write it: " + error.code().message();
+    copy_->tell(std::move(report));
+  }
 }
 
 }  // namespace elasticrun::worker::control

@@ -41,6 +41,7 @@ class Saver {
 
  private:
   struct Copy;
+  void report_error(wire::Saved report, std::string error);
   bool make_copy(std::uint64_t bytes);
   void write_behind(Part part, wire::Saved report, Time begun);
 

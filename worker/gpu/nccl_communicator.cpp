@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -190,13 +191,18 @@ void Communicator::give_up() noexcept {
   if (!comm_) return;
   const auto promise = std::make_shared<std::promise<void>>();
   abort_ = promise->get_future();
-  std::thread abort_thread = start_quiet_thread(
-      "er-nccl-abort", [gpu = gpu_, comm = std::exchange(comm_, nullptr), promise] {
-        gpu->cuda().set_context(gpu->context());
-        gpu->nccl().abort(comm);
-        promise->set_value();
-      });
-  abort_thread.detach();
+  try {
+    std::thread abort_thread = start_quiet_thread(
+        "er-nccl-abort", [gpu = gpu_, comm = std::exchange(comm_, nullptr), promise] {
+          gpu->cuda().set_context(gpu->context());
+          gpu->nccl().abort(comm);
+          promise->set_value();
+        });
+    abort_thread.detach();
+  } catch (const std::system_error& error) {
+    gpu_->lose(fmt::format("no thread to abort NCCL on {}: {}", gpu_->host(),
+                           error.code().message()));
+  }
 }
 
 bool Communicator::ended() const noexcept {

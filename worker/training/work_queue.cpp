@@ -1,6 +1,8 @@
 // See work_queue.hpp.
 #include "worker/training/work_queue.hpp"
 
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "base/quiet_thread.hpp"
@@ -22,7 +24,15 @@ WorkQueue::~WorkQueue() {
 void WorkQueue::push(std::function<void()> work) {
   std::unique_lock lock(mutex_);
   if (error_) return;
-  if (!thread_.joinable()) thread_ = start_quiet_thread(name_, [this] { run(); });
+  if (!thread_.joinable()) {
+    try {
+      thread_ = start_quiet_thread(name_, [this] { run(); });
+    } catch (const std::system_error& error) {  // RLIMIT_NPROC, or pids.max of a container
+      error_ = std::make_exception_ptr(std::runtime_error(
+          "no thread for reductions beside the program: " + error.code().message()));
+      return;
+    }
+  }
   waiting_.push_back(std::move(work));
   const bool sleeps = !working_;
   lock.unlock();

@@ -2,6 +2,7 @@
 #include "worker/training/overlap.hpp"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <thread>
@@ -141,4 +142,24 @@ TEST_CASE("what breaks in a bucket is thrown by finish, and no other bucket star
   overlap.start();
   overlap.cancel();
   CHECK_FALSE(overlap.active());
+}
+
+TEST_CASE("where no thread can be had, finish says so in the words of the system") {
+  const std::vector<Bucket> buckets{{{1}, {}, 1}, {{0}, {}, 1}};
+  Overlap overlap([] { FAIL("there is no thread"); }, {});
+  overlap.cut(buckets, 2);
+  int step = 0;
+  overlap.begin(&step);
+  overlap.start();
+  // No address space has room for such a stack. Limits of processes would not bind root.
+  pthread_attr_t before, huge;
+  REQUIRE(::pthread_getattr_default_np(&before) == 0);
+  REQUIRE(::pthread_attr_init(&huge) == 0);
+  REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 60) == 0);
+  REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+  CHECK(overlap.ready(&step, Indices{1}));
+  REQUIRE(::pthread_setattr_default_np(&before) == 0);
+  CHECK_THROWS_WITH(
+      overlap.finish(),
+      "no thread for reductions beside the program: Resource temporarily unavailable");
 }
