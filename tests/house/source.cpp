@@ -74,6 +74,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/gpu/gpu_arithmetic.*",
       "worker/gpu/nccl_*",
       "worker/gpu/side_stream.*",
+      "worker/training/program_call.*",
       "worker/training/work_queue.*",
       "worker/state/machine_kind.*",
       "worker/state/saved_state.*",

@@ -73,9 +73,9 @@ elasticrun_status elasticrun_open(elasticrun_job** job) {
 
 void elasticrun_close(elasticrun_job* job) {
   if (!job) return;
-  ER_CHECK(!job->busy, "elasticrun_close inside a callback of train");
   // A forked child has a copy of the memory, but not of the threads: they are the parent's.
   if (job->owner != ::getpid()) return;
+  ER_CHECK(!job->busy, "elasticrun_close inside a callback of train");
   const bool unfinished = in_training(*job) || job->failed;
   if (job->session && job->channel)
     guarded(job, [&] {
@@ -155,6 +155,7 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     job->callbacks.compute = compute;
     job->callbacks.apply = apply;
     job->callbacks.user = user;
+    job->callbacks.owner = job->owner;
     const Busy busy(job->busy);
     worker::training::train(*job->steps, checked_options, job->callbacks);
   });

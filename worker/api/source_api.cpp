@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "worker/api/job.hpp"
+#include "worker/training/program_call.hpp"
 
 namespace worker = elasticrun::worker;
 namespace state = elasticrun::worker::state;
 using elasticrun::Error;
 using elasticrun::Result;
+using elasticrun::worker::training::call_program;
 using namespace worker::api;
 
 struct elasticrun_listing {
@@ -54,7 +56,8 @@ state::Source source_of(elasticrun_job& job, const elasticrun_source& given) {
   source.list = [&job, given]() -> Result<state::Listing> {
     const Calling calling(job.busy);
     elasticrun_listing listing;
-    if (auto done = outcome("list", given.list(&listing, given.user)); !done) return done.error();
+    const int code = call_program(job.owner, [&] { return given.list(&listing, given.user); });
+    if (auto done = outcome("list", code); !done) return done.error();
     if (auto good = check(listing.content); !good) return good.error();
     return std::move(listing.content);
   };
@@ -63,12 +66,16 @@ state::Source source_of(elasticrun_job& job, const elasticrun_source& given) {
     std::vector<elasticrun_array> arrays;
     for (const state::Registration& one : wanted)
       arrays.push_back({one.name.c_str(), nullptr, one.bytes});
-    return outcome("make_room", given.make_room(arrays.data(), arrays.size(), given.user));
+    return outcome("make_room", call_program(job.owner, [&] {
+                     return given.make_room(arrays.data(), arrays.size(), given.user);
+                   }));
   };
   source.take_objects = [&job, given](std::string_view objects) -> Result<void> {
     if (!given.take_objects) return {};
     const Calling calling(job.busy);
-    return outcome("take_objects", given.take_objects(objects.data(), objects.size(), given.user));
+    return outcome("take_objects", call_program(job.owner, [&] {
+                     return given.take_objects(objects.data(), objects.size(), given.user);
+                   }));
   };
   return source;
 }

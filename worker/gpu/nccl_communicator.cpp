@@ -200,8 +200,8 @@ void Communicator::give_up() noexcept {
         });
     abort_thread.detach();
   } catch (const std::system_error& error) {
-    gpu_->lose(fmt::format("no thread to abort NCCL on {}: {}", gpu_->host(),
-                           error.code().message()));
+    gpu_->lose(
+        fmt::format("no thread to abort NCCL on {}: {}", gpu_->host(), error.code().message()));
   }
 }
 

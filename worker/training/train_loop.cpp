@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "worker/training/program_call.hpp"
+
 namespace elasticrun::worker::training {
 namespace {
 
-// The state may be half-new, so this process must not be a source of it any more.
-void check(Steps& steps, const char* which, int code) {
+// Where a function of the program fails, the state may be half-new, so this process must not be a
+// source of it any more.
+template <class Function>
+void call_function(Steps& steps, int owner, const char* which, const Function& function) {
+  const int code = call_program(owner, function);
   if (code == 0) return;
   steps.fail(ELASTICRUN_CALLBACK,
              fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world",
@@ -22,17 +27,21 @@ void train(Steps& steps, const elasticrun_train_options& options, const Callback
     Steps& steps;
     ~Ending() { steps.end(); }
   } ending{steps};
+  const auto call = [&](const char* which, const auto& function) {
+    call_function(steps, callbacks.owner, which, function);
+  };
   for (;;) {
     const Steps::Next next = steps.next();
     if (next == Steps::Next::over) return;
+    elasticrun_step* const step = &steps.step();
     if (next == Steps::Next::epoch_end) {
-      check(steps, "on_epoch", callbacks.epoch(steps.step().epochs_done, callbacks.epoch_user));
+      call("on_epoch", [&] { return callbacks.epoch(step->epochs_done, callbacks.epoch_user); });
       continue;
     }
-    elasticrun_step& step = steps.step();
-    if (!step.samples.empty()) check(steps, "compute", callbacks.compute(&step, callbacks.user));
+    if (!step->samples.empty())
+      call("compute", [&] { return callbacks.compute(step, callbacks.user); });
     if (!steps.is_last_piece() || !steps.reduce()) continue;
-    check(steps, "apply", callbacks.apply(&step, callbacks.user));
+    call("apply", [&] { return callbacks.apply(step, callbacks.user); });
     steps.commit();
   }
 }

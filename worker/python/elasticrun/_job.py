@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
+import traceback
 from ctypes import byref, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Iterator, Optional, Sequence
 
@@ -121,6 +124,7 @@ class Job:
         self._started: list[Memory] = []  # sums that are not waited for
         self._functions: dict[str, Any] = {}  # ctypes' functions, which C may still call
         self._thrown: Optional[BaseException] = None
+        self._owner = os.getpid()
 
     def __enter__(self) -> "Job":
         return self
@@ -341,13 +345,16 @@ class Job:
         return self
 
     def _run(self, function: Callable[[], Any]) -> int:
-        """Runs a function for C; what it raises comes out of the call that the program has made."""
+        """Runs a function for C; what it raises comes out of the call that the program has made. A child
+        that the function forks ends here: the call is its parent's."""
+        error: Optional[BaseException] = None
         try:
             function()
-            return 0
-        except BaseException as error:  # pylint: disable=broad-except
-            self._thrown = error
-            return 1
+        except BaseException as thrown:  # pylint: disable=broad-except
+            error = self._thrown = thrown
+        if os.getpid() != self._owner:
+            _end_child(error)
+        return 0 if error is None else 1
 
     def _call(self, name: str, *arguments: Any) -> None:
         self._check(call(name, self._job, *arguments))
@@ -364,6 +371,22 @@ class Job:
         if status == lib.CALLBACK and thrown is not None:
             raise thrown
         lib.raise_status(status, lib.error_of(self._job))
+
+
+def _end_child(error: Optional[BaseException]) -> None:
+    """Ends a forked child as Python ends a process, but runs none of its parent's cleanup."""
+    code: Any = error.code if isinstance(error, SystemExit) else 0 if error is None else 1
+    if error is not None and not isinstance(error, SystemExit):
+        traceback.print_exception(type(error), error, error.__traceback__)
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass  # it is none, or closed
+    os._exit((code or 0) & 0xFF)
 
 
 def _options(samples: int, given: dict[str, int]) -> lib.TrainOptions:

@@ -1,6 +1,8 @@
 // Functions of the program that end in ways of their own: with an exception that no C program
 // knows, or in a child that they have forked.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
 #include <new>
@@ -36,6 +38,82 @@ TEST_CASE("an exception that is no status takes the worker out of the world") {
     alone.compute = passes;
     CHECK(alone.train() == ELASTICRUN_EVICTED);
   }
+}
+
+TEST_CASE("a child that a function of the program forks ends when it leaves the function") {
+  struct Case {
+    int code = 0;
+    std::function<int()> leave;
+  };
+  // 77 shows that the child has gone on: its call of train has returned.
+  const std::vector<Case> cases{
+      {0, [] { return 0; }}, {1, [] { return 5; }}, {1, []() -> int { throw std::bad_alloc(); }}};
+  for (const Case& one : cases) {
+    CAPTURE(one.code);
+    Alone alone;
+    const pid_t owner = ::getpid();
+    int children = 0;
+    const auto forks = [&] {
+      const pid_t child = ::fork();
+      if (child == 0) return one.leave();
+      int status = 0;
+      REQUIRE(::waitpid(child, &status, 0) == child);
+      CHECK(WIFEXITED(status));
+      CHECK(WEXITSTATUS(status) == one.code);
+      ++children;
+      return 0;
+    };
+    alone.compute = [&](elasticrun_step*) { return forks(); };
+    alone.apply = [&](elasticrun_step*) { return forks(); };
+    auto function = std::function<int()>(forks);
+    REQUIRE(
+        elasticrun_on_epoch(
+            alone.job,
+            [](std::int64_t, void* user) { return (*static_cast<std::function<int()>*>(user))(); },
+            &function) == ELASTICRUN_OK);
+    const elasticrun_status status = alone.train();
+    if (::getpid() != owner) ::_exit(77);
+    CHECK(status == ELASTICRUN_OK);
+    CHECK(children == 3 + 3 + 1);
+  }
+}
+
+TEST_CASE("a child that a state source forks ends when it leaves the function") {
+  Alone alone;
+  const pid_t owner = ::getpid();
+  int code = -1;
+  const elasticrun_source source{
+      sizeof source,
+      [](elasticrun_listing*, void* user) {
+        const pid_t child = ::fork();
+        if (child == 0) return 3;
+        int status = 0;
+        if (::waitpid(child, &status, 0) != child) return 1;
+        *static_cast<int*>(user) = WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+        return 0;
+      },
+      [](const elasticrun_array*, std::size_t, void*) { return 0; }, nullptr, &code};
+  REQUIRE(elasticrun_state_source(alone.job, &source) == ELASTICRUN_OK);
+  const elasticrun_status status = elasticrun_start(alone.job);  // copies the state
+  if (::getpid() != owner) ::_exit(77);
+  CHECK(status == ELASTICRUN_OK);
+  CHECK(code == 1);
+}
+
+TEST_CASE("a child that exits inside a function of the program closes its copy of the job") {
+  Alone alone;
+  int status = -1;
+  alone.compute = [&](elasticrun_step*) {
+    const pid_t child = ::fork();
+    if (child == 0) {  // as the destructor of a static job does
+      elasticrun_close(alone.job);
+      ::_exit(4);
+    }
+    return ::waitpid(child, &status, 0) == child ? 0 : 1;
+  };
+  REQUIRE(alone.train() == ELASTICRUN_OK);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 4);
 }
 
 }  // namespace

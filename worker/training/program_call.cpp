@@ -1,0 +1,15 @@
+// See program_call.hpp.
+#include "worker/training/program_call.hpp"
+
+#include <string_view>
+
+namespace elasticrun::worker::training {
+
+void end_forked_child(int code) {
+  constexpr std::string_view line =
+      "elasticrun: a forked child failed inside a function of the training; it ends with 1\n";
+  if (code != 0) (void)!::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(code != 0 ? 1 : 0);
+}
+
+}  // namespace elasticrun::worker::training
