@@ -22,12 +22,27 @@ constexpr std::uint32_t nobody = 0;
 constexpr std::uint32_t nobody_any_more = FUTEX_TID_MASK;
 constexpr std::size_t page_bytes = 4096;
 
+// Behind the word.
+constexpr off_t trained_at = sizeof(std::uint32_t);
+constexpr char trained = 't';
+
 Error failure(const std::string& path) { return Error{path + ": " + error_text(errno)}; }
 
 }  // namespace
 
 std::string lifeline_path(const std::string& socket_path, WorkerId worker) {
   return fmt::format("{}/lifeline-{}", socket_path.substr(0, socket_path.rfind('/')), worker.value);
+}
+
+bool has_trained(const std::string& lifeline) {
+  const Fd file(::open(lifeline.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  char mark = 0;
+  return file.get() >= 0 && ::pread(file.get(), &mark, 1, trained_at) == 1 && mark == trained;
+}
+
+void note_training(const std::string& lifeline) {
+  const Fd file(::open(lifeline.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() >= 0) (void)!::pwrite(file.get(), &trained, 1, trained_at);
 }
 
 // ---------------------------------------------------------------- the word

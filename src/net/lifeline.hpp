@@ -32,6 +32,11 @@ namespace elasticrun::net {
 // Beside the agent's socket, so that the library finds it.
 std::string lifeline_path(const std::string& socket_path, WorkerId worker);
 
+// Whether a process of the worker has trained. The lifeline remembers it, for it is there from the
+// worker's start to its end, whichever processes come and go below its command.
+bool has_trained(const std::string& lifeline);
+void note_training(const std::string& lifeline);
+
 // A page of a file that both sides have mapped.
 class SharedWord {
  public:

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "net/lifeline.hpp"
 #include "save/folder.hpp"
 #include "worker/api/backend.hpp"
 #include "worker/control/agent_channel.hpp"
@@ -74,6 +75,11 @@ control::SessionOptions own_session() {
   return options;
 }
 
+void note_training() {
+  if (const std::string socket = text_of("ELASTICRUN_SOCKET"); !socket.empty())
+    net::note_training(net::lifeline_path(socket, own_worker()));
+}
+
 std::string own_host() { return text_of("ELASTICRUN_HOST"); }
 
 std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& member_lock,
@@ -92,6 +98,10 @@ std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& membe
       .worker = WorkerId(static_cast<std::uint32_t>(required_number("ELASTICRUN_WORKER", 0))),
       .version = version,
       .sample_interval = std::chrono::milliseconds(required_number("ELASTICRUN_SAMPLE_MS", 500))};
+  if (net::has_trained(net::lifeline_path(options.path, options.worker)))
+    throw control::Stop(ELASTICRUN_MISUSE,
+                        "one job per worker: this worker has trained before; start each training "
+                        "by an elasticrun of its own, which also repeats one that fails");
   auto channel = control::AgentChannel::open(options, plane_of(text_of("ELASTICRUN_BACKEND"), gpu),
                                              member_lock, meter);
   if (!channel) throw control::Stop(ELASTICRUN_FAILED, channel.error().text);

@@ -20,6 +20,8 @@ WorkerId own_worker();
 // of
 // --save, where there is one.
 control::SessionOptions own_session();
+// From now on no other process of this worker can open a job.
+void note_training();
 // The name of this host, for message texts; empty without elasticrun.
 std::string own_host();
 

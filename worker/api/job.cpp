@@ -135,6 +135,7 @@ control::WorldSession& session_of(elasticrun_job& job) {
   if (!job.session) {
     job.table.seal();
     job.session.emplace(job.member_lock, *job.channel, job.meter, job.table, own_session());
+    note_training();
   }
   return *job.session;
 }

@@ -123,7 +123,6 @@ class Job {
   void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void train_again(Time now);
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
-  void progress(StepId step, Time now);
   void dismiss(WorkerId worker, Time now);
   void give_up_worker(WorkerId worker, const std::string& why, Time now);
   void stop_worker(WorkerId worker, std::int32_t signal, Duration grace, Time now);
@@ -164,6 +163,7 @@ class Job {
   void on(rendezvous::WorldBroken&, Time now);
   void on(rendezvous::BelowMinimum&, Time now);
   void on(rendezvous::StateLost&, Time now);
+  void progress(StepId step, Time now);
   void state_lost(const std::string& why, const std::string& save_trouble, Time now);
   void record_world(const rendezvous::WorldFormed&);
   void say_world(const rendezvous::WorldFormed&, Time now);

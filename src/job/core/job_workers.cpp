@@ -17,6 +17,10 @@ void Job::on(const FromWorker& from, Time now) {
   // The first message shows that this is no plain program, so all slots may be used.
   if (plain()) concerns_staff(now);
   first_.joined();
+  // Its first process was in train, and has ended: below a shell, or by execve(2).
+  const bool joins = std::holds_alternative<wire::Join>(from.message);
+  if (joins && membership_.is_training(from.worker) && !ending_.ending())
+    return lose_worker(from.worker, "ended in training, and another process took its place", now);
   if (const auto* ready = std::get_if<wire::Ready>(&from.message);
       ready && !fits(from.worker, *ready, now))
     return;
@@ -103,16 +107,6 @@ void Job::hear(WorkerId, const wire::Diverged& diverged, Time now) {
                {"repaired", !verdict->ends && !diverged.mixed}});
   if (verdict->ends) return end(course::Cause::states_differ, verdict->words, now);
   out_.log(report::LogLevel::error, verdict->words);
-}
-
-void Job::progress(StepId step, Time now) {
-  if (step <= summary_.newest()) return;
-  const bool poison = failures_.poison().suspected();
-  summary_.committed(step);
-  requests_.saves.times().stepped(now);
-  failures_.committed(step);
-  sizing_.committed(step);
-  if (poison) concerns_staff(now);  // perhaps no member must keep the state any more
 }
 
 // ---------------------------------------------------------------- stopping them

@@ -156,6 +156,16 @@ void Job::say_world(const rendezvous::WorldFormed& formed, Time now) {
                        formed.step.value, save, idle, why));
 }
 
+void Job::progress(StepId step, Time now) {
+  if (step <= summary_.newest()) return;
+  const bool poison = failures_.poison().suspected();
+  summary_.committed(step);
+  requests_.saves.times().stepped(now);
+  failures_.committed(step);
+  sizing_.committed(step);
+  if (poison) concerns_staff(now);  // perhaps no member must keep the state any more
+}
+
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {
   if (!requests_.changes.ended(ended.id, ended.how, now)) return;
   if (ended.how != rendezvous::ChangeEnded::How::done)

@@ -136,5 +136,19 @@ TEST_CASE("a second lifeline of the same path cannot be made") {
   CHECK(watched.breaks());
 }
 
+TEST_CASE("a lifeline remembers that a process of its worker has trained") {
+  const Watched watched;
+  CHECK_FALSE(has_trained(watched.path));
+  note_training(watched.path);
+  CHECK(has_trained(watched.path));
+  Child([&] {
+    const HeldLifeline held(watched.path);  // the next process
+    watched.word();
+  });
+  CHECK(has_trained(watched.path));
+  CHECK_FALSE(has_trained("/nonexistent/lifeline-1"));
+  note_training("/nonexistent/lifeline-1");
+}
+
 }  // namespace
 }  // namespace elasticrun::net

@@ -53,9 +53,9 @@ ELASTICRUN_API const char* elasticrun_version(void);
 
 /* Connects to the agent of this host (ELASTICRUN_SOCKET), or makes a world of one. *job is set even
  * on failure, so that elasticrun_error can be called; close it in either case. Returns MISUSE when
- * job is null; FAILED when the agent has not answered within 5 seconds, the environment variables
- * are not as elasticrun sets them, --backend nccl cannot be used on this host, or memory is short
- * (*job may then be null). */
+ * job is null, or a process of this worker has trained before; FAILED when the agent has not
+ * answered within 5 seconds, the environment variables are not as elasticrun sets them, --backend
+ * nccl cannot be used on this host, or memory is short (*job may then be null). */
 ELASTICRUN_API elasticrun_status elasticrun_open(elasticrun_job** job);
 /* Frees the job, and leaves the world if it is in one. In a loop of begin or start that is not over
  * this is a failure of the program; call leave first to leave one. Does nothing for null and in a

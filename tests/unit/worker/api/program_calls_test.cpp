@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -98,6 +101,26 @@ TEST_CASE("a child that a state source forks ends when it leaves the function") 
   if (::getpid() != owner) ::_exit(77);
   CHECK(status == ELASTICRUN_OK);
   CHECK(code == 1);
+}
+
+TEST_CASE("a worker that has trained opens no second job") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("trained-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  ::setenv("ELASTICRUN_SOCKET", (folder / "agent.sock").c_str(), 1);
+  ::setenv("ELASTICRUN_WORKER", "3", 1);
+  // Without an agent a job cannot be opened, either, but for another reason.
+  for (const bool trained : {false, true}) {
+    std::ofstream(folder / "lifeline-3") << std::string(4, '\0') << (trained ? "t" : "");
+    elasticrun_job* job = nullptr;
+    CHECK(elasticrun_open(&job) == (trained ? ELASTICRUN_MISUSE : ELASTICRUN_FAILED));
+    REQUIRE(job != nullptr);
+    CHECK(contains(elasticrun_error(job), "one job per worker") == trained);
+    elasticrun_close(job);
+  }
+  ::unsetenv("ELASTICRUN_SOCKET");
+  ::unsetenv("ELASTICRUN_WORKER");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a child that exits inside a function of the program closes its copy of the job") {
