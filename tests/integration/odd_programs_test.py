@@ -359,6 +359,13 @@ class Quitters(unittest.TestCase):
             self.assertEqual(job.find("job_finished")[0]["steps"], 4 * 20)
             self.assertEqual(job.leftovers(), [])
 
+    def test_forks(self) -> None:
+        with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "fork"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertRegex(job.last_line(), "^elasticrun: 80 steps in ")
+            self.assertEqual(len(job.find("world_formed")), 1)
+            self.assertEqual(job.leftovers(), [])
+
     def test_leaves(self) -> None:
         with Job(["-H", "localhost:3", "--max-batch", "12"], [QUITTER, "leave"]) as job:
             self.assertEqual(job.wait(), 0, job.err())

@@ -1,7 +1,7 @@
 // A worker that goes away in mid-training in ways that look harmless.
 //
 //     quitter once|always|leave|finish|stop|fail|differ|poison|crash|hang|linger|
-//             evaluate|save|flip|outlive
+//             evaluate|save|flip|fork|outlive
 //
 // once: rank 1 exits with 0 inside a step; a file in the working directory makes sure that it
 // happens only once. always: every rank 1 does so. leave: rank 1 of three calls leave in a loop of
@@ -10,9 +10,11 @@
 // computes one certain sample aborts. crash: only the first one does. hang: rank 1 hangs for ever
 // in the middle of its loop. linger: rank 1 hangs before it calls finish. evaluate: rank 1 hangs in
 // on_epoch. save: every rank 0 aborts there. flip: the state of rank 1 changes once by itself.
+// fork: each rank forks children in a step and at the end of an epoch, which return from there.
 // outlive: each rank finishes, frees its job, and lives for twice --lease 2s. The other ranks
 // train. The training itself does nothing useful: these tests need only a world's reduction.
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,6 +58,14 @@ bool is_killed(std::string_view how, const elasticrun::Step& step) {
   return how == "poison" || (how == "crash" && is_first());
 }
 
+// A child that returns from the function that has called this must end there, with 0.
+void fork_and_wait() {
+  const pid_t child = ::fork();
+  if (child == 0) return;
+  int status = -1;
+  if (::waitpid(child, &status, 0) != child || status != 0) std::abort();
+}
+
 // Rank 1 hangs once, and the others wait for it.
 void hang_once(const elasticrun::World& world) {
   if (world.rank() != 1 || !is_first()) return;
@@ -70,6 +80,7 @@ void train(std::string_view how) {
   const bool other = how == "differ" && std::getenv("RANK") == std::string_view("1");
   job.state(other ? "momentum" : "weights", weights).gradients("gradients", gradients);
   if (how == "evaluate") job.on_epoch(hang_once);
+  if (how == "fork") job.on_epoch([](const elasticrun::World&) { fork_and_wait(); });
   if (how == "save")
     job.on_epoch([](const elasticrun::World& world) {
       if (world.rank() == 0) std::abort();
@@ -79,6 +90,7 @@ void train(std::string_view how) {
       [&](elasticrun::Step& step) {
         if (quits(how, job, step)) std::_Exit(0);
         if (is_killed(how, step)) std::abort();
+        if (how == "fork" && step.number() < quits_in_step) fork_and_wait();
         if (how == "fail" && step.number() == quits_in_step) fail_with_all(job.world());
       },
       [&](elasticrun::Step& step) {
@@ -124,14 +136,14 @@ void outlive(std::chrono::seconds lease) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc == 2 ? argv[1] : "";
-  constexpr std::string_view known[] = {"once",   "always",   "leave",  "finish", "stop",
-                                        "fail",   "differ",   "poison", "crash",  "hang",
-                                        "linger", "evaluate", "save",   "flip",   "outlive"};
+  constexpr std::string_view known[] = {"once",   "always", "leave", "finish", "stop",   "fail",
+                                        "differ", "poison", "crash", "hang",   "linger", "evaluate",
+                                        "save",   "flip",   "fork",  "outlive"};
   if (std::ranges::count(known, how) == 0) {
     std::fputs(
         "quitter "
         "once|always|leave|finish|stop|fail|differ|poison|crash|hang|linger|evaluate|save|"
-        "flip|outlive\n",
+        "flip|fork|outlive\n",
         stderr);
     return 2;
   }
