@@ -241,6 +241,15 @@ void Membership::form_or_wait(Time now) {
     form(rank_table_, {}, std::nullopt, abort_reason_, now);
 }
 
+// Workers that waited for a minimum which cannot be reached form a world when it becomes smaller.
+void Membership::on(const Wanted& wanted, Time now) {
+  const bool smaller = wanted.minimum < wanted_.minimum;
+  wanted_ = wanted;
+  const auto size = static_cast<int>(rank_table_.size());
+  const bool enough = size > 0 && size >= wanted.minimum;
+  if (smaller && enough && !running_ && quiet() && !state_is_lost()) form_or_wait(now);
+}
+
 void Membership::on(const Restore& restore, Time now) {
   const bool lost = !running_ && quiet() && state_is_lost();
   restore_ = restore;

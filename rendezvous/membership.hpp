@@ -300,7 +300,7 @@ class Membership {
   void on(const WorkerGone&, Time now);
   void on(const WorkerMessage&, Time now);
   void on(const Change&, Time now);
-  void on(const Wanted& wanted, Time) { wanted_ = wanted; }
+  void on(const Wanted& wanted, Time now);
   void on(const Stuck& stuck, Time now);
   void on(const PlanMade& made, Time);
   void on(const Restore& restore, Time now);

@@ -171,8 +171,8 @@ struct JobWriter {
     return fmt::format("drop save {}", a.number);
   }
   std::string operator()(const job::Finish& a) const {
-    return fmt::format("finish {}{}: {}", a.exit_code, a.time_was_up ? " as the time was up" : "",
-                       a.last_words);
+    return fmt::format("finish {}{}{}: {}", a.exit_code, a.trained ? " trained" : "",
+                       a.time_was_up ? " as the time was up" : "", a.last_words);
   }
 };
 

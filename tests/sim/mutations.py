@@ -141,8 +141,8 @@ MUTATIONS = [
              "after.cursor = step_range(*this, global_batch, samples).last;",
              "after.cursor = step_range(*this, global_batch, samples).last;\n"
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),
-    Mutation("success means trained", "src/job/core/job_workers.cpp",
-             "    if (!clean && !past)\n", "    if (code == 1000)\n", seeds=12_000),
+    Mutation("success means trained", "src/job/core/job_worker_ends.cpp",
+             "    if (member) keep_failure(fmt::format(\"{} {}\", name, why), end, true);\n", "", seeds=12_000),
     Mutation("every epoch has its end", "rendezvous/training.cpp",
              "  if (rank_table_.empty() || done_.size() < rank_table_.size()) return;\n",
              "  if (rank_table_.empty() || done_.empty()) return;\n"
@@ -160,7 +160,7 @@ MUTATIONS = [
              "  auto blamed = complaints_.verdict(newcomers, members, only_holder(), aborted.somebody_died);\n",
              "  std::vector<Blamed> blamed;\n"
              "  if (aborted.messenger != WorkerId()) blamed.push_back({aborted.messenger, \"it\"});\n"),
-    Mutation("one worker in a slot", "src/job/core/job_workers.cpp",
+    Mutation("one worker in a slot", "src/job/core/job_worker_ends.cpp",
              "  if (!end.still_dies) return workers_.erase(id);\n", "  return workers_.erase(id);\n"),
     # ---- the end
     Mutation("a job ends once", "src/job/core/job_ending.cpp",

@@ -128,6 +128,10 @@ class Job {
   void stop_worker(WorkerId worker, std::int32_t signal, Duration grace, Time now);
   void fence(WorkerId worker, const std::string& why, Time now);
   void lose_worker(WorkerId worker, const std::string& why, Time now);
+  Time worker_deadlines_at() const { return workers_.wake_at(); }
+  void act_on_worker_deadlines(Time now);
+
+  // ---- what the end of a worker means: job_worker_ends.cpp
   struct WorkerEnd {
     int code = 0;
     int signal = 0;
@@ -137,13 +141,15 @@ class Job {
     bool with_host = false;     // the host ended; its workers are not reported singly
     bool never_ran = false;
     bool still_dies = false;  // it does nothing more, but its process has not ended yet
+
+    // As a shell reports it.
+    int exit_code() const { return signal != 0 ? exit_code::signal_base + signal : code; }
   };
   void worker_ended(WorkerId worker, const WorkerEnd& end, Time now);
   void strike_off(WorkerId worker, const WorkerEnd& end, Time now);
   void judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd& end, Time now);
+  void keep_failure(const std::string& what, const WorkerEnd& end, bool replaced_in_training);
   void failure(SlotId slot, bool member, const std::string& what, report::LogLevel level, Time now);
-  Time worker_deadlines_at() const { return workers_.wake_at(); }
-  void act_on_worker_deadlines(Time now);
 
   // ---- worlds: job_worlds.cpp
   Time membership_at() const { return membership_.wake_at(); }
@@ -164,6 +170,7 @@ class Job {
   void on(rendezvous::BelowMinimum&, Time now);
   void on(rendezvous::StateLost&, Time now);
   void progress(StepId step, Time now);
+  void all_left(Time now);
   void state_lost(const std::string& why, const std::string& save_trouble, Time now);
   void record_world(const rendezvous::WorldFormed&);
   void say_world(const rendezvous::WorldFormed&, Time now);
@@ -191,6 +198,7 @@ class Job {
   bool every_member_leaves() const;
   std::size_t room_beside(std::size_t leavers) const;
   bool startable(SlotId slot) const;
+  int minimum() const;
   bool may_join(WorkerId worker, Time now) const;
 
   // ---- the first workers: job_gathering.cpp

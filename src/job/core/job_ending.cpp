@@ -33,7 +33,7 @@ void Job::end_saved(std::string words, Time now) {
 // stopped. Workers that took their place would make that mistake, too.
 bool Job::ended_by_mistake(const char* what, Time now) {
   const bool all = std::ranges::all_of(
-      workers_.rows(), [](const auto& row) { return !row.second.rank || row.second.expected(); });
+      workers_.rows(), [](const auto& row) { return !row.second.rank || row.second.departed(); });
   const auto mistake = all ? failures_.mistake() : std::nullopt;
   if (mistake) end(course::Cause::same_mistake, mistake->words + what, now, mistake->exit_code);
   return mistake.has_value();
@@ -77,7 +77,7 @@ void Job::wind_up(Time now) {
 void Job::stop_idle(Time now) {
   if (membership_.size() > 0 || workers_.unstopped() == 0) return;
   for (const auto& [id, worker] : workers_.rows())
-    if (!worker.expected() && !worker.doomed())
+    if (!worker.departed() && !worker.doomed())
       stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
 }
 
@@ -93,6 +93,9 @@ void Job::workers_gone(Time now) {
   const bool more_to_come = elastic && !slots_.all_retired();
   if (ending_.is(course::Phase::starting) && slots_.all().empty())
     wait_for_more(too_few({}).value(), now);
+  const auto& failure = ending_.kept();
+  if (failure && (ending_.is(course::Phase::trained) || (elastic && !more_to_come)))
+    end(course::Cause::worker_failed, failure->words, now, failure->exit_code);
   if (elastic && !more_to_come && !ending_.is(course::Phase::short_of))
     ending_.happen(course::PhaseEvent::stop);
   if (ending_.is(course::Phase::starting) && more_to_come) return;
@@ -133,7 +136,8 @@ void Job::close(Time now) {
   const std::string done = summary_.words(now);
   out_.add(Finish{ending_.exit_code(),
                   all_well || done.empty() ? ending_.words() + done : ending_.words() + "; " + done,
-                  ending_.because(course::Cause::saved) && requests_.saves.why_stop().time_is_up});
+                  ending_.because(course::Cause::saved) && requests_.saves.why_stop().time_is_up,
+                  ending_.exit_code() == exit_code::ok && summary_.trained_at() != no_state});
 }
 
 }  // namespace elasticrun::job

@@ -111,7 +111,7 @@ void Job::dismiss_unwanted(const std::vector<SlotId>& wanted, Time now) {
   if (requests_.changes.under_way() || !membership_.quiet()) return;
   const std::set<SlotId> keep(wanted.begin(), wanted.end());
   for (const auto& [id, worker] : workers_.rows()) {
-    if (worker.expected() || worker.doomed()) continue;
+    if (worker.departed() || worker.doomed()) continue;
     if (membership_.is_member(id) || membership_.is_leaving(id)) continue;
     if (!keep.contains(worker.slot)) stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
   }
@@ -125,15 +125,24 @@ bool Job::may_join(WorkerId id, Time now) const {
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
+// A worker that left by itself is not replaced, so the others need not wait for one: they train
+// with those that can still come.
+int Job::minimum() const {
+  if (!membership_.ever_formed()) return spec_.limits.min;
+  const auto places = static_cast<int>(
+      std::ranges::count_if(slots_.all(), [&](SlotId slot) { return !slots_.retired(slot); }));
+  const bool some_left = places < static_cast<int>(slots_.all().size());
+  return some_left ? std::min(std::max(places, 1), spec_.limits.min) : spec_.limits.min;
+}
+
 // Passes on the workers that fill up the world if it breaks, and how many it then needs.
 void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
   // If one worker must keep the state, another one must compute, where there is a place for both.
   const auto places = std::ranges::count_if(slots_.all(), [&](SlotId slot) {
     return workers_.in(slot) || slots_.usable_soon(slot, now);
   });
-  const int minimum =
-      needs_keeper() && places > 1 ? std::max(spec_.limits.min, 2) : spec_.limits.min;
-  rendezvous::Wanted wanted{.size = std::max(sizing_.target(), minimum), .minimum = minimum};
+  const int least = needs_keeper() && places > 1 ? std::max(minimum(), 2) : minimum();
+  rendezvous::Wanted wanted{.size = std::max(sizing_.target(), least), .minimum = least};
   for (const SlotId slot : slots)
     if (const auto id = workers_.in(slot); id && !membership_.is_member(*id) && may_join(*id, now))
       wanted.reserves.push_back(*id);
@@ -170,7 +179,7 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   auto size = static_cast<int>(members.size() + change.add.size());
   for (const WorkerId member : members) {
     const workers::Worker* worker = workers_.find(member);
-    if (!worker || keep.contains(worker->slot) || size <= spec_.limits.min) continue;
+    if (!worker || keep.contains(worker->slot) || size <= minimum()) continue;
     change.remove.push_back(member);
     --size;
   }
@@ -219,7 +228,7 @@ void Job::propose(const std::vector<SlotId>& wanted, Time now) {
   if (change->add.empty() && change->remove.empty()) return consider_plan(now);
   if (membership_.running()) {
     if (!membership_.first_is_training()) return;
-  } else if (static_cast<int>(membership_.size() + change->add.size()) < spec_.limits.min) {
+  } else if (static_cast<int>(membership_.size() + change->add.size()) < minimum()) {
     return ending_.short_since(now);
   }
   if (!membership_.ever_formed()) requests_.changes.because("the first world");

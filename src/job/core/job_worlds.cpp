@@ -194,6 +194,7 @@ void Job::on(rendezvous::Dismissed& dismissed, Time now) {
 
 void Job::on(rendezvous::Trained&, Time now) {
   ending_.happen(course::PhaseEvent::trained);
+  summary_.trained();
   out_.log(report::LogLevel::detail, "trained: " + summary_.steps_made());
   requests_.saves.steps_pause(summary_.newest(), now);
   ask_for_save(now);
@@ -203,7 +204,7 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
   const workers::Worker* worker = workers_.find(left.worker);
   if (!worker) return;
   out_.log(report::LogLevel::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
-  dismiss(left.worker, now);
+  workers_.leaves(left.worker);
   slots_.retire(worker->slot);
   failures_.member_left();
   concerns_staff(now);
@@ -220,6 +221,7 @@ void Job::on(rendezvous::WorldBroken& broken, Time now) {
 
 void Job::on(rendezvous::BelowMinimum& below, Time now) {
   if (ending_.ending()) return;
+  if (below.have == 0 && failures_.left_one_by_one()) return all_left(now);
   if (below.have == 0 && ended_by_mistake("", now)) return;
   ending_.happen(course::PhaseEvent::below_minimum);
   ending_.short_since(now);
@@ -236,7 +238,7 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
 }
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
-  if (failures_.left_one_by_one()) return ending_.happen(course::PhaseEvent::trained);
+  if (failures_.left_one_by_one()) return all_left(now);
   if (ending_.ending() || ended_by_mistake(": state lost", now)) return;
   course::Saves& saves = requests_.saves;
   if (saves.lost()) return;  // said before
@@ -247,6 +249,15 @@ void Job::on(rendezvous::StateLost& lost, Time now) {
       fmt::format("{}, and nobody is left who holds the state: waiting for the save of it that "
                   "is being made whole",
                   why));
+}
+
+// The members left by themselves, one after the other: training is over. Workers that wait for a
+// place would begin again from a save, so they leave as well.
+void Job::all_left(Time now) {
+  if (ending_.is(course::Phase::trained)) return;
+  ending_.happen(course::PhaseEvent::trained);
+  summary_.trained();
+  tell(rendezvous::Dissolve{"all members left by themselves"}, now);
 }
 
 void Job::state_lost(const std::string& why, const std::string& save_trouble, Time now) {

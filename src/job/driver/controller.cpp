@@ -385,7 +385,7 @@ Finish Run::run() {
   source_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
-  saves_.close(finish_->exit_code == exit_code::ok && !job_->plain());
+  saves_.close(finish_->trained);
   joiners_.close();
   return *finish_;
 }

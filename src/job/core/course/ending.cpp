@@ -13,6 +13,15 @@ void Ending::begin(Cause cause, int code, std::string words, Time deadline) {
   happen(PhaseEvent::stop);
 }
 
+void Ending::keep(Failure failure) {
+  if (!kept_ || (kept_->replaced_in_training && !failure.replaced_in_training))
+    kept_ = std::move(failure);
+}
+
+void Ending::trains_again() {
+  if (kept_ && kept_->replaced_in_training) kept_.reset();
+}
+
 Time Ending::patience_ends(Duration patience) const {
   const bool waits = is(Phase::starting) || is(Phase::short_of);
   return waits && short_of_workers() ? short_since_ + patience : never;

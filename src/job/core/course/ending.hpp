@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,8 +43,8 @@ struct CauseRow {
 inline constexpr std::array causes{
     CauseRow{Cause::finished, exit_code::ok, "all workers have ended with 0"},
     CauseRow{Cause::worker_failed, own_code,
-             "a worker of a plain program failed, or one before the first world, or after the end "
-             "of training"},
+             "a worker of a plain program failed, or one before the first world, after it had "
+             "left, or after the end of training"},
     CauseRow{Cause::same_mistake, own_code, "all members ended by the same mistake"},
     CauseRow{Cause::signalled, own_code, "INT (130), or TERM or HUP (both 143)"},
     CauseRow{Cause::saved, exit_code::stopped_saved, "stopped on request, with the state saved"},
@@ -98,6 +99,17 @@ class Ending {
   // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& words() const { return words_; }
 
+  // A worker that trains no more failed: a job that is not ended otherwise ends with this failure.
+  struct Failure {
+    int exit_code = 0;
+    std::string words;
+    bool replaced_in_training = false;  // it counts only if no member trains again
+  };
+  // Keeps the first failure that counts in any case, or else the first one.
+  void keep(Failure failure);
+  void trains_again();
+  const std::optional<Failure>& kept() const { return kept_; }
+
   // The deadline of the phase stopping, then of closing.
   Time deadline() const { return deadline_; }
   void set_deadline(Time at) { deadline_ = at; }
@@ -131,6 +143,7 @@ class Ending {
   Time interrupted_at_ = never;  // for the first time
   Time short_since_ = never;
   std::string standstill_;
+  std::optional<Failure> kept_;
 };
 
 }  // namespace elasticrun::job::course

@@ -14,7 +14,7 @@ std::vector<SlotId> wanted_slots(const Slots& slots, const Workers& workers, int
   std::vector<SlotId> last;
   for (const SlotId slot : slots.all()) {
     const auto id = workers.in(slot);
-    if (id && !workers.find(*id)->expected())
+    if (id && !workers.find(*id)->departed())
       (slots.avoided(slot, now) ? last : wanted).push_back(slot);
     else if (!id && slots.usable(slot, now))
       free.push_back(slot);
@@ -48,7 +48,7 @@ bool has_substitute(const Slots& slots, const Workers& workers, int size, Time n
   const auto sound = [&](SlotId slot) {
     const auto id = workers.in(slot);
     if (!id) return slots.usable(slot, now);
-    return !workers.find(*id)->expected() && !slots.avoided(slot, now);
+    return !workers.find(*id)->departed() && !slots.avoided(slot, now);
   };
   return std::ranges::count_if(slots.all(), sound) > size;
 }

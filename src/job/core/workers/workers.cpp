@@ -64,6 +64,13 @@ void Workers::set_rank(WorkerId id, std::optional<std::int32_t> rank) {
   if (row != rows_.end()) row->second.rank = rank;
 }
 
+void Workers::leaves(WorkerId id) {
+  const auto row = rows_.find(id);
+  if (row == rows_.end() || row->second.departed()) return;
+  turn(id, WorkerTurn::leaves);
+  set_deadline(id, never);
+}
+
 void Workers::frees_job(WorkerId id) {
   const auto row = rows_.find(id);
   if (row != rows_.end()) row->second.freed_job = true;

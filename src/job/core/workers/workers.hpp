@@ -22,15 +22,17 @@
 
 namespace elasticrun::job::workers {
 
-enum class WorkerState { ordered, running, ready, leaving, stopping, fenced, dying, gone };
+enum class WorkerState { ordered, running, ready, left, leaving, stopping, fenced, dying, gone };
 
 inline constexpr std::array worker_states{
     Named<WorkerState>{WorkerState::ordered, "ordered", "the order to start it has gone out"},
     Named<WorkerState>{WorkerState::running, "running", "its process exists"},
     Named<WorkerState>{WorkerState::ready, "ready",
                        "it is in train, or was; with a rank, a member"},
+    Named<WorkerState>{WorkerState::left, "left",
+                       "out of the world by itself; it takes its time, and its end counts"},
     Named<WorkerState>{WorkerState::leaving, "leaving",
-                       "out of the world, by decision or by itself; it may end by itself"},
+                       "out of the world by decision; it may end by itself"},
     Named<WorkerState>{WorkerState::stopping, "stopping", "it was told to end"},
     Named<WorkerState>{WorkerState::fenced, "fenced", "it was given up and killed"},
     Named<WorkerState>{WorkerState::dying, "dying",
@@ -38,12 +40,13 @@ inline constexpr std::array worker_states{
     Named<WorkerState>{WorkerState::gone, "gone", "it has ended"},
 };
 
-enum class WorkerTurn { started, joined, dismissed, stopped, given_up, dies, ended };
+enum class WorkerTurn { started, joined, leaves, dismissed, stopped, given_up, dies, ended };
 
 inline constexpr std::array worker_turns{
     Named<WorkerTurn>{WorkerTurn::started, "its process started"},
     Named<WorkerTurn>{WorkerTurn::joined, "it is ready to train"},
-    Named<WorkerTurn>{WorkerTurn::dismissed, "it left the world"},
+    Named<WorkerTurn>{WorkerTurn::leaves, "it leaves the world by itself"},
+    Named<WorkerTurn>{WorkerTurn::dismissed, "the job removes it from the world"},
     Named<WorkerTurn>{WorkerTurn::stopped, "it is told to end"},
     Named<WorkerTurn>{WorkerTurn::given_up, "it is given up"},
     Named<WorkerTurn>{WorkerTurn::dies, "its process dies"},
@@ -55,20 +58,26 @@ using WorkerTransition = Transition<WorkerState, WorkerTurn>;
 inline constexpr std::array worker_transitions{
     WorkerTransition{WorkerState::ordered, WorkerTurn::started, WorkerState::running},
     WorkerTransition{WorkerState::ordered, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::ordered, WorkerTurn::leaves, WorkerState::left},
     WorkerTransition{WorkerState::ordered, WorkerTurn::dismissed, WorkerState::leaving},
     WorkerTransition{WorkerState::ordered, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::ordered, WorkerTurn::given_up, WorkerState::fenced},
     WorkerTransition{WorkerState::ordered, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::running, WorkerTurn::joined, WorkerState::ready},
+    WorkerTransition{WorkerState::running, WorkerTurn::leaves, WorkerState::left},
     WorkerTransition{WorkerState::running, WorkerTurn::dismissed, WorkerState::leaving},
     WorkerTransition{WorkerState::running, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::running, WorkerTurn::given_up, WorkerState::fenced},
     WorkerTransition{WorkerState::running, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::ready, WorkerTurn::leaves, WorkerState::left},
     WorkerTransition{WorkerState::ready, WorkerTurn::dismissed, WorkerState::leaving},
     WorkerTransition{WorkerState::ready, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::ready, WorkerTurn::given_up, WorkerState::fenced},
     WorkerTransition{WorkerState::ready, WorkerTurn::dies, WorkerState::dying},
     WorkerTransition{WorkerState::ready, WorkerTurn::ended, WorkerState::gone},
+    WorkerTransition{WorkerState::left, WorkerTurn::stopped, WorkerState::stopping},
+    WorkerTransition{WorkerState::left, WorkerTurn::given_up, WorkerState::fenced},
+    WorkerTransition{WorkerState::left, WorkerTurn::ended, WorkerState::gone},
     WorkerTransition{WorkerState::leaving, WorkerTurn::stopped, WorkerState::stopping},
     WorkerTransition{WorkerState::leaving, WorkerTurn::given_up, WorkerState::stopping},
     WorkerTransition{WorkerState::leaving, WorkerTurn::ended, WorkerState::gone},
@@ -90,8 +99,10 @@ struct Worker {
   bool is(WorkerState one) const { return state == one; }
   bool starts() const { return is(WorkerState::ordered) || is(WorkerState::running); }
   bool was_ready() const { return ready_since != never; }
-  // Its end is expected: it leaves, or was told to end.
+  // The job wants its end: it was removed from the world, or stopped.
   bool expected() const { return is(WorkerState::leaving) || is(WorkerState::stopping); }
+  // It trains no more: the job wants its end, or it left by itself.
+  bool departed() const { return expected() || is(WorkerState::left); }
   // Nothing more is asked of it; its slot is free when its process has ended.
   bool doomed() const { return is(WorkerState::fenced) || is(WorkerState::dying); }
 };
@@ -109,6 +120,8 @@ class Workers {
   bool give_up(WorkerId worker, const std::string& trouble);
   // The worker dies in this way, and is no member any more. False: that was known.
   bool dies(WorkerId worker, const std::string& how);
+  // The worker leaves by itself, and has no deadline.
+  void leaves(WorkerId worker);
   void frees_job(WorkerId worker);
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
