@@ -6,6 +6,7 @@ out is no loss of power. So each operation is checked here with plain sockets an
 """
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import time
 import unittest
 from collections.abc import Callable
+from unittest import mock
 
 import bed as beds
 from bed import groups
@@ -348,6 +350,22 @@ class Whole(unittest.TestCase):
         until("its processes are gone", lambda: not any(map(lives, pids)), 10)
         self.assertIn(os.path.join(tempfile.gettempdir(), mark), beds.clean())
         until("all is gone", lambda: not traces(mark, network, pids), 10)
+
+    def test_programs_anywhere_on_the_disk(self) -> None:
+        """A host sees our programs, also below a folder of its own; a private root hides them."""
+        folders = [tempfile.mkdtemp(prefix="er-programs-", dir=top)
+                   for top in ("/tmp", "/root", "/run", "/dev/shm", "/var/lib")]
+        for folder in folders:
+            self.addCleanup(shutil.rmtree, folder)
+            shutil.copy("/bin/true", folder)
+        with mock.patch.object(beds, "programs", lambda: folders), Bed([
+                Spec(tmp="own"), Spec(home="full", tmp="full"), Spec(home="readonly"),
+                Spec("private", private_root=True)]) as bed:
+            for host in bed.hosts:
+                for folder in folders:
+                    with self.subTest(host=host.name, folder=folder):
+                        done = host.run(os.path.join(folder, "true"))
+                        self.assertEqual(done.returncode == 0, host.name != "private")
 
     def test_a_bed_that_cannot_be(self) -> None:
         before = set(os.listdir(tempfile.gettempdir()))

@@ -32,9 +32,10 @@ from bed import groups
 from bed.files import make as make_files
 from bed.kernel import SSHD, UP
 from bed.network import HERE, MOST_HOSTS, Network, Plug
-from job import lives, read, until
+from job import BIN, lives, read, until
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.realpath(os.path.join(FOLDER, "../../.."))
 PREFIX = "er-bed-"
 # Not sys.executable: it may be in a home, which a host does not see.
 PYTHON = "/usr/bin/python3"
@@ -259,7 +260,8 @@ class Bed:
         os.mkdir(self.shared)
         files = make_files(
             self.folder, [asdict(host.spec) | {"address": host.address, "groups": host.groups.paths,
-                                               "folder": self.shared if host.spec.shared else ""}
+                                               "folder": self.shared if host.spec.shared else "",
+                                               "programs": programs()}
                           for host in self.hosts], names)
         self.hosts_file, self.ssh_config = files.hosts, files.ssh_config
         self.identity, self.known_hosts = files.identity, files.known_hosts
@@ -301,6 +303,14 @@ class Bed:
         groups.remove_all(self.mark)
         shutil.rmtree(self.folder)
         os.close(self.lock)
+
+
+def programs() -> list[str]:
+    """The folders that hold our programs: a host sees them, except one with a private root."""
+    folders = [TREE]
+    if BIN and not os.path.realpath(BIN).startswith(TREE + "/"):
+        folders.append(os.path.dirname(os.path.realpath(BIN)))
+    return folders
 
 
 def missing() -> str:

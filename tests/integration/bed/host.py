@@ -33,9 +33,12 @@ def bind(source: str, target: str, flags: int = 0) -> None:
         kernel.mount("none", target, flags=kernel.MS_BIND | kernel.MS_REMOUNT | flags)
 
 
-def lay(disk: str, condition: str, target: str) -> None:
-    """Puts a folder of the host's own disk, in some condition, over one of the system's."""
+def lay(disk: str, condition: str, target: str, within: list[str]) -> None:
+    """Puts a folder of the host's own disk, in some condition, over one of the system's; it has
+    the folders `within`, for what is mounted there."""
     if condition != "full":
+        for name in within:
+            os.makedirs(os.path.join(disk, name), exist_ok=True)
         flags = {"own": 0, "noexec": kernel.MS_NOEXEC, "readonly": kernel.MS_RDONLY}
         bind(disk, target, flags[condition])
         return
@@ -48,6 +51,8 @@ def lay(disk: str, condition: str, target: str) -> None:
     for name, content in kept.items():
         with open(os.path.join(target, name), "wb") as new:
             new.write(content)
+    for name in within:
+        os.makedirs(os.path.join(target, name))
     with open(os.path.join(target, "filler"), "wb", buffering=0) as filler:
         try:
             while filler.write(b"x" * 4096):
@@ -57,8 +62,8 @@ def lay(disk: str, condition: str, target: str) -> None:
                 raise
 
 
-def make_root(folder: str) -> str:
-    """Makes a root of its own; returns where it is until it is entered."""
+def make_root(folder: str, programs: list[str]) -> str:
+    """Makes a root of its own, without our programs; returns where it is until it is entered."""
     root = os.path.join(folder, "root")
     kernel.mount("tmpfs", root, "tmpfs", 0, "size=16m,mode=755")
     for name in SYSTEM:
@@ -73,6 +78,9 @@ def make_root(folder: str) -> str:
     for name in ("usr/local", "var/tmp"):
         kernel.mount("tmpfs", os.path.join(root, name), "tmpfs", 0, "size=1m,mode=1777")
     bind("/dev", root + "/dev")
+    for path in programs:
+        if os.path.isdir(root + path):
+            kernel.mount("tmpfs", root + path, "tmpfs", 0, "size=1m,mode=755")
     return root
 
 
@@ -87,9 +95,17 @@ def bring_suppressions(root: str) -> None:
             shutil.copy(path, root + path)
 
 
+def below(top: str, paths: list[str]) -> list[str]:
+    """Those of the paths that are below `top`, seen from there."""
+    return [os.path.relpath(path, top) for path in paths if path.startswith(top + "/")]
+
+
 def furnish(folder: str, root: str, spec: Spec) -> None:
     """Mounts what is the host's own; `root` is empty when it shares the machine's root."""
-    shared = os.open(spec["folder"], os.O_PATH) if spec["folder"] else -1
+    # What it shares with the machine, wherever that is: below /tmp, /root or /run, too.
+    shared = [spec["folder"]] if spec["folder"] else []
+    shared += [] if root else spec["programs"]
+    opened = {path: os.open(path, os.O_PATH) for path in shared}
     kernel.mount("proc", root + "/proc", "proc")
     kernel.mount("tmpfs", root + "/dev/shm", "tmpfs", 0, "mode=1777")
     # A new /sys shows the network of the process that mounts it, and no control groups.
@@ -105,13 +121,13 @@ def furnish(folder: str, root: str, spec: Spec) -> None:
         if os.path.exists(f"{root}/etc/{name}"):
             bind(os.path.join(folder, name), f"{root}/etc/{name}")
     home, temporary = os.path.join(folder, "home"), os.path.join(folder, "tmp")
-    lay(home, spec["home"], root + "/root")
+    lay(home, spec["home"], root + "/root", below("/root", shared))
     if spec["tmp"]:  # last: the bed's folder may be in /tmp
-        lay(temporary, spec["tmp"], root + "/tmp")
-    if shared >= 0:
-        os.makedirs(root + spec["folder"], exist_ok=True)
-        bind(f"/proc/self/fd/{shared}", root + spec["folder"])
-        os.close(shared)
+        lay(temporary, spec["tmp"], root + "/tmp", below("/tmp", shared))
+    for path, fd in opened.items():
+        os.makedirs(root + path, exist_ok=True)
+        bind(f"/proc/self/fd/{fd}", root + path)
+        os.close(fd)
 
 
 def enter(root: str) -> None:
@@ -144,7 +160,7 @@ def inner(folder: str, spec: Spec) -> None:
             file.write("0")  # the writer itself
     kernel.sethostname(spec["name"])
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    root = make_root(folder) if spec["private_root"] else ""
+    root = make_root(folder, spec["programs"]) if spec["private_root"] else ""
     bring_suppressions(root)
     furnish(folder, root, spec)
     enter(root)
