@@ -118,6 +118,7 @@ class JobStage final : public Stage {
       if (count > 0) changed.slots_by_host.push_back(count);
       for (int i = 0; i < count; ++i) changed.slots.push_back({HostId(host), i});
     }
+    while (words.accept("without")) changed.dropped.insert(words.host());
     return changed;
   }
   static wire::agent::FromAgent report(Words& words) {

@@ -104,6 +104,10 @@ class Job {
 
   // ---- hosts that nobody needs: job_giving_back.cpp
   void give_back_unused_hosts(Time now);
+  void drop_hosts(const std::set<HostId>& dropped);
+  bool is_free(HostId host) const;
+  void let_dropped_hosts_go();
+  bool agent_went(HostId host);
   void on(const GiveBack::Answer&, Time now);
 
   // ---- workers: job_workers.cpp

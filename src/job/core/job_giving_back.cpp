@@ -1,12 +1,48 @@
-// Hosts that no worker needs any more (job.hpp).
+// Hosts that no worker needs any more, and those that the job names no longer (job.hpp).
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "job/core/job.hpp"
 #include "job/core/workers/staffing.hpp"
 
 namespace elasticrun::job {
+
+void Job::drop_hosts(const std::set<HostId>& dropped) {
+  std::map<HostId, std::size_t> hosts;
+  for (const HostId host : dropped) hosts.emplace(host, workers_.on(host).size());
+  hosts_.drop(hosts);
+}
+
+// Its workers have left, so its agent may end, and what happens to it is no loss.
+bool Job::is_free(HostId host) const {
+  return hosts_.up(host) && hosts_.dropped(host) && workers_.on(host).empty() &&
+         workers_.stuck_on(host).empty();
+}
+
+void Job::let_dropped_hosts_go() {
+  for (const auto& [host, workers] : hosts_.dropped()) {
+    if (!is_free(host) || hosts_.given_back(host)) continue;
+    hosts_.give_back(host);
+    out_.add(Order{host, wire::agent::Shutdown{0}});
+  }
+}
+
+// Whether the host is free now.
+bool Job::agent_went(HostId host) {
+  if (!is_free(host)) {
+    hosts_.went(host);
+    return false;
+  }
+  hosts_.freed(host);
+  const std::size_t workers = hosts_.dropped().at(host);
+  std::string left = "its agent has ended";
+  if (workers == 1) left = "its worker has left and " + left;
+  if (workers > 1) left = fmt::format("its {} workers have left and {}", workers, left);
+  out_.log(report::LogLevel::info, fmt::format("{} is free: {}", name_of(host), left));
+  return true;
+}
 
 void Job::give_back_unused_hosts(Time now) {
   if (!watch_.unused.looked_for() || !first_.begun()) return;

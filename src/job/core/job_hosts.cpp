@@ -25,6 +25,7 @@ std::string how_it_ended(const auto& report) {
 
 void Job::on(const SlotsChanged& changed, Time now) {
   slots_.set(changed.slots);
+  drop_hosts(changed.dropped);
   concerns_staff(now);
   const auto sizes = launcher::hosts::reachable_sizes(changed.slots_by_host, spec_.unit,
                                                       spec_.limits, spec_.start);
@@ -92,20 +93,21 @@ void Job::on(const HostDown& down, Time now) {
   const bool was_up = hosts_.up(down.host);
   // The agent kills its workers when the lease ends, and needs time for that.
   const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
-  const bool given_back = hosts_.given_back(down.host);
-  hosts_.went(down.host);
+  const bool given_back = hosts_.given_back(down.host) || is_free(down.host);
+  const bool free = agent_went(down.host);
   watch_.suspects.settled(down.host);
   watch_.liveness.host_gone(down.host);
   concerns_staff(now);
   const std::string name = name_of(down.host);
   const std::string why = ending_.is(course::Phase::closing) ? "the job is over"
+                          : free                             ? "the hosts were changed"
                           : given_back                       ? "no worker is wanted there"
                                                              : down.reason;
   out_.record("host_down", {{"host", name}, {"reason", why}});
   const std::vector<WorkerId> lost = workers_.on(down.host);
   const std::vector<WorkerId> stuck = workers_.stuck_on(down.host);
   const bool nothing =
-      first_.state() == workers::Start::gathering && restarts_.runs() == 0 &&
+      !free && first_.state() == workers::Start::gathering && restarts_.runs() == 0 &&
       std::ranges::all_of(slots_.all(), [&](SlotId slot) { return hosts_.failed(slot.host); });
   if (!ending_.ending() && !given_back) {
     const std::string with = lost.empty() ? "" : " with " + counted(lost.size(), "worker");

@@ -39,6 +39,7 @@ void Job::staff(Time now) {
     keep_run(now);
   else if (first_.begun())
     fill(now);
+  let_dropped_hosts_go();
   give_back_unused_hosts(now);
   tell_unsettled(now);
   staff_time_.again(std::min({first_.wake_at(), slots_.wake_at(now), requests_.changes.wake_at(now),

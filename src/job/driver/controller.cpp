@@ -151,7 +151,6 @@ class Run {
                  wire::encode(wire::agent::ToAgent(wire::agent::HoldOutput{hold})));
            }}};
   Signals signals_{io_, [this](int number) { signal(number); }};
-
   std::optional<StartOrders> start_orders_;
   report::WorkerLabels labels_;
   std::optional<Finish> finish_;
@@ -213,6 +212,7 @@ void Run::hosts_changed(std::string why, std::string source) {
   const launcher::hosts::Plan plan = roster_.plan();
   SlotsChanged changed{
       {}, plan.slots_by_host, {}, roster_.guesses(), std::move(why), std::move(source)};
+  changed.dropped = roster_.dropped();
   // Slots of spare hosts come last and add no size: they only take the places of other slots.
   for (const auto* slots : {&plan.slots, &plan.spares})
     for (const auto& slot : *slots) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace elasticrun::job::hosts {
 
 void Hosts::met(HostId host, const std::string& name, const std::string& type, bool stays) {
@@ -77,6 +79,15 @@ void Hosts::came(HostId host, Time leased_until) {
 
 void Hosts::went(HostId host) {
   turn(host, HostTurn::went);
+  forget(host);
+}
+
+void Hosts::freed(HostId host) {
+  turn(host, HostTurn::freed);
+  forget(host);
+}
+
+void Hosts::forget(HostId host) {
   rows_[host].leased_until = {};
   rows_[host].leaving = false;
   rows_[host].given_back = false;
@@ -90,6 +101,12 @@ bool Hosts::leaving(HostId host) const {
 bool Hosts::given_back(HostId host) const {
   const auto row = rows_.find(host);
   return row != rows_.end() && row->second.given_back;
+}
+
+void Hosts::drop(const std::map<HostId, std::size_t>& hosts) {
+  auto before = std::exchange(dropped_, hosts);
+  for (auto& [host, workers] : dropped_)
+    if (const auto known = before.find(host); known != before.end()) workers = known->second;
 }
 
 void Hosts::prolong(HostId host, Time leased_until) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,13 @@ inline constexpr std::array host_states{
                      "its agent is being started again, and nobody waits for it"},
 };
 
-enum class HostTurn { asked, came, went };
+enum class HostTurn { asked, came, went, freed };
 
 inline constexpr std::array host_turns{
     Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
     Named<HostTurn>{HostTurn::came, "its agent came"},
     Named<HostTurn>{HostTurn::went, "its agent went"},
+    Named<HostTurn>{HostTurn::freed, "its agent went, and the job does not name it"},
 };
 
 using HostTransition = Transition<HostState, HostTurn>;
@@ -42,6 +44,7 @@ inline constexpr std::array host_transitions{
     HostTransition{HostState::asked, HostTurn::came, HostState::up},
     HostTransition{HostState::asked, HostTurn::went, HostState::failed},
     HostTransition{HostState::up, HostTurn::went, HostState::failed},
+    HostTransition{HostState::up, HostTurn::freed, HostState::absent},
     HostTransition{HostState::failed, HostTurn::asked, HostState::retried},
     HostTransition{HostState::failed, HostTurn::came, HostState::up},
     HostTransition{HostState::retried, HostTurn::came, HostState::up},
@@ -75,6 +78,7 @@ class Hosts {
   bool ask(HostId host);
   void came(HostId host, Time leased_until);
   void went(HostId host);
+  void freed(HostId host);
   // It has said that it will soon go; forgotten when it has gone.
   void leaves(HostId host) { rows_[host].leaving = true; }
   bool leaving(HostId host) const;
@@ -82,6 +86,10 @@ class Hosts {
   void give_back(HostId host) { rows_[host].given_back = true; }
   void keep(HostId host) { rows_[host].given_back = false; }
   bool given_back(HostId host) const;
+  // The hosts that the job names no longer, with the number of workers that each has now.
+  void drop(const std::map<HostId, std::size_t>& hosts);
+  bool dropped(HostId host) const { return dropped_.contains(host); }
+  const std::map<HostId, std::size_t>& dropped() const { return dropped_; }
   // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);
   // The end of the lease: if no heartbeat came back by then, the agent kills its workers.
@@ -97,8 +105,10 @@ class Hosts {
     bool stays = false;
   };
   void turn(HostId host, HostTurn turn);
+  void forget(HostId host);
 
   IdMap<HostId, Row> rows_;
+  std::map<HostId, std::size_t> dropped_;  // with the number of workers each had then
   std::array<int, host_states.size()> counts_{};
 };
 

@@ -12,13 +12,18 @@
 namespace elasticrun::job::hosts {
 
 void Roster::give(const std::vector<launcher::hosts::Host>& hosts) {
-  given_ = hosts;
-  for (const launcher::hosts::Host& host : hosts) meet(book_.meet(host), host);
+  for (const launcher::hosts::Host& host : given_.hosts) given_.dropped.insert(book_.meet(host));
+  given_.hosts = hosts;
+  for (const launcher::hosts::Host& host : hosts) {
+    const HostId id = book_.meet(host);
+    meet(id, host);
+    given_.dropped.erase(id);
+  }
 }
 
 bool Roster::is_given(const launcher::hosts::Host& host) const {
-  return std::ranges::find(given_, launcher::hosts::key_of(host), launcher::hosts::key_of) !=
-         given_.end();
+  return std::ranges::find(given_.hosts, launcher::hosts::key_of(host), launcher::hosts::key_of) !=
+         given_.hosts.end();
 }
 
 namespace {
@@ -83,7 +88,7 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
     joined_[host] = std::move(expected->second);
     expected_.erase(expected);
     left_out_.erase(host);  // it was given back earlier, and comes again
-    return News::joined;
+    return given_.dropped.erase(host) > 0 ? News::slots : News::joined;
   }
   const auto known = met_.find(host);
   if (known == met_.end()) return News::none;
@@ -152,7 +157,7 @@ bool Roster::is_lost(HostId host, std::int32_t slot) const {
 }
 
 launcher::hosts::Plan Roster::plan() {
-  std::vector<launcher::hosts::Host> hosts = given_;
+  std::vector<launcher::hosts::Host> hosts = given_.hosts;
   for (const auto& [id, host] : joined_)
     if (!is_given(host)) hosts.push_back(host);
   for (launcher::hosts::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);

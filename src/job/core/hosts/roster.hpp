@@ -41,7 +41,7 @@ class Roster {
   std::uint32_t runs(HostId host) const;
   bool had_run(HostId host, std::uint32_t run) const;
   // Its agent is up. Returns `joined` if the host joined by itself, `slots` if its report changes
-  // the job's slots.
+  // the job's slots, or if it joined and had been dropped.
   enum class News { none, joined, slots };
   News up(HostId host, const wire::Hello& hello);
   // Its agent has gone. Returns `joined` if the host had joined by itself, `slots` if it had lost
@@ -59,6 +59,9 @@ class Roster {
   // joins again.
   void give_back(HostId host) { left_out_[host] = Why::given_back; }
   void keep(HostId host) { left_out_.erase(host); }
+
+  // The hosts that were given before and are not now, nor have joined since.
+  const std::set<HostId>& dropped() const { return given_.dropped; }
 
   // The present hosts and slots in rank order; hosts that joined come last.
   launcher::hosts::Plan plan();
@@ -94,7 +97,11 @@ class Roster {
   const int default_slots_;
   const bool slots_are_gpus_;
   launcher::hosts::HostBook book_;
-  std::vector<launcher::hosts::Host> given_;
+  struct Given {
+    std::vector<launcher::hosts::Host> hosts;
+    std::set<HostId> dropped;
+  };
+  Given given_;
   std::map<HostId, launcher::hosts::Host> expected_;  // about to join: admitted, not up yet
   std::map<HostId, launcher::hosts::Host> joined_;
   std::map<HostId, launcher::hosts::Host> met_;

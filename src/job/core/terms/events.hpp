@@ -29,6 +29,7 @@ struct SlotsChanged {
   bool guessed = false;        // some hosts report their slots only when they are up
   std::string why = "the hosts were changed";
   std::string source;  // the file or program that changed them; empty: another kind of change
+  std::set<HostId> dropped = {};  // hosts that the source named before, and does not name now
 };
 // The names of hosts, and their machine types where given: sent before any other event about these
 // hosts, and again when they are given again.

@@ -44,6 +44,24 @@ TEST_CASE("a host that will go has no slots until it has gone") {
   CHECK(roster.leaves(b));
 }
 
+TEST_CASE("a host that is given no longer is dropped until it is given again, or joins") {
+  Roster roster;
+  CHECK(roster.dropped().empty());
+  roster.give({host("a", 1), host("b", 1)});
+  roster.give({host("a", 1)});
+  CHECK(roster.dropped() == std::set<HostId>{HostId(1)});
+  roster.give({host("b", 1)});
+  CHECK(roster.dropped() == std::set<HostId>{HostId(0)});
+  const auto joins = roster.admit(hello("a", 1));
+  REQUIRE(joins.has_value());
+  CHECK(*joins == HostId(0));
+  CHECK(roster.up(*joins, hello("a", 1)) == Roster::News::slots);  // the core must know at once
+  CHECK(roster.dropped().empty());
+  CHECK(names(roster) == std::vector<std::string>{"b", "a"});
+  roster.down(*joins);
+  CHECK(roster.dropped().empty());
+}
+
 TEST_CASE("a host that joins comes last, and only once its agent is up") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});
