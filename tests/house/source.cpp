@@ -59,6 +59,7 @@ const std::vector<std::string_view>& drivers() {
       "worker/api/auto_plane.*",
       "worker/api/job.*",  // asks for the process id
       "worker/api/loop_api.*",
+      "worker/api/stray_signals.*",
       "worker/collective/gloo_*",
       "worker/collective/compat/",
       "worker/collective/peer_connector.*",

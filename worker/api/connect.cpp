@@ -12,6 +12,7 @@
 #include "net/lifeline.hpp"
 #include "save/folder.hpp"
 #include "worker/api/backend.hpp"
+#include "worker/api/stray_signals.hpp"
 #include "worker/control/agent_channel.hpp"
 #include "worker/control/standalone.hpp"
 #include "worker/control/stop.hpp"
@@ -92,6 +93,7 @@ std::unique_ptr<control::ControlChannel> open_channel(control::MemberLock& membe
     member_lock.attach(*standalone);
     return standalone;
   }
+  if (!text_of("ELASTICRUN_SAVE").empty()) ignore_stray_signals();
   const control::ConnectionOptions options{
       .path = socket,
       .job = text_of("ELASTICRUN_JOB_ID"),

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
+import threading
 import traceback
 from ctypes import byref, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Iterator, Optional, Sequence
@@ -113,11 +115,21 @@ class Listing:
         call("list_objects", self._listing, data, len(data))
 
 
+def leave_interrupts_to_job() -> None:
+    """Python's own handler would end this worker by KeyboardInterrupt before the state is saved, when
+    INT comes to all processes of a job. A handler of the program stays."""
+    saves = os.environ.get("ELASTICRUN_SOCKET") and os.environ.get("ELASTICRUN_SAVE")
+    if saves and threading.current_thread() is threading.main_thread() and (
+            signal.getsignal(signal.SIGINT) is signal.default_int_handler):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Job:
     """A job, opened by the constructor. Raises Failed when it cannot be opened."""
 
     def __init__(self) -> None:
         self._job: Optional[c_void_p] = None  # for close, where this fails
+        leave_interrupts_to_job()
         self._job = lib.open_job()
         self._kept: dict[str, Memory] = {}  # registered memory must stay where it is
         self._listed: list[Memory] = []  # by the state source, and read by the library
