@@ -23,6 +23,7 @@
 #include "launcher/agent/agent_core.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/launcher_channel.hpp"
+#include "launcher/agent/limits.hpp"
 #include "launcher/agent/link/controller_link.hpp"
 #include "launcher/agent/link/goodbye.hpp"
 #include "launcher/agent/log.hpp"
@@ -47,11 +48,6 @@ namespace {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
-
-AgentLimits limits_of(const executors::AgentStart& start) {
-  using ms = std::chrono::milliseconds;
-  return {start.term, ms(start.lease_ms), ms(start.heartbeat_ms), ms(start.orphan_grace_ms)};
-}
 
 class Agent {
  public:
@@ -98,10 +94,11 @@ class Agent {
 
   executors::AgentStart start_;
   const bool joins_;  // joins by itself, not started by elasticrun: the user may end it with ^C
+  const SignalMeans signal_means_;
   const std::string directory_;
   asio::io_context io_{1};
   std::size_t descriptors_ = machine::raise_descriptor_limit();  // limit, or the need logged last
-  asio::signal_set signals_{io_, SIGTERM, SIGCHLD};
+  asio::signal_set signals_{io_, SIGTERM, SIGCHLD, SIGUSR1};
   Notice notice_{io_};
   int ended_by_ = 0;  // signal that ended us; 0: none
   asio::posix::stream_descriptor watchdog_;
@@ -127,9 +124,10 @@ class Agent {
 Agent::Agent(const executors::AgentStart& start, const Guarded& guarded)
     : start_(start),
       joins_(start.host == no_host),
+      signal_means_(meaning_of_signals(joins_)),
       directory_(guarded.directory),
       watchdog_(io_, guarded.watchdog_socket) {
-  if (joins_) signals_.add(SIGINT);
+  if (asks_to_end(SIGINT, signal_means_)) signals_.add(SIGINT);
 }
 
 int Agent::run() {
@@ -152,9 +150,9 @@ void Agent::watch_signals() {
   signals_.async_wait([this](const ErrorCode& error, int signal) {
     if (error) return;
     if (signal == SIGCHLD) sweep();
-    if (signal == SIGTERM || signal == SIGINT) {
+    if (asks_to_end(signal, signal_means_)) {
       ended_by_ = signal;
-      step(Terminated{});
+      step(Terminated{signal});
     }
     watch_signals();
   });
@@ -197,7 +195,7 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     });
     link::tell_watchdog(watchdog_.native_handle(), start_, reached->controller);
   }
-  core_.emplace(limits_of(start_), boot_now());
+  core_.emplace(limits_of(start_, signal_means_), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::agent::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
   notice_.watch(start_.notice, [this](const std::string& reason) {

@@ -13,6 +13,9 @@ namespace {
 // Long after a SIGKILL only a process stuck in the kernel can be left; waiting longer for it is
 // useless, and the watchdog tries once more.
 constexpr Duration kill_patience = std::chrono::seconds(5);
+// A signal to all processes of a machine reaches the controller as well, and that decides.
+constexpr Duration time_for_controller = std::chrono::seconds(1);
+constexpr const char* asked_to_end = "asked to end by a signal";
 constexpr std::size_t finished_max = 4096;
 
 bool valid(std::int32_t signal) { return signal > 0 && signal <= 64; }
@@ -32,7 +35,7 @@ std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
 
 Time AgentCore::wake_at() const {
   if (ended_) return never;
-  Time at = std::min(lease_ends_, give_up_at_);
+  Time at = std::min({lease_ends_, give_up_at_, ask_at_});
   if (controller_ == Controller::connected) at = std::min(at, next_heartbeat_);
   for (const auto& [id, worker] : workers_)
     if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
@@ -71,6 +74,7 @@ void AgentCore::on(const wire::agent::Heartbeat& order, Time now) {
 }
 
 void AgentCore::on(const wire::agent::Shutdown& order, Time now) {
+  if (asked_by_ != 0) host_ends(0, asked_to_end);
   end_with(0, "the controller ended the job", Duration(order.grace_ns), now);
 }
 
@@ -123,8 +127,15 @@ void AgentCore::on(const ControllerLost& event, Time now) {
   end_with(1, "lost the controller: " + event.reason, limits_.orphan_grace, now);
 }
 
-void AgentCore::on(const Terminated&, Time now) {
-  host_ends(0, "asked to end by a signal");
+// While there is a controller, it decides: workers that end by themselves take the state with them.
+void AgentCore::on(const Terminated& event, Time now) {
+  if (limits_.signal_means != SignalMeans::host_ends && controller_ != Controller::gone) {
+    if (std::exchange(asked_by_, event.signal) != 0) return;
+    const bool at_once = limits_.signal_means == SignalMeans::job_stops;
+    ask_at_ = at_once ? now : now + time_for_controller;
+    return;
+  }
+  host_ends(0, asked_to_end);
   end_with(0, {}, limits_.orphan_grace, now);
 }
 
@@ -213,6 +224,10 @@ void AgentCore::deadlines(Time now) {
     ended_ = true;
     actions_.emplace_back(*ending_);
     return;
+  }
+  if (now >= ask_at_) {
+    ask_at_ = never;
+    report(wire::agent::StopAsked{asked_by_, limits_.signal_means == SignalMeans::job_stops});
   }
   if (controller_ == Controller::connected && now >= next_heartbeat_) {
     report(wire::agent::Heartbeat{limits_.term, now.time_since_epoch().count()});

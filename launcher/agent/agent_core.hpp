@@ -26,11 +26,17 @@
 
 namespace elasticrun::launcher::agent {
 
+// What TERM to an agent asks for: that this host ends, as a user means who has let it join; that
+// the job stops, as a batch system means that signals all processes of a step; or either, if all
+// processes of a machine may have got it.
+enum class SignalMeans { host_ends, job_stops, either };
+
 struct AgentLimits {
   Term term;
   Duration lease{};         // from sending a heartbeat that came back to killing everything
   Duration heartbeat{};     // between two heartbeats of ours
   Duration orphan_grace{};  // from losing the controller to the kill; the lease may cut it
+  SignalMeans signal_means = SignalMeans::host_ends;
 };
 
 // ---------------------------------------------------------------- events, beside
@@ -72,8 +78,10 @@ struct ControllerLost {
 struct GivenUp {
   std::string reason;
 };
-// The agent got SIGTERM from a user or program on this host.
-struct Terminated {};
+// The agent got this signal from a user, a program or a batch system.
+struct Terminated {
+  std::int32_t signal = 15;
+};
 // The watchdog above us is gone: if we died now, nothing would clean up after us.
 struct WatchdogLost {};
 struct Tick {};
@@ -170,6 +178,8 @@ class AgentCore {
   Time lease_ends_;
   Time next_heartbeat_;
   Controller controller_ = Controller::connected;
+  std::int32_t asked_by_ = 0;       // the first signal; 0: none
+  Time ask_at_ = never;             // when the controller learns of it
   bool host_ends_ = false;          // by our own decision, not by an order
   std::optional<EndAgent> ending_;  // what to end with once the workers are gone
   Time give_up_at_ = never;         // when the agent ends although a worker could not be killed

@@ -18,6 +18,7 @@
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
 #include "launcher/bundle/bundle_cache.hpp"
+#include "launcher/executors/wrap.hpp"
 #include "net/sockets.hpp"
 
 namespace elasticrun::launcher::agent {
@@ -32,11 +33,13 @@ void ignore(int signal) {
 }
 
 // These signals are blocked here and taken one by one: no handler, no race, nothing to poll.
-// SIGUSR1 is the launcher's order to end at once: a stuck agent process cannot obey anything else.
+// The launcher's order to end at once is for the watchdog: a stuck agent process obeys nothing.
+constexpr int guarded[] = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, executors::order_to_end};
+
 sigset_t guarded_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
+  for (const int signal : guarded) sigaddset(&signals, signal);
   return signals;
 }
 
@@ -44,8 +47,10 @@ sigset_t guarded_signals() {
 int wait_for(pid_t agent, const sigset_t& signals) {
   for (;;) {
     const int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal == SIGTERM || signal == SIGINT || signal == SIGUSR2) ::kill(agent, signal);
-    if (signal == SIGUSR1) ::kill(agent, SIGKILL);
+    if (signal == executors::order_to_end)
+      ::kill(agent, SIGKILL);
+    else if (signal != SIGCHLD && signal > 0)
+      ::kill(agent, signal);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
       if (pid == agent) return status;
@@ -82,8 +87,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     ::close(sockets[0]);
     ::setsid();
     workers::become_subreaper();
-    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2})
-      sigdelset(&before, signal);
+    for (const int signal : guarded) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return agent(Guarded{sockets[1], directory->path});
   }

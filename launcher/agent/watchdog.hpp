@@ -20,8 +20,8 @@ struct Guarded {
 };
 
 // Forks. The child runs `agent` and exits with its result. The parent waits for the child, passes
-// SIGTERM on to it, cleans up and returns the child's exit code (128 + signal when it was killed).
-// `by_hand`: a user has started it at a terminal, so SIGINT is passed on as well.
+// TERM, INT, USR1 and USR2 on to it, cleans up and returns the child's exit code (128 + signal when
+// it was killed). `by_hand`: a user has started it at a terminal, so SIGINT is not ignored.
 int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent);
 
 }  // namespace elasticrun::launcher::agent

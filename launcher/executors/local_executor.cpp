@@ -133,10 +133,11 @@ void LocalExecutor::kill(HostId host) {
   ::kill(it->second->process.id(), SIGKILL);
 }
 
-// SIGUSR1 makes the watchdog clean up. It cannot do so while it is stopped, hence SIGCONT first.
+// This signal makes the watchdog clean up. It cannot do so while it is stopped, hence SIGCONT
+// first.
 void LocalExecutor::end_at_once(Child& child) {
   if (state_->wrap.empty()) {
-    for (const int signal : {SIGCONT, SIGUSR1}) ::kill(child.process.id(), signal);
+    for (const int signal : {SIGCONT, order_to_end}) ::kill(child.process.id(), signal);
     return;
   }
   ErrorCode ignored;  // the second call of kill() does not depend on the script

@@ -10,8 +10,8 @@ namespace {
 // children of each process are read before it can have ended.
 constexpr std::string_view search_watchdog =
     "k() {{ for p in $(cat /proc/$1/task/*/children 2>/dev/null); do k $p; done; "
-    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-watchdog ]; then kill -CONT $1; kill -USR1 $1; "
-    "fi; }}; k {}";
+    "if [ \"$(cat /proc/$1/comm 2>/dev/null)\" = er-watchdog ]; then kill -CONT $1; kill -{1} $1; "
+    "fi; }}; k {0}";
 
 }  // namespace
 
@@ -34,8 +34,8 @@ std::string wrap_failure(std::string_view wrap, int exit_code) {
 }
 
 std::string end_watchdog_script(int pid, bool wrapped) {
-  if (!wrapped) return fmt::format("kill -CONT {0}; kill -USR1 {0}", pid);
-  return fmt::format(fmt::runtime(search_watchdog), pid);
+  if (!wrapped) return fmt::format("kill -CONT {0}; kill -{1} {0}", pid, order_to_end);
+  return fmt::format(fmt::runtime(search_watchdog), pid, order_to_end);
 }
 
 }  // namespace elasticrun::launcher::executors

@@ -20,6 +20,10 @@ Result<void> check_wrap(std::string_view wrap);
 // reports that a command cannot be run or was not found.
 std::string wrap_failure(std::string_view wrap, int exit_code);
 
+// The launcher's order to a watchdog to end everything at once: a real-time signal, since batch
+// systems and users send the others to all processes.
+inline constexpr int order_to_end = 40;
+
 // A script for sh on the agent's host that makes the agent's watchdog end everything at once. `pid`
 // is the watchdog; if `wrapped`, it may be an ancestor of the watchdog, which the script then looks
 // for among the descendants that are visible there.

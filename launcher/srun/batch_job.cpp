@@ -45,7 +45,12 @@ Result<BatchJob> parse_batch_job(std::string_view line) {
   const auto again = value_of(line, "Requeue");
   if (!id || !script || !again)
     return Error{"scontrol show job: there is no JobId, BatchFlag or Requeue in what it says"};
-  BatchJob job{std::string(*id), *script == "1", *again == "1"};
+  BatchJob job;
+  job.id = *id;
+  job.script = *script == "1";
+  job.may_be_requeued = *again == "1";
+  const auto preempted = value_of(line, "PreemptTime");
+  job.preempted = preempted && *preempted != "None";
   job.restarts =
       static_cast<int>(whole_number(value_of(line, "Restarts").value_or("")).value_or(0));
   const auto end = whole_number(value_of(line, "EndTime").value_or(""));

@@ -18,6 +18,7 @@ struct BatchJob {
   std::string id;
   bool script = false;           // of sbatch; else there is nothing to start again
   bool may_be_requeued = false;  // --requeue, or the cluster's default
+  bool preempted = false;        // its nodes are for a job of higher priority
   int restarts = 0;
   std::optional<std::chrono::sys_seconds> ends_at;  // empty: it has no time limit
 

@@ -171,8 +171,11 @@ struct JobWriter {
     return fmt::format("drop save {}", a.number);
   }
   std::string operator()(const job::Finish& a) const {
-    return fmt::format("finish {}{}{}: {}", a.exit_code, a.trained ? " trained" : "",
-                       a.time_was_up ? " as the time was up" : "", a.last_words);
+    const char* const why = !a.time_was_up   ? ""
+                            : a.if_preempted ? " as the time was up if preempted"
+                                             : " as the time was up";
+    return fmt::format("finish {}{}{}: {}", a.exit_code, a.trained ? " trained" : "", why,
+                       a.last_words);
   }
 };
 

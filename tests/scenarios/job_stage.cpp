@@ -126,6 +126,7 @@ class JobStage final : public Stage {
     if (what == "heartbeat") return wire::agent::Heartbeat{};
     if (what == "progress") return progress(words);
     if (what == "leaves") return wire::agent::HostLeaves{words.reason()};
+    if (what == "asked") return wire::agent::StopAsked{number(words), words.accept("of-job")};
     if (what == "lost") {
       words.expect("gpu");
       const std::int32_t slot = number(words);

@@ -60,14 +60,15 @@ std::optional<launcher::srun::BatchJob> take_time_limit(job::JobSpec::Saving& sa
 
 // The state is saved because the time is up: has Slurm start the job again, if it may.
 void go_on_later(const std::string& id, std::optional<launcher::srun::BatchJob> job,
-                 job::report::Sink& sink) {
+                 bool if_preempted, job::report::Sink& sink) {
   // Slurm sends these when the time is over, and when it requeues the job.
   for (const int number : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
-  if (!job) {
+  if (!job || if_preempted) {
     auto found = launcher::srun::find_batch_job(id);
     if (!found) return sink.log(LogLevel::error, "not requeued: " + found.error().text);
     job = std::move(*found);
   }
+  if (if_preempted && !job->preempted) return;
   if (const std::string why = launcher::srun::why_not_again(*job); !why.empty())
     return sink.log(LogLevel::error, "not requeued: " + why);
   if (const auto done = launcher::srun::requeue(id); !done)
@@ -107,7 +108,7 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
     (*terminal)->log(end.exit_code == exit_code::ok ? LogLevel::info : LogLevel::error,
                      end.last_words);
   if (end.time_was_up && !spec.saving.slurm_job.empty())
-    go_on_later(spec.saving.slurm_job, std::move(slurm_job), **terminal);
+    go_on_later(spec.saving.slurm_job, std::move(slurm_job), end.if_preempted, **terminal);
   (*terminal)->finish(end.exit_code, !was_interrupted(end.exit_code));
   return end.exit_code;
 }

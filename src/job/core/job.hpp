@@ -96,6 +96,7 @@ class Job {
   void hear(HostId, const wire::agent::GpuLost&, Time now);
   void hear(HostId, const wire::agent::Progress&, Time now);
   void hear(HostId, const wire::agent::HostLeaves&, Time now);
+  void hear(HostId, const wire::agent::StopAsked&, Time now);
   void hear(HostId, const wire::agent::Goodbye&, Time) {}  // the driver turns it into a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
   std::size_t hosts_well() const;

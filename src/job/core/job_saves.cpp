@@ -261,7 +261,7 @@ void Job::stop_saved(Time now) {
 void Job::stop_unsaved(const std::string& why, Time now) {
   course::Saves& saves = requests_.saves;
   if (saves.is(course::SaveState::asked)) drop_save(saves.number());
-  const auto& [what, reason, code, time_is_up] = saves.why_stop();
+  const auto& [what, reason, code, time_is_up, if_preempted] = saves.why_stop();
   const StepId newest = saves.kept().newest_step();
   if (newest >= summary_.newest()) return stop_saved(now);
   if (newest > saves.kept().resumed_from().value_or(StepId(0)))

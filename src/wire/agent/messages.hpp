@@ -135,10 +135,18 @@ struct HostLeaves {
   std::string reason;
 };
 
+// The agent got this signal. `of_job`: as all processes of its step of a batch system did, so the
+// job is to stop. Otherwise the host is to end, unless the job stops; the answer then is Shutdown.
+struct StopAsked {
+  std::int32_t signal = 0;
+  bool of_job = false;
+};
+
 using ToAgent = std::variant<StartWorker, StopWorker, SignalWorker, Heartbeat, Shutdown, HoldOutput,
                              BundlePart>;
-using FromAgent = std::variant<WorkerStarted, StartFailed, WorkerDies, WorkerExited, Output,
-                               Heartbeat, BundleWanted, GpuLost, Progress, HostLeaves, Goodbye>;
+using FromAgent =
+    std::variant<WorkerStarted, StartFailed, WorkerDies, WorkerExited, Output, Heartbeat,
+                 BundleWanted, GpuLost, Progress, HostLeaves, StopAsked, Goodbye>;
 
 // ---------------------------------------------------------------- descriptions (the wire names)
 
@@ -161,5 +169,6 @@ BOOST_DESCRIBE_STRUCT(Goodbye, (), (reason))
 BOOST_DESCRIBE_STRUCT(GpuLost, (), (slot, gpu, xid, reason))
 BOOST_DESCRIBE_STRUCT(Progress, (), (worker, steps, samples, wall_ns))
 BOOST_DESCRIBE_STRUCT(HostLeaves, (), (reason))
+BOOST_DESCRIBE_STRUCT(StopAsked, (), (signal, of_job))
 
 }  // namespace elasticrun::wire::agent

@@ -100,6 +100,7 @@ TEST_CASE("messages to and from an agent") {
       R"({"BundleWanted":{"bundle":"00ff","taken":1048576,"resumes":false}})",
       R"({"Progress":{"worker":1,"steps":3,"samples":96,"wall_ns":500000000}})",
       R"({"HostLeaves":{"reason":"a reboot"}})",
+      R"({"StopAsked":{"signal":15,"of_job":true}})",
       R"({"Goodbye":{"reason":"its agent was killed"}})",
       R"({"GpuLost":{"slot":1,"gpu":"GPU-a","xid":79,"reason":"has fallen"}})",
   });

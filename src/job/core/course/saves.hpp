@@ -90,10 +90,11 @@ class Saves {
 
   // ---- stopping
   struct Stop {
-    std::string what;         // asks for it: "SIGTERM"
-    std::string why;          // "stopped by SIGTERM"
-    int exit_code = 0;        // if the state cannot be saved
-    bool time_is_up = false;  // not the user's wish: a batch system said so, or the time limit
+    std::string what;           // asks for it: "SIGTERM"
+    std::string why;            // "stopped by SIGTERM"
+    int exit_code = 0;          // if the state cannot be saved
+    bool time_is_up = false;    // not the user's wish: a batch system said so, or the time limit
+    bool if_preempted = false;  // that is so only if the batch system wants the nodes back
   };
   // The job stops as soon as the state is saved. `trains`: more steps follow, so what is being
   // saved already is not the end.

@@ -176,8 +176,9 @@ struct DropSave {
 struct Finish {
   int exit_code = 0;
   std::string last_words;
-  bool time_was_up = false;  // the state is saved, and nobody wanted the job to end: it may go on
-  bool trained = false;      // training ended well: its saves are of a finished job
+  bool time_was_up = false;   // the state is saved, and nobody wanted the job to end: it may go on
+  bool if_preempted = false;  // it may only if the batch system wants the nodes back
+  bool trained = false;       // training ended well: its saves are of a finished job
 };
 using JobAction = std::variant<StartAgent, KillAgent, StartWorker, Order, Deliver, Record, Log,
                                Ranked, Ask, GiveBack, SealSave, DropSave, Finish>;

@@ -237,6 +237,40 @@ TEST_CASE("a signal to the agent is a shutdown with the orphan grace") {
   CHECK(host.at(5s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 0");
 }
 
+TEST_CASE("a signal to all processes of a step is the controller's to answer") {
+  Host host(100s, SignalMeans::job_stops);
+  host.runs(1);
+  CHECK(host.at(1s, Terminated{10}) == "asked 10 of job");
+  CHECK(host.at(2s, Terminated{15}) == "");  // the watchdog passes it on, and it comes to all
+  CHECK(host.at(3s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
+  CHECK(host.at(4s, wire::agent::Shutdown{0}) == "end 0");
+}
+
+TEST_CASE("an agent on its machine gives the controller a second before it asks") {
+  Host host(100s, SignalMeans::either);
+  host.runs(1);
+  CHECK(host.at(1s, Terminated{}) == "");
+  CHECK(host.wake() == 2s);
+  CHECK(host.at(2s, Tick{}) == "asked 15");
+  CHECK(host.at(3s, wire::agent::Shutdown{Duration(2s).count()}) == "signal 1 15");
+  CHECK(host.at(4s, ProcessExited{WorkerId{1}, 0, 15}) == "exited 1 0/15, end 0");
+}
+
+TEST_CASE("a host that was asked to end ends although its controller is lost") {
+  for (const auto means : {SignalMeans::job_stops, SignalMeans::either}) {
+    Host host(100s, means);
+    host.runs(1);
+    host.at(1s, Terminated{});
+    CHECK(host.at(2s, ControllerLost{"closed"}) == "signal 1 15");
+    CHECK(host.at(3s, Terminated{}) == "");
+    CHECK(host.at(6s, Tick{}) == "kill 1");
+  }
+  Host silent(100s, SignalMeans::job_stops);
+  silent.runs(1);
+  silent.at(1s, Terminated{});
+  CHECK(silent.at(10s, Tick{}) == "kill 1");
+}
+
 TEST_CASE("without its watchdog the agent kills its workers at once and ends") {
   Host host;
   host.runs(1);

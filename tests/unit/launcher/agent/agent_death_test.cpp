@@ -214,8 +214,8 @@ TEST_CASE("the controller is silent for a lease") {
   CHECK(gone(daemon));
 }
 
-TEST_CASE("signals of the terminal do nothing, and TERM ends the agent with the orphan grace") {
-  Controller c([](executors::AgentStart& s) { s.orphan_grace_ms = 100; });
+TEST_CASE("signals of the terminal do nothing, and TERM ends the agent as the controller orders") {
+  Controller c;
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
   const int watchdog = parent_of(c.agent_pid);

@@ -187,6 +187,9 @@ void Controller::frame(WorkerId worker, std::string_view payload) {
 }
 
 void Controller::take(const wire::agent::FromAgent& message) {
+  // As the job does that does not stop.
+  if (std::holds_alternative<wire::agent::StopAsked>(message))
+    return send(wire::agent::Shutdown{Duration(100ms).count()});
   if (const auto* started = std::get_if<wire::agent::WorkerStarted>(&message))
     workers[started->worker.value].pid = started->pid;
   if (const auto* failure = std::get_if<wire::agent::StartFailed>(&message)) {

@@ -26,6 +26,9 @@ inline std::string text(const wire::agent::WorkerDies& m) {
   return fmt::format("dies {} {}/{}", m.worker.value, m.code, m.signal);
 }
 std::string text(const auto&) { return "other"; }  // of no interest here
+inline std::string text(const wire::agent::StopAsked& m) {
+  return fmt::format("asked {}{}", m.signal, m.of_job ? " of job" : "");
+}
 inline std::string text(const wire::agent::Heartbeat& m) {
   return fmt::format("heartbeat {}", m.term.value);
 }
@@ -42,7 +45,8 @@ inline std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit
 
 // An agent with a lease of 10 s, 4 s of orphan grace, and a heartbeat so rare that it never comes.
 struct Host {
-  explicit Host(Duration heartbeat = 100s) : core({Term{5}, 10s, heartbeat, 4s}, Time{}) {}
+  explicit Host(Duration heartbeat = 100s, SignalMeans means = SignalMeans::host_ends)
+      : core({Term{5}, 10s, heartbeat, 4s, means}, Time{}) {}
 
   std::string at(Duration t, const AgentEvent& event) {
     std::string out;

@@ -24,7 +24,7 @@ TEST_CASE("a failure of the command is reported with its cause") {
 }
 
 TEST_CASE("the watchdog gets its signal, wherever it is below the command") {
-  CHECK(end_watchdog_script(77, false) == "kill -CONT 77; kill -USR1 77");
+  CHECK(end_watchdog_script(77, false) == "kill -CONT 77; kill -40 77");
   const std::string search = end_watchdog_script(77, true);
   CHECK(search.ends_with("k 77"));
   CHECK(search.find_first_of("'\\!\n") == search.npos);

@@ -2,6 +2,7 @@
 #include "launcher/srun/batch_job.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <chrono>
 
@@ -36,6 +37,17 @@ TEST_CASE("a job that has no time limit, or cannot be started again") {
   CHECK_FALSE(interactive->ends_at);
   CHECK(why_not_again(*interactive) ==
         "job 4 of Slurm has no script to start again; give the command in another allocation");
+}
+
+TEST_CASE("a job whose nodes are for another job") {
+  const auto of = [](const char* preempted) {
+    return parse_batch_job(fmt::format(
+        "JobId=3 Requeue=1 Restarts=0 BatchFlag=1 TimeLimit=UNLIMITED EndTime=1827091000 "
+        "PreemptEligibleTime=1795832842 PreemptTime={} LastSchedEval=1795832842",
+        preempted));
+  };
+  CHECK(of("1795832844")->preempted);
+  CHECK_FALSE(of("None")->preempted);
 }
 
 TEST_CASE("what is no job is an error") {

@@ -31,7 +31,7 @@ TEST_CASE("the agent is started inside the command of --wrap") {
   CHECK(find_agent_command(wrapped, 1).find("exec numactl -N 0 \"$f\" --ready") !=
         std::string::npos);
   CHECK(start_agent_command(bootstrap).starts_with("exec ~/.cache/elasticrun/agent-"));
-  CHECK(end_agent_command(bootstrap, 5) == "exec sh -c 'kill -CONT 5; kill -USR1 5'");
+  CHECK(end_agent_command(bootstrap, 5) == "exec sh -c 'kill -CONT 5; kill -40 5'");
   CHECK(end_agent_command(wrapped, 5).find("er-watchdog") != std::string::npos);
 }
 

@@ -1,0 +1,17 @@
+// What the core of an agent goes by on this host, and which signals concern it.
+#pragma once
+
+#include "launcher/agent/agent_core.hpp"
+#include "launcher/executors/agent_start.hpp"
+
+namespace elasticrun::launcher::agent {
+
+// `joins`: the agent joins by itself. Inside a step of Slurm (SLURM_STEP_ID), whoever signals the
+// agents of a job signals the job.
+SignalMeans meaning_of_signals(bool joins);
+AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means);
+
+// Whether the signal is a wish that the host, or the job, ends. Others are for the program.
+bool asks_to_end(int signal, SignalMeans means);
+
+}  // namespace elasticrun::launcher::agent

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Each way in which a terminal, a service manager or a batch system ends a job with --save: the state
+is saved, whichever processes get the signal, and nothing is left.
+
+    stops_test.py Processes    on this machine
+    stops_test.py              and in jobs of a real Slurm
+"""
+import os
+import signal
+import sys
+import unittest
+from typing import Any
+
+import slurm_test
+from bed import Bed
+from bed.slurm import Slurm, missing, nodes
+from job import SANITIZED, Job, kill, until
+from save_test import Folder
+from slurm_test import ENDLESS
+from training import Training
+
+
+class Processes(Folder):
+    """Signals to some or all processes of a job."""
+
+    def endless(self, **more: Any) -> Training:
+        job = self.training(2, device_ms=2, epochs=1000, **more)
+        self.addCleanup(job.__exit__, None, None, None)
+        self.steps(job, 2)
+        return job
+
+    def saves(self, job: Job, why: str) -> None:
+        self.assertEqual(job.wait(60), 75, job.err())
+        self.assertTrue(job.find("saved")[-1]["stop"])
+        self.assertIn(f"stopped by {why}", job.last_line())
+        self.assertNotIn("lost", job.err())
+        job.gone(30)
+
+    def test_all_get_it(self) -> None:
+        """As systemd with KillMode=control-group does, and kill -1 in a container."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            for controller_is in ("first", "last"):
+                with self.subTest(number.name, controller_is=controller_is):
+                    self.setUp()
+                    job = self.endless()
+                    pids = job.pids()
+                    pids.remove(job.process.pid)
+                    pids.insert(0 if controller_is == "first" else len(pids), job.process.pid)
+                    for pid in pids:
+                        kill(pid, number)
+                    self.saves(job, number.name)
+
+    def test_the_terminals_process_group_gets_it(self) -> None:
+        job = self.endless(start_new_session=True)
+        os.killpg(job.process.pid, signal.SIGINT)
+        self.saves(job, "SIGINT")
+
+    def test_process_1_of_a_container(self) -> None:
+        """The first process alone, as docker stop does, and all of them."""
+        unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
+        for who in ("first", "all"):
+            with self.subTest(who):
+                self.setUp()
+                job = self.endless(start=unshare)
+                (first,) = job.named("elasticrun")
+                for pid in job.pids() if who == "all" else [first]:
+                    if pid != job.process.pid:
+                        kill(pid, signal.SIGTERM)
+                self.saves(job, "SIGTERM")
+
+    def test_what_is_for_the_program_ends_nothing(self) -> None:
+        job = self.endless()
+        for pid in job.pids():
+            kill(pid, signal.SIGUSR1)
+        self.steps(job, job.newest_step() + 5)
+        self.assertEqual(job.find("worker_exited"), [])
+        self.stop(job)
+
+    def test_the_time_of_the_stop_is_over(self) -> None:
+        """KILL follows, which leaves nothing although workers have ignored the first signal."""
+        job = self.endless()
+        for pid in job.pids():
+            kill(pid, signal.SIGTERM)
+        kill(job.process.pid)
+        job.process.wait()
+        job.gone(30)
+
+    def test_an_agent_alone(self) -> None:
+        """Its host ends, and with it this job, which has no other."""
+        job = self.endless()
+        for pid in job.agents():
+            kill(pid, signal.SIGTERM)
+        self.assertEqual(job.wait(60), 122, job.err())
+        job.gone(30)
+
+
+class InSlurm(slurm_test.Jobs):
+    """Whatever Slurm signals: the script, the steps with the agents and workers, or all."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.bed = Bed(nodes(2, tmp="own"))
+        cls.addClassCleanup(cls.bed.close)
+        cls.names = [host.name for host in cls.bed.hosts]
+        cls.slurm = Slurm(cls.bed, grace=20, kill_wait=20)
+        cls.addClassCleanup(cls.slurm.close)
+
+    def endless(self, *batch: str) -> int:
+        job = self.submit(f"--save {self.id()}.{self.submitted}", ENDLESS, "-N2", *batch)
+        self.world(job, size=2)
+        until("steps", lambda: self.events("sample"), 60)
+        return job
+
+    def saves(self, job: int) -> int:
+        """Waits for the save with which the job stops; returns its step."""
+        saved = until("the state is saved", lambda: [
+            event for event in self.events("saved") if event["stop"]], 40)[-1]
+        self.assertNotIn("lost", self.slurm.output(job))
+        return int(saved["step"])
+
+    def test_cancelled(self) -> None:
+        for how in ([], ["--batch", "--signal=TERM"], ["--signal=TERM"], ["--signal=INT"],
+                    ["--full", "--signal=INT"]):
+            with self.subTest(how=how):
+                job = self.endless("--requeue")
+                self.slurm.run("scancel", *how, str(job))
+                self.saves(job)
+                self.slurm.wait(job)
+                self.assertNotIn("requeued", self.slurm.output(job))
+                self.nothing_left()
+
+    def test_usr1_requeues(self) -> None:
+        for how in (["--batch"], [], ["--full"]):
+            with self.subTest(how=how):
+                job = self.endless("--requeue")
+                self.slurm.run("scancel", *how, "--signal=USR1", str(job))
+                self.saves(job)
+                self.slurm.wait_output(job, f"job {job} is requeued")
+                self.slurm.run("scancel", str(job))
+                self.slurm.wait(job)
+                self.nothing_left()
+
+    def test_requeued_by_the_admin(self) -> None:
+        job = self.endless("--requeue")
+        self.slurm.run("scontrol", "requeue", str(job))
+        step = self.saves(job)
+        self.slurm.wait_output(job, f": step {step}")
+        self.assertIn("going on from", self.slurm.output(job))
+
+    def test_preempted(self) -> None:
+        """Without preempt_send_user_signal the steps get TERM, and the script only at the end."""
+        job = self.endless("--requeue")
+        other = self.slurm.sbatch("sleep 3", "-N2", "-p", "high", "--exclusive")
+        self.addCleanup(self.cancel, other)
+        step = self.saves(job)
+        self.slurm.wait_output(job, f"job {job} is requeued")
+        self.assertEqual(len(self.events("world_formed")), 1)  # none was grown meanwhile
+        self.assertEqual(self.slurm.wait(other), "COMPLETED")
+        self.slurm.wait_output(job, f": step {step}")
+        self.assertIn("going on from", self.slurm.output(job))
+
+
+def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Those of slurm_test.Jobs are not run again here."""
+    del tests, pattern
+    suite = loader.loadTestsFromTestCase(Processes)
+    suite.addTests(InSlurm(name) for name in vars(InSlurm) if name.startswith("test_"))
+    return suite
+
+
+if __name__ == "__main__":
+    reason = "no sanitizer's memory fits" if SANITIZED else missing()
+    if reason and len(sys.argv) == 1:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main()
