@@ -15,9 +15,24 @@ import slurm_test
 from bed import Bed
 from bed.slurm import Slurm, missing, nodes
 from job import SANITIZED, Job, kill, until
+from python_test import ENVIRONMENT
 from save_test import Folder
 from slurm_test import ENDLESS
 from training import Training
+
+ENDLESS_PYTHON = """
+import elasticrun, time
+from array import array
+job = elasticrun.Job()
+weights, gradients = array("d", [0]), array("d", [0])
+job.state("weights", weights)
+job.gradients("gradients", gradients)
+for step in job.steps(samples=10_000_000, batch=4):
+    time.sleep(0.01)
+    if not step.epochs_done and step.last_piece and job.reduce():
+        weights[0] += gradients[0]
+        job.commit()
+"""
 
 
 class Processes(Folder):
@@ -49,6 +64,15 @@ class Processes(Folder):
                     for pid in pids:
                         kill(pid, number)
                     self.saves(job, number.name)
+
+    def test_pythons_own_handler_does_not_end_it(self) -> None:
+        """INT would raise KeyboardInterrupt."""
+        with Job(["--save", self.state, "-H", "localhost:2"], [sys.executable, "-c", ENDLESS_PYTHON],
+                 env=ENVIRONMENT) as job:
+            job.wait_for("sample", step=lambda step: step > 2)
+            for pid in sorted(job.pids(), reverse=True):
+                kill(pid, signal.SIGINT)
+            self.saves(job, "SIGINT")
 
     def test_the_terminals_process_group_gets_it(self) -> None:
         job = self.endless(start_new_session=True)
