@@ -285,7 +285,7 @@ void Job::hear(HostId host, const wire::agent::HostLeaves& leaves, Time now) {
   std::erase_if(others, [&](SlotId slot) { return hosts_.leaving(slot.host); });
   std::string what = "its workers leave before";
   if (plain() && !restarts_.resizable())
-    what = "its workers stay, for the size of this job is fixed";
+    what = "its workers stay: the size of a job without the library is fixed";
   else if (all)
     what = "as will all hosts of the job, so workers stay until others can take their place";
   else if (const auto few = too_few(others))
