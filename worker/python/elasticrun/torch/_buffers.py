@@ -59,8 +59,10 @@ def register(core: Core, model: torch.nn.Module, how: str) -> Optional[Local]:
             if row.numel() * row.element_size() % 4 or row.storage_offset() * row.element_size() % 4:
                 raise Misuse(f"Job: '{name}' has an odd number of 16-bit floats; take buffers='mean'")
             row = row.view(torch.int32)
-        keep = core.buffers if buffer.dtype in REDUCED else core.state
-        keep(described(name, buffer), row)
+        if buffer.dtype in REDUCED:
+            core.buffers(described(name, buffer), row)
+        else:
+            core.state(described(name, buffer), row.view(torch.uint8))  # DLPack has no bool
     return None
 
 

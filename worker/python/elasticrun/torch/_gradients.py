@@ -16,6 +16,7 @@ TOGETHER = 64  # gradients that are reported together, at most
 LARGE = 16 << 10  # bytes of one that waits for no other
 SECOND_PASS = ("a second backward pass in one iteration: add the losses and call backward() once; for "
                "accumulation give Job(..., accumulate=k), for checkpointing use_reentrant=False")
+data_ptr = torch.Tensor.data_ptr
 ready_at = LIBRARY.elasticrun_step_ready_at  # called often
 
 
@@ -42,8 +43,8 @@ class Gradients:
         self.names = [name for name, parameter in named if parameter.requires_grad]
         self._parameters = [parameter for _, parameter in named if parameter.requires_grad]
         self.flats = _laid_out(self._parameters)
-        self._views = [row.as_strided(p.shape, p.stride())
-                       for row, p in zip(self.flats, self._parameters)]
+        self._shapes = [(p.shape, p.stride()) for p in self._parameters]
+        self._make_views()
         self._forms = [(p.dtype, None if p.is_contiguous() else p.stride()) for p in self._parameters]
         self._set = array("Q")  # by the backward pass, and not reported yet
         self._seen: set[int] = set()  # set in this piece
@@ -52,11 +53,20 @@ class Gradients:
         self._step: Optional[Step] = None
         self.borrowed = self._ended = self._last = self._queued = False
         self._kept: Optional[BaseException] = None
-        self._nodes: list[Any] = []  # hooks live as long as these
-        for number, parameter in enumerate(self._parameters):
-            self._hook(number, parameter)
+        self._numbers = {id(parameter): number for number, parameter in enumerate(self._parameters)}
+        self._nodes: list[Any] = [None] * len(self._parameters)  # hooks live as long as these
+        for parameter in self._parameters:
+            self.hook(parameter)
 
-    def _hook(self, number: int, parameter: torch.nn.Parameter) -> None:
+    def _make_views(self) -> None:
+        self._views = [row.as_strided(*shape) for row, shape in zip(self.flats, self._shapes)]
+        self._viewed = list(map(data_ptr, self._views))
+
+    def hook(self, parameter: torch.Tensor) -> None:
+        """Also for one that has other memory: torch may have dropped its hook then."""
+        if not parameter.requires_grad or id(parameter) not in self._numbers:
+            return
+        number = self._numbers[id(parameter)]
         waiting = self._set
         limit = 1 if parameter.numel() * parameter.element_size() >= LARGE else TOGETHER
 
@@ -68,11 +78,14 @@ class Gradients:
                 self._report()
 
         if hasattr(parameter, "register_post_accumulate_grad_hook"):
-            self._nodes.append(parameter.register_post_accumulate_grad_hook(accumulated))
+            if not parameter._post_accumulate_grad_hooks:
+                self._nodes[number] = parameter.register_post_accumulate_grad_hook(accumulated)
             return
-        node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        node.register_hook(accumulated)
-        self._nodes.append(node)
+        with torch.enable_grad():  # a backward pass has none
+            node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        if node is not self._nodes[number]:
+            node.register_hook(accumulated)
+            self._nodes[number] = node
 
     def begin(self, step: Optional[Step], borrowed: bool) -> None:
         """A piece whose samples are borrowed has the weight 0: nothing is copied. None: no piece; the
@@ -85,6 +98,8 @@ class Gradients:
         if step is None:
             return
         self._check(step.epoch)
+        if list(map(data_ptr, self._views)) != self._viewed:  # as model.half() does to gradients
+            self._make_views()
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -109,11 +124,18 @@ class Gradients:
             self._report()
             if not self.borrowed and len(self._seen) < len(self._parameters):
                 for number in set(range(len(self._parameters))) - self._seen:
-                    self._step.unset(number)
+                    self._unset(number)
             if self._last:
                 self._at_end()
         except BaseException as error:  # pylint: disable=broad-except
             self._kept = error  # out of a backward pass it would come as another one
+
+    def _unset(self, number: int) -> None:
+        if self._parameters[number].grad is not None:
+            raise Misuse(f"'{self.names[number]}' has a gradient that no backward pass of this iteration "
+                         "has made with the parameter's present type and memory; change these before "
+                         "forward, and gradients in parameter.register_hook")
+        self._step.unset(number)
 
     def show(self, happened: bool) -> None:
         """Puts the mean over the global batch where the optimizer looks; zeros for a step that did not

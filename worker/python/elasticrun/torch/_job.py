@@ -12,8 +12,10 @@ from .. import Job as Core
 from .. import Step
 from .._library import Evicted, Misuse, WorldChanged
 from . import _buffers, _epoch_end
+from ._arguments import check
 from ._gradients import Gradients, flat
 from ._loader import Loader
+from ._memory import Memory
 from ._objects import Objects
 from ._random import Generators
 
@@ -30,13 +32,14 @@ class Job:
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *objects: Any,
                  accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean",
                  scale_lr: bool = False) -> None:
-        _check(model, optimizer, accumulate, buffers)
+        check(model, optimizer, accumulate, buffers)
         self._core = Core()
         self._scale_lr = scale_lr
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
         self._gradients = Gradients(list(model.named_parameters()), self._reduce)
+        self._memory = Memory(model, optimizer, buffers, self._gradients.hook)
         self._local = self._register(model, buffers)
         self._model, self._optimizer = model, optimizer
         self._apply = optimizer.step
@@ -212,7 +215,9 @@ class Job:
         """The epoch in which this worker begins; None: the world has finished."""
         if not self._entered:
             self._batch_is_named = self._loader is not None
+            self._memory.settle()
             self._first_epoch = self._core.enter(**(self._options() if self._batch_is_named else {}))
+            self._memory.fetch()
             self._entered = True
         return self._first_epoch
 
@@ -230,10 +235,17 @@ class Job:
             generation = self.generation
             continues = (self._step is not None and not self._step.epochs_done
                          and not self._step.last_piece)
+            if continues:
+                self._memory.send_buffers()
+            else:
+                self._memory.settle()
             step = self._core.next()
             self._batch_is_named = True
             self._note_first_batch()
-            continues = continues and self.generation == generation
+            if self.generation != generation:
+                self._memory.put_back()
+                self._memory.fetch()
+                continues = False
         else:
             continues = False
         self._step, self._happened, self._objects.acting = step, False, step is None
@@ -246,6 +258,7 @@ class Job:
                 self._generators, self._begun_at = Generators(), step.number
             if self._local is not None:
                 self._local.begin()
+        self._memory.fetch_buffers()
         return step
 
     def _end_piece(self) -> None:
@@ -292,19 +305,25 @@ class Job:
                 return epoch + 1
         else:
             self._put_back()
+            self._memory.put_back()
         self._pending = self._advance()
         return self._pending.epoch if self._pending is not None else None
 
     def _reduce(self) -> None:
+        self._memory.send_buffers()
         try:
             self._happened = self._core.reduce()
         finally:
             self._gradients.show(self._happened)
+        self._memory.fetch_buffers()
+        if not self._happened:
+            self._memory.put_back()
         self._objects.acting = self._happened
 
     def _commit(self) -> None:
         self.stepped = True
         self._lr_factor = self._step.lr_factor
+        self._memory.send_buffers()
         if self._local is not None:
             self._local.commit(self._gradients.borrowed)
         self._core.commit()
@@ -322,7 +341,9 @@ class Job:
             self._gradients.raise_kept()
         except Evicted as error:  # comes out of the loader, where nothing of the iteration is left
             self._gradients.keep(error)
-        if not self._happened:  # or a piece that others follow
+        if not self._happened:
+            if self._step.last_piece:  # no others follow: it did not happen
+                self._memory.put_back()
             return
         if self.stepped:
             raise Misuse("opt.step() was called twice in one iteration")
@@ -369,27 +390,3 @@ class Job:
 def _values(keywords: dict[str, Any]) -> dict[str, Any]:
     """Without functions, which a loop may make anew in each epoch."""
     return {name: value for name, value in keywords.items() if not callable(value)}
-
-
-def _check(model: torch.nn.Module, optimizer: torch.optim.Optimizer, accumulate: int,
-           buffers: str) -> None:
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise Misuse("Job(model, optimizer, ...): the second argument is a "
-                     f"{type(optimizer).__name__}")
-    if accumulate < 1:
-        raise Misuse(f"Job: accumulate is {accumulate}; it is at least 1")
-    if buffers not in ("mean", "rank0", "local"):
-        raise Misuse(f"Job: buffers={buffers!r}; it is 'mean', 'rank0' or 'local'")
-    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
-        raise Misuse("Job: the model is wrapped in DistributedDataParallel; give the model itself, and "
-                     "leave out init_process_group")
-    if any(isinstance(module, torch.nn.SyncBatchNorm) for module in model.modules()):
-        raise Misuse("Job: SyncBatchNorm needs a process group, and a job has none; leave out "
-                     "convert_sync_batchnorm: with buffers='mean' all get the same statistics")
-    known = {id(p) for p in model.parameters()}
-    if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
-        raise Misuse("Job: the optimizer has a parameter that is not the model's; give the modules in "
-                     "one torch.nn.ModuleList")
-    for name, parameter in model.named_parameters():
-        if type(parameter.data).__name__ == "DTensor":
-            raise Misuse(f"Job: '{name}' is sharded (FSDP, DTensor); a worker holds the whole model")
