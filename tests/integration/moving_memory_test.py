@@ -64,12 +64,14 @@ class MovingMemory(TorchTest):
         self.equal(self.calm.stdout, self.expected, 1)
 
     def test_killed(self) -> None:
-        with Job(self.options, [PYTHON, PROGRAM], env=ENVIRONMENT | {"TOY_SLEEP": "0.2"}) as job:
+        with tempfile.NamedTemporaryFile() as slow, Job(
+                self.options, [PYTHON, PROGRAM], env=ENVIRONMENT | {"SLOW": slow.name}) as job:
             job.wait_for("world_formed", size=2)
             job.wait_for_step()
             after = job.now()
             kill(next(pid for pid in job.workers().values() if lives(pid)))
             job.wait_for("world_formed", after, size=2)  # with one that has come instead
+            slow.close()
             self.assertEqual(job.wait(120), 0, job.err())
             self.assertEqual(job.find("diverged"), [])
             self.equal(job.out(), self.expected, 2)

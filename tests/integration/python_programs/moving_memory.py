@@ -17,6 +17,7 @@ from moving_parameters import FOLLOWED
 EPOCHS = 6
 ROWS = os.environ.get("ROWS", ",".join(FOLLOWED)).split(",")
 HOLD = os.environ.get("HOLD", "")
+SLOW = os.environ.get("SLOW", "")  # turns are slow as long as there is this file
 SLEEP = float(os.environ.get("TOY_SLEEP", "0"))  # seconds in each turn
 ALONE = "ELASTICRUN_SOCKET" not in os.environ
 
@@ -58,7 +59,7 @@ epochs = []
 for epoch in job.epochs(EPOCHS):
     batches = []
     for x, y in job.loader(dataset, batch_size=10, seed=5):
-        time.sleep(SLEEP)
+        time.sleep(1 if os.path.exists(SLOW) else SLEEP)
         batches.append((x, y))
         elastic.step(x, y)
         if job.stepped:
