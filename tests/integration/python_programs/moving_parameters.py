@@ -207,6 +207,18 @@ class set_after_epoch(Row):
 
 
 @followed
+class tensors_swapped(Row):
+    """With torch 2.3 and newer."""
+
+    def after_epoch(self, opt):
+        if not hasattr(torch.utils, "swap_tensors"):
+            assign(self.model, lambda data: data * 0.5)
+            return
+        for parameter in self.model.parameters():
+            torch.utils.swap_tensors(parameter, nn.Parameter(parameter.detach() * 0.5))
+
+
+@followed
 class set_of_data(Row):
     """Which changes no parameter."""
 

@@ -78,8 +78,10 @@ class Gradients:
                 self._report()
 
         if hasattr(parameter, "register_post_accumulate_grad_hook"):
-            if not parameter._post_accumulate_grad_hooks:
+            if self._nodes[number] is None:
                 self._nodes[number] = parameter.register_post_accumulate_grad_hook(accumulated)
+            # Has C++ note them again, which torch.utils.swap_tensors does not.
+            parameter._post_accumulate_grad_hooks = parameter._post_accumulate_grad_hooks
             return
         with torch.enable_grad():  # a backward pass has none
             node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
