@@ -306,6 +306,12 @@ class parametrized(Row):
 
 
 @followed
+class scripted(data_after_epoch):
+    def make(self):
+        return torch.jit.script(Square())
+
+
+@followed
 class pruned(Row):
     def make(self):
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from itertools import chain, zip_longest
+from operator import methodcaller
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 import torch
@@ -17,19 +18,20 @@ from ._gradients import flat
 
 BEFORE = "make such changes before Job()"
 data_ptr = torch.Tensor.data_ptr
+values_of = methodcaller("values")
 FACTS = (data_ptr, torch.Tensor.stride, torch.Tensor.size)
 
 
 class Slot(NamedTuple):
     """Where a module holds a tensor."""
-    holder: dict[str, Any]
+    holder: Any  # a dict, or what torch.jit has instead
     key: str
     is_buffer: bool
     is_kept: bool  # in a state_dict
 
     @property
     def tensor(self) -> Optional[torch.Tensor]:
-        return self.holder.get(self.key)
+        return self.holder[self.key] if self.key in self.holder else None
 
 
 class Place:
@@ -217,11 +219,11 @@ class Memory:
         return chain.from_iterable(group["params"] for group in self._optimizer.param_groups)
 
     def _in_buffers(self) -> Iterator[Any]:
-        return chain.from_iterable(map(dict.values, self._buffers))
+        return chain.from_iterable(map(values_of, self._buffers))
 
     def _others(self) -> Iterator[Any]:
         """What is another object only if check() has to look."""
-        return chain(chain.from_iterable(map(dict.values, self._dicts)), self._in_optimizer(),
+        return chain(chain.from_iterable(map(values_of, self._dicts)), self._in_optimizer(),
                      (slot.tensor for slot in self._shared))
 
     def _note_modules(self) -> None:
