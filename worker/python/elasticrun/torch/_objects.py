@@ -2,10 +2,11 @@
 change, as a state source, and methods that act once for each step that happens."""
 from __future__ import annotations
 
+import collections
 import functools
 import json
 import warnings
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
@@ -14,8 +15,9 @@ from .. import Listing
 from .._library import Misuse
 from ._buffers import Local
 from ._gradients import flat
-from ._packing import like, pack, unpack
+from ._packing import Place, like, pack, unpack
 
+STATE = "state"  # the owner of what an optimizer keeps under a name
 GATED = ("step", "update", "update_parameters", "unscale_")
 
 
@@ -27,7 +29,10 @@ class Objects:
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._objects: list[Any] = []
         self._early: dict[int, Any] = {}  # received for objects that are registered later
+        # For arrays in lists and under names, until the objects that have them are taken.
+        self._room: Optional[dict[str, torch.Tensor]] = None
         self._groups: list[Any] = []  # received with them: a scheduler sets rates when it is made
+        self._typed = True  # the last objects received; those of older saves have lists for tuples
         self.first_batch = 0  # the global batch with which the job began; 0: not known
         self.acting = True
         self.step_called = False  # in this turn: opt.step(), or that of an object that is no schedule
@@ -69,6 +74,20 @@ class Objects:
                 tensor.detach().copy_(before)
         return restore
 
+    def numbers(self) -> list[tuple[str, float]]:
+        """What opt.step() reads in the groups of the optimizer: names and numbers."""
+        found = []
+        for number, group in enumerate(self._optimizer.param_groups):
+            for key in sorted(group, key=lambda key: (key != "lr", str(key))):
+                if key != "params":
+                    found += [(f"{key} of group {number}", each) for each in _numbers_in(group[key])]
+        return found
+
+    def schedules(self) -> bytes:
+        """What the schedules among the objects have in their state."""
+        return pack([thing.state_dict() for thing in self._objects
+                     if any(base.__module__ == OneCycleLR.__module__ for base in type(thing).__mro__)])
+
     def state_dicts(self) -> list[Any]:
         """Of what the program has registered."""
         return [thing.state_dict() for thing in self._objects if not isinstance(thing, Local)]
@@ -83,13 +102,19 @@ class Objects:
     def make_room(self, wanted: Sequence[tuple[str, int]]) -> None:
         """Gives the optimizer the tensors that another worker's has."""
         present = dict(self._optimizer_tensors())
+        self._room = {}
         states: dict[int, dict[str, torch.Tensor]] = {}
         for name, _ in wanted:
             owner, key, kind, shape, strides, device = json.loads(name)
-            if isinstance(owner, int):
-                where = "cpu" if device == "cpu" else self._parameters[owner].device
-                states.setdefault(owner, {})[key] = present[name] if name in present else (
-                    torch.empty_strided(shape, strides, dtype=getattr(torch, kind), device=where))
+            if isinstance(owner, str) and owner != STATE:
+                continue  # of a module, which has its tensors
+            where = "cpu" if device == "cpu" else self._device_of(owner)
+            tensor = present[name] if name in present else (
+                torch.empty_strided(shape, strides, dtype=getattr(torch, kind), device=where))
+            if isinstance(key, list):
+                self._room[name] = tensor
+            else:
+                states.setdefault(owner, {})[key] = tensor
         for number, parameter in enumerate(self._parameters):
             state = self._optimizer.state.get(parameter, {})
             others = {key: v for key, v in state.items() if not isinstance(v, torch.Tensor)}
@@ -98,14 +123,14 @@ class Objects:
 
     def take(self, data: bytes) -> None:
         received = unpack(data)
+        self._typed = "typed" in received
         for there, here in zip(received.get("kinds", []), self._kinds()):
             if there != here:
                 raise Misuse(f"the state to go on from is that of a program with {there} where this one "
                              f"has {here}; to begin afresh, give --save another folder")
         self.first_batch, self._groups = received["first_batch"], received["groups"]
         self._set_groups(self._groups)
-        for number, values in received["values"].items():
-            self._optimizer.state[self._parameters[number]].update(values)
+        self._take_state(received)
         for number, state in enumerate(received["objects"]):
             if number < len(self._objects):
                 self._load(self._objects[number], state)
@@ -120,12 +145,59 @@ class Objects:
                 if isinstance(group.get(key), torch.Tensor):
                     group[key].copy_(value)
                 else:
-                    group[key] = like(value, group.get(key))
+                    group[key] = value if self._typed else like(value, group.get(key))
+
+    def _take_state(self, received: dict[str, Any]) -> None:
+        """Of the optimizer, what is not an array of a parameter."""
+        arrays = {_place(name): tensor for name, tensor in self._nested_tensors()}
+        state = self._optimizer.state
+        for number, values in received["values"].items():
+            state[self._parameters[number]].update(self._filled(values, number, (), arrays))
+        if "named" in received:
+            for key in [key for key in self._named_state() if key not in received["named"]]:
+                del state[key]
+        for key, value in received.get("named", {}).items():
+            state[key] = self._filled(value, STATE, (key,), arrays)
+        self._room = None
 
     def _optimizer_tensors(self) -> list[tuple[str, torch.Tensor]]:
         return [(_name(number, key, value), value) for number, parameter in enumerate(self._parameters)
                 for key, value in self._optimizer.state.get(parameter, {}).items()
-                if isinstance(value, torch.Tensor)]
+                if isinstance(value, torch.Tensor)] + self._nested_tensors()
+
+    def _nested_tensors(self) -> list[tuple[str, torch.Tensor]]:
+        """In lists and dicts of the optimizer's state, and what it keeps under a name."""
+        if self._room is not None:
+            return list(self._room.items())
+        found: list[tuple[str, torch.Tensor]] = []
+        for number, parameter in enumerate(self._parameters):
+            for key, value in self._optimizer.state.get(parameter, {}).items():
+                if not isinstance(value, torch.Tensor):
+                    _split(value, number, (key,), found)
+        for key, value in self._named_state().items():
+            _split(value, STATE, (key,), found)
+        return found
+
+    def _named_state(self) -> dict[Any, Any]:
+        """Of the optimizer, what it keeps under a name and not for a parameter."""
+        return {key: value for key, value in self._optimizer.state.items()
+                if not isinstance(key, torch.Tensor)}
+
+    def _device_of(self, owner: Any) -> torch.device:
+        return self._parameters[owner if isinstance(owner, int) else 0].device
+
+    def _filled(self, value: Any, owner: Any, path: tuple[Any, ...],
+                arrays: dict[str, torch.Tensor]) -> Any:
+        """Received state, with the arrays that were carried apart."""
+        if isinstance(value, Place):
+            return arrays[json.dumps([owner, list(path)])]
+        if isinstance(value, torch.Tensor):  # of an older save
+            return value.to(self._device_of(owner))
+        if isinstance(value, dict) and not isinstance(value, collections.Counter):
+            return type(value)((k, self._filled(v, owner, (*path, k), arrays)) for k, v in value.items())
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._filled(v, owner, (*path, k), arrays) for k, v in enumerate(value))
+        return value
 
     def _module_tensors(self) -> list[tuple[str, torch.Tensor]]:
         return [(_name(f"object {number}", key, value), value)
@@ -137,25 +209,24 @@ class Objects:
         values = {}
         for number, parameter in enumerate(self._parameters):
             state = self._optimizer.state.get(parameter, {})
-            if others := {k: v for k, v in state.items() if not isinstance(v, torch.Tensor)}:
+            if others := {k: _split(v, number, (k,), []) for k, v in state.items()
+                          if not isinstance(v, torch.Tensor)}:
                 values[number] = others
+        named = {key: _split(value, STATE, (key,), []) for key, value in self._named_state().items()}
         groups = [{key: value for key, value in group.items() if key != "params"}
                   for group in self._optimizer.param_groups]
         objects = [None if isinstance(thing, torch.nn.Module) else thing.state_dict()
                    for thing in self._objects]
-        return pack({"groups": groups, "values": values, "objects": objects, "kinds": self._kinds(),
-                     "first_batch": self.first_batch})
+        return pack({"groups": groups, "values": values, "named": named, "objects": objects,
+                     "kinds": self._kinds(), "first_batch": self.first_batch, "typed": True})
 
     def _kinds(self) -> list[str]:
         return [type(thing).__name__ for thing in (self._optimizer, *self._objects)]
 
-    @staticmethod
-    def _load(thing: Any, state: Any) -> None:
+    def _load(self, thing: Any, state: Any) -> None:
         if state is not None and not isinstance(thing, torch.nn.Module):
             present = thing.state_dict()
-            thing.load_state_dict({key: like(state[key], value) if key in state else value
-                                   for key, value in present.items()} | {
-                                       key: state[key] for key in state if key not in present})
+            thing.load_state_dict(present | (state if self._typed else like(state, present)))
 
     def _gate(self, thing: Any) -> None:
         """Its methods become attributes of the object, which many a state_dict lists."""
@@ -196,10 +267,39 @@ class Objects:
         return True
 
 
+def _numbers_in(value: Any) -> list[float]:
+    """Those that can be read at no cost: not the ones on a GPU."""
+    if isinstance(value, (list, tuple)):
+        return [number for each in value for number in _numbers_in(each)]
+    if isinstance(value, torch.Tensor):
+        return [value.item()] if value.numel() == 1 and value.device.type == "cpu" else []
+    return [float(value)] if isinstance(value, (bool, int, float)) else []
+
+
 def _is_gate(value: Any) -> bool:
     return callable(value) and getattr(value, "elasticrun_gate", False) is True
 
 
-def _name(owner: Any, key: str, tensor: torch.Tensor) -> str:
+def _split(value: Any, owner: Any, path: tuple[Any, ...], found: list[tuple[str, torch.Tensor]]) -> Any:
+    """State with a Place for each tensor, which goes to `found` under its path."""
+    if isinstance(value, torch.Tensor):
+        found.append((_name(owner, list(path), value), value))
+        return Place()
+    if isinstance(value, dict):
+        kept = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
+        if isinstance(value, collections.Counter):
+            return value
+        return kept((k, _split(v, owner, (*path, k), found)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        kind = list if isinstance(value, list) else tuple
+        return kind(_split(v, owner, (*path, k), found) for k, v in enumerate(value))
+    return value
+
+
+def _place(name: str) -> str:
+    return json.dumps(json.loads(name)[:2])
+
+
+def _name(owner: Any, key: Any, tensor: torch.Tensor) -> str:
     return json.dumps([owner, key, str(tensor.dtype)[len("torch."):], list(tensor.shape),
                        list(tensor.stride()), tensor.device.type])
