@@ -45,10 +45,11 @@ class Divergences {
                      "; nothing is done about it, for machines of several kinds differ in "
                      "the last bits"};
     if (names.empty())
-      return Verdict{what +
-                         ", and nobody knows which is right; do not register state that each "
-                         "worker has for itself, or compare nothing with --verify-state off",
-                     true};
+      return Verdict{
+          what +
+              ", and none is in the majority; do not register state that each worker has "
+              "for itself, and have all workers apply equal rates",
+          true};
     if (again_and_again(message, few_looks * steps_a_look))
       return Verdict{what +
                          ", for the third time; register all state that apply changes, or do "
