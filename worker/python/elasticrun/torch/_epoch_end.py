@@ -3,12 +3,12 @@ of that step: when the world breaks there, WorldChanged is raised, and values st
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
 from .. import Job as Core
-from .._library import Misuse
+from .._library import Misuse, WorldChanged
 
 SUMMED = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
@@ -43,3 +43,45 @@ def export(path: str, content: dict[str, Any]) -> None:
     finally:
         if os.path.exists(beside):
             os.unlink(beside)
+
+
+class EpochEnd:
+    """The part of a Job that acts between the loop over the loader and the next epoch."""
+
+    def mean(self, value: Any) -> Any:
+        """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
+        same calls. When a worker dies there the value stays as it is, `stepped` is false, and the epoch
+        comes again."""
+        return self._together("mean", value, mean, value)
+
+    def all_reduce(self, tensor: torch.Tensor) -> None:
+        """The same for the sum, in place."""
+        self._together("all_reduce", None, all_reduce, tensor)
+
+    def barrier(self) -> None:
+        """At the end of an epoch: returns when all workers have called it, or one has died."""
+        self._together("barrier", None, Core.barrier)
+
+    def export(self, path: str) -> None:
+        """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
+        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done. Writes none where
+        `stepped` is false: the epoch comes again."""
+        self._at_end("export")
+        if self.rank == 0 and self.stepped:
+            export(path, {
+                "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
+                "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
+                "step": self.step})
+
+    def _at_end(self, what: str) -> None:
+        self._break_at_end()
+        if not self._is_at_end():
+            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
+
+    def _together(self, what: str, otherwise: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._at_end(what)
+        try:
+            return function(self._core, *arguments)
+        except WorldChanged:
+            self.stepped = False
+            return otherwise

@@ -156,6 +156,11 @@ class Gradients:
             else:
                 parameter.grad = view if self._step.is_set(number) else None
 
+    @property
+    def untouched(self) -> bool:
+        """Whether the piece under way has had no backward pass."""
+        return not self._queued and not self._ended
+
     def keep(self, error: BaseException) -> None:
         """For the next call of raise_kept."""
         self._kept = error

@@ -10,19 +10,21 @@ import torch
 
 from .. import Job as Core
 from .. import Step
-from .._library import Evicted, Misuse, WorldChanged
-from . import _buffers, _epoch_end
+from .._library import Evicted, Misuse
+from . import _buffers, _process_group
 from ._arguments import check
+from ._epoch_end import EpochEnd
 from ._gradients import Gradients, flat
 from ._loader import Loader
 from ._memory import Memory
 from ._objects import Objects
 from ._random import Generators
+from ._rates import Rates, apply_at
 
 MANY = 1 << 20  # epochs, as long as their number is not known
 
 
-class Job:
+class Job(EpochEnd):
     """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
     steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
     step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed.
@@ -33,11 +35,13 @@ class Job:
                  accumulate: int = 1, bucket_mb: float = 25, buffers: str = "mean",
                  scale_lr: bool = False) -> None:
         check(model, optimizer, accumulate, buffers)
+        _process_group.refuse()
         self._core = Core()
         self._scale_lr = scale_lr
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
         self._objects = Objects(optimizer, objects)
         self._objects.check_schedulers()
+        self._rates = Rates(self._objects)
         self._gradients = Gradients(list(model.named_parameters()), self._reduce)
         self._memory = Memory(model, optimizer, buffers, self._gradients.hook)
         self._local = self._register(model, buffers)
@@ -46,7 +50,7 @@ class Job:
         self._take_over(optimizer)
         self._loader: Optional[Loader] = None
         self._epochs: Optional[int] = None
-        self._entered = self._begun = self._left = self._over = False
+        self._entered = self._begun = self._left = self._over = self._looping = False
         self._first_epoch: Optional[int] = None
         self._step: Optional[Step] = None  # what the program is at
         self._pending: Optional[Step] = None  # found by epochs, for the loader
@@ -85,8 +89,7 @@ class Job:
         old = self._loader
         if old is None:
             self._loader = Loader(self, dataset, batch_size, seed, keywords)
-        elif (old.dataset is not dataset or old.batch_size != batch_size or old.seed != seed
-              or _values(old.keywords) != _values(keywords)):
+        elif not old.is_for(dataset, batch_size, seed, keywords):
             raise Misuse("loader: this is another dataset, batch size, seed or option than at first; a job "
                          "has one loader, that of its training data: make the dataset before the loops, "
                          "and take torch's DataLoader for others")
@@ -112,35 +115,20 @@ class Job:
         """After backward(): the sum over the world; 0 for a name that nobody has used."""
         return self._step.total(name) if self._step is not None and self._happened else 0.0
 
-    def mean(self, value: Any) -> Any:
-        """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
-        same calls. When a worker dies there the value stays as it is, `stepped` is false, and the epoch
-        comes again."""
-        return self._together("mean", value, _epoch_end.mean, value)
-
-    def all_reduce(self, tensor: torch.Tensor) -> None:
-        """The same for the sum, in place."""
-        self._together("all_reduce", None, _epoch_end.all_reduce, tensor)
-
-    def barrier(self) -> None:
-        """At the end of an epoch: returns when all workers have called it, or one has died."""
-        self._together("barrier", None, Core.barrier)
-
-    def export(self, path: str) -> None:
-        """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
-        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done. Writes none where
-        `stepped` is false: the epoch comes again."""
-        self._at_end("export")
-        if self.rank == 0 and self.stepped:
-            _epoch_end.export(path, {
-                "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
-                "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
-                "step": self._core.committed})
-
     def leave(self) -> None:
         """Before the training is over: leaves the world for good, as in early stopping; `break` then."""
         self._left = True
         self._core.leave()
+
+    @property
+    def step(self) -> int:
+        """Steps committed, so the number of the step under way, from 0: equal on all workers."""
+        first, step = self._enter(), self._step
+        if step is None:
+            ends = self._epochs or 0 if self._begun or first is None else first
+        else:
+            ends = step.epochs_done - (step is not self._ended) if step.epochs_done else step.epoch
+        return self._core.committed - ends  # which the library counts as steps
 
     @property
     def rank(self) -> int:
@@ -178,15 +166,20 @@ class Job:
             raise Misuse("loader: the loop over it stands in `for epoch in job.epochs(n):`, once; for "
                          "other passes over data take torch's DataLoader")
         if not self._begun:
+            _process_group.refuse()
             self._core.begin(**self._options())
             self._begun = True
-        while (step := self._advance()) is not None and not step.epochs_done:
-            samples = step.samples
-            self._gradients.begin(step, borrowed=not samples)
-            yield samples or self._borrowed()
-        self._gradients.begin(None, borrowed=False)
-        self._put_back = self._objects.snapshot()
-        self._objects.acting = True
+        step = self._step if self._is_untouched() else self._advance()
+        self._looping = True
+        try:
+            while step is not None and not step.epochs_done:
+                samples = step.samples
+                self._gradients.begin(step, borrowed=not samples)
+                yield samples or self._borrowed()
+                step = self._advance()
+        finally:
+            self._looping = False
+        self._come_to_end()
 
     def upcoming(self, ahead: int) -> Optional[list[int]]:
         """What pieces() gives after `ahead` others, if the world stays; None: the epoch ends before."""
@@ -256,6 +249,7 @@ class Job:
                 self._generators.restore()
             else:
                 self._generators, self._begun_at = Generators(), step.number
+            self._rates.begin(step)
             if self._local is not None:
                 self._local.begin()
         self._memory.fetch_buffers()
@@ -274,27 +268,42 @@ class Job:
         if missing:
             self._commit()  # a scaler has skipped the step: it changes nothing, and is one
 
+    def _is_untouched(self) -> bool:
+        """Whether the piece under way was only looked at, as in next(iter(loader))."""
+        step = self._step
+        return (step is not None and not step.epochs_done and not self._objects.step_called
+                and self._gradients.untouched)
+
+    def _come_to_end(self) -> None:
+        self._gradients.begin(None, borrowed=False)
+        self._put_back = self._objects.snapshot()
+        self._objects.acting = True
+
+    def _break_at_end(self) -> None:
+        """After a `break` in the last step of an epoch, the epoch is at its end. When that step did not
+        happen, the one that repeats it is pending."""
+        step, happened = self._step, self._happened
+        if (step is None or step.epochs_done or self._looping or self._pending is not None
+                or not step.last_piece or not self._objects.step_called):
+            return
+        after = self._advance()
+        if after is not None and after.epochs_done:
+            self._come_to_end()
+        elif not happened:
+            self._pending = after
+
     def _is_at_end(self) -> bool:
         """Between the loop over the loader and the next epoch."""
         step = self._step
         return (step is not None and step.epochs_done > 0 and step is not self._ended
                 and self._pending is None)
 
-    def _at_end(self, what: str) -> None:
-        if not self._is_at_end():
-            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
-
-    def _together(self, what: str, otherwise: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-        self._at_end(what)
-        try:
-            return function(self._core, *arguments)
-        except WorldChanged:
-            self.stepped = False
-            return otherwise
-
     def _end_epoch(self, epoch: int) -> Optional[int]:
         if self._left:
             return None
+        self._break_at_end()
+        if self._pending is not None:
+            return self._pending.epoch
         self._ended = step = self._step
         if step is None or not step.epochs_done:
             raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
@@ -311,12 +320,15 @@ class Job:
 
     def _reduce(self) -> None:
         self._memory.send_buffers()
+        self._rates.send(self._step, self.generation)
         try:
             self._happened = self._core.reduce()
         finally:
             self._gradients.show(self._happened)
         self._memory.fetch_buffers()
-        if not self._happened:
+        if self._happened:
+            self._rates.check(self._step, self.size, self.rank)
+        else:
             self._memory.put_back()
         self._objects.acting = self._happened
 
@@ -348,19 +360,8 @@ class Job:
         if self.stepped:
             raise Misuse("opt.step() was called twice in one iteration")
         self._objects.check_schedulers()
-        self._apply_at_rate(self._step.lr_factor if self._scale_lr else 1)
+        apply_at(self._optimizer, self._apply, self._step.lr_factor if self._scale_lr else 1)
         self._commit()
-
-    def _apply_at_rate(self, factor: float) -> None:
-        groups = self._optimizer.param_groups if factor != 1 else []
-        rates = [group["lr"] for group in groups]
-        for group in groups:
-            group["lr"] = group["lr"] * factor
-        try:
-            self._apply()
-        finally:
-            for group, rate in zip(groups, rates):
-                group["lr"] = rate
 
     def _register(self, model: torch.nn.Module, buffers: str) -> Optional[_buffers.Local]:
         core = self._core
@@ -385,8 +386,3 @@ class Job:
         def refuse(*_: Any) -> None:
             raise Misuse("add_param_group after Job(): make all groups before it")
         optimizer.add_param_group = refuse
-
-
-def _values(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Without functions, which a loop may make anew in each epoch."""
-    return {name: value for name, value in keywords.items() if not callable(value)}

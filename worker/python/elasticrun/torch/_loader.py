@@ -46,6 +46,14 @@ class Loader:
         self._stays = bool(self._options.pop("persistent_workers", False))
         self._kept = self._make() if self._stays else None
 
+    def is_for(self, dataset: Any, batch_size: int, seed: int, keywords: dict[str, Any]) -> bool:
+        """Whether another call asks for this one. A dataset that the loop makes anew in each epoch counts
+        as the first one; functions do, too."""
+        mine, others = ({name: value for name, value in each.items() if not callable(value)}
+                        for each in (self.keywords, keywords))
+        return (type(dataset) is type(self.dataset) and len(dataset) == len(self.dataset)
+                and (self.batch_size, self.seed, mine) == (batch_size, seed, others))
+
     def __len__(self) -> int:
         """Steps of an epoch, at the global batch with which the job began."""
         return math.ceil(len(self.dataset) / self._job.first_batch)

@@ -18,6 +18,7 @@ from ._gradients import flat
 from ._packing import Place, like, pack, unpack
 
 STATE = "state"  # the owner of what an optimizer keeps under a name
+USUAL = ("lr", "momentum", "betas", "weight_decay")
 GATED = ("step", "update", "update_parameters", "unscale_")
 
 
@@ -75,13 +76,11 @@ class Objects:
         return restore
 
     def numbers(self) -> list[tuple[str, float]]:
-        """What opt.step() reads in the groups of the optimizer: names and numbers."""
-        found = []
-        for number, group in enumerate(self._optimizer.param_groups):
-            for key in sorted(group, key=lambda key: (key != "lr", str(key))):
-                if key != "params":
-                    found += [(f"{key} of group {number}", each) for each in _numbers_in(group[key])]
-        return found
+        """What opt.step() reads in the groups of the optimizer: names and numbers, usual ones first."""
+        found = [(USUAL.index(key) if key in USUAL else len(USUAL), f"{key} of group {number}", each)
+                 for number, group in enumerate(self._optimizer.param_groups)
+                 for key, value in group.items() if key != "params" for each in _numbers_in(value)]
+        return [(name, each) for _, name, each in sorted(found, key=lambda one: one[:2])]
 
     def schedules(self) -> bytes:
         """What the schedules among the objects have in their state."""

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""PyTorch: usual ways to write the loop work, and a rate that differs between workers ends the job
+before it is applied."""
+import os
+import tempfile
+import unittest
+
+from job import Job, finals, kill
+from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, TorchTest, alone
+
+RATES = os.path.join(PROGRAMS, "rates.py")
+BEGIN = """
+import torch, elasticrun.torch as er
+model = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), 0.1)
+x = torch.ones(8, 2)
+data = torch.utils.data.TensorDataset(x)
+job = er.Job(model, opt)
+seen = []
+def step(x):
+    opt.zero_grad(); model(x).sum().backward(); opt.step(); seen.append(job.step)
+"""
+LOOPS = {
+    "a dataset in the line of the loop": (
+        "for epoch in job.epochs(2):\n"
+        "  for a, in job.loader(torch.utils.data.TensorDataset(x), 4): step(a)\n"
+        "assert seen == [1, 2, 3, 4], seen", ""),
+    "a dataset of another length": (
+        "for epoch in job.epochs(2):\n"
+        "  for a, in job.loader(torch.utils.data.TensorDataset(x[epoch:]), 4): step(a)",
+        "Misuse: loader: this is another dataset"),
+    "break in the last step": (
+        "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    step(a)\n"
+        "    if len(seen) == 4: break\n  assert job.mean(2.0) == 2\nassert seen == [1, 2, 3, 4], seen", ""),
+    "break in the last step of each epoch": (
+        "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    step(a)\n"
+        "    if len(seen) % 2 == 0: break\nassert seen == [1, 2, 3, 4], seen", ""),
+    "break before": (
+        "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    step(a)\n    break",
+        "Misuse: epochs: the loop over job.loader ended before its samples"),
+    "a look at the first batch": (
+        "for epoch in job.epochs(2):\n  loader = job.loader(data, 4)\n"
+        "  assert len(next(iter(loader))[0]) == 4 and job.step == 2 * epoch\n"
+        "  for a, in loader: step(a)\nassert seen == [1, 2, 3, 4], seen", ""),
+}
+
+
+class Loops(TorchTest):
+    def test_loops(self) -> None:
+        for name, (program, says) in LOOPS.items():
+            with self.subTest(name):
+                ended = alone("-c", BEGIN + program)
+                self.assertEqual(ended.returncode, 1 if says else 0, ended.stderr)
+                self.assertIn(says, ended.stderr)
+
+    def run_rates(self, how: str, **variables: str) -> Job:
+        return Job(["-H", "localhost:2", "--np", "1:2", "--policy", "fixed", "--shares", "equal",
+                    "--max-batch", "8", "--label", "none"], [PYTHON, RATES],
+                   env=ENVIRONMENT | variables | {"HOW": how})
+
+    def test_rates_that_differ(self) -> None:
+        for how, says in (
+                ("plateau", r"step 16: lr of group 0 differs between the workers: 0\.1 on rank 0, 0\.01"),
+                ("patience", "step 16: .* the state of a schedule differs between the workers"),
+                ("momentum", r"step 0: momentum of group 0 differs between the workers: 0\.9 on rank 0, 0\.8 on the other"),
+                ("group", "leave out init_process_group")):
+            with self.subTest(how), self.run_rates(how) as job:
+                self.assertIn(job.wait(60), (1, 123), job.err())
+                self.assertRegex(job.err(), says)
+                self.assertEqual(job.find("diverged"), [])
+                self.assertEqual(job.leftovers(), [])
+
+    def replaced(self, how: str) -> tuple[int, str, str]:
+        """How a job ends in which one of two workers is killed and replaced."""
+        with tempfile.NamedTemporaryFile() as slow, self.run_rates(how, SLOW=slow.name, EPOCHS="20") as job:
+            job.wait_for("world_formed", size=2)
+            job.wait_for_step()
+            after = job.now()
+            kill(max(job.workers().items())[1])
+            job.wait_for("world_formed", after, size=2)
+            slow.close()
+            return job.wait(60), job.out(), job.err()
+
+    def test_counter_of_a_newcomer(self) -> None:
+        code, _, err = self.replaced("counter")
+        self.assertIn(code, (1, 123), err)
+        self.assertRegex(err, "lr of group 0 differs .*compute a rate from job.step")
+
+    def test_rate_from_the_step(self) -> None:
+        code, out, err = self.replaced("step")
+        self.assertEqual(code, 0, err)
+        ends = finals(out)
+        self.assertEqual(len(ends), 2, out)
+        self.assertEqual(ends[0], ends[1])
+        expected, = finals(alone(RATES, HOW="step", EPOCHS="20").stdout)
+        for one, other in zip(ends[0], expected):
+            self.assertAlmostEqual(one, other, delta=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
