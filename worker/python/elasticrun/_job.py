@@ -3,16 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
-import sys
-import threading
-import traceback
 from ctypes import byref, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import _library as lib
 from ._library import Misuse, call
 from ._memory import Memory, memory_of
+from ._process import end_child, leave_interrupts_to_job
 
 
 class Step:
@@ -113,15 +110,6 @@ class Listing:
     def objects(self, data: bytes) -> None:
         """Small objects, as bytes that only take_objects reads."""
         call("list_objects", self._listing, data, len(data))
-
-
-def leave_interrupts_to_job() -> None:
-    """Python's own handler would end this worker by KeyboardInterrupt before the state is saved, when
-    INT comes to all processes of a job. A handler of the program stays."""
-    saves = os.environ.get("ELASTICRUN_SOCKET") and os.environ.get("ELASTICRUN_SAVE")
-    if saves and threading.current_thread() is threading.main_thread() and (
-            signal.getsignal(signal.SIGINT) is signal.default_int_handler):
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Job:
@@ -365,7 +353,7 @@ class Job:
         except BaseException as thrown:  # pylint: disable=broad-except
             error = self._thrown = thrown
         if os.getpid() != self._owner:
-            _end_child(error)
+            end_child(error)
         return 0 if error is None else 1
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -383,22 +371,6 @@ class Job:
         if status == lib.CALLBACK and thrown is not None:
             raise thrown
         lib.raise_status(status, lib.error_of(self._job))
-
-
-def _end_child(error: Optional[BaseException]) -> None:
-    """Ends a forked child as Python ends a process, but runs none of its parent's cleanup."""
-    code: Any = error.code if isinstance(error, SystemExit) else 0 if error is None else 1
-    if error is not None and not isinstance(error, SystemExit):
-        traceback.print_exception(type(error), error, error.__traceback__)
-    if code is not None and not isinstance(code, int):
-        print(code, file=sys.stderr)
-        code = 1
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            pass  # it is none, or closed
-    os._exit((code or 0) & 0xFF)
 
 
 def _options(samples: int, given: dict[str, int]) -> lib.TrainOptions:
