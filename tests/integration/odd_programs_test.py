@@ -349,7 +349,7 @@ class Quitters(unittest.TestCase):
             self.assertEqual(job.wait(), 124, job.err())
             self.assertRegex(job.last_line(), r"after 6 steps the members' states differ from each "
                                               r"other somewhere in bytes 0 to 799 of 'weights', "
-                                              r"and nobody knows")
+                                              r"and none is in the majority")
             self.assertEqual(job.leftovers(), [])
 
     def test_a_step_that_kills_once(self) -> None:
@@ -421,16 +421,16 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual(job.leftovers(), [])
 
     def test_a_newcomer(self) -> None:
-        """It leaves, and the others go on."""
+        """It leaves, and the others train to the end; but its failure counts."""
         with Job(["-H", "localhost:2", "--np", "1:2"], [MISTAKEN, "caller"]) as job:
-            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.wait(), 1, job.err())
             self.assertRegex(job.err(), r"worker 3 \(.*\) left: commit: the ranks have not made the same "
                              r"calls in step \d+; rank 1 of 2 has made: all_reduce of 300 float64, "
                              r"all_reduce of 0 float64; ")
             self.assertEqual(job.leftovers(), [])
         with Job(["-H", "localhost:2", "--np", "1:2", "--max-batch", "12"],
                  [MISTAKEN, "newcomer"]) as job:
-            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.wait(), 1, job.err())
             self.assertRegex(job.err(), r"worker 3 \(.*\) left: train: the workers do not agree on "
                              r"epochs \(3 here\); all must be the same program")
             self.assertEqual(job.leftovers(), [])
