@@ -82,6 +82,20 @@ Result<void> check_files(const std::string& path, const wire::saved::Manifest& m
   return {};
 }
 
+// Whether the parts of a save are as long as what its contents list.
+Result<void> check_contents(const std::string& path, const wire::saved::Manifest& manifest) {
+  const auto contents = read_contents(path, manifest);
+  if (!contents) return contents.error();
+  std::uint64_t listed = 0, written = 0;
+  for (const wire::saved::Array& array : contents->arrays) listed += array.bytes;
+  for (std::size_t i = 1; i < manifest.files.size(); ++i) written += manifest.files[i].bytes;
+  if (listed == written) return {};
+  return Error{
+      fmt::format("{}: its parts have {} bytes where its arrays have {}; do the state sources of "
+                  "all workers list the same arrays?",
+                  path, written, listed)};
+}
+
 Result<net::Fd> lock(const std::string& path, std::string& unlocked) {
   const std::string file = path + "/" + lock_name;
   net::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -177,6 +191,7 @@ Result<std::string> Folder::seal(const std::string& folder, std::int64_t number,
   const std::string from = draft_of(folder, number);
   const std::string to = whole_of(folder, number);
   if (auto there = check_files(from, manifest); !there) return there.error();
+  if (auto fits = check_contents(from, manifest); !fits) return fits.error();
   if (auto written = write_file(from, manifest_name, encode(manifest)); !written)
     return written.error();
   if (auto synced = sync_folder(from); !synced) return synced.error();

@@ -39,9 +39,9 @@ class Folder {
   static Result<Folder> open(const std::string& path, const std::string& job);
 
   const Inventory& inventory() const { return inventory_; }
-  // Makes a save whole: checks that its files are there, writes the manifest, renames the folder.
-  // Returns the folder's new name. `before`: the save of which it takes the place as the newest,
-  // which stays; empty: there is none that can be read.
+  // Makes a save whole: checks that its files are there and can be read, writes the manifest,
+  // renames the folder. Returns the folder's new name. `before`: the save of which it takes the
+  // place as the newest, which stays; empty: there is none that can be read.
   static Result<std::string> seal(const std::string& folder, std::int64_t number,
                                   const wire::saved::Manifest& manifest, const std::string& before);
   // Removes what is left of a save that was given up, or of all that are not whole.

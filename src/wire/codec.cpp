@@ -33,6 +33,14 @@ const std::string& message_name() {
   return name;
 }
 
+// The most bytes of its text. A file is no frame of a connection.
+template <class Message>
+inline constexpr std::size_t text_bytes_max = frame_bytes_max;
+template <>
+inline constexpr std::size_t text_bytes_max<saved::Manifest> = saved_text_bytes_max;
+template <>
+inline constexpr std::size_t text_bytes_max<saved::Contents> = saved_text_bytes_max;
+
 // The member of a message that holds its bytes; null when the message has none.
 template <class T>
 constexpr agent::Bytes T::*bytes_of() {
@@ -100,9 +108,9 @@ std::string encode(const Message& message) {
 
 template <class Message>
 Result<Message> decode(std::string_view text) {
-  if (text.size() > frame_bytes_max)
-    return Error{
-        fmt::format("a message of {} bytes is longer than {}", text.size(), frame_bytes_max)};
+  if (text.size() > text_bytes_max<Message>)
+    return Error{fmt::format("a message of {} bytes is longer than {}", text.size(),
+                             text_bytes_max<Message>)};
   std::optional<std::string_view> bytes;
   if (const auto end = text.find(before_bytes); end != text.npos) {
     bytes = text.substr(end + 1);

@@ -20,5 +20,8 @@ inline constexpr std::size_t line_bytes_max = 16u << 10;     // longer output li
 inline constexpr std::size_t address_bytes_max = 64u << 10;  // what a rank publishes for its group
 inline constexpr std::size_t world_size_max = 131'072;
 inline constexpr std::size_t list_max = 1u << 20;  // a command line can have this many arguments
+// A file of a save, or what travels with the state to newcomers: 64 MiB of objects, in hexadecimal
+// digits, and the names of a million arrays. No frame of a connection.
+inline constexpr std::size_t saved_text_bytes_max = 256u << 20;
 
 }  // namespace elasticrun::wire

@@ -181,6 +181,8 @@ struct Saved {
   std::int64_t held_ns = 0;  // how long it held up the next step
   std::int64_t took_ns = 0;  // until its part was on the disk
   std::string error = {};    // why it could not; empty: it could
+  // Hash of the arrays that its state source lists: the same on all members. 0: not given.
+  std::uint64_t source_layout = 0;
 };
 // The save that the world of this generation begins with cannot be read on this worker.
 struct Unreadable {
@@ -262,7 +264,7 @@ BOOST_DESCRIBE_STRUCT(Committed, (), (generation, step))
 BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason, complaints))
 BOOST_DESCRIBE_STRUCT(Saved, (),
                       (number, generation, step, rank, size, call, epoch, cursor, files, held_ns,
-                       took_ns, error))
+                       took_ns, error, source_layout))
 BOOST_DESCRIBE_STRUCT(Unreadable, (), (generation, save, reason))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,

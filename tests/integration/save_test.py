@@ -324,7 +324,7 @@ class Rules(Folder):
             file.write(b"damaged")
         with self.training(2, device_ms=2, epochs=1000) as job:
             self.assertEqual(job.wait(60), 2, job.err())
-            self.assertIn("can be read; remove them to begin afresh", job.last_line())
+            self.assertIn("could be read; start the job again if that can be mended", job.last_line())
         os.truncate(os.path.join(self.whole()[-1], "manifest"), 10)
         with self.training(2, device_ms=2, epochs=1000) as job:
             self.assertEqual(job.wait(60), 2, job.err())

@@ -103,12 +103,17 @@ void Saver::save(const core::SaveOrder& order, const core::Progress& progress) {
   Part part{.folder = order.save.folder, .rank = order.rank.value};
   try {
     table_.look();
-    if (order.rank == Rank(0)) part.contents = state::contents_of(table_, encode(progress));
+    if (order.rank == Rank(0)) {
+      auto contents = state::contents_of(table_, encode(progress));
+      if (!contents) return report_error(std::move(report), contents.error().text);
+      part.contents = std::move(*contents);
+    }
   } catch (const state::SourceFailed& error) {
     return report_error(std::move(report), error.what());
   } catch (const std::bad_alloc&) {
     return report_error(std::move(report), "no memory for the contents of the save");
   }
+  report.source_layout = state::hash_of(table_.late());
   part.share = state::share_of(table_.bytes(), order.rank.value, order.size);
   if (!order.waits) return write_behind(std::move(part), std::move(report), begun);
   const state::StateImage image(table_.segments(), table_.gpu());

@@ -1,11 +1,13 @@
 // See carried.hpp.
 #include "worker/state/carried.hpp"
 
-#include <boost/algorithm/hex.hpp>
+#include <fmt/format.h>
 
+#include <boost/algorithm/hex.hpp>
 #include <iterator>
 
 #include "wire/codec.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::worker::state {
 namespace {
@@ -26,6 +28,14 @@ std::string encode(const Carried& carried, const Layout& registered) {
     contents.arrays.push_back({kind_name(late_kind), one.name, "", one.bytes});
   boost::algorithm::hex_lower(carried.objects, std::back_inserter(contents.objects));
   return wire::encode(contents);
+}
+
+Result<void> check_size(std::uint64_t text_bytes) {
+  if (text_bytes <= wire::saved_text_bytes_max) return {};
+  return Error{
+      fmt::format("the names of the arrays and the objects of the state source are {} bytes as "
+                  "text; at most {} are taken: list fewer objects, or shorter names",
+                  text_bytes, wire::saved_text_bytes_max)};
 }
 
 Result<Carried> decode_carried(std::string_view text) {

@@ -1,6 +1,7 @@
 // What travels with the bytes of the state, to newcomers and into saves, as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ struct Carried {
 // `registered`: also named in the text, in front of the late ones, for those who read it without
 // the program.
 std::string encode(const Carried& carried, const Layout& registered = {});
+// What a reader takes of such a text. Asked before it is sent or written.
+Result<void> check_size(std::uint64_t text_bytes);
 // Both leave out the arrays of `registered`.
 Result<Carried> decode_carried(std::string_view text);
 Result<Carried> carried_of(wire::saved::Contents contents);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "save/file.hpp"
@@ -49,8 +50,10 @@ Result<wire::saved::File> write_part(const std::string& folder, int rank, const 
   return file->finish();
 }
 
-std::string contents_of(const StateTable& table, const std::string& progress) {
-  return encode(Carried{progress, table.late(), table.objects()}, table.layout());
+Result<std::string> contents_of(const StateTable& table, const std::string& progress) {
+  std::string text = encode(Carried{progress, table.late(), table.objects()}, table.layout());
+  if (const auto fits = check_size(text.size()); !fits) return fits.error();
+  return ok(std::move(text));
 }
 
 Result<Carried> restore(const std::string& folder, StateTable& table, Moved moved) {

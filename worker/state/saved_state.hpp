@@ -35,8 +35,9 @@ using Moved = std::atomic<std::uint64_t>*;
 // name the file.
 Result<wire::saved::File> write_part(const std::string& folder, int rank, const StateImage& image,
                                      std::uint64_t begins, Share share, Moved moved);
-// The text of the file `contents`. The table has looked at its source.
-std::string contents_of(const StateTable& table, const std::string& progress);
+// The text of the file `contents`. The table has looked at its source. An error when no reader
+// would take it.
+Result<std::string> contents_of(const StateTable& table, const std::string& progress);
 
 // Reads a save into the memory of a sealed table, and returns what came with it; the caller hands
 // the objects to the table. After an error the memory holds anything. Throws GroupBroken when the

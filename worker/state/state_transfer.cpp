@@ -23,8 +23,6 @@ constexpr std::size_t chunk_bytes_min = 256u << 10;
 // Number of messages under way in one part.
 constexpr std::size_t depth_of_part = 4;
 
-constexpr std::uint64_t carried_bytes_max = 4 * Source::objects_bytes_max;
-
 // Broadcast by the first holder. Plain numbers: all members run on one kind of machine.
 struct Header {
   std::uint64_t version = 2;
@@ -168,9 +166,9 @@ void StateTransfer::agree(const std::string& progress) {
         fmt::format("{} holders of the state are not at the progress of rank {}, or their state "
                     "sources list other arrays",
                     wrong[1], lead_));
-  if (lead.carried_bytes > carried_bytes_max)
-    throw collective::GroupBroken(
-        fmt::format("{} bytes of progress and objects", lead.carried_bytes));
+  // All ranks see the same number, and all give up.
+  if (const Result<void> fits = check_size(lead.carried_bytes); !fits)
+    throw StateMismatch(fits.error().text);
   text_.resize(lead.carried_bytes);  // the objects may be more bytes on one holder than on another
 }
 

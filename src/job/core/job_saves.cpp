@@ -57,7 +57,8 @@ void Job::hear(WorkerId id, const wire::Unreadable& unreadable, Time now) {
   requests_.saves.kept().refuse(unreadable.save);
   if (requests_.saves.kept().newest()) return tell_restore(now);
   end(course::Cause::save_unusable,
-      fmt::format("no save in {} can be read; remove them to begin afresh",
+      fmt::format("no save in {} could be read; start the job again if that can be mended, or give "
+                  "another folder to begin afresh",
                   requests_.saves.folder()),
       now);
 }
@@ -152,6 +153,11 @@ void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
   if (part.number != saves.number() || !saves.is(course::SaveState::asked))
     return drop_save(part.number);
   if (!part.error.empty()) return give_up_save(fmt::format("{}: {}", name_of(id), part.error), now);
+  if (!saves.agrees(part))
+    return give_up_save(fmt::format("the state source of {} does not list the same arrays as that "
+                                    "of another worker",
+                                    name_of(id)),
+                        now);
   if (!saves.written(part, now)) return;
   // Until it is whole or given up, no world begins with an older one.
   tell(rendezvous::Restore{}, now);

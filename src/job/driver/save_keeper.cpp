@@ -34,7 +34,8 @@ Result<void> SaveKeeper::open(JobSpec::Saving& saving) {
   for (const std::string& line : inventory.refused)
     sink_.log(LogLevel::error, "a save is not used: " + line);
   if (inventory.saves.empty() && !inventory.refused.empty())
-    return Error{fmt::format("--save: no save in {} is whole; remove them to begin afresh", path_)};
+    return Error{
+        fmt::format("--save: no save in {} is whole; give another folder to begin afresh", path_)};
   if (inventory.finished)
     sink_.log(LogLevel::info,
               fmt::format("beginning afresh: the job whose saves are in {} has finished", path_));

@@ -5,11 +5,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "save/file.hpp"
 #include "save/folder.hpp"
 #include "save/manifest.hpp"
 #include "save/names.hpp"
+#include "wire/codec.hpp"
 
 namespace elasticrun::save {
 namespace {
@@ -26,18 +28,27 @@ struct Scratch {
   std::string path;
 };
 
-// Writes a save as the members and the controller do.
-Result<std::string> write_save(const std::string& folder, std::int64_t number, std::int64_t step,
-                               const std::string& before = "") {
-  const std::string draft = draft_of(folder, number);
+// The files of a save as the members write them. Its contents list one array of `listed` bytes.
+wire::saved::Manifest write_files(const std::string& draft, std::int64_t step,
+                                  std::optional<std::uint64_t> listed = {}) {
   fs::create_directories(draft);
+  const std::string part = fmt::format("part-0 of step {}", step);
+  const wire::saved::Contents contents{
+      .arrays = {{.kind = "state", .name = "weights", .bytes = listed.value_or(part.size())}}};
   wire::saved::Manifest manifest{.version = format_version, .step = step};
-  for (const char* name : {"contents", "part-0"}) {
-    auto file = write_file(draft, name, fmt::format("{} of step {}", name, step));
+  for (const auto& [name, text] :
+       {std::pair(contents_name, wire::encode(contents)), {"part-0", part}}) {
+    auto file = write_file(draft, name, text);
     REQUIRE(file.has_value());
     manifest.files.push_back(*file);
   }
-  return Folder::seal(folder, number, manifest, before);
+  return manifest;
+}
+
+// Writes a save as the members and the controller do.
+Result<std::string> write_save(const std::string& folder, std::int64_t number, std::int64_t step,
+                               const std::string& before = "") {
+  return Folder::seal(folder, number, write_files(draft_of(folder, number), step), before);
 }
 
 std::int64_t newest_step(const std::string& folder) {
@@ -153,6 +164,26 @@ TEST_CASE("a save whose files are not all there, or not as told, is not made who
   CHECK_FALSE(Folder::seal(scratch.path, 1, manifest, "").has_value());
   CHECK(fs::exists(draft));
   CHECK_FALSE(fs::exists(whole_of(scratch.path, 1)));
+}
+
+TEST_CASE("a save that cannot be read back is not made whole") {
+  Scratch scratch;
+  const std::string draft = draft_of(scratch.path, 1);
+  const auto refused = [&](const wire::saved::Manifest& manifest) {
+    const auto sealed = Folder::seal(scratch.path, 1, manifest, "");
+    CHECK_FALSE(fs::exists(whole_of(scratch.path, 1)));
+    return sealed ? std::string() : sealed.error().text;
+  };
+  CHECK(refused(write_files(draft, 10, 99)) ==
+        draft +
+            ": its parts have 17 bytes where its arrays have 99; do the state sources of all "
+            "workers list the same arrays?");
+  wire::saved::Manifest manifest = write_files(draft, 10);
+  manifest.files[0] = *write_file(draft, contents_name, "no contents");
+  CHECK(refused(manifest).find("is not JSON") != std::string::npos);
+  manifest.files.erase(manifest.files.begin());
+  CHECK(refused(manifest).find("names no contents") != std::string::npos);
+  CHECK(Folder::seal(scratch.path, 1, write_files(draft, 10), "").has_value());
 }
 
 TEST_CASE("two jobs do not use one folder at a time, and the second one is told who does") {

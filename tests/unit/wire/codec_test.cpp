@@ -215,3 +215,12 @@ TEST_CASE("invalid JSON, invalid UTF-8, deep nesting and oversized messages are 
   CHECK(error_of<wire::ToWorker>(std::string(wire::frame_bytes_max + 1, ' ')) ==
         "a message of 16777217 bytes is longer than 16777216");
 }
+
+TEST_CASE("what is written into a file may be longer than a frame") {
+  const wire::saved::Contents contents{.objects = std::string(2 * (64u << 20), 'f')};
+  const auto read = wire::decode<wire::saved::Contents>(wire::encode(contents));
+  REQUIRE(read.has_value());
+  CHECK(read->objects == contents.objects);
+  CHECK(error_of<wire::saved::Contents>(std::string(wire::saved_text_bytes_max + 1, ' ')) ==
+        "a message of 268435457 bytes is longer than 268435456");
+}

@@ -42,9 +42,8 @@ std::string KeptSaves::ready(const wire::TrainSpec& train) {
   const auto& [path, saved] = *newest();
   const auto of_another = [&, path = path](const std::string& what) {
     return fmt::format(
-        "{} is the save of another program ('{}'): {}; give another folder, or remove "
-        "it to begin afresh",
-        path, fmt::join(saved.argv, " "), what);
+        "{} is the save of another program ('{}'): {}; give another folder to begin afresh", path,
+        fmt::join(saved.argv, " "), what);
   };
   if (train.state_bytes != saved.state_bytes)
     return of_another(fmt::format("it holds {} bytes of state, and this program registers {}",

@@ -82,6 +82,15 @@ std::int64_t Saves::world_ended() {
   return attempt_.number;
 }
 
+bool Saves::agrees(const wire::Saved& part) const {
+  return std::ranges::all_of(attempt_.parts, [&](const auto& entry) {
+    const wire::Saved& other = entry.second;
+    return other.generation != part.generation || other.step != part.step ||
+           other.source_layout == part.source_layout || other.source_layout == 0 ||
+           part.source_layout == 0;
+  });
+}
+
 bool Saves::written(const wire::Saved& part, Time now) {
   if (!is(SaveState::asked) || part.number != attempt_.number) return false;
   if (!attempt_.parts.empty()) {

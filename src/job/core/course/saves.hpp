@@ -117,6 +117,9 @@ class Saves {
   // The world has ended: what is not written by now is asked for again. Returns the number of a
   // save that has no use any more; 0: none.
   std::int64_t world_ended();
+  // Whether this part is of the same arrays as those that other members have written. The ranks of
+  // one save split its bytes by what each of them lists.
+  bool agrees(const wire::Saved& part) const;
   // A member has written its part. True: it was the last one.
   bool written(const wire::Saved& part, Time now);
   std::int64_t number() const { return attempt_.number; }

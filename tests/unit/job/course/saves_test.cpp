@@ -60,6 +60,22 @@ TEST_CASE("a save is whole when each member has written its part of the same ste
   CHECK(saves.wake_at(true) == at(22s));  // counted from when the last one began
 }
 
+TEST_CASE("parts of members whose state sources list other arrays do not make one save") {
+  Saves saves(spec(10s));
+  saves.times().world_formed(at(0s));
+  saves.look_if_due(true, at(10s));
+  (void)saves.ask(at(10s));
+  wire::Saved first = part(saves, 0, 3), second = part(saves, 1, 3);
+  first.source_layout = 5;
+  second.source_layout = 6;
+  CHECK(saves.agrees(first));
+  CHECK_FALSE(saves.written(first, at(11s)));
+  CHECK_FALSE(saves.agrees(second));
+  CHECK(saves.agrees(part(saves, 1, 3)));  // of a library that does not report it
+  second.source_layout = 5;
+  CHECK(saves.agrees(second));
+}
+
 TEST_CASE("a world that ends takes its save along, and the next one gets another number") {
   Saves saves(spec(10s));
   saves.times().world_formed(at(0s));

@@ -55,7 +55,7 @@ void write(const std::string& folder, const Program& program, int size) {
                                  .state_bytes = program.table.bytes(),
                                  .state_layout = program.table.layout_hash()};
   const auto contents =
-      save::write_file(folder, save::contents_name, contents_of(program.table, "progress"));
+      save::write_file(folder, save::contents_name, *contents_of(program.table, "progress"));
   REQUIRE(contents.has_value());
   manifest.files.push_back(*contents);
   const StateImage image(program.table.segments());

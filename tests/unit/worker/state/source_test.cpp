@@ -9,6 +9,8 @@
 #include "save/file.hpp"
 #include "save/manifest.hpp"
 #include "tests/unit/worker/ranks.hpp"
+#include "wire/codec.hpp"
+#include "wire/limits.hpp"
 #include "worker/state/saved_state.hpp"
 #include "worker/state/state_copy.hpp"
 #include "worker/state/state_transfer.hpp"
@@ -96,6 +98,59 @@ TEST_CASE("arrays of a state source and its objects reach newcomers, and members
     });
 }
 
+TEST_CASE("as many objects as are taken, and very many arrays, reach newcomers and saves") {
+  const auto fill = [](Program& program) {
+    program.objects.assign(Source::objects_bytes_max, '\xfe');
+    for (int i = 0; i < 100'000; ++i)
+      program.late["layer " + std::to_string(i) + ".exp_avg"] = {static_cast<unsigned char>(i)};
+  };
+  Program reference(7);
+  fill(reference);
+  reference.table.look();
+  const Result<std::string> text = contents_of(reference.table, "step 17");
+  REQUIRE_MESSAGE(text.has_value(), text.error().text);
+  const auto contents = wire::decode<wire::saved::Contents>(*text);
+  REQUIRE_MESSAGE(contents.has_value(), contents.error().text);
+  const auto carried = carried_of(*contents);
+  REQUIRE(carried.has_value());
+  CHECK(carried->objects == reference.objects);
+  CHECK(carried->late == reference.table.late());
+  run_ranks(2, [&](Group& group) {
+    Program program(group.rank() == 1 ? 7 : 90);
+    if (group.rank() == 1) fill(program);
+    StateTransfer transfer(group, {false, true}, program.table);
+    transfer.exchange("step 17", false);
+    const Carried received = transfer.commit();
+    if (group.rank() == 1) return;
+    program.table.take_objects(received.objects);
+    CHECK(program == reference);
+  });
+}
+
+TEST_CASE("a source that lists more than readers take is an error before anything is sent") {
+  const auto fill = [](Program& program) {
+    program.objects.assign(wire::saved_text_bytes_max / 2, 'o');
+  };
+  Program writer(7);
+  fill(writer);
+  writer.table.look();
+  const auto text = contents_of(writer.table, "step 17");
+  REQUIRE_FALSE(text.has_value());
+  CHECK(text.error().text.find("at most 268435456 are taken") != std::string::npos);
+  std::atomic<int> mismatches{0};
+  run_ranks(2, [&](Group& group) {
+    Program program(7);
+    if (group.rank() == 1) fill(program);
+    StateTransfer transfer(group, {false, true}, program.table);
+    try {
+      transfer.exchange("step 17", false);
+    } catch (const StateMismatch&) {
+      ++mismatches;
+    }
+  });
+  CHECK(mismatches == 2);
+}
+
 TEST_CASE("nobody looks at a source when all hold the state") {
   run_ranks(2, [&](Group& group) {
     Program program(7);
@@ -175,7 +230,7 @@ TEST_CASE("a save has what a source lists, and a program makes room for it again
                                  .state_bytes = program.table.registered_bytes(),
                                  .state_layout = program.table.layout_hash()};
   manifest.files.push_back(
-      *save::write_file(folder, save::contents_name, contents_of(program.table, "step 17")));
+      *save::write_file(folder, save::contents_name, *contents_of(program.table, "step 17")));
   const StateImage image(program.table.segments());
   for (int rank = 0; rank < 2; ++rank)
     manifest.files.push_back(
