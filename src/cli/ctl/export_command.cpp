@@ -51,10 +51,21 @@ Result<void> check_archive_can_hold(const std::string& file, const std::vector<F
   return {};
 }
 
+// A file has each name once. A state source may list an array under a name that is registered, and
+// that array gets its kind in front.
+std::vector<Array> named_apart(std::vector<Array> arrays) {
+  std::set<std::string> taken;
+  for (Array& array : arrays) {
+    while (!taken.insert(array.name).second) array.name = array.kind + "." + array.name;
+  }
+  return arrays;
+}
+
 }  // namespace
 
-Result<std::vector<FlatArray>> typed(const std::vector<Array>& arrays,
+Result<std::vector<FlatArray>> typed(const std::vector<Array>& listed,
                                      const std::vector<std::string>& types) {
+  const std::vector<Array> arrays = named_apart(listed);
   const auto asked = read_types(types);
   if (!asked) return asked.error();
   std::vector<FlatArray> flat;

@@ -40,6 +40,17 @@ TEST_CASE("types of arrays") {
         "weights=uint8");
 }
 
+TEST_CASE("arrays of one name are kept under several") {
+  const auto flat = typed({{"state", "w", "", 4}, {"source", "w", "", 8}, {"source", "w", "", 2}},
+                          {"source.w=int64"});
+  REQUIRE_MESSAGE(flat.has_value(), flat.error().text);
+  REQUIRE(flat->size() == 3);
+  CHECK((*flat)[0].name == "w");
+  CHECK((*flat)[1].name == "source.w");
+  CHECK((*flat)[1].type->name == "int64");
+  CHECK((*flat)[2].name == "source.source.w");
+}
+
 TEST_CASE("flags of export") {
   const char* arguments[] = {"elasticctl",         "export", "--as",
                              "float32,step=int64", "state",  "m.npz"};
