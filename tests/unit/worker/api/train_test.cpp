@@ -305,6 +305,7 @@ TEST_CASE("AdaScale's factor is the same on all ranks, in worlds that grow and b
   job.until_going(Generation(2));
   for (const WorkerId worker : {workers[0], workers[1]}) job.let_go(worker);
   job.until_line(workers[2], "holding");
+  job.until("all have entered it", [&] { return job.worlds.size() == 2; });
   job.kill(workers[0]);
   job.until("it is dead", [&] { return job.exit_of(workers[0]).signal != 0; });
   job.let_go(workers[2]);
