@@ -24,7 +24,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import bed as beds
-from bed import Bed, Host, Spec
+from bed import Bed, Host, Spec, programs
 from bed.job import QUICK, BedJob, slots
 from faults import HOSTS, LONG, NEWCOMER, Fault, Pair, Stage, draw_pair
 from job import BIN, FASHION, Late, read, resume, until
@@ -97,9 +97,11 @@ def left_on(bed: Bed) -> list[str]:
 
 
 def temporary_files(host: Host) -> list[str]:
-    """Files in /tmp, except those that the thread sanitizer writes at a start and a kill leaves."""
+    """Files in /tmp, except those that the thread sanitizer writes at a start and a kill leaves, and
+    the folders in which the host sees our programs."""
+    shown = {path.split("/")[2] for path in programs() if path.startswith("/tmp/")}
     return [f"/tmp/{name}" for name in os.listdir(host.path("/tmp"))
-            if not name.startswith("tsan.rodata.")]
+            if not name.startswith("tsan.rodata.") and name not in shown]
 
 
 def remove_abandoned(bed: Bed, pair: Pair) -> None:
