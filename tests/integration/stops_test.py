@@ -65,6 +65,7 @@ class Processes(Folder):
                         kill(pid, number)
                     self.saves(job, number.name)
 
+    @unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
     def test_pythons_own_handler_does_not_end_it(self) -> None:
         """INT would raise KeyboardInterrupt."""
         with Job(["--save", self.state, "-H", "localhost:2"], [sys.executable, "-c", ENDLESS_PYTHON],
