@@ -46,8 +46,10 @@ Result<wire::saved::Manifest> read_manifest(const std::string& folder) {
   const std::string path = folder + "/" + manifest_name;
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{fmt::format("cannot read {}: {}", path, net::error_text(errno ? errno : EIO))};
+  if (!file) {
+    const int number = errno ? errno : EIO;
+    return Error{fmt::format("cannot read {}: {}", path, net::error_text(number)), number};
+  }
   std::ostringstream text;
   text << file.rdbuf();
   auto manifest = decode(std::move(text).str());

@@ -189,6 +189,7 @@ struct Unreadable {
   Generation generation;
   std::string save;  // its folder
   std::string reason;
+  bool of_reader = false;  // the system gave this worker an error; false: the save is damaged
 };
 // Sent once per interval by each worker: a throughput sample and a sign of life.
 struct Sample {
@@ -265,7 +266,7 @@ BOOST_DESCRIBE_STRUCT(Broken, (), (generation, reason, complaints))
 BOOST_DESCRIBE_STRUCT(Saved, (),
                       (number, generation, step, rank, size, call, epoch, cursor, files, held_ns,
                        took_ns, error, source_layout))
-BOOST_DESCRIBE_STRUCT(Unreadable, (), (generation, save, reason))
+BOOST_DESCRIBE_STRUCT(Unreadable, (), (generation, save, reason, of_reader))
 BOOST_DESCRIBE_STRUCT(Sample, (),
                       (generation, step, steps, samples, wall_ns, compute_ns, reduce_ns, waiting_ns,
                        phase, transfer_bytes, noise, lost_link))

@@ -98,7 +98,8 @@ struct Writer {
                        m.number, m.rank, m.size, because(m.error));
   }
   std::string operator()(const wire::Unreadable& m) const {
-    return fmt::format("unreadable g{} {}{}", m.generation.value, m.save, because(m.reason));
+    return fmt::format("unreadable g{} {}{}{}", m.generation.value, m.save,
+                       m.of_reader ? " by-reader" : "", because(m.reason));
   }
   std::string operator()(const wire::Sample& m) const {
     std::string text =
@@ -293,7 +294,8 @@ wire::FromWorker from_worker(Words& words) {
   }
   if (name == "unreadable") {
     const std::string save = words.word();
-    return wire::Unreadable{generation, save, words.reason()};
+    const bool of_reader = words.accept("by-reader");
+    return wire::Unreadable{generation, save, words.reason(), of_reader};
   }
   if (name == "publish") return wire::Publish{generation, words.word()};
   if (name == "prepared") return wire::Prepared{generation, words.reason()};

@@ -187,7 +187,9 @@ bool WorldSession::restore(const Entry& entry) {
       install(*read);
       return true;
     }
-    member_lock_.update([&](core::Member& member) { member.unreadable(read.error().text); });
+    member_lock_.update([&](core::Member& member) {
+      member.unreadable(read.error().text, read.error().number != 0);
+    });
     broken(collective::GroupBroken("a save cannot be read"));
   } catch (const collective::GroupBroken& error) {
     broken(error);

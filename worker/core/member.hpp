@@ -126,7 +126,7 @@ class Member {
   // This worker's part of a save is written, or could not be.
   void saved(wire::Saved report);
   // The save that its world begins with cannot be read here.
-  void unreadable(const std::string& reason);
+  void unreadable(const std::string& reason, bool of_reader);
   // A collective of this world, or the transfer into it, failed here.
   void broken(const collective::GroupBroken& error);
   // This step's reduction has shown that the ranks in `odd` hold another state than the rest; `odd`

@@ -42,9 +42,9 @@ void Member::saved(wire::Saved report) {
   if (!evicted_) send(std::move(report));
 }
 
-void Member::unreadable(const std::string& reason) {
+void Member::unreadable(const std::string& reason, bool of_reader) {
   if (phase_ != Phase::transfer) return;  // aborted meanwhile
-  send(wire::Unreadable{world_->world.generation, world_->world.restore, reason});
+  send(wire::Unreadable{world_->world.generation, world_->world.restore, reason, of_reader});
 }
 
 }  // namespace elasticrun::worker::core

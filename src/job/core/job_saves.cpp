@@ -51,12 +51,15 @@ void Job::tell_restore(Time now) {
 void Job::hear(WorkerId id, const wire::Unreadable& unreadable, Time now) {
   const wire::saved::Save* const save = requests_.saves.kept().newest();
   if (!save || save->path != unreadable.save) return;
+  // A disk or a file server may have failed for this worker alone, or for a moment.
+  if (unreadable.of_reader && !requests_.saves.kept().reader_failed())
+    return lose_worker(id, fmt::format("could not read a save: {}", unreadable.reason), now);
   out_.log(report::LogLevel::error, fmt::format("{} is not used, says {}: {}", unreadable.save,
                                                 name_of(id), unreadable.reason));
   out_.record("save_refused", {{"path", unreadable.save}, {"reason", unreadable.reason}});
   requests_.saves.kept().refuse(unreadable.save);
   if (requests_.saves.kept().newest()) return tell_restore(now);
-  end(course::Cause::save_unusable,
+  end(unreadable.of_reader ? course::Cause::state_lost : course::Cause::save_unusable,
       fmt::format("no save in {} could be read; start the job again if that can be mended, or give "
                   "another folder to begin afresh",
                   requests_.saves.folder()),

@@ -85,8 +85,10 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
     out_.add(Ranked{member.worker, rank++});
   }
   if (const auto* const save = requests_.saves.kept().newest();
-      save && save->path == formed.world.restore)
+      save && save->path == formed.world.restore) {
     sizing_.restored(save->manifest);
+    requests_.saves.kept().was_read();
+  }
   sizing_.world_formed(formed, with_types(formed.world.members), now);
   progress(formed.step, now);
   failures_.world_formed(formed.step);

@@ -215,7 +215,7 @@ void Process::enter() {
   const bool restores = !world.restore.empty() && member_.committed() == no_state;
   if (restores && stage_.rng.chance(0.02))
     return later(stage_.between_us(10, 10'000), [this] {
-      member_.unreadable("a disk failed");
+      member_.unreadable("a disk failed", false);
       broken("a save cannot be read", {});
     });
   if (restores) model_ = stage_.saves.at(world.restore);

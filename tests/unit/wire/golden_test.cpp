@@ -69,7 +69,7 @@ TEST_CASE("messages from a worker") {
       R"({"Committed":{"generation":3,"step":11}})",
       R"({"Broken":{"generation":3,"reason":"peer","complaints":[{"about":2,"hung_up":true,"waits":false,"reason":"10.0.0.2:4711: closed"}]}})",
       R"({"Saved":{"number":4,"generation":3,"step":9,"rank":1,"size":2,"call":1,"epoch":2,"cursor":64,"files":[{"name":"part-1","bytes":100,"hash":"00ff"}],"held_ns":5,"took_ns":6,"error":"the disk is full","source_layout":7}})",
-      R"({"Unreadable":{"generation":3,"save":"/s/save-4","reason":"part-1 is torn"}})",
+      R"({"Unreadable":{"generation":3,"save":"/s/save-4","reason":"part-1 is torn","of_reader":false}})",
       R"({"Sample":{"generation":3,"step":11,"steps":2,"samples":64,"wall_ns":9,"compute_ns":8,"reduce_ns":7,"waiting_ns":6,"phase":"reduce","transfer_bytes":5,"noise":[{"square":"0.5","variance":64,"steps":7,"biased":true,"scale_invariant_steps":"9.5"}],"lost_link":true}})",
       R"({"StepSamples":{"generation":3,"epoch":2,"by_rank":["7 8",""]}})",
       R"({"Diverged":{"generation":3,"step":11,"odd":[2],"where":"bytes 0 to 99 of 'w'","mixed":true}})",

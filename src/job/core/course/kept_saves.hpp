@@ -26,6 +26,11 @@ class KeptSaves {
   void add(wire::saved::Save save);
   // It cannot be used: the one before counts as the newest.
   void refuse(const std::string& path);
+  // A reader of the newest save got an error of the system. True: so many have, one after the
+  // other, that it is not the reader's.
+  bool reader_failed() { return ++failed_readers_ >= failed_readers_max; }
+  // A world has read it.
+  void was_read() { failed_readers_ = 0; }
   // The step that the job has gone on from at its start; nothing: it has begun afresh.
   std::optional<StepId> resumed_from() const { return resumed_from_; }
 
@@ -38,6 +43,8 @@ class KeptSaves {
  private:
   std::vector<wire::saved::Save> saves_;  // the newest first
   std::optional<StepId> resumed_from_;
+  static constexpr int failed_readers_max = 3;
+  int failed_readers_ = 0;  // of the newest save
   wire::TrainSpec train_;
 };
 
