@@ -6,8 +6,8 @@
 
 namespace elasticrun::launcher::agent {
 
-// `joins`: the agent joins by itself. Inside a step of Slurm (SLURM_STEP_ID), whoever signals the
-// agents of a job signals the job.
+// `joins`: a user started the agent by hand. Inside a step of Slurm (SLURM_STEP_ID) a signal to an
+// agent is a signal to the job.
 SignalMeans meaning_of_signals(bool joins);
 AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means);
 

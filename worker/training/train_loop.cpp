@@ -8,8 +8,8 @@
 namespace elasticrun::worker::training {
 namespace {
 
-// Where a function of the program fails, the state may be half-new, so this process must not be a
-// source of it any more.
+// If a function of the program fails, the state may be half-new, so this process must no longer be
+// a source of it.
 template <class Function>
 void call_function(Steps& steps, int owner, const char* which, const Function& function) {
   const int code = call_program(owner, function);

@@ -1,4 +1,4 @@
-// Hosts that no worker needs any more, and those that the job names no longer (job.hpp).
+// Hosts that no worker needs now, and those that the job names no longer (job.hpp).
 #include <fmt/format.h>
 
 #include <map>

@@ -109,7 +109,7 @@ void Job::failure(SlotId slot, bool member, const std::string& what, report::Log
                   Time now) {
   const Duration pause = slots_.failed(slot, now);
   if (!failures_.count(member)) {
-    // What follows the loss of a member is said with the world that is formed without it.
+    // The line of the world that forms without a member reports the rest.
     if (member || !slots_.contains(slot)) return out_.log(level, what);
     const std::string next = pause == Duration::zero() ? "at once" : "in " + to_text(pause);
     return out_.log(level, fmt::format("{}; next try {}", what, next));

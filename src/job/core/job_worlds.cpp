@@ -165,7 +165,7 @@ void Job::progress(StepId step, Time now) {
   requests_.saves.times().stepped(now);
   failures_.committed(step);
   sizing_.committed(step);
-  if (poison) concerns_staff(now);  // perhaps no member must keep the state any more
+  if (poison) concerns_staff(now);  // perhaps no member must keep the state now
 }
 
 void Job::on(rendezvous::ChangeEnded& ended, Time now) {

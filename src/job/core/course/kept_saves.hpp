@@ -26,8 +26,8 @@ class KeptSaves {
   void add(wire::saved::Save save);
   // It cannot be used: the one before counts as the newest.
   void refuse(const std::string& path);
-  // A reader of the newest save got an error of the system. True: so many have, one after the
-  // other, that it is not the reader's.
+  // A reader of the newest save got an error of the system. True: several in a row did, so the
+  // fault is not the reader's.
   bool reader_failed() { return ++failed_readers_ >= failed_readers_max; }
   // A world has read it.
   void was_read() { failed_readers_ = 0; }
