@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <new>
 #include <utility>
 #include <vector>
@@ -18,6 +21,33 @@ namespace {
 Error failed(const std::string& path, const char* what) {
   const int number = errno;
   return Error{fmt::format("cannot {} {}: {}", what, path, net::error_text(number)), number};
+}
+
+// A write beyond the limit of file sizes sends SIGXFSZ to its thread, which is the program's own
+// where a save is waited for. While one of these lives, only the error of the write remains.
+class SizeLimitIsAnError {
+ public:
+  SizeLimitIsAnError() {
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~SizeLimitIsAnError() {
+    const int number = errno;
+    constexpr timespec at_once{};
+    if (::sigismember(&before_, SIGXFSZ) == 0) ::sigtimedwait(&signals_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = number;
+  }
+  SizeLimitIsAnError(const SizeLimitIsAnError&) = delete;
+
+ private:
+  sigset_t signals_{}, before_{};
+};
+
+ssize_t write_some(int file, std::span<const std::byte> bytes) {
+  const SizeLimitIsAnError guard;
+  return ::write(file, bytes.data(), bytes.size());
 }
 
 // Bytes of one write(2). Linux backs a larger one with larger pieces of the page cache, and these
@@ -52,7 +82,10 @@ std::string FileHash::text() const {
 
 Result<FileWriter> FileWriter::create(const std::string& folder, const std::string& name) {
   std::string path = in(folder, name);
-  net::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // Others may write to the folder: a link that they have made there must not lead elsewhere.
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path, "write");
+  constexpr int fresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  net::Fd file(::open(path.c_str(), fresh, 0644));
   if (file.get() < 0) return failed(path, "write");
   return FileWriter(std::move(file), std::move(path), name);
 }
@@ -60,7 +93,7 @@ Result<FileWriter> FileWriter::create(const std::string& folder, const std::stri
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::size_t now = std::min(bytes.size(), write_bytes);
-    const ssize_t n = ::write(file_.get(), bytes.data(), now);
+    const ssize_t n = write_some(file_.get(), bytes.first(now));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failed(path_, "write");
     const auto taken = static_cast<std::size_t>(n);

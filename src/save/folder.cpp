@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,8 +99,11 @@ Result<void> check_contents(const std::string& path, const wire::saved::Manifest
 
 Result<net::Fd> lock(const std::string& path, std::string& unlocked) {
   const std::string file = path + "/" + lock_name;
-  net::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  net::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (fd.get() < 0) return Error{fmt::format("cannot write {}: {}", file, net::error_text(errno))};
+  struct stat entry {};
+  if (::fstat(fd.get(), &entry) != 0 || !S_ISREG(entry.st_mode) || entry.st_nlink != 1)
+    return Error{fmt::format("{} is not a file of its own, but a link; remove it", file)};
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

@@ -26,9 +26,12 @@ namespace {
 Result<std::vector<wire::saved::File>> write(const Part& part, const state::StateImage& image,
                                              std::uint64_t begins, state::Moved moved) {
   if (part.share.bytes == 0 && part.contents.empty()) return ok(std::vector<wire::saved::File>());
-  // Whoever comes first makes the folder.
+  // The first member makes the folder.
   if (::mkdir(part.folder.c_str(), 0755) != 0 && errno != EEXIST)
     return Error{fmt::format("cannot make {}: {}", part.folder, net::error_text(errno))};
+  struct stat entry {};
+  if (::lstat(part.folder.c_str(), &entry) != 0 || !S_ISDIR(entry.st_mode))
+    return Error{fmt::format("{} is not a folder, but a link or a file; remove it", part.folder)};
   // Its way to the disk is waited for after that of the state, which mostly brings it along.
   std::optional<save::FileWriter> contents;
   if (!part.contents.empty()) {
@@ -169,6 +172,9 @@ void Saver::write_behind(Part part, wire::Saved report, Time begun) {
     file_thread.detach();
   } catch (const std::system_error& error) {
     report.error = "no thread to write it: " + error.code().message();
+    copy_->tell(std::move(report));
+  } catch (const std::bad_alloc&) {
+    report.error = "no memory for a thread to write it";
     copy_->tell(std::move(report));
   }
 }

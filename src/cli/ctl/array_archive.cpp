@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::size_t write_bytes = 1u << 30;  // minizip counts the bytes of a call with 32 bits
 
+// An empty file in place of what is there. A link that others have made there leads nowhere; false:
+// errno says why there is no file.
+bool made_anew(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return false;
+  const net::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  return file.get() >= 0;
+}
+
 // What has been written to the file is on the disk; false: errno says why not.
 bool synced(const std::string& path) {
   const net::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -99,6 +107,7 @@ Result<ArrayArchive> ArrayArchive::create(const std::string& path, std::vector<F
   zip->beside = path + ".part";
   zip->numpy = path.ends_with(".npz");
   zip->arrays = std::move(arrays);
+  if (!made_anew(zip->beside)) return zip->failed();
   errno = 0;
   zip->file = zipOpen64(zip->beside.c_str(), APPEND_STATUS_CREATE);
   if (!zip->file) return zip->failed();
