@@ -97,6 +97,17 @@ TEST_CASE("a valid greeting gets a session, and each side knows the other") {
   CHECK(theirs.frames[0].second.size() == 1 << 20);
 }
 
+TEST_CASE("a welcome may be as long as other frames: it carries a command of the user") {
+  ListenerOptions options = options_of("agent", "job-1");
+  options.welcome.notice = std::string(100'000, 'n');
+  House house(std::move(options));
+  Outcome outcome;
+  const Operation dialling = house.dial(hello_of("agent", "job-1"), outcome);
+  REQUIRE(run_until(house.io, [&] { return outcome.calls > 0; }));
+  REQUIRE_MESSAGE(outcome.session, outcome.error);
+  CHECK(outcome.welcome.notice.size() == 100'000);
+}
+
 TEST_CASE("a frame that arrives together with the greeting waits until the session starts") {
   House house;
   const Fd hasty = house.knock();
