@@ -130,7 +130,8 @@ void AgentCore::on(const ControllerLost& event, Time now) {
 // While there is a controller, it decides: workers that end by themselves take the state with them.
 void AgentCore::on(const Terminated& event, Time now) {
   if (limits_.signal_means != SignalMeans::host_ends && controller_ != Controller::gone) {
-    if (std::exchange(asked_by_, event.signal) != 0) return;
+    if (std::exchange(asked_by_, event.signal) == event.signal)
+      return;  // the watchdog passes it on
     const bool at_once = limits_.signal_means == SignalMeans::job_stops;
     ask_at_ = at_once ? now : now + time_for_controller;
     return;

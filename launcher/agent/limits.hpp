@@ -1,4 +1,4 @@
-// What the core of an agent goes by on this host, and which signals concern it.
+// The limits of an agent on this host, and the meaning of the signals that it gets.
 #pragma once
 
 #include "launcher/agent/agent_core.hpp"

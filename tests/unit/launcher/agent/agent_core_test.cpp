@@ -241,7 +241,8 @@ TEST_CASE("a signal to all processes of a step is the controller's to answer") {
   Host host(100s, SignalMeans::job_stops);
   host.runs(1);
   CHECK(host.at(1s, Terminated{10}) == "asked 10 of job");
-  CHECK(host.at(2s, Terminated{15}) == "");  // the watchdog passes it on, and it comes to all
+  CHECK(host.at(2s, Terminated{15}) == "asked 15 of job");  // another signal has its own meaning
+  CHECK(host.at(2s, Terminated{15}) == "");                 // the watchdog passes it on
   CHECK(host.at(3s, ProcessExited{WorkerId{1}, 0, 0}) == "exited 1 0/0");
   CHECK(host.at(4s, wire::agent::Shutdown{0}) == "end 0");
 }
