@@ -11,7 +11,8 @@ from typing import Any, Optional
 
 def leave_interrupts_to_job() -> None:
     """Python's own handler would end this worker by KeyboardInterrupt before the state is saved, when
-    INT comes to all processes of a job. A handler of the program stays."""
+    INT comes to all processes of a job. The library handles the standard action; without a shim above
+    this process, that ends it. A handler of the program stays."""
     saves = os.environ.get("ELASTICRUN_SOCKET") and os.environ.get("ELASTICRUN_SAVE")
     if saves and threading.current_thread() is threading.main_thread() and (
             signal.getsignal(signal.SIGINT) is signal.default_int_handler):

@@ -1,4 +1,4 @@
-"""What Job() refuses."""
+"""The check of the arguments of Job()."""
 from __future__ import annotations
 
 import torch

@@ -51,7 +51,7 @@ class EpochEnd:
     def mean(self, value: Any) -> Any:
         """At the end of an epoch: the mean over the workers of a number or a tensor of each. All make the
         same calls. When a worker dies there the value stays as it is, `stepped` is false, and the epoch
-        comes again."""
+        is repeated."""
         return self._together("mean", value, mean, value)
 
     def all_reduce(self, tensor: torch.Tensor) -> None:
@@ -65,7 +65,7 @@ class EpochEnd:
     def export(self, path: str) -> None:
         """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
         `optimizer` and `objects`, and the number of the `epoch`s and `step`s done. Writes none where
-        `stepped` is false: the epoch comes again."""
+        `stepped` is false: the loop repeats the epoch."""
         self._at_end("export")
         if self.rank == 0 and self.stepped:
             export(path, {

@@ -125,10 +125,14 @@ class Job(EpochEnd):
         """Steps committed, so the number of the step under way, from 0: equal on all workers."""
         first, step = self._enter(), self._step
         if step is None:
-            ends = self._epochs or 0 if self._begun or first is None else first
+            ends = (self._epochs or 0) if self._begun or first is None else first
+        elif not step.epochs_done:
+            ends = step.epoch
+        elif step is self._ended:
+            ends = step.epochs_done
         else:
-            ends = step.epochs_done - (step is not self._ended) if step.epochs_done else step.epoch
-        return self._core.committed - ends  # which the library counts as steps
+            ends = step.epochs_done - 1
+        return self._core.committed - ends  # the library counts ends of epochs as steps
 
     @property
     def rank(self) -> int:
@@ -327,7 +331,7 @@ class Job(EpochEnd):
             self._gradients.show(self._happened)
         self._memory.fetch_buffers()
         if self._happened:
-            self._rates.check(self._step, self.size, self.rank)
+            self._rates.check(self._step, self.step, self.size, self.rank)
         else:
             self._memory.put_back()
         self._objects.acting = self._happened
