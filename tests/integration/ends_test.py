@@ -9,15 +9,16 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from job import BIN, Job
+from job import BIN, Job, Late
+from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, has_torch
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = [sys.executable, os.path.join(HERE, "python_programs/ways_to_end.py")]
-ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}",
-               "PYTHONPATH": os.path.join(HERE, "../../worker/python")}
 SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
+IN_PYTHON = os.path.join(PROGRAMS, "ways_to_end.py")
+COMMANDS = {"c++": [os.path.join(BIN, "ways_to_end")], "python": [sys.executable, IN_PYTHON],
+            "torch": [PYTHON, IN_PYTHON]}
 SIZES = {"fixed": ["--np", "2"], "elastic": ["--np", "1:2"]}
 SAVES = {"unsaved": [], "saved": ["--save", "saves", "--save-every", "50ms"]}
+SETTINGS = [(size, save) for size in SIZES for save in SAVES]
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,17 @@ class Row:
     act: str
     code: int
     model: bool = True
-    words: str = ""
 
 
 ROWS = [
-    *(Row(form, "end", "none", 0) for form in ("calls", "steps", "own")),
+    *(Row(form, "end", "none", 0) for form in ("calls", "steps", "own", "torch")),
     Row("calls", "opened", "all:zero", 0, False),
     Row("calls", "opened", "all:three", 3, False),
     *(Row(form, "step", f"all:{act}", code, False)
-      for form in ("calls", "steps", "own")
+      for form in ("calls", "steps", "own", "torch")
       for act, code in {"three": 3, "raise": 1, "crash": 139}.items()),
     *(Row(form, "left", act, code, code == 0)
-      for form in ("steps", "own")
+      for form in ("steps", "own", "torch")
       for act, code in {"none": 0, "slow": 0, "three": 3, "raise": 1, "crash": 139,
                         "all:three": 3}.items()),
     Row("calls", "between", "three", 0),
@@ -49,40 +49,54 @@ ROWS = [
     Row("own", "end", "raise", 1, False),
     Row("steps", "end", "slow", 0),
 ]
-SHORT = [row for row in ROWS if row.form == "steps" or row.place in ("opened", "between")]
 
 
-@unittest.skipIf(SANITIZED, "the interpreter is not built with the sanitizer")
+TORCH = ["torch"] if not SANITIZED and has_torch() else []
+
+
+def languages(row: Row) -> list[str]:
+    if row.form == "torch":
+        return TORCH
+    return ["c++"] if SANITIZED else ["c++", "python"]
+
+
 class Ends(unittest.TestCase):
-    def one(self, row: Row, size: str, save: str) -> list[str]:
+    def one(self, row: Row, language: str, size: str, save: str) -> list[str]:
         """What differs."""
         options = ["-H", "localhost:2", *SIZES[size], *SAVES[save], "--max-batch", "8",
                    "--grace", "1s", "--minimum-timeout", "20s", "--label", "none"]
-        with Job(options, [*PROGRAM, row.form, row.place, row.act], env=ENVIRONMENT) as job:
-            code = job.process.wait(60)
+        with Job(options, [*COMMANDS[language], row.form, row.place, row.act], env=ENVIRONMENT) as job:
+            code = self.code_of(job)
             there = {name: os.path.exists(job.path(name)) for name in ("model", "saves/finished")}
             trained = code == 0 and row.place != "opened"
             saves = save == "saved" and any(name.startswith("save-")
                                             for name in os.listdir(job.path("saves")))
             wanted = {"code": row.code, "model": row.model, "saves/finished": trained and saves}
             found = {"code": code, **there}
-            lines = [f"{row.form} {row.place} {row.act} {size} {save}: {name} is {found[name]}, "
-                     f"not {wanted[name]}" for name in wanted if found[name] != wanted[name]]
+            lines = [f"{name} is {found[name]}, not {wanted[name]}"
+                     for name in wanted if found[name] != wanted[name]]
             return [*lines, job.err()] if lines else []
 
+    def code_of(self, job: Job) -> int | None:
+        try:
+            return job.wait(60)
+        except Late:
+            return None
+
+    def rows(self, cases: list[tuple[Row, str, str, str]]) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            for case, found in zip(cases, pool.map(lambda case: self.one(*case), cases)):
+                with self.subTest(case):
+                    self.assertEqual(found, [], "\n".join(found))
+
     def test_short(self) -> None:
-        for number, row in enumerate(SHORT):
-            with self.subTest(row):
-                size, save = list(SIZES)[number % 2], list(SAVES)[number // 2 % 2]
-                found = self.one(row, size, save)
-                self.assertEqual(found, [], "\n".join(found))
+        """Each row once: languages, sizes and saves change from row to row."""
+        self.rows([(row, known[number % len(known)], *SETTINGS[number % len(SETTINGS)])
+                   for number, row in enumerate(ROWS) if (known := languages(row))])
 
     def test_all(self) -> None:
-        cases = [(row, size, save) for row in ROWS for size in SIZES for save in SAVES]
-        with ThreadPoolExecutor(2) as pool:
-            for found in pool.map(lambda case: self.one(*case), cases):
-                with self.subTest():
-                    self.assertEqual(found, [], "\n".join(found))
+        self.rows([(row, language, *setting) for row in ROWS for language in languages(row)
+                   for setting in SETTINGS])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A training that ends in every way, at every place: ways_to_end.py FORM PLACE ACT
 
-FORM: calls (two calls of train), steps (a loop over job.steps), own (a loop with start and commit).
+FORM: calls (two calls of train), steps (a loop over job.steps), own (a loop with start and commit),
+torch (a loop over job.loader).
 PLACE: opened (before training), step (in step 10), left (after leave() in step 10), between (after
 the first call of train), end (after the training).
 ACT: none, zero (exits with 0), three (exits with 3), raise, crash (SIGSEGV), kill (SIGKILL), slow
@@ -121,16 +122,36 @@ def own() -> None:
     job.finish()
 
 
-job = elasticrun.Job()
-job.state("weights", weights)
-if FORM != "own":
+def torch_loop() -> None:
+    data = torch.utils.data.TensorDataset(torch.ones(SAMPLES, 1))
+    for _ in job.epochs(2):
+        for (x,) in job.loader(data, batch_size=BATCH):
+            if stops(job, job.step):
+                return
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
+
+
+if FORM == "torch":
+    import torch
+    import elasticrun.torch
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    job = elasticrun.torch.Job(model, optimizer)
+else:
+    job = elasticrun.Job()
+    job.state("weights", weights)
+if FORM in ("calls", "steps"):
     job.gradients("gradients", gradients)
 act("opened", int(os.environ["RANK"]))
-{"calls": calls, "steps": steps, "own": own}[FORM]()
+{"calls": calls, "steps": steps, "own": own, "torch": torch_loop}[FORM]()
 first = job.rank == 0
 act("left", job.rank)
 act("end", job.rank)
 if first:
     with open("model", "w", encoding="ascii") as file:
         file.write("whole")
-job.close()
+if FORM != "torch":
+    job.close()
