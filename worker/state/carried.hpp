@@ -20,7 +20,7 @@ struct Carried {
 // `registered`: also named in the text, in front of the late ones, for those who read it without
 // the program.
 std::string encode(const Carried& carried, const Layout& registered = {});
-// What a reader takes of such a text. Asked before it is sent or written.
+// An error if no reader takes a text of this size; callers check before they send or write it.
 Result<void> check_size(std::uint64_t text_bytes);
 // Both leave out the arrays of `registered`.
 Result<Carried> decode_carried(std::string_view text);

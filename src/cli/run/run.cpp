@@ -68,7 +68,7 @@ void go_on_later(const std::string& id, std::optional<launcher::srun::BatchJob> 
     if (!found) return sink.log(LogLevel::error, "not requeued: " + found.error().text);
     job = std::move(*found);
   }
-  if (if_preempted && !job->preempted) return;
+  if (if_preempted && !job->preempted) return;  // the user has cancelled it
   if (const std::string why = launcher::srun::why_not_again(*job); !why.empty())
     return sink.log(LogLevel::error, "not requeued: " + why);
   if (const auto done = launcher::srun::requeue(id); !done)

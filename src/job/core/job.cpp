@@ -105,11 +105,31 @@ void Job::on(const Interrupt& interrupt, Time now) {
     return;
   }
   if (!asks) requests_.saves.user_wants_the_end(now);
+  stop_by(interrupt.signal, "", asks, false, now);
+}
+
+// `to`: which processes got the signal, if not this one.
+void Job::stop_by(int signal, const char* to, bool time_is_up, bool if_preempted, Time now) {
   if (ending_.ending() || requests_.saves.stopping()) return;
-  const int number = interrupt.signal == SIGINT ? SIGINT : SIGTERM;
-  stop({fmt::format("SIG{}", name), fmt::format("stopped by SIG{}", name),
-        exit_code::signal_base + number, asks},
+  const char* const name = ::sigabbrev_np(signal);
+  stop({fmt::format("SIG{}{}", name, to), fmt::format("stopped by SIG{}", name),
+        exit_code::signal_base + (signal == SIGINT ? SIGINT : SIGTERM), time_is_up, if_preempted},
        now);
+}
+
+// A batch system signals the steps of a job, and not always the script in which this program runs.
+// It sends TERM to them when it wants the nodes back, and the script gets it when they are taken.
+void Job::hear(HostId host, const wire::agent::StopAsked& asked, Time now) {
+  if (ending_.ending() || requests_.saves.stopping()) return;
+  if (!asked.of_job) {
+    for (const SlotId slot : slots_.all())
+      if (slot.host == host) slots_.host_failed(slot, now);
+    out_.add(Order{host, wire::agent::Shutdown{spec_.deadlines.orphan_grace.count()}});
+    return concerns_staff(now);
+  }
+  const bool asks = asked.signal == spec_.saving.stop_signal;
+  if (!asks && asked.signal != SIGTERM && asked.signal != SIGINT) return;  // it is for the program
+  stop_by(asked.signal, " to the agents", asks || asked.signal == SIGTERM, !asks, now);
 }
 
 void Job::on(const PassSignal& pass, Time) {

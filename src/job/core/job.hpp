@@ -72,6 +72,8 @@ class Job {
   void on(const StoodStill&, Time now);
   void on(const Suspend&, Time);
   void on(const Interrupt&, Time now);
+  void hear(HostId, const wire::agent::StopAsked&, Time now);
+  void stop_by(int signal, const char* to, bool time_is_up, bool if_preempted, Time now);
   void on(const PassSignal&, Time);
   void on(const Scale&, Time now);
   void on(const Advised&, Time now);
@@ -96,7 +98,6 @@ class Job {
   void hear(HostId, const wire::agent::GpuLost&, Time now);
   void hear(HostId, const wire::agent::Progress&, Time now);
   void hear(HostId, const wire::agent::HostLeaves&, Time now);
-  void hear(HostId, const wire::agent::StopAsked&, Time now);
   void hear(HostId, const wire::agent::Goodbye&, Time) {}  // the driver turns it into a HostDown
   void give_up_host(HostId host, const std::string& reason, Time now);
   std::size_t hosts_well() const;
@@ -108,7 +109,7 @@ class Job {
   void drop_hosts(const std::set<HostId>& dropped);
   bool is_free(HostId host) const;
   void let_dropped_hosts_go();
-  bool agent_went(HostId host);
+  void host_freed(HostId host);
   void on(const GiveBack::Answer&, Time now);
 
   // ---- workers: job_workers.cpp

@@ -58,7 +58,7 @@ void Job::tell_all_troubles(Time now) {
 void Job::wind_up(Time now) {
   if (now >= ending_.patience_ends(spec_.deadlines.minimum_timeout))
     end(course::Cause::workers_too_few,
-        fmt::format("fewer than {} workers for {}{}", spec_.limits.min,
+        fmt::format("fewer than {} workers for {}{}", minimum(),
                     to_text(spec_.deadlines.minimum_timeout),
                     requests_.saves.on() ? "; " + requests_.saves.kept().words() : ""),
         now);
@@ -138,27 +138,7 @@ void Job::close(Time now) {
                   all_well || done.empty() ? ending_.words() + done : ending_.words() + "; " + done,
                   ending_.because(course::Cause::saved) && requests_.saves.why_stop().time_is_up,
                   requests_.saves.stopping() && requests_.saves.why_stop().if_preempted,
-                  ending_.exit_code() == exit_code::ok && summary_.trained_at() != no_state});
-}
-
-// A batch system signals the steps of a job, and not always the script in which this program runs.
-// It sends TERM to them when it wants the nodes back, and the script gets it when they are taken.
-void Job::hear(HostId host, const wire::agent::StopAsked& asked, Time now) {
-  if (ending_.ending() || requests_.saves.stopping()) return;
-  if (!asked.of_job) {
-    for (const SlotId slot : slots_.all())
-      if (slot.host == host) slots_.host_failed(slot, now);
-    out_.add(Order{host, wire::agent::Shutdown{spec_.deadlines.orphan_grace.count()}});
-    return concerns_staff(now);
-  }
-  const bool asks = asked.signal == spec_.saving.stop_signal;
-  const bool ends = asked.signal == SIGTERM || asked.signal == SIGINT;
-  if (!asks && !ends) return;  // it is for the program
-  const char* const name = ::sigabbrev_np(asked.signal);
-  stop({fmt::format("SIG{} to the agents", name), fmt::format("stopped by SIG{}", name),
-        exit_code::signal_base + (asked.signal == SIGINT ? SIGINT : SIGTERM),
-        asks || asked.signal == SIGTERM, !asks},
-       now);
+                  ending_.exit_code() == exit_code::ok && summary_.has_trained()});
 }
 
 }  // namespace elasticrun::job

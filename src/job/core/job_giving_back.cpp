@@ -29,19 +29,14 @@ void Job::let_dropped_hosts_go() {
   }
 }
 
-// Whether the host is free now.
-bool Job::agent_went(HostId host) {
-  if (!is_free(host)) {
-    hosts_.went(host);
-    return false;
-  }
+// The agent of a free host has ended.
+void Job::host_freed(HostId host) {
   hosts_.freed(host);
   const std::size_t workers = hosts_.dropped().at(host);
   std::string left = "its agent has ended";
   if (workers == 1) left = "its worker has left and " + left;
   if (workers > 1) left = fmt::format("its {} workers have left and {}", workers, left);
   out_.log(report::LogLevel::info, fmt::format("{} is free: {}", name_of(host), left));
-  return true;
 }
 
 void Job::give_back_unused_hosts(Time now) {

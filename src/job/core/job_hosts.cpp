@@ -93,8 +93,9 @@ void Job::on(const HostDown& down, Time now) {
   const bool was_up = hosts_.up(down.host);
   // The agent kills its workers when the lease ends, and needs time for that.
   const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
-  const bool given_back = hosts_.given_back(down.host) || is_free(down.host);
-  const bool free = agent_went(down.host);
+  const bool free = is_free(down.host);
+  const bool given_back = free || hosts_.given_back(down.host);
+  free ? host_freed(down.host) : hosts_.went(down.host);
   watch_.suspects.settled(down.host);
   watch_.liveness.host_gone(down.host);
   concerns_staff(now);

@@ -52,7 +52,7 @@ void Job::hear(WorkerId id, const wire::Unreadable& unreadable, Time now) {
   const wire::saved::Save* const save = requests_.saves.kept().newest();
   if (!save || save->path != unreadable.save) return;
   // A disk or a file server may have failed for this worker alone, or for a moment.
-  if (unreadable.of_reader && !requests_.saves.kept().reader_failed())
+  if (unreadable.of_reader && !requests_.saves.kept().count_failed_reading(unreadable.generation))
     return lose_worker(id, fmt::format("could not read a save: {}", unreadable.reason), now);
   out_.log(report::LogLevel::error, fmt::format("{} is not used, says {}: {}", unreadable.save,
                                                 name_of(id), unreadable.reason));

@@ -142,7 +142,7 @@ void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
   const auto places = std::ranges::count_if(slots_.all(), [&](SlotId slot) {
     return workers_.in(slot) || slots_.usable_soon(slot, now);
   });
-  const int least = needs_keeper() && places > 1 ? std::max(minimum(), 2) : minimum();
+  const int least = std::max(minimum(), needs_keeper() && places > 1 ? 2 : 0);
   rendezvous::Wanted wanted{.size = std::max(sizing_.target(), least), .minimum = least};
   for (const SlotId slot : slots)
     if (const auto id = workers_.in(slot); id && !membership_.is_member(*id) && may_join(*id, now))
@@ -178,9 +178,10 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   if (change.add.empty() && every_member_leaves()) return change;
   std::ranges::reverse(members);
   auto size = static_cast<int>(members.size() + change.add.size());
+  const int least = minimum();
   for (const WorkerId member : members) {
     const workers::Worker* worker = workers_.find(member);
-    if (!worker || keep.contains(worker->slot) || size <= minimum()) continue;
+    if (!worker || keep.contains(worker->slot) || size <= least) continue;
     change.remove.push_back(member);
     --size;
   }

@@ -87,7 +87,7 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
   if (const auto* const save = requests_.saves.kept().newest();
       save && save->path == formed.world.restore) {
     sizing_.restored(save->manifest);
-    requests_.saves.kept().was_read();
+    requests_.saves.kept().forget_failed_readings();
   }
   sizing_.world_formed(formed, with_types(formed.world.members), now);
   progress(formed.step, now);
@@ -229,7 +229,7 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
   ending_.short_since(now);
   const std::string patience = to_text(spec_.deadlines.minimum_timeout);
   out_.log(report::LogLevel::error,
-           needs_keeper() && below.have >= spec_.limits.min
+           needs_keeper() && below.have >= minimum()
                ? fmt::format("one worker is left and keeps the state: its step is repeated with "
                              "another one, which is waited for up to {}",
                              patience)

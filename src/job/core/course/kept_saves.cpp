@@ -27,12 +27,12 @@ std::string KeptSaves::words() const {
 void KeptSaves::add(wire::saved::Save save) {
   saves_.insert(saves_.begin(), std::move(save));
   if (saves_.size() > most) saves_.resize(most);
-  failed_readers_ = 0;
+  forget_failed_readings();
 }
 
 void KeptSaves::refuse(const std::string& path) {
   std::erase_if(saves_, [&](const wire::saved::Save& one) { return one.path == path; });
-  failed_readers_ = 0;
+  forget_failed_readings();
   if (!resumed_from_) return;
   resumed_from_.reset();
   if (newest()) resumed_from_ = StepId(newest()->manifest.step);

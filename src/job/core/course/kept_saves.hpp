@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -26,11 +27,14 @@ class KeptSaves {
   void add(wire::saved::Save save);
   // It cannot be used: the one before counts as the newest.
   void refuse(const std::string& path);
-  // A reader of the newest save got an error of the system. True: several in a row did, so the
-  // fault is not the reader's.
-  bool reader_failed() { return ++failed_readers_ >= failed_readers_max; }
-  // A world has read it.
-  void was_read() { failed_readers_ = 0; }
+  // Counts the worlds in which a reader of the newest save got an error of the system, each once.
+  // True: several in a row, so the fault is neither one reader's nor a moment's.
+  bool count_failed_reading(Generation world) {
+    if (std::exchange(failed_in_, world) != world) ++failed_readings_;
+    return failed_readings_ >= failed_readings_max;
+  }
+  // A world has read it, or another one is the newest.
+  void forget_failed_readings() { failed_readings_ = 0; }
   // The step that the job has gone on from at its start; nothing: it has begun afresh.
   std::optional<StepId> resumed_from() const { return resumed_from_; }
 
@@ -43,8 +47,9 @@ class KeptSaves {
  private:
   std::vector<wire::saved::Save> saves_;  // the newest first
   std::optional<StepId> resumed_from_;
-  static constexpr int failed_readers_max = 3;
-  int failed_readers_ = 0;  // of the newest save
+  static constexpr int failed_readings_max = 3;
+  int failed_readings_ = 0;  // of the newest save
+  Generation failed_in_;     // the last world of these
   wire::TrainSpec train_;
 };
 

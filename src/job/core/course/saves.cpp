@@ -62,7 +62,7 @@ void Saves::stop(Stop stop, bool trains, Time now) {
 }
 
 void Saves::user_wants_the_end(Time now) {
-  if (stop_ && !times_.is_up(now)) stop_->time_is_up = false;
+  if (stop_ && !stop_->if_preempted && !times_.is_up(now)) stop_->time_is_up = false;
 }
 
 // ---------------------------------------------------------------- one save
@@ -83,12 +83,11 @@ std::int64_t Saves::world_ended() {
 }
 
 bool Saves::agrees(const wire::Saved& part) const {
-  return std::ranges::all_of(attempt_.parts, [&](const auto& entry) {
-    const wire::Saved& other = entry.second;
-    return other.generation != part.generation || other.step != part.step ||
-           other.source_layout == part.source_layout || other.source_layout == 0 ||
-           part.source_layout == 0;
-  });
+  if (attempt_.parts.empty()) return true;
+  const wire::Saved& other = attempt_.parts.begin()->second;
+  const bool same_state = other.generation == part.generation && other.step == part.step;
+  const bool both_known = other.source_layout != 0 && part.source_layout != 0;
+  return !same_state || !both_known || other.source_layout == part.source_layout;
 }
 
 bool Saves::written(const wire::Saved& part, Time now) {

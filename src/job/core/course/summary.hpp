@@ -22,10 +22,9 @@ class Summary {
   void committed(StepId step) { newest_ = std::max(newest_, step); }
 
   // Training is over, until a member trains again.
-  void trained() { trained_ = newest_; }
-  void trains_again() { trained_ = no_state; }
-  // The newest step when training ended; no_state: it has not.
-  StepId trained_at() const { return trained_; }
+  void trained() { trained_ = true; }
+  void trains_again() { trained_ = false; }
+  bool has_trained() const { return trained_; }
 
   // This decision was logged; a world that forms because of it need not repeat it.
   void told(std::string decision) { told_ = std::move(decision); }
@@ -64,7 +63,8 @@ class Summary {
   Time counted_{};  // worker time is summed up to here
   double worker_s_ = 0;
   StepId first_{0};  // what the first world began with
-  StepId newest_ = no_state, trained_ = no_state;
+  StepId newest_ = no_state;
+  bool trained_ = false;
   int worlds_ = 0, planned_ = 0, forced_ = 0;
   std::string told_;
   std::string backend_ = "gloo";

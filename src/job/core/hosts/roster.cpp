@@ -12,7 +12,8 @@
 namespace elasticrun::job::hosts {
 
 void Roster::give(const std::vector<launcher::hosts::Host>& hosts) {
-  for (const launcher::hosts::Host& host : given_.hosts) given_.dropped.insert(book_.meet(host));
+  for (const launcher::hosts::Host& host : given_.hosts)
+    if (const HostId id = book_.meet(host); !joined_.contains(id)) given_.dropped.insert(id);
   given_.hosts = hosts;
   for (const launcher::hosts::Host& host : hosts) {
     const HostId id = book_.meet(host);

@@ -66,7 +66,7 @@ void Workers::set_rank(WorkerId id, std::optional<std::int32_t> rank) {
 
 void Workers::leaves(WorkerId id) {
   const auto row = rows_.find(id);
-  if (row == rows_.end() || row->second.departed()) return;
+  if (row == rows_.end() || row->second.departed() || row->second.doomed()) return;
   turn(id, WorkerTurn::leaves);
   set_deadline(id, never);
 }
