@@ -106,7 +106,8 @@ void Dial::greet(const Result<void>& handshake) {
                          const auto self = weak.lock();
                          if (self)
                            self->fail(fmt::format("{} did not greet: {}", self->where_, reason));
-                       }});
+                       }},
+                  wire::welcome_bytes_max);
 }
 
 void Dial::welcomed(WorkerId worker, std::string_view payload) {

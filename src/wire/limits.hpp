@@ -13,7 +13,8 @@ inline constexpr std::uint32_t protocol = 6;
 
 inline constexpr std::size_t frame_bytes_max = 16u << 20;          // one frame, header not counted
 inline constexpr std::size_t worker_message_bytes_max = 4u << 20;  // from a worker: others quote it
-inline constexpr std::size_t greeting_bytes_max = 4096;      // a frame before the greeting is done
+inline constexpr std::size_t greeting_bytes_max = 4096;      // from a peer that dials, as the first
+inline constexpr std::size_t welcome_bytes_max = 1u << 20;   // the answer: it carries a command
 inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on one session
 inline constexpr std::size_t bulk_queue_high = 1u << 20;     // above: output waits in worker pipes
 inline constexpr std::size_t line_bytes_max = 16u << 10;     // longer output lines are cut

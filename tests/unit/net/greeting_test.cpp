@@ -97,7 +97,7 @@ TEST_CASE("a valid greeting gets a session, and each side knows the other") {
   CHECK(theirs.frames[0].second.size() == 1 << 20);
 }
 
-TEST_CASE("a welcome may be as long as other frames: it carries a command of the user") {
+TEST_CASE("a welcome may be longer than a greeting: it carries a command of the user") {
   ListenerOptions options = options_of("agent", "job-1");
   options.welcome.notice = std::string(100'000, 'n');
   House house(std::move(options));

@@ -32,12 +32,12 @@ TEST_CASE("a server that has the key but does not greet like a controller cannot
          tls.write(std::string_view(frame).substr(0, frame.size() / 2));
        },
        "did not greet"},
-      {"a frame that claims more than a greeting may have",
-       [](RawTls& tls) { tls.write(std::string_view("\0\x10\0\0\0\0\0\0", 8)); },
-       "at most 4096 are allowed"},
-      {"a whole frame of more than a greeting may have",
-       [](RawTls& tls) { tls.write_frame(std::string(wire::greeting_bytes_max + 1, ' ')); },
-       "at most 4096 are allowed"},
+      {"a frame that claims more than a welcome may have",
+       [](RawTls& tls) { tls.write(std::string_view("\0\x20\0\0\0\0\0\0", 8)); },
+       "at most 1048576 are allowed"},
+      {"a whole frame of more than a welcome may have",
+       [](RawTls& tls) { tls.write_frame(std::string(wire::welcome_bytes_max + 1, ' ')); },
+       "at most 1048576 are allowed"},
       {"an order instead of a greeting",
        [](RawTls& tls) {
          tls.write_frame(wire::encode(wire::agent::ToAgent(wire::agent::Heartbeat{})));

@@ -176,7 +176,7 @@ struct DropSave {
 struct Finish {
   int exit_code = 0;
   std::string last_words;
-  bool time_was_up = false;   // the state is saved, and a batch system ended the job: it may start again
+  bool time_was_up = false;   // the state is saved, and a batch system ended the job
   bool if_preempted = false;  // it may only if the batch system wants the nodes back
   bool trained = false;       // training ended well: its saves are of a finished job
 };
