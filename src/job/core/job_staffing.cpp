@@ -126,14 +126,14 @@ bool Job::may_join(WorkerId id, Time now) const {
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
-// A worker that left by itself is not replaced, so the others need not wait for one: they train
-// with those that can still come.
+// A worker that left by itself is not replaced. Where that leaves too few places for the minimum,
+// the others need not wait for its place.
 int Job::minimum() const {
-  if (!membership_.ever_formed()) return spec_.limits.min;
+  const int least = spec_.limits.min;
+  if (!membership_.ever_formed() || slots_.retired() == 0) return least;
   const auto places = static_cast<int>(
       std::ranges::count_if(slots_.all(), [&](SlotId slot) { return !slots_.retired(slot); }));
-  const bool some_left = places < static_cast<int>(slots_.all().size());
-  return some_left ? std::min(std::max(places, 1), spec_.limits.min) : spec_.limits.min;
+  return std::max({1, least - slots_.retired(), std::min(least, places)});
 }
 
 // Passes on the workers that fill up the world if it breaks, and how many it then needs.
@@ -178,10 +178,9 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   if (change.add.empty() && every_member_leaves()) return change;
   std::ranges::reverse(members);
   auto size = static_cast<int>(members.size() + change.add.size());
-  const int least = minimum();
   for (const WorkerId member : members) {
     const workers::Worker* worker = workers_.find(member);
-    if (!worker || keep.contains(worker->slot) || size <= least) continue;
+    if (!worker || keep.contains(worker->slot) || size <= spec_.limits.min) continue;
     change.remove.push_back(member);
     --size;
   }

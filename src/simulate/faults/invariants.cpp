@@ -43,7 +43,7 @@ void Invariants::prepared(const wire::World& world) {
   }
   if (!source) throw Violation("a world has a source of state", fmt::format("world {}", g.value));
   const auto size = static_cast<int>(members.size());
-  if (size < limits_.min)
+  if (size < limits_.min - left_)
     throw Violation("never below the minimum", fmt::format("world {} of {}", g.value, size));
   // With a maximum of one, a world of two is allowed for the successor to receive the state.
   if (limits_.max > 0 && size > std::max(limits_.max, 2))

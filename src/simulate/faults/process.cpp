@@ -310,6 +310,7 @@ void Process::leave() {
   now_or_thawed([this] {
     if (busy_ || !in_train_) return;
     member_.leave("the program left");
+    stage_.invariants.leaves();
     in_train_ = false;
     do_outbox();
     later(stage_.between_us(10, 20'000), [this] { die(0, 0); });

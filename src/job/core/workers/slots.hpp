@@ -48,6 +48,7 @@ class Slots {
   // Its worker left by itself and is not replaced.
   void retire(SlotId slot) { retired_.insert(slot); }
   bool retired(SlotId slot) const { return retired_.contains(slot); }
+  int retired() const { return static_cast<int>(retired_.size()); }
   // All workers are started again.
   void unretire() { retired_.clear(); }
   // True: no slot will ever have a worker again. A slot in a pause will have one, and a job without
