@@ -9,8 +9,10 @@
 namespace elasticrun::rendezvous {
 
 void Liveness::host_heard(HostId host, Time now) {
+  const Duration silence = hosts_.empty() ? Duration::zero() : now - hosts_.newest();
   hosts_.heard(host, now);
   if (!std::exchange(everybody_, false)) return;
+  workers_unheard(silence, now);
   // The first host is back. Packets of the others arrive when their TCP next retransmits.
   hosts_.change([&](Time heard) { return std::max(heard, now - options_.agent_timeout / 2); });
 }
@@ -54,8 +56,12 @@ void Liveness::worker_gone(WorkerId worker) {
 }
 
 void Liveness::stood_still(Duration time, Time now) {
+  hosts_.change([&](Time heard) { return std::min(heard + time, now); });
+  workers_unheard(time, now);
+}
+
+void Liveness::workers_unheard(Duration time, Time now) {
   const auto later = [&](Time heard) { return std::min(heard + time, now); };
-  hosts_.change(later);
   workers_.change(later);
   busy_ = 0;
   hung_.clear();
@@ -77,9 +83,10 @@ bool Liveness::is_late(const Doing& doing, Time now) const {
          doing.since + (lost ? std::min(options_.hung, options_.lost_link) : limit(doing.phase));
 }
 
-std::vector<Verdict> Liveness::check(Time now) {
+std::vector<Verdict> Liveness::check(Time now, bool state_kept) {
   std::vector<Verdict> verdicts;
-  check_hosts(now, verdicts);
+  check_hosts(now, state_kept, verdicts);
+  if (everybody_) return verdicts;  // workers cannot be heard
   while (!workers_.empty() && now >= workers_.oldest() + options_.worker_timeout) {
     const WorkerId worker = workers_.silent_longest();
     verdicts.push_back(
@@ -104,14 +111,13 @@ std::vector<Verdict> Liveness::check(Time now) {
 
 // A host counts as silent on its own only while others are heard. If no host has been heard for
 // half of the timeout when the first one is due, all of them are silent.
-void Liveness::check_hosts(Time now, std::vector<Verdict>& verdicts) {
+void Liveness::check_hosts(Time now, bool state_kept, std::vector<Verdict>& verdicts) {
   if (!everybody_ && !hosts_.empty() && now >= hosts_.oldest() + options_.agent_timeout &&
       now >= hosts_.newest() + options_.agent_timeout / 2) {
     everybody_ = true;
-    verdicts.push_back(EverybodySilent{hosts_.size()});
+    verdicts.push_back(EverybodySilent{hosts_.size(), patience(state_kept)});
   }
-  const Duration patience = everybody_ ? options_.worker_timeout : options_.agent_timeout;
-  while (!hosts_.empty() && now >= hosts_.oldest() + patience) {
+  while (!hosts_.empty() && now >= hosts_.oldest() + patience(state_kept)) {
     const HostId host = hosts_.silent_longest();
     verdicts.push_back(
         HostSilent{host, fmt::format("agent silent for {}", to_text(now - hosts_.oldest()))});
@@ -132,12 +138,12 @@ void Liveness::check_stuck(Time now, std::vector<Verdict>& verdicts) {
   }
 }
 
-Time Liveness::wake_at() const {
+Time Liveness::wake_at(bool state_kept) const {
+  Time at = never;
+  if (!hosts_.empty()) at = hosts_.oldest() + patience(state_kept);
+  if (everybody_) return at;
   // A worker that hangs goes on sending samples, which say for how long it has been waiting.
   if (!hung_.empty() || somebody_is_stuck()) return at_once;
-  Time at = never;
-  if (!hosts_.empty())
-    at = hosts_.oldest() + (everybody_ ? options_.worker_timeout : options_.agent_timeout);
   if (!workers_.empty()) at = std::min(at, workers_.oldest() + options_.worker_timeout);
   return at;
 }

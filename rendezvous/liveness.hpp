@@ -37,10 +37,11 @@ struct ReductionStuck {
   Generation generation;
   std::string reason;
 };
-// All hosts are silent at once: the cause is more likely this machine or its network. No host is
-// given up before its lease has ended and it must have killed its workers.
+// All hosts are silent at once: a batch system has suspended them, or this machine has no network.
+// They keep the only state, so none is given up while its connection lives.
 struct EverybodySilent {
   std::size_t hosts = 0;
+  Duration patience{};
 };
 using Verdict = std::variant<HostSilent, WorkerSilent, ReductionStuck, EverybodySilent>;
 
@@ -48,7 +49,8 @@ class Liveness {
  public:
   struct Options {
     Duration agent_timeout = std::chrono::seconds(5);
-    Duration worker_timeout = std::chrono::seconds(10);  // the lease; also for all hosts together
+    Duration worker_timeout = std::chrono::seconds(10);  // the lease
+    Duration standstill = std::chrono::hours(1);         // for all hosts together
     Duration hung = std::chrono::minutes(10);
     Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
     Duration lost_link =
@@ -68,11 +70,12 @@ class Liveness {
   // The controller itself stood still for `time`: silence in that time counts against none of them.
   void stood_still(Duration time, Time now);
 
+  // `state_kept`: workers keep a state. Without one, all hosts together have the time of a worker.
   // The verdicts that are due, each once: a host or worker named in one is forgotten until it is
   // heard again. Costs nothing while none is late.
-  std::vector<Verdict> check(Time now);
+  std::vector<Verdict> check(Time now, bool state_kept = false);
   // When to call check next; in the past where a worker's own sample says that it is late.
-  Time wake_at() const;
+  Time wake_at(bool state_kept = false) const;
 
  private:
   enum class Phase { elsewhere, busy, reducing, ending_epoch };
@@ -93,7 +96,14 @@ class Liveness {
   // stuck.
   bool somebody_is_stuck() const { return busy_ == 0 && !stuck_.empty(); }
   Duration limit(Phase phase) const;
-  void check_hosts(Time now, std::vector<Verdict>& verdicts);
+  // Silence of workers in that time counts against none of them.
+  void workers_unheard(Duration time, Time now);
+  // How long hosts may be silent now.
+  Duration patience(bool state_kept) const {
+    if (!everybody_) return options_.agent_timeout;
+    return state_kept ? options_.standstill : options_.worker_timeout;
+  }
+  void check_hosts(Time now, bool state_kept, std::vector<Verdict>& verdicts);
   void check_stuck(Time now, std::vector<Verdict>& verdicts);
 
   Options options_;

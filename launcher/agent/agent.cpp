@@ -170,6 +170,7 @@ link::ControllerLink::Handlers Agent::handlers_of_link() {
   return {.reached = [this](const Result<link::Dialled>& reached) { connected(reached); },
           .frame = [this](WorkerId worker, std::string_view payload) { frame(worker, payload); },
           .away = [this] { step(ConnectionLost{}); },
+          .stands_still = [this] { step(ControllerStandsStill{}); },
           .back =
               [this] {
                 bundles_.ask_again();
@@ -195,7 +196,7 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     });
     link::tell_watchdog(watchdog_.native_handle(), start_, reached->controller);
   }
-  core_.emplace(limits_of(start_, signal_means_), boot_now());
+  core_.emplace(limits_of(start_, signal_means_, reached->through_ssh), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::agent::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
   notice_.watch(start_.notice, [this](const std::string& reason) {

@@ -23,11 +23,16 @@ bool valid(std::int32_t signal) { return signal > 0 && signal <= 64; }
 }  // namespace
 
 AgentCore::AgentCore(const AgentLimits& limits, Time now)
-    : limits_(limits), lease_ends_(now + limits.lease), next_heartbeat_(now + limits.heartbeat) {}
+    : limits_(limits),
+      lease_ends_(now + limits.lease),
+      next_heartbeat_(now + limits.heartbeat),
+      last_step_(now) {}
 
 std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
   actions_.clear();
   if (ended_) return {};
+  const Duration passed = std::min(now - std::exchange(last_step_, now), limits_.heartbeat);
+  stood_still_ = now < lease_ends_ ? Duration::zero() : stood_still_ + passed;
   std::visit([&](const auto& e) { on(e, now); }, event);
   deadlines(now);
   return std::exchange(actions_, {});
@@ -35,7 +40,8 @@ std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
 
 Time AgentCore::wake_at() const {
   if (ended_) return never;
-  Time at = std::min({lease_ends_, give_up_at_, ask_at_});
+  const bool over = last_step_ >= lease_ends_;  // and the workers are kept
+  Time at = std::min({over ? last_step_ + limits_.heartbeat : lease_ends_, give_up_at_, ask_at_});
   if (controller_ == Controller::connected) at = std::min(at, next_heartbeat_);
   for (const auto& [id, worker] : workers_)
     if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
@@ -68,7 +74,7 @@ void AgentCore::on(const wire::agent::SignalWorker& order, Time) {
 void AgentCore::on(const wire::agent::Heartbeat& order, Time now) {
   if (order.term < limits_.term) return;
   limits_.term = order.term;
-  if (lease_ends_ == never) return;  // the lease has ended
+  if (lease_ends_ == never) return;  // the workers are killed
   const Time sent = std::min(Time(Duration(std::max<std::int64_t>(order.clock_ns, 0))), now);
   lease_ends_ = std::max(lease_ends_, sent + limits_.lease);
 }
@@ -209,9 +215,15 @@ void AgentCore::report(wire::agent::FromAgent message) {
   if (controller_ != Controller::gone) actions_.emplace_back(Report{std::move(message)});
 }
 
+// A connection counts as lost if its other machine does not confirm what we send.
+bool AgentCore::keeps_workers(Time now) const {
+  const bool answers = controller_ == Controller::connected || now < answers_until_;
+  return answers && stood_still_ < limits_.standstill;
+}
+
 void AgentCore::deadlines(Time now) {
-  if (now >= lease_ends_) {
-    host_ends(1, "nothing heard of the controller for " + to_text(limits_.lease));
+  if (now >= lease_ends_ && !keeps_workers(now)) {
+    host_ends(1, "nothing heard of the controller for " + to_text(limits_.lease + stood_still_));
     kill_all(now);
     lease_ends_ = never;
   }

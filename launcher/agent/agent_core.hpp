@@ -3,10 +3,14 @@
 // The intuition: an agent is an arm of the controller with one idea of its own, that nothing may
 // outlive the job. So it obeys orders, and everything else in here is a deadline that ends in
 // killing. The lease is the most important one: it runs from the newest of our heartbeats that the
-// controller has sent back, and when it ends, we kill our workers. The controller knows when that
-// is, and may then form a world without them although it cannot see them any more. That there are
-// never two worlds depends on the lease, so no other order prolongs it: an order may have been
+// controller has sent back, and after its end our workers make no step. The controller knows when
+// that is, and may then form a world without them although it cannot see them any more. That there
+// are never two worlds depends on the lease, so no other order prolongs it: an order may have been
 // under way for a long time.
+//
+// At the end of the lease we kill our workers, except if the controller stands still: its machine
+// takes what we send, and its program, stopped or suspended, does not answer. It can have decided
+// nothing meanwhile, so the workers keep their state and wait for it.
 //
 // Pure: the driver (agent.cpp) feeds events and carries out the actions; so does the simulator.
 #pragma once
@@ -33,9 +37,10 @@ enum class SignalMeans { host_ends, job_stops, either };
 
 struct AgentLimits {
   Term term;
-  Duration lease{};         // from sending a heartbeat that came back to killing everything
+  Duration lease{};         // from sending a heartbeat that came back to the last step of a worker
   Duration heartbeat{};     // between two heartbeats of ours
   Duration orphan_grace{};  // from losing the controller to the kill; the lease may cut it
+  Duration standstill{};    // beyond the lease, while the controller stands still
   SignalMeans signal_means = SignalMeans::host_ends;
 };
 
@@ -69,6 +74,8 @@ struct ProcessExited {
 };
 // The control connection is lost and is being dialled again. The lease goes on.
 struct ConnectionLost {};
+// It cannot be dialled again: its machine takes the connection, and its program does not answer.
+struct ControllerStandsStill {};
 struct Reconnected {};
 // The controller is gone for good.
 struct ControllerLost {
@@ -89,8 +96,8 @@ struct Tick {};
 using AgentEvent =
     std::variant<wire::agent::StartWorker, wire::agent::StopWorker, wire::agent::SignalWorker,
                  wire::agent::Heartbeat, wire::agent::Shutdown, ProcessStarted, ProcessFailed,
-                 ProcessDies, ProcessExited, ConnectionLost, Reconnected, ControllerLost, GivenUp,
-                 Terminated, WatchdogLost, Tick>;
+                 ProcessDies, ProcessExited, ConnectionLost, ControllerStandsStill, Reconnected,
+                 ControllerLost, GivenUp, Terminated, WatchdogLost, Tick>;
 
 // ---------------------------------------------------------------- actions
 
@@ -131,8 +138,8 @@ class AgentCore {
   std::vector<AgentAction> step(const AgentEvent& event, Time now);
   // When to call step with a Tick, unless another event comes before.
   Time wake_at() const;
-  // When every worker is killed if no further heartbeat comes back; never: they were killed
-  // already.
+  // When the workers make no further step if no further heartbeat comes back; never: they were
+  // killed.
   Time lease_ends() const { return lease_ends_; }
 
  private:
@@ -157,6 +164,7 @@ class AgentCore {
   void on(const ProcessDies& event, Time now);
   void on(const ProcessExited& event, Time now);
   void on(const ConnectionLost&, Time) { controller_ = Controller::away; }
+  void on(const ControllerStandsStill&, Time now) { answers_until_ = now + limits_.lease; }
   void on(const Reconnected&, Time now);
   void on(const ControllerLost& event, Time now);
   void on(const GivenUp& event, Time now);
@@ -172,11 +180,16 @@ class AgentCore {
   void host_ends(int exit_code, std::string reason);
   void finish(WorkerId worker);
   void report(wire::agent::FromAgent message);
+  bool keeps_workers(Time now) const;
   void deadlines(Time now);
 
   AgentLimits limits_;
   Time lease_ends_;
   Time next_heartbeat_;
+  Time last_step_;
+  Time answers_until_ = Time::min();  // no connection, but the controller's machine answers
+  // Since the end of the lease. Time in which we stood still ourselves does not count.
+  Duration stood_still_ = Duration::zero();
   Controller controller_ = Controller::connected;
   std::int32_t asked_by_ = 0;       // the first signal; 0: none
   Time ask_at_ = never;             // when the controller learns of it

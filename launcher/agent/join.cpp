@@ -125,6 +125,7 @@ void learn(executors::AgentStart& start, const wire::Welcome& welcome) {
   start.lease_ms = welcome.lease_ms;
   start.heartbeat_ms = welcome.heartbeat_ms;
   start.orphan_grace_ms = welcome.orphan_grace_ms;
+  start.standstill_ms = welcome.standstill_ms;
 }
 
 }  // namespace elasticrun::launcher::agent

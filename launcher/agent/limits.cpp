@@ -11,9 +11,14 @@ SignalMeans meaning_of_signals(bool joins) {
   return ::getenv("SLURM_STEP_ID") ? SignalMeans::job_stops : SignalMeans::either;
 }
 
-AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means) {
+AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means, bool through_ssh) {
   using ms = std::chrono::milliseconds;
-  return {start.term, ms(start.lease_ms), ms(start.heartbeat_ms), ms(start.orphan_grace_ms), means};
+  return {.term = start.term,
+          .lease = ms(start.lease_ms),
+          .heartbeat = ms(start.heartbeat_ms),
+          .orphan_grace = ms(start.orphan_grace_ms),
+          .standstill = through_ssh ? Duration::zero() : ms(start.standstill_ms),
+          .signal_means = means};
 }
 
 bool asks_to_end(int signal, SignalMeans means) {

@@ -9,7 +9,8 @@ namespace elasticrun::launcher::agent {
 // `joins`: a user started the agent by hand. Inside a step of Slurm (SLURM_STEP_ID) a signal to an
 // agent is a signal to the job.
 SignalMeans meaning_of_signals(bool joins);
-AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means);
+// `through_ssh`: the way to the controller does not show whether its machine answers.
+AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means, bool through_ssh);
 
 // Whether the signal is a wish that the host, or the job, ends. Others are for the program.
 bool asks_to_end(int signal, SignalMeans means);

@@ -32,8 +32,10 @@ Result<void> check(const AgentStart& start) {
   if (!is_key(start.key_hex)) return Error{"key_hex must be 64 hexadecimal digits in lower case"};
   if (start.port == 0 || (start.addresses.empty() && start.stream.empty()))
     return Error{"addresses and port must be given"};
-  if (start.lease_ms <= 0 || start.heartbeat_ms <= 0 || start.orphan_grace_ms < 0)
-    return Error{"lease_ms and heartbeat_ms must be positive, orphan_grace_ms not negative"};
+  if (start.lease_ms <= 0 || start.heartbeat_ms <= 0)
+    return Error{"lease_ms and heartbeat_ms must be positive"};
+  if (start.orphan_grace_ms < 0 || start.standstill_ms < 0)
+    return Error{"orphan_grace_ms and standstill_ms must not be negative"};
   return {};
 }
 

@@ -35,6 +35,7 @@ struct AgentStart {
   std::int64_t lease_ms = 10'000;
   std::int64_t heartbeat_ms = 500;
   std::int64_t orphan_grace_ms = 10'000;
+  std::int64_t standstill_ms = 3'600'000;
   std::string version;  // of the controller; the agent's must be the same
   // When no address answers, the agent asks for the control stream to go through its standard input
   // and output: it writes a line to standard output that begins with this word. Empty: it cannot.
@@ -44,7 +45,8 @@ struct AgentStart {
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
                       (job, identity, key_hex, term, host, name, addresses, port, network, address,
-                       lease_ms, heartbeat_ms, orphan_grace_ms, version, stream, slots, notice))
+                       lease_ms, heartbeat_ms, orphan_grace_ms, standstill_ms, version, stream,
+                       slots, notice))
 
 // What a host that joins by itself needs to know about the job: one line of JSON, in a file or on
 // standard input.
@@ -59,7 +61,8 @@ BOOST_DESCRIBE_STRUCT(JobKey, (), (job, identity, key_hex, version))
 // One line of JSON, newline included.
 std::string encode(const AgentStart& start);
 // Errors name the JSON member. Missing members keep their default, unknown ones are ignored.
-// Durations must be positive (orphan_grace_ms may be 0), and the key must have all its digits.
+// Durations must be positive (orphan_grace_ms and standstill_ms may be 0), and the key must have all
+// its digits.
 Result<AgentStart> decode_agent_start(std::string_view line);
 
 std::string encode(const JobKey& key);

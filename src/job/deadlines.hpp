@@ -19,6 +19,7 @@ struct Deadlines {
   Duration heartbeat = std::chrono::milliseconds(500);
   Duration agent_timeout = std::chrono::seconds(5);
   Duration lease = std::chrono::seconds(10);
+  Duration standstill_timeout = std::chrono::hours(1);
   Duration abort_timeout = std::chrono::seconds(5);
   Duration prepare_timeout = std::chrono::seconds(30);
   Duration transfer_timeout = std::chrono::seconds(30);
@@ -53,7 +54,9 @@ inline constexpr DeadlineRow deadline_table[] = {
     {"agent-timeout", "5s", &Deadlines::agent_timeout, "lease",
      "take a host for lost after this silence"},
     {"lease", "10s", &Deadlines::lease, "",
-     "kill a host's workers after this time without news from elasticrun"},
+     "let no worker train after this time without news from elasticrun"},
+    {"standstill-timeout", "1h", &Deadlines::standstill_timeout, "",
+     "keep workers this long while elasticrun stands still"},
     {"abort-timeout", "5s", &Deadlines::abort_timeout, "hung",
      "wait this long for a worker to answer that its step is closed"},
     {"prepare-timeout", "30s", &Deadlines::prepare_timeout, "hung",

@@ -47,6 +47,7 @@ struct Welcome {
   std::int64_t lease_ms = 0;
   std::int64_t heartbeat_ms = 0;
   std::int64_t orphan_grace_ms = 0;
+  std::int64_t standstill_ms = 0;
   std::string notice;  // command that says when a host will go; empty: none
 };
 
@@ -55,6 +56,6 @@ BOOST_DESCRIBE_STRUCT(Hello, (),
                        slots, address, free_port, gpus, reason))
 BOOST_DESCRIBE_STRUCT(Welcome, (),
                       (protocol, version, term, refused, proof, received, host, identity, key_hex,
-                       lease_ms, heartbeat_ms, orphan_grace_ms, notice))
+                       lease_ms, heartbeat_ms, orphan_grace_ms, standstill_ms, notice))
 
 }  // namespace elasticrun::wire

@@ -82,7 +82,7 @@ class AcrossHosts(unittest.TestCase):
             job.wait_for("world_formed", size=4)
             first, after = job.workers(), job.now()
             bed.cut()
-            until("it is noticed", lambda: "no host is heard" in job.err(), PATIENCE)
+            until("it is noticed", lambda: "no host answers" in job.err(), PATIENCE)
             bed.heal()
             job.wait_for("sample", after + 20, generation=1)
             self.assertEqual(job.survivors(first), first)

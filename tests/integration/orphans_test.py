@@ -135,7 +135,7 @@ class Signals(unittest.TestCase):
 
     def test_a_frozen_controller_does_not_keep_workers(self) -> None:
         options = ["-H", "localhost:2", "--grace", "1s", "--heartbeat", "200ms", "--agent-timeout", "1s",
-                   "--lease", "2s"]
+                   "--lease", "2s", "--standstill-timeout", "1s"]
         with Job(options, SCATTERED) as job:
             until("all processes", lambda: len(job.pids()) >= 15, 20)
             kill(job.process.pid, signal.SIGSTOP)
@@ -147,7 +147,7 @@ class Signals(unittest.TestCase):
 
     def test_a_frozen_agent_is_given_up(self) -> None:
         options = ["-H", "localhost:2", "--grace", "1s", "--heartbeat", "200ms", "--agent-timeout", "1s",
-                   "--lease", "2s"]
+                   "--lease", "2s", "--standstill-timeout", "1s"]
         with Job(options, SCATTERED) as job:
             until("all processes", lambda: len(job.pids()) >= 15, 20)
             for pid in job.agents():

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import unittest
+from collections.abc import Callable
 
 import bed as beds
 from bed import Bed, Host
@@ -220,7 +221,9 @@ class StoppedAway(unittest.TestCase):
             self.assertTrue(all(lives(one.pid) for own in workers.values() for one in own))
             for pid in agents:
                 kill(pid, signal.SIGCONT)
-            self.assertEqual(job.wait(PATIENCE), 122, job.err())
+            until("steps of the same workers", lambda: min(committed()) > max(last), PATIENCE)
+            kill(job.process.pid, signal.SIGTERM)
+            self.assertEqual(job.wait(PATIENCE), 143, job.err())
             until("nothing is left on the hosts", lambda: not [
                 one for host in bed.hosts for one in host.programs()], PATIENCE)
 
@@ -246,6 +249,37 @@ class Stopped(unittest.TestCase):
             self.assertNotRegex(job.err(), "silent|lost")
             job.lineage()
             self.assertEqual(job.leftovers(), [])
+
+    def check_pause(self, pids: Callable[[Training], list[int]], words: str) -> None:
+        """Stops these processes for longer than the lease: training resumes from the same memory."""
+        with Training(TWO_HOSTS, epochs=7, options=DEADLINES) as job:
+            job.world(4)
+            members = job.workers()
+            stopped = pids(job)
+            for pid in stopped:
+                stop(pid)
+            pass_by(1.5 * LEASE)
+            for pid in stopped:
+                kill(pid, signal.SIGCONT)
+            until("it reports the pause", lambda: words in job.err(), PATIENCE)
+            step = job.newest_step()
+            until("steps", lambda: job.newest_step() > step, PATIENCE)
+            self.assertEqual(job.workers(), members, job.err())
+            self.assertEqual(job.wait(UNTIL_TRAINED), 0, job.err())
+            self.assertEqual(job.find("host_down", reason=lambda why: why != "the job is over"), [])
+            self.assertEqual(len(job.find("worker_started")), len(members))
+            job.lineage()
+            self.assertEqual(job.leftovers(), [])
+
+    def test_the_controller_for_longer_than_the_lease(self) -> None:
+        self.check_pause(lambda job: [job.process.pid], "training has paused meanwhile")
+
+    def test_all_processes_as_a_batch_system_suspends_them(self) -> None:
+        self.check_pause(lambda job: job.pids(), "training has paused meanwhile")
+
+    def test_all_hosts_without_the_controller(self) -> None:
+        self.check_pause(lambda job: [pid for pid in job.pids() if pid != job.process.pid],
+                         "no host answers: they are suspended")
 
     def test_a_person_presses_control_z(self) -> None:
         # In a process group of its own in our session: otherwise the kernel would never stop it.

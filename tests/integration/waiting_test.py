@@ -47,7 +47,8 @@ DEAF = ["sh", "-c", "trap '' TERM INT HUP; echo deaf; while :; do sleep 0.1; don
 # All deadlines that a row is not about keep their long defaults, so that they end nothing.
 COMMON = ["--grace", "1s", "--policy", "fixed"]
 DEADLINE_TEXT = "2s"
-QUICK_LEASE = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", DEADLINE_TEXT]
+QUICK_LEASE = ["--heartbeat", "200ms", "--agent-timeout", "1s", "--lease", DEADLINE_TEXT,
+               "--standstill-timeout", "100ms"]
 QUICK_HUNG = ["--abort-timeout", "1s", "--prepare-timeout", "1s", "--transfer-timeout", "1s",
               "--hung", DEADLINE_TEXT]
 

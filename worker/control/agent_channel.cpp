@@ -43,9 +43,9 @@ Result<std::unique_ptr<AgentChannel>> AgentChannel::open(
   std::unique_ptr<AgentChannel> channel(new AgentChannel(std::move(plane), member_lock));
   member_lock.attach(*channel);
   // The connection, which asks for samples, ends before the channel.
-  const auto take_sample = [&member_lock, &meter,
+  const auto take_sample = [&member_lock, &meter, interval = options.sample_interval,
                             self = channel.get()]() -> std::optional<wire::Sample> {
-    wire::Sample sample = meter.take(std::chrono::steady_clock::now());
+    wire::Sample sample = meter.take(std::chrono::steady_clock::now(), interval);
     if (sample.phase == "reduce" && sample.waiting_ns > nanoseconds_worth_a_look)
       sample.lost_link = std::ranges::any_of(self->held_up(), [](const collective::HeldUp& group) {
         return !group.lost_links.empty();

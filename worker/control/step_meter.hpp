@@ -4,6 +4,7 @@
 // a sample are then of the same moment.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -48,11 +49,14 @@ class StepMeter {
     phase_ = Phase::idle;
     since_ = now;
   }
-  // A sample without its generation and step; the sums begin again at 0.
-  wire::Sample take(Time now) {
+  // A sample without its generation and step; the sums begin again at 0. `interval`: between two
+  // samples. In a longer pause this process stood still, and did not wait for anything.
+  wire::Sample take(Time now, Duration interval) {
     static constexpr const char* names[] = {"idle",  "compute",  "reduce", "apply",
                                             "epoch", "transfer", "save"};
     const std::lock_guard lock(mutex_);
+    const Duration pause = now - std::exchange(taken_, now);
+    if (pause > intervals_max * interval) since_ = std::min(now, since_ + pause);
     wire::Sample sample = std::exchange(sums_, {});
     sample.waiting_ns = (now - since_).count();
     sample.phase = names[static_cast<int>(phase_)];
@@ -61,10 +65,13 @@ class StepMeter {
   }
 
  private:
+  static constexpr int intervals_max = 8;
+
   std::mutex mutex_;
   wire::Sample sums_;
   Phase phase_ = Phase::idle;
   Time since_ = control::now();
+  Time taken_ = since_;
 };
 
 }  // namespace elasticrun::worker::control

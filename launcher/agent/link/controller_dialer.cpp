@@ -104,6 +104,7 @@ void ControllerDialer::dial(std::size_t route, Result<int> socket, const std::st
   // Called when the connection was accepted.
   const auto make_stream = [this, route,
                             tls = net::tls_dialler(io_, key_, tcp_options_of(start_))](int fd) {
+    accepted_ = true;
     step(DialConnected{route});
     return tls(fd);
   };

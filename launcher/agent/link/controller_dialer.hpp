@@ -41,6 +41,8 @@ class ControllerDialer {
   // the session that it hands over. An error has a number if all ways failed with the same one; see
   // net::DialDone.
   void begin(std::function<void(Result<Dialled>)> done);
+  // A machine has taken a connection, whether or not a controller answers there.
+  bool accepted() const { return accepted_; }
   // Stops dialling; `done` is not called any more.
   void stop();
 
@@ -70,6 +72,7 @@ class ControllerDialer {
   std::vector<net::Operation> dialling_;  // indexed by way, as errors_ is
   std::vector<Error> errors_;
   std::unique_ptr<Relay> relay_;
+  bool accepted_ = false;
 };
 
 }  // namespace elasticrun::launcher::agent::link

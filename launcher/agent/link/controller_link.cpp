@@ -76,6 +76,7 @@ void ControllerLink::resumed(Result<Dialled> result) {
     const Error& error = result.error();
     if (error.number == EACCES) return handlers_.given_up(error.text);
     redial_.failed(error.number == ECONNREFUSED, boot_now());
+    if (reach_->accepted()) handlers_.stands_still();
     return redial_.controller_gone() ? handlers_.controller_gone(error.text) : arm();
   }
   const auto received = static_cast<std::uint64_t>(result->greeted.welcome.received);

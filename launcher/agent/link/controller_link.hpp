@@ -29,6 +29,8 @@ class ControllerLink {
     std::function<void(Result<Dialled>)> reached;
     std::function<void(WorkerId, std::string_view payload)> frame;
     std::function<void()> away;  // the connection is lost and is being dialled again
+    // The controller's machine takes a connection, and its program does not answer.
+    std::function<void()> stands_still;
     std::function<void()> back;
     // The controller's port is closed: nothing listens there any more.
     std::function<void(const std::string& reason)> controller_gone;

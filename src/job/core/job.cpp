@@ -21,8 +21,12 @@ rendezvous::MembershipOptions membership_options(const JobSpec& spec) {
 }
 
 rendezvous::Liveness::Options liveness_options(const Deadlines& deadlines) {
-  return {deadlines.agent_timeout, deadlines.lease, deadlines.hung, deadlines.epoch_timeout,
-          deadlines.transfer_timeout};
+  return {.agent_timeout = deadlines.agent_timeout,
+          .worker_timeout = deadlines.lease,
+          .standstill = deadlines.standstill_timeout,
+          .hung = deadlines.hung,
+          .epoch_timeout = deadlines.epoch_timeout,
+          .lost_link = deadlines.transfer_timeout};
 }
 
 }  // namespace
@@ -139,8 +143,8 @@ void Job::on(const PassSignal& pass, Time) {
 
 void Job::on(const Suspend&, Time) {
   out_.log(report::LogLevel::error,
-           "Ctrl-Z is not followed: the hosts stop their workers when this program stands still; "
-           "to have the terminal back, start it with & or in tmux");
+           "Ctrl-Z is not followed: training would pause; to have the terminal back, start this "
+           "program with & or in tmux");
 }
 
 void Job::on(const Scale& scale, Time now) {
@@ -156,17 +160,16 @@ void Job::on(const Advised& advised, Time) { sizing_.advised(spec_, advised.outp
 // ---------------------------------------------------------------- the controller itself
 
 // No host or worker is blamed for silence during that time. Leases have run out all the same,
-// because agents time them by their own clocks.
+// because agents time them by their own clocks; they keep their workers until they hear of us.
 void Job::on(const StoodStill& stood, Time now) {
   if (stood.time < spec_.deadlines.agent_timeout / 2) return;
   const std::string what = fmt::format(
       "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
   const bool longer = stood.time >= spec_.deadlines.lease;
-  out_.log(
-      report::LogLevel::error,
-      longer ? fmt::format("{}, longer than --lease {}: hosts have stopped their workers meanwhile",
-                           what, to_text(spec_.deadlines.lease))
-             : what);
+  out_.log(report::LogLevel::error,
+           longer ? fmt::format("{}, longer than --lease {}: training has paused meanwhile", what,
+                                to_text(spec_.deadlines.lease))
+                  : what);
   ending_.stood_still(longer ? what : "");
   watch_.liveness.stood_still(stood.time, now);
   watch_.suspects.stood_still(stood.time);

@@ -162,7 +162,7 @@ std::size_t Job::hosts_well() const {
 
 Time Job::watch_at() const {
   const Time at = watch_.suspects.wake_at(hosts_well());
-  return ending_.over() ? at : std::min(at, watch_.liveness.wake_at());
+  return ending_.over() ? at : std::min(at, watch_.liveness.wake_at(ending_.runs()));
 }
 
 // Acts on silent hosts and workers, and gives up hosts whose moment to dial again is over.
@@ -170,14 +170,14 @@ void Job::watch_hosts(Time now) {
   for (const auto& lost : watch_.suspects.check(hosts_well(), now))
     give_up_host(lost.host, lost.reason, now);
   if (ending_.over()) return;
-  for (const auto& verdict : watch_.liveness.check(now)) {
+  for (const auto& verdict : watch_.liveness.check(now, ending_.runs())) {
     if (const auto* host = std::get_if<rendezvous::HostSilent>(&verdict)) {
       give_up_host(host->host, host->reason, now);
-    } else if (std::holds_alternative<rendezvous::EverybodySilent>(verdict)) {
+    } else if (const auto* all = std::get_if<rendezvous::EverybodySilent>(&verdict)) {
       out_.log(report::LogLevel::error,
-               fmt::format("no host is heard any more; is the network of this machine up? "
-                           "Waiting for {} in all",
-                           to_text(spec_.deadlines.lease)));
+               "no host answers: they are suspended, or this machine has no network; waiting up "
+               "to " +
+                   to_text(all->patience));
     } else if (ending_.ending()) {
       continue;
     } else if (const auto* silent = std::get_if<rendezvous::WorkerSilent>(&verdict)) {

@@ -27,6 +27,7 @@ wire::Welcome welcome_of(const launcher::executors::AgentStart& told) {
           .lease_ms = told.lease_ms,
           .heartbeat_ms = told.heartbeat_ms,
           .orphan_grace_ms = told.orphan_grace_ms,
+          .standstill_ms = told.standstill_ms,
           .notice = told.notice};
 }
 
@@ -57,6 +58,7 @@ launcher::executors::AgentStart Agents::start_of(const std::string& job) const {
   start.lease_ms = ms(spec_.deadlines.lease);
   start.heartbeat_ms = ms(spec_.deadlines.heartbeat);
   start.orphan_grace_ms = ms(spec_.deadlines.orphan_grace);
+  start.standstill_ms = ms(spec_.deadlines.standstill_timeout);
   start.version = ELASTICRUN_VERSION;
   start.notice = spec_.notice;
   return start;

@@ -73,9 +73,7 @@ std::set<WorkerId> Cluster::victims(const Fault& fault) const {
     case FaultKind::reset_all:
       if (late) add_all();
       return found;
-    case FaultKind::stand_still:
-      if (fault.time >= scene_.spec.deadlines.lease / 2) add_all();
-      return found;
+    case FaultKind::stand_still:  // all workers wait for the controller
     case FaultKind::scale:
     case FaultKind::edit:
     case FaultKind::join:

@@ -27,9 +27,10 @@ void Link::heal() {
 Agent::Agent(Stage& stage, Handlers handlers)
     : stage_(stage),
       handlers_(std::move(handlers)),
-      core_({Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.heartbeat,
-             stage.scene.spec.deadlines.orphan_grace},
-            stage.queue.now()),
+      core_(
+          {Term(1), stage.scene.spec.deadlines.lease, stage.scene.spec.deadlines.heartbeat,
+           stage.scene.spec.deadlines.orphan_grace, stage.scene.spec.deadlines.standstill_timeout},
+          stage.queue.now()),
       up_(stage.queue, stage.rng),
       down_(stage.queue, stage.rng) {}
 
@@ -176,10 +177,29 @@ void Agent::ended(const std::string& reason) {
 
 // ---------------------------------------------------------------- what happens to it
 
+// Both kernels take a connection for lost over which nothing is confirmed, the agent's first.
 void Agent::cut() {
   cut_ = true;
   up_.cut();
   down_.cut();
+  stage_.queue.after(stage_.scene.spec.deadlines.lease / 4,
+                     [self = shared_from_this(), cut = ++cuts_] {
+                       if (self->cut_ && self->cuts_ == cut) self->lose_connection();
+                     });
+}
+
+void Agent::lose_connection() {
+  if (!alive_ || closed_ || std::exchange(away_, true)) return;
+  now_or_thawed([this] { feed(launcher::agent::ConnectionLost{}); });
+  stage_.queue.after(stage_.scene.spec.deadlines.lease * 3 / 4,
+                     [self = shared_from_this(), cut = cuts_] {
+                       if (self->away_ && self->cuts_ == cut) self->silent();
+                     });
+  dial();
+}
+
+void Agent::silent() {
+  if (!closed_) handlers_.away();
 }
 
 void Agent::heal() {
@@ -240,6 +260,8 @@ void Agent::crash() {
 
 void Agent::lose_power() {
   alive_ = false;
+  stage_.queue.after(stage_.scene.spec.deadlines.lease,
+                     [self = shared_from_this()] { self->silent(); });
   for (const auto& [id, worker] : workers_) worker->die(0, SIGKILL);
 }
 

@@ -36,7 +36,8 @@ job::JobSpec job_spec(std::vector<launcher::hosts::Host> hosts) {
 
 launcher::agent::AgentLimits agent_limits() {
   const job::Deadlines deadlines;
-  return {Term(1), deadlines.lease, deadlines.heartbeat, deadlines.orphan_grace};
+  return {Term(1), deadlines.lease, deadlines.heartbeat, deadlines.orphan_grace,
+          deadlines.standstill_timeout};
 }
 
 }  // namespace

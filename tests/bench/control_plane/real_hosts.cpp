@@ -141,7 +141,7 @@ void Hosts::joined(Host& host, const Result<launcher::agent::link::Dialled>& rea
   host.link->learned(start);
   using ms = std::chrono::milliseconds;
   cluster_.limits = {start.term, ms(start.lease_ms), ms(start.heartbeat_ms),
-                     ms(start.orphan_grace_ms)};
+                     ms(start.orphan_grace_ms), ms(start.standstill_ms)};
   time_.catch_up();
   host.stub = std::make_shared<StubHost>(
       cluster_,

@@ -71,12 +71,13 @@ Hosts
       --wrap COMMAND              start agents inside COMMAND: numactl -N 0
 
 Deadlines (TIME is a number with ms, s, m or h)
-  --heartbeat [500ms] --agent-timeout [5s] --lease [10s] --abort-timeout [5s]
-  --prepare-timeout [30s] --transfer-timeout [30s] --start-timeout [5m]
-  --hung [10m] --epoch-timeout [2h] --grace [10s] --orphan-grace [10s]
-  --settle [10s] --straggler-time [30s] --sample-interval [500ms]
-  --minimum-timeout [10m] --discovery-interval [1s] --discovery-timeout [30s]
-  --policy-timeout [5s] --save-timeout [10m]
+  --heartbeat [500ms] --agent-timeout [5s] --lease [10s]
+  --standstill-timeout [1h] --abort-timeout [5s] --prepare-timeout [30s]
+  --transfer-timeout [30s] --start-timeout [5m] --hung [10m]
+  --epoch-timeout [2h] --grace [10s] --orphan-grace [10s] --settle [10s]
+  --straggler-time [30s] --sample-interval [500ms] --minimum-timeout [10m]
+  --discovery-interval [1s] --discovery-timeout [30s] --policy-timeout [5s]
+  --save-timeout [10m]
 
 Output
       --log-dir DIR               write two files per worker in DIR

@@ -22,11 +22,12 @@ std::string text(const EverybodySilent& v) { return "all " + std::to_string(v.ho
 
 // Hosts are missed after 5 s, workers after 10 s, and steps after 60 s.
 struct Watch {
-  Liveness liveness{{5s, 10s, 60s}};
+  Liveness liveness{{.agent_timeout = 5s, .worker_timeout = 10s, .standstill = 600s, .hung = 60s}};
+  bool state_kept = false;
 
   std::string at(Duration t) {
     std::string out;
-    for (const Verdict& verdict : liveness.check(Time{} + t))
+    for (const Verdict& verdict : liveness.check(Time{} + t, state_kept))
       out += (out.empty() ? "" : ", ") + std::visit([](const auto& v) { return text(v); }, verdict);
     return out;
   }
@@ -34,7 +35,7 @@ struct Watch {
     wire::Sample sample{.generation = Generation(7), .waiting_ns = waiting.count(), .phase = phase};
     liveness.worker_sample(WorkerId(worker), sample, Time{} + t);
   }
-  Duration wake() const { return std::max(liveness.wake_at(), Time{}) - Time{}; }
+  Duration wake() const { return std::max(liveness.wake_at(state_kept), Time{}) - Time{}; }
 };
 
 // Such a reduction waits 30 s for data that never arrives, although other waits may take 60 s.
@@ -106,6 +107,31 @@ TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
     CHECK(watch.at(7s) == "");
     CHECK(watch.wake() == 12s);
     CHECK(watch.at(12s) == "all 2");
+  }
+}
+
+TEST_CASE(
+    "hosts that are suspended with the only state have more time, and so have their workers") {
+  Watch watch;
+  watch.state_kept = true;
+  watch.liveness.host_heard(HostId(1), Time{});
+  watch.sample(1, 0s, "compute", 50s);
+  CHECK(watch.at(5s) == "all 1");
+  CHECK(watch.wake() == 600s);
+  CHECK(watch.at(599s) == "");
+  SUBCASE("they are not heard") { CHECK(watch.at(600s) == "host 1, silent 1"); }
+  SUBCASE("they lose their state") {
+    watch.state_kept = false;
+    CHECK(watch.at(599s) == "host 1, silent 1");
+  }
+  SUBCASE("they resume") {
+    watch.liveness.host_heard(HostId(1), Time{} + 599s);
+    CHECK(watch.at(599s) == "");
+    CHECK(watch.wake() == 604s);
+    watch.liveness.host_heard(HostId(1), Time{} + 603s);
+    CHECK(watch.at(603s) == "");
+    watch.sample(1, 604s, "compute", 60s);
+    CHECK(watch.at(604s) == "hung 1");
   }
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("greetings") {
   check_text<wire::Hello>(
       R"({"Hello":{"protocol":2,"version":"0.1.0","role":"agent","job":"j","term":2,"proof":"ab","host":3,"worker":4,"pid":5,"resumes":7,"name":"n1","slots":2,"address":"10.0.0.2","free_port":6,"gpus":["0"],"reason":"was killed"}})");
   check_text<wire::Welcome>(
-      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6,"notice":"w"}})");
+      R"({"Welcome":{"protocol":2,"version":"0.1.0","term":2,"refused":"no","proof":"ab","received":8,"host":3,"identity":"j/host/3","key_hex":"00","lease_ms":4,"heartbeat_ms":5,"orphan_grace_ms":6,"standstill_ms":7,"notice":"w"}})");
 }
 
 TEST_CASE("messages to a worker") {

@@ -205,7 +205,10 @@ TEST_CASE("the controller is gone: its port is closed") {
 }
 
 TEST_CASE("the controller is silent for a lease") {
-  Controller c([](executors::AgentStart& s) { s.lease_ms = 300; });
+  Controller c([](executors::AgentStart& s) {
+    s.lease_ms = 300;
+    s.standstill_ms = 300;
+  });
   c.shell(1, daemon_script);
   const net::Fd daemon = c.process_named_by(1);
   c.beating = false;

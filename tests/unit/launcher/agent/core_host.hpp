@@ -45,8 +45,9 @@ inline std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit
 
 // An agent with a lease of 10 s, 4 s of orphan grace, and a heartbeat so rare that it never comes.
 struct Host {
-  explicit Host(Duration heartbeat = 100s, SignalMeans means = SignalMeans::host_ends)
-      : core({Term{5}, 10s, heartbeat, 4s, means}, Time{}) {}
+  explicit Host(Duration heartbeat = 100s, SignalMeans means = SignalMeans::host_ends,
+                Duration standstill = 0s)
+      : core({Term{5}, 10s, heartbeat, 4s, standstill, means}, Time{}) {}
 
   std::string at(Duration t, const AgentEvent& event) {
     std::string out;
