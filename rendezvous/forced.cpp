@@ -8,7 +8,10 @@
 
 namespace elasticrun::rendezvous {
 
-void Membership::on(const WorkerGone& gone, Time now) {
+void Membership::on(const WorkerGone& gone, Time now) { lose(gone, now); }
+
+// `after`: the last step of a worker that has left by itself; the others end it.
+void Membership::lose(const WorkerGone& gone, Time now, StepId after) {
   if (aborting_) note_dead(gone);
   const auto peer = peers_.find(gone.worker);
   if (peer == peers_.end()) {
@@ -38,7 +41,7 @@ void Membership::on(const WorkerGone& gone, Time now) {
   } else if (was_forming || (was_member && running_)) {
     // After the last step no group is needed until a member trains again.
     if (was_training || anybody_training()) {
-      start_abort(reason, now);
+      start_abort(reason, now, after);
       aborting_->somebody_died = true;
       note_dead(gone);
       maybe_finish_abort(now);
@@ -86,7 +89,7 @@ void Membership::on(const Stuck& stuck, Time now) {
 
 // Closes every group up to the newest generation and asks all workers that may hold state for their
 // step. The caller calls maybe_finish_abort next, since there may be no worker left to ask.
-void Membership::start_abort(const std::string& reason, Time now) {
+void Membership::start_abort(const std::string& reason, Time now, StepId after) {
   std::set<WorkerId> asked = leaving_;
   for (const WorkerId worker : rank_table_.order()) asked.insert(worker);
   if (forming_) {
@@ -111,7 +114,7 @@ void Membership::start_abort(const std::string& reason, Time now) {
   abort_reason_ = reason;
   done_.clear();
   outbox_.push_back(WorldBroken{last_, reason});
-  send({asked.begin(), asked.end()}, wire::Abort{last_, reason});
+  send({asked.begin(), asked.end()}, wire::Abort{last_, reason, after});
   aborting_->waiting = std::move(asked);
 }
 

@@ -20,6 +20,7 @@ constexpr double connect_share = 0.8;
 
 std::vector<Action> Membership::step(const Event& event, Time now) {
   std::visit([&](const auto& e) { on(e, now); }, event);
+  if (!aborting_) send(std::exchange(left_, {}), wire::Dismiss{"left by itself"});
   return std::exchange(outbox_, {});
 }
 
@@ -67,6 +68,8 @@ void Membership::on(const WorkerUp& up, Time) {
 
 void Membership::on(const WorkerMessage& heard, Time now) {
   const auto peer = peers_.find(heard.from);
+  if (peer == peers_.end() && std::holds_alternative<wire::Leave>(heard.message))
+    return left_.push_back(heard.from);
   if (peer == peers_.end() || peer->second.left) return;
   std::visit([&](const auto& message) { hear(heard.from, message, now); }, heard.message);
 }

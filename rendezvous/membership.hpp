@@ -57,8 +57,8 @@ struct WorkerMessage {
   WorkerId from;
   wire::FromWorker message;
 };
-// One requested change of the world. If no world is running, one forms from the workers that are
-// there. A change that names no workers gives the same members another plan.
+// One requested change of the world. If none is running, one forms from the workers that are there.
+// A change that names no workers gives the same members another plan.
 struct Change {
   ChangeId id;
   std::vector<WorkerId> add;     // must be ready; for the first world: in rank order
@@ -149,8 +149,8 @@ struct WorldCommitted {
   Generation generation;
   StepId step;
 };
-// These workers have left the world by decision, and their state is not needed any more: the world
-// without them has stepped or, after a loss, is being formed.
+// They have left by decision, and their state is not needed: the world without them has stepped or,
+// after a loss, is being formed.
 struct Dismissed {
   std::vector<WorkerId> workers;
 };
@@ -215,9 +215,7 @@ class Membership {
   std::vector<WorkerId> members() const { return rank_table_.order(); }
   std::size_t size() const { return rank_table_.size(); }
   // True: there are members, and the one with the first rank is in train and not released.
-  bool first_is_training() const {
-    return !rank_table_.empty() && is_training(rank_table_.first());
-  }
+  bool first_is_training() const { return size() > 0 && is_training(rank_table_.first()); }
   bool is_member(WorkerId worker) const;
   // The newest call of train whose batch is in the plan of the world that members step in.
   std::int64_t planned_call() const {
@@ -239,8 +237,7 @@ class Membership {
   std::optional<std::int32_t> rank_of(WorkerId worker) const;
 
  private:
-  // A member is given up when more than failed_forms_max attempts in a row have failed over at
-  // least failing_min.
+  // More than this many attempts that fail in a row, over failing_min: a member is given up.
   static constexpr int failed_forms_max = 5;
   static constexpr Duration failing_min = std::chrono::seconds(1);
   // Pause between attempts, from the third attempt on.
@@ -333,7 +330,8 @@ class Membership {
   void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
-  void start_abort(const std::string& reason, Time now);
+  void start_abort(const std::string& reason, Time now, StepId after = no_state);
+  void lose(const WorkerGone& gone, Time now, StepId after = no_state);
   void add_open_world(const wire::World& world);
   void note_dead(const WorkerGone& gone);
   Time safe_at() const;
@@ -378,6 +376,7 @@ class Membership {
   std::optional<Running> running_;
   std::optional<Forming> forming_;
   std::optional<Aborting> aborting_;
+  std::vector<WorkerId> left_;     // by themselves; peers may still need their groups
   std::set<WorkerId> leaving_;     // not in the running world; wait for its first commit
   std::string abort_reason_;       // why the next forced world forms
   Generation last_;                // newest allocated

@@ -74,7 +74,8 @@ void Membership::maybe_release() {
 
 void Membership::hear(WorkerId worker, const wire::Leave& leave, Time now) {
   outbox_.push_back(WorkerLeft{worker, leave.reason});
-  on(WorkerGone{worker, "left by itself", now}, now);
+  left_.push_back(worker);
+  lose(WorkerGone{worker, "left by itself", now}, now, leave.step);
 }
 
 void Membership::on(const Dissolve& dissolve, Time) {

@@ -79,10 +79,12 @@ struct Go {
 struct Cancel {
   Generation generation;
 };
-// Abort every group up to this generation, and reply with Answer.
+// Abort every group up to this generation, and reply with Answer. A worker in step `after` ends it
+// first: a member that has committed it leaves, and the others can still get all of its data.
 struct Abort {
   Generation generation;
   std::string reason;
+  StepId after = no_state;
 };
 // Save the state of the next step after which all members of the world agree to it (votes.hpp):
 // each member writes its part into this folder and replies with Saved.
@@ -248,7 +250,7 @@ BOOST_DESCRIBE_STRUCT(Prepare, (), (world, secret, connect_ms))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values, ranks))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
-BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason))
+BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason, after))
 BOOST_DESCRIBE_STRUCT(Save, (), (number, folder, stop, alone))
 BOOST_DESCRIBE_STRUCT(Release, (), (call))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))

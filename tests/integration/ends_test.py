@@ -99,5 +99,21 @@ class Ends(unittest.TestCase):
                    for setting in SETTINGS])
 
 
+@unittest.skipUnless(TORCH, "no torch")
+class Together(unittest.TestCase):
+    """Workers that leave after the same step, which some commit later than others."""
+
+    def test_all_keep_the_last_step(self) -> None:
+        program = [PYTHON, os.path.join(PROGRAMS, "leaves_together.py")]
+        for number in range(3):
+            with self.subTest(number), Job(["-H", "localhost:3", "--label", "none"], program,
+                                           env=ENVIRONMENT) as job:
+                self.assertEqual(job.wait(60), 0, job.err())
+                ends = [line.split(" ", 1) for line in job.out().splitlines()]
+                self.assertEqual({rank for rank, _ in ends}, {f"rank={rank}" for rank in range(3)})
+                self.assertEqual(len({rest for _, rest in ends}), 1, ends)
+                self.assertIn("step=30 ", ends[0][1])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -95,6 +95,16 @@ class Drawn:
         until("all are in the step", lambda: all(os.path.exists(job.path(f"at-{rank}"))
                                                  for rank in range(self.workers)), PATIENCE)
 
+    def interrupt(self, job: Job) -> bool:
+        """INT in a step. False: the job has not heard of its first step, so there is no state."""
+        self.await_hold(job)
+        kill(job.process.pid, signal.SIGINT)
+        job.wait_said("saving the state|stopping gently")
+        self.let_go(job)
+        saves = "saving the state" in job.err()
+        self.end(job, 75 if saves else 130)
+        return saves
+
     def let_go(self, job: Job) -> None:
         with open(job.path("go"), "w", encoding="ascii"):
             pass
@@ -189,11 +199,8 @@ class Drawn:
     def stopped(self) -> None:
         """INT, and the same command again."""
         with self.job(None, "step", "all:hold") as job:
-            self.await_hold(job)
-            kill(job.process.pid, signal.SIGINT)
-            job.wait_said("saving the state")
-            self.let_go(job)
-            self.end(job, 75)
+            if not self.interrupt(job):
+                return
             with self.job(job.folder, "none", "none") as again:
                 self.end(again, 0)
                 self.weights(again, self.workers)
@@ -203,11 +210,8 @@ class Drawn:
     def opened(self) -> None:
         """A stopped job; then a program that only opens a job; then the same command again."""
         with self.job(None, "step", "all:hold") as job:
-            self.await_hold(job)
-            kill(job.process.pid, signal.SIGINT)
-            job.wait_said("saving the state")
-            self.let_go(job)
-            self.end(job, 75)
+            if not self.interrupt(job):
+                return
             with self.job(job.folder, "opened", "all:zero") as other:
                 self.end(other, 0)
             self.expect("the mark of a finished job", os.path.exists(job.path("saves/finished")),

@@ -51,6 +51,8 @@ MUTATIONS = [
              "is_member(worker) && rank_table.size() > 1", "is_member(worker)"),
     Mutation("never below the minimum", "rendezvous/forced.cpp",
              "if (size < wanted_.minimum)", "if (size < 1)"),
+    Mutation("a step of a worker that leaves counts", "worker/core/member.cpp",
+             "if (in_step && committed_ < order.after)", "if (false && in_step)"),
     Mutation("never below the minimum", "src/job/core/job_staffing.cpp",
              "std::max({1, least - slots_.retired(), std::min(least, places)})", "1"),
     Mutation("never above the maximum", "rendezvous/forced.cpp",

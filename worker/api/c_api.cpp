@@ -79,13 +79,13 @@ void elasticrun_close(elasticrun_job* job) {
   const bool unfinished = in_training(*job) || job->failed;
   if (job->session && job->channel)
     guarded(job, [&] {
-      job->member_lock.update([&](worker::core::Member& member) {
-        // An exception has unwound the program, say: the end of the process says what has failed.
-        if (unfinished && member.task() != worker::core::Task::released)
-          member.fail("the program closed its job in mid-training");
-        else
-          member.leave("the program closed its job");
+      // An exception has unwound the program, say: the end of the process says what has failed.
+      const bool failed = job->member_lock.update([&](worker::core::Member& member) {
+        const bool fails = unfinished && member.task() != worker::core::Task::released;
+        if (fails) member.fail("the program closed its job in mid-training");
+        return fails;
       });
+      if (!failed) job->member_lock.leave("the program closed its job");
     });
   delete job;
 }

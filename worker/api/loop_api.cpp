@@ -240,7 +240,7 @@ elasticrun_status elasticrun_leave(elasticrun_job* job) {
   return guarded(job, [&] {
     check_usable(*job, "leave");
     session_of(*job);
-    job->member_lock.update([](worker::core::Member& member) { member.leave("left by itself"); });
+    job->member_lock.leave("left by itself");
   });
 }
 

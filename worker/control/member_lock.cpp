@@ -1,11 +1,19 @@
 // See member_lock.hpp.
 #include "worker/control/member_lock.hpp"
 
+#include <chrono>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace elasticrun::worker::control {
+
+namespace {
+
+// Longer than a worker may take to answer that its step is closed.
+constexpr auto leave_patience = std::chrono::seconds(30);
+
+}  // namespace
 
 void MemberLock::carry_out() {
   for (;;) {
@@ -40,6 +48,14 @@ std::optional<core::Task> MemberLock::wait() {
   const bool final = task == core::Task::released || task == core::Task::evicted;
   if (lost_ && !final) return std::nullopt;
   return task;
+}
+
+void MemberLock::leave(const std::string& reason) {
+  std::unique_lock lock(mutex_);
+  member_.leave(reason);
+  carry_out();
+  changed_.wait_for(lock, leave_patience, [this] { return lost_ || !member_.leaves(); });
+  channel_->carry(member_, core::AbortGroups{Generation(~0ULL)});
 }
 
 std::string MemberLock::lost() const {

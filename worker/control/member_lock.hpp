@@ -46,6 +46,8 @@ class MemberLock {
   // Training thread: waits for the next task, which is never Task::wait. Nullopt: the agent is
   // gone.
   std::optional<core::Task> wait();
+  // The program's thread: leaves the world, and waits until no peer needs this worker's groups.
+  void leave(const std::string& reason);
   // Why the agent is gone; empty while it is not.
   std::string lost() const;
 

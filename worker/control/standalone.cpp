@@ -46,6 +46,8 @@ void Standalone::answer(core::Member& member, const wire::FromWorker& message) {
     member.receive(wire::Go{prepared->generation, true});
   } else if (const auto* done = std::get_if<wire::Done>(&message)) {
     member.receive(wire::Release{done->call});
+  } else if (std::holds_alternative<wire::Leave>(message)) {
+    member.receive(wire::Dismiss{});
   }
 }
 

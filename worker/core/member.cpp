@@ -27,6 +27,7 @@ std::vector<std::string> by_rank(const wire::Gathered& gathered, std::size_t siz
 }  // namespace
 
 void Member::receive(const wire::ToWorker& message) {
+  if (leaves_ && std::holds_alternative<wire::Dismiss>(message)) return evict(dismissed_);
   if (evicted_) return;
   std::visit([this](const auto& one) { on(one); }, message);
 }
@@ -131,9 +132,18 @@ void Member::on(const wire::Go& go) {
 
 // ---------------------------------------------------------------- the gate
 
-void Member::on(const wire::Abort& abort) {
-  if (abort.generation <= aborted_) return;
-  aborted_ = abort.generation;
+void Member::on(const wire::Abort& order) {
+  if (order.generation <= aborted_) return;
+  const bool in_step = phase_ == Phase::compute || phase_ == Phase::apply;
+  if (in_step && committed_ < order.after)
+    abort_after_ = order;
+  else
+    abort(order);
+}
+
+void Member::abort(const wire::Abort& order) {
+  abort_after_.reset();
+  aborted_ = order.generation;
   outbox_.push_back(AbortGroups{aborted_});
   if (next_ && next_->world.generation <= aborted_) next_.reset();
   owes_answer_ = true;
@@ -207,8 +217,8 @@ bool Member::commit() {
       save_without_step();
     }
   }
-  if (owes_answer_) {
-    answer();
+  if (abort_after_ || owes_answer_) {
+    abort_after_ ? abort(*abort_after_) : answer();
     return false;
   }
   if (agreed_) {
@@ -225,6 +235,7 @@ void Member::broken(const collective::GroupBroken& error) {
   world_->broken = true;
   send(wire::Broken{world_->world.generation, error.what(),
                     complaints(world_->world, error.troubles)});
+  if (abort_after_) return abort(*abort_after_);
   dismiss_if_due();
 }
 
@@ -353,6 +364,7 @@ void Member::dismiss_if_due() {
 
 void Member::evict(const std::string& reason) {
   evicted_ = true;
+  leaves_ = false;
   dismissed_ = reason;
   outbox_.push_back(AbortGroups{Generation(~0ULL)});
 }
@@ -360,7 +372,17 @@ void Member::evict(const std::string& reason) {
 void Member::leave(const std::string& reason) {
   if (evicted_) return;
   send(wire::Leave{reason, committed_});
-  evict(reason);
+  leaves_ = may_be_needed();
+  evicted_ = true;
+  dismissed_ = reason;
+  if (!leaves_) outbox_.push_back(AbortGroups{Generation(~0ULL)});
+}
+
+// A peer may still be in the last step, and get the data of its reduction from this worker.
+bool Member::may_be_needed() const {
+  const bool released = call_ > 0 && released_call_ >= call_;
+  const bool stepping = phase_ == Phase::between || phase_ == Phase::compute;
+  return stepping && !released && in_world() && !world_->broken && world_->world.members.size() > 1;
 }
 
 void Member::fail(const std::string& reason) {

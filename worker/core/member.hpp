@@ -142,8 +142,10 @@ class Member {
   bool done(std::int64_t call);
   // The program has returned from train.
   void outside() { phase_ = Phase::outside; }
-  // Leaves the world for good, and reports it.
+  // Leaves the world for good, and reports it. Its groups stay open while a peer may still need
+  // them for the last step, that is, while leaves() is true.
   void leave(const std::string& reason);
+  bool leaves() const { return leaves_; }
   // Leaves the world without a report, because the program failed. Its memory may be half-new, so
   // no message is answered any more; the end of its process or the controller's deadline counts as
   // the failure.
@@ -192,6 +194,7 @@ class Member {
   void on(const wire::Go&);
   void on(const wire::Cancel&);
   void on(const wire::Abort&);
+  void abort(const wire::Abort&);
   void on(const wire::Save&);
   void on(const wire::Release&);
   void on(const wire::Dismiss&);
@@ -204,6 +207,7 @@ class Member {
   void save_alone(const wire::Save& save);
   bool writes_without_step() const;  // given save_now_
   void dismiss_if_due();
+  bool may_be_needed() const;
   void evict(const std::string& reason);
   bool expects(Generation generation) const {
     return next_ && next_->world.generation == generation;
@@ -226,7 +230,8 @@ class Member {
   std::int64_t newest_save_ = 0;       // number of the newest save that was asked for
   Generation aborted_;                 // no group up to this generation is used any more
   bool owes_answer_ = false;
-  std::vector<wire::Complaint> held_up_;  // what this worker waited for, for its Answer
+  std::optional<wire::Abort> abort_after_;  // to be carried out after this step
+  std::vector<wire::Complaint> held_up_;    // what this worker waited for, for its Answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
   bool names_batch_ = false;        // this call of train does
@@ -234,6 +239,7 @@ class Member {
   Time lease_ends_ = never;
   bool lease_over_ = false;  // at the last check; no step is begun or applied then
   bool evicted_ = false;
+  bool leaves_ = false;  // has left, and is not dismissed
   std::string dismissed_;
   std::vector<MemberAction> outbox_;
 };

@@ -28,6 +28,7 @@ Cluster::Cluster(const Scene& scene, Tell tell)
       invariants_(scene.samples, scene.epochs, scene.train_calls, scene.spec.limits),
       stepping_(scene.only_newcomers),
       stage_{scene_, queue_, rng_, plane_, invariants_, stepping_, {}, {}, {}, {}} {
+  if (scene_.only_leavers) invariants_.only_leavers();
   job_ = std::move(*job::Job::make(scene_.spec));
   job::HostsMet met;
   for (int number = 1; number <= scene_.hosts; ++number) {

@@ -205,7 +205,10 @@ std::vector<Fault> draw_faults(const FaultChoice& choice, Rng& rng) {
     }
     // Sometimes several faults come at the same time.
     const int together = rng.chance(0.2) ? 2 + static_cast<int>(rng.below(2)) : 1;
-    for (int i = 0; i < together; ++i) faults.push_back(drawing.one(at));
+    for (int i = 0; i < together; ++i) {
+      faults.push_back(drawing.one(at));
+      if (choice.only_leavers) faults.back().kind = FaultKind::leave;
+    }
   }
 }
 

@@ -74,6 +74,7 @@ struct FaultChoice {
   Duration until{};
   bool people = true;           // users also change the size and the hosts
   bool only_newcomers = false;  // only newcomers are struck
+  bool only_leavers = false;    // workers leave by themselves, and nothing else happens
 };
 std::vector<Fault> draw_faults(const FaultChoice& choice, Rng& rng);
 

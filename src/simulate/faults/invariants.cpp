@@ -107,6 +107,19 @@ void Invariants::slot_taken(WorkerId worker, WorkerId other, bool kept) {
                     fmt::format("worker {} beside worker {}", worker.value, other.value));
 }
 
+void Invariants::leaves(WorkerId worker, StepId step) {
+  ++left_;
+  if (worlds_.empty() || !worlds_.rbegin()->second.contains(worker)) return;
+  left_at_ = std::max(left_at_, step.value);
+}
+
+void Invariants::enters(WorkerId worker, StepId step) const {
+  if (only_leavers_ && step.value < left_at_)
+    throw Violation("a step of a worker that leaves counts",
+                    fmt::format("worker {} begins from step {}, another one has left after {}",
+                                worker.value, step.value, left_at_));
+}
+
 void Invariants::answered(WorkerId worker, Generation up_to, StepId committed) {
   answered_[worker] = up_to;
   const auto at = stands_.find(worker);

@@ -56,8 +56,11 @@ class Invariants {
   void received(WorkerId worker, StepId before, StepId after);
   void started_fresh(WorkerId worker, Generation generation);
   void process_gone(WorkerId worker) { gone_.insert(worker); }
-  // The program of a worker leaves by itself: no other worker takes its place.
-  void leaves() { ++left_; }
+  // The program of a worker leaves by itself after this step: no other worker takes its place.
+  void leaves(WorkerId worker, StepId step);
+  void enters(WorkerId worker, StepId step) const;
+  // In this run workers leave, and nothing else happens.
+  void only_leavers() { only_leavers_ = true; }
   // A worker begins in a slot in which there is another; `kept`: the kernel does not let that go.
   void slot_taken(WorkerId worker, WorkerId other, bool kept);
   // A worker writes its part of a save.
@@ -102,7 +105,9 @@ class Invariants {
   std::int64_t samples_, epochs_;
   int train_calls_;
   launcher::hosts::Limits limits_;
-  int left_ = 0;  // workers that left by themselves
+  int left_ = 0;                           // workers that left by themselves
+  std::int64_t left_at_ = no_state.value;  // the newest step of those
+  bool only_leavers_ = false;
   Generation newest_prepared_;
   Generation newest_reduced_;
   std::set<Generation> late_;                  // reduced a step after a newer world had reduced one

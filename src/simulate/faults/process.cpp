@@ -175,6 +175,7 @@ void Process::train() {
 
 void Process::pump() {
   if (!alive_ || busy_ || !in_train_) return;
+  if (wants_to_leave_) return leave_now();
   switch (member_.task()) {
     case worker::core::Task::wait:
       return phase("idle");
@@ -286,6 +287,7 @@ void Process::entered(const Model& received) {
     if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
     report.step = StepId(model_.progress.step);
+    stage_.invariants.enters(id_, report.step);
     member_.entered(report);
     do_outbox();
     pump();
@@ -306,15 +308,26 @@ void Process::entered(const Model& received) {
   });
 }
 
+// The program leaves at the end of its step, and ends once no peer needs its groups.
 void Process::leave() {
   now_or_thawed([this] {
-    if (busy_ || !in_train_) return;
-    member_.leave("the program left");
-    stage_.invariants.leaves();
-    in_train_ = false;
-    do_outbox();
-    later(stage_.between_us(10, 20'000), [this] { die(0, 0); });
+    wants_to_leave_ = true;
+    pump();
   });
+}
+
+void Process::leave_now() {
+  wants_to_leave_ = false;
+  member_.leave("the program left");
+  stage_.invariants.leaves(id_, member_.committed());
+  in_train_ = false;
+  do_outbox();
+  end_if_left();
+}
+
+void Process::end_if_left() {
+  if (!member_.leaves()) return later(stage_.between_us(10, 20'000), [this] { die(0, 0); });
+  later(stage_.between_us(100, 1000), [this] { end_if_left(); });
 }
 
 }  // namespace elasticrun::simulate::faults

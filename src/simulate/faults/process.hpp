@@ -61,7 +61,7 @@ class Process : public std::enable_shared_from_this<Process> {
   // with `dies`, the whole process dies.
   void strike(Point in, bool dies) { struck_ = Strike{in, dies}; }
   void slow_down(int factor) { slowness_ = factor; }
-  void leave();
+  void leave();  // at the end of its step
 
   bool alive() const { return alive_; }
   // It is dead, but hangs in the kernel, which does not say so for a long time.
@@ -80,6 +80,8 @@ class Process : public std::enable_shared_from_this<Process> {
   void now_or_thawed(std::function<void()> what);
   void do_outbox();
   void train();
+  void leave_now();
+  void end_if_left();
   void pump();
   void enter();
   void entered(const Model& received);
@@ -119,7 +121,7 @@ class Process : public std::enable_shared_from_this<Process> {
   std::map<Generation, Duration> connect_limits_;
   int slowness_ = 1;
   Duration computed_{};  // compute time since the last sample
-  bool in_train_ = false, busy_ = false, finished_ = false;
+  bool in_train_ = false, busy_ = false, finished_ = false, wants_to_leave_ = false;
   std::int64_t call_ = 0;
   std::int64_t epochs_ended_ = 0;  // epochs of this train call for which on_epoch has run
   BucketThread bucket_thread_;

@@ -72,6 +72,8 @@ Scene draw(std::uint64_t seed) {
                      .until = scene.faults_until,
                      .people = rng.chance(0.8),
                      .only_newcomers = scene.only_newcomers};
+  scene.only_leavers = !scene.only_newcomers && rng.chance(0.05);
+  choice.only_leavers = scene.only_leavers;
   scene.faults = draw_faults(choice, rng);
 
   if (rng.chance(0.25)) {

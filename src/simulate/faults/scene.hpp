@@ -25,6 +25,7 @@ struct Scene {
   Duration faults_until{};       // since the start; then everything is healed
   bool merciful = true;          // faults that would leave no majority with the state are skipped
   bool only_newcomers = false;   // only newcomers are struck
+  bool only_leavers = false;     // workers leave by themselves, and nothing else happens
   bool interrupted = false;      // a user stops the job in the end
   bool controller_dies = false;  // the controller dies in the end
   job::JobSpec spec;

@@ -43,6 +43,7 @@ void for_each_value(Any& scene, Visit visit) {
   visit("mixed", scene.mixed);
   visit("merciful", scene.merciful);
   visit("only_newcomers", scene.only_newcomers);
+  visit("only_leavers", scene.only_leavers);
   visit("faults_until", scene.faults_until);
   visit("interrupted", scene.interrupted);
   visit("controller_dies", scene.controller_dies);

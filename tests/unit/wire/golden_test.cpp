@@ -48,7 +48,7 @@ TEST_CASE("messages to a worker") {
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}],"ranks":[2,5]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
-      R"({"Abort":{"generation":3,"reason":"host n1 is silent"}})",
+      R"({"Abort":{"generation":3,"reason":"host n1 is silent","after":7}})",
       R"({"Save":{"number":4,"folder":"/s/.saving-4","stop":true,"alone":false}})",
       R"({"Save":{"number":5,"folder":"/s/.saving-5","stop":false,"alone":true}})",
       R"({"Release":{"call":2}})",

@@ -286,6 +286,67 @@ TEST_CASE("a save that was not taken ends with its world") {
   CHECK_FALSE(member.take_save());
 }
 
+TEST_CASE("a worker ends the step that another one has committed when it leaves") {
+  Member member = in_world();
+  const StepId before = member.committed();
+  REQUIRE(member.begin_compute(noon));
+  member.take_outbox();
+  SUBCASE("the step ends") {
+    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
+    CHECK(member.take_outbox().empty());
+    REQUIRE(member.may_apply(both_vote_for(0), noon));
+    CHECK_FALSE(member.commit());
+    CHECK(member.committed() == before.next());
+  }
+  SUBCASE("the step breaks") {
+    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
+    member.broken(collective::GroupBroken("hung up"));
+    CHECK(member.committed() == before);
+  }
+  SUBCASE("it is committed here, too, and the next one has begun") {
+    member.receive(wire::Abort{Generation(2), "worker 1 left", before});
+  }
+  SUBCASE("another death comes before its end") {
+    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
+    member.receive(wire::Abort{Generation(3), "worker 2 died"});
+    CHECK(member.committed() == before);
+  }
+  CHECK(member.task() == Task::wait);
+  CHECK(std::ranges::any_of(member.take_outbox(), [](const MemberAction& action) {
+    return std::holds_alternative<AbortGroups>(action);
+  }));
+}
+
+TEST_CASE("the groups of a worker that leaves stay open until no peer needs them") {
+  const auto aborts = [](Member& member) {
+    return std::ranges::any_of(member.take_outbox(), [](const MemberAction& action) {
+      return std::holds_alternative<AbortGroups>(action);
+    });
+  };
+  Member member = in_world();
+  SUBCASE("between two steps") {}
+  SUBCASE("in the next step") { REQUIRE(member.begin_compute(noon)); }
+  member.leave("enough");
+  CHECK(member.task() == Task::evicted);
+  CHECK(member.leaves());
+  CHECK_FALSE(aborts(member));
+  member.receive(wire::Dismiss{"left by itself"});
+  CHECK_FALSE(member.leaves());
+  CHECK(aborts(member));
+}
+
+TEST_CASE("a worker whose world is broken or released is not needed") {
+  Member member = in_world();
+  SUBCASE("broken") {
+    REQUIRE(member.begin_compute(noon));
+    member.broken(collective::GroupBroken("hung up"));
+  }
+  SUBCASE("released") { member.receive(wire::Release{1}); }
+  SUBCASE("aborted") { member.receive(wire::Abort{Generation(2), "test"}); }
+  member.leave("enough");
+  CHECK_FALSE(member.leaves());
+}
+
 TEST_CASE("a save that comes in the middle of a step is for a later one") {
   for (const bool in_apply : {false, true}) {
     CAPTURE(in_apply);
