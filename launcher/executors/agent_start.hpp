@@ -61,8 +61,8 @@ BOOST_DESCRIBE_STRUCT(JobKey, (), (job, identity, key_hex, version))
 // One line of JSON, newline included.
 std::string encode(const AgentStart& start);
 // Errors name the JSON member. Missing members keep their default, unknown ones are ignored.
-// Durations must be positive (orphan_grace_ms and standstill_ms may be 0), and the key must have all
-// its digits.
+// Durations must be positive (orphan_grace_ms and standstill_ms may be 0), and the key must have
+// all its digits.
 Result<AgentStart> decode_agent_start(std::string_view line);
 
 std::string encode(const JobKey& key);
