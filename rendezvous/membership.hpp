@@ -163,6 +163,7 @@ struct Trained {
 struct WorkerLeft {
   WorkerId worker;
   std::string reason;
+  bool in_call = true;  // of train; false: between two calls
 };
 // The group is being torn down for this reason.
 struct WorldBroken {

@@ -62,8 +62,11 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   const std::string why = given_up ? worker.trouble : how;
   strike_off(id, end, now);
   if (worker.is(workers::WorkerState::left)) {
-    if (!clean) keep_failure(fmt::format("{} {} after it had left", name, why), end, false);
-    return;
+    if (clean) return;
+    keep_failure(fmt::format("{} {} after it had left", name, why), end, !worker.left_in_call);
+    if (worker.left_in_call) return;
+    slots_.unretire(worker.slot);
+    return void(slots_.failed(worker.slot, now));
   }
   if (member) failures_.member_ended({name, why, code, signal, own_doing});
   const bool first_steps = !membership_.ever_formed() && own_doing;

@@ -206,7 +206,7 @@ void Job::on(rendezvous::WorkerLeft& left, Time now) {
   const workers::Worker* worker = workers_.find(left.worker);
   if (!worker) return;
   out_.log(report::LogLevel::info, fmt::format("{} left: {}", name_of(left.worker), left.reason));
-  workers_.leaves(left.worker);
+  workers_.leaves(left.worker, left.in_call);
   slots_.retire(worker->slot);
   failures_.member_left();
   concerns_staff(now);

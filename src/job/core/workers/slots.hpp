@@ -49,6 +49,8 @@ class Slots {
   void retire(SlotId slot) { retired_.insert(slot); }
   bool retired(SlotId slot) const { return retired_.contains(slot); }
   int retired() const { return static_cast<int>(retired_.size()); }
+  // It has failed after that.
+  void unretire(SlotId slot) { retired_.erase(slot); }
   // All workers are started again.
   void unretire() { retired_.clear(); }
   // True: no slot will ever have a worker again. A slot in a pause will have one, and a job without

@@ -64,9 +64,10 @@ void Workers::set_rank(WorkerId id, std::optional<std::int32_t> rank) {
   if (row != rows_.end()) row->second.rank = rank;
 }
 
-void Workers::leaves(WorkerId id) {
+void Workers::leaves(WorkerId id, bool in_call) {
   const auto row = rows_.find(id);
   if (row == rows_.end() || row->second.departed() || row->second.doomed()) return;
+  row->second.left_in_call = in_call;
   turn(id, WorkerTurn::leaves);
   set_deadline(id, never);
 }

@@ -90,6 +90,7 @@ struct Worker {
   SlotId slot;
   WorkerState state = WorkerState::ordered;
   Time deadline = never;     // of this state
+  bool left_in_call = true;  // if it has left: in a call of train
   Time ready_since = never;  // when it was first ready to train; never: it was not yet
   // In the newest world, or in the first one to come; nothing: it is in neither.
   std::optional<std::int32_t> rank{};
@@ -120,8 +121,8 @@ class Workers {
   bool give_up(WorkerId worker, const std::string& trouble);
   // The worker dies in this way, and is no member any more. False: that was known.
   bool dies(WorkerId worker, const std::string& how);
-  // The worker leaves by itself, and has no deadline.
-  void leaves(WorkerId worker);
+  // The worker leaves by itself, in a call of train or between two, and has no deadline.
+  void leaves(WorkerId worker, bool in_call);
   void frees_job(WorkerId worker);
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
