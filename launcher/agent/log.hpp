@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/line.hpp"
+
 namespace elasticrun::launcher::agent {
 
 inline void log_line(std::string_view text) {
-  const std::string line = "elasticrun-agent: " + std::string(text) + '\n';
+  const std::string line = "elasticrun-agent: " + as_own_line(text) + '\n';
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/line.hpp"
 #include "base/numbers.hpp"
 
 namespace elasticrun::launcher::hosts {
@@ -319,11 +320,7 @@ Result<void> check_user(std::string_view user) {
 
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 60;
-  std::string out(text.substr(0, most));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  if (text.size() > most) out += "...";
-  return out;
+  return as_line(text, most);
 }
 
 Result<std::vector<std::string>> expand_ranges(std::string_view pattern) {

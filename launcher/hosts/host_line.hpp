@@ -32,7 +32,7 @@ Result<void> check_ipv6(std::string_view text);
 // Whether ssh can take this as a user name.
 Result<void> check_user(std::string_view user);
 
-// Text from a file, made fit for a message: control characters become '?', long text is truncated.
+// Text from a file, made fit for a message (base/line.hpp); long text is truncated.
 std::string shown(std::string_view text);
 
 }  // namespace elasticrun::launcher::hosts

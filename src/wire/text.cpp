@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/line.hpp"
+
 namespace elasticrun::wire {
 namespace {
 
@@ -21,27 +23,6 @@ constexpr std::array<std::uint8_t, 256> digits = [] {
     table[static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint8_t>(i);
   return table;
 }();
-
-bool is_tail(unsigned char c) { return (c & 0xc0) == 0x80; }
-
-// Length of the valid sequence that begins with a non-ASCII byte, or 0.
-std::size_t sequence_length(const unsigned char* p, std::size_t left) {
-  const unsigned char c = p[0];
-  if (c >= 0xc2 && c <= 0xdf) return left >= 2 && is_tail(p[1]) ? 2 : 0;
-  if (c >= 0xe0 && c <= 0xef) {
-    if (left < 3 || !is_tail(p[1]) || !is_tail(p[2])) return 0;
-    if (c == 0xe0 && p[1] < 0xa0) return 0;  // overlong
-    if (c == 0xed && p[1] > 0x9f) return 0;  // surrogate
-    return 3;
-  }
-  if (c >= 0xf0 && c <= 0xf4) {
-    if (left < 4 || !is_tail(p[1]) || !is_tail(p[2]) || !is_tail(p[3])) return 0;
-    if (c == 0xf0 && p[1] < 0x90) return 0;  // overlong
-    if (c == 0xf4 && p[1] > 0x8f) return 0;  // above U+10FFFF
-    return 4;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -61,7 +42,7 @@ bool is_utf8(std::string_view text) {
       ++i;
       continue;
     }
-    const std::size_t length = sequence_length(p + i, size - i);
+    const std::size_t length = character_bytes(text.substr(i));
     if (length == 0) return false;
     i += length;
   }

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/line.hpp"
 #include "net/sockets.hpp"
-#include "wire/text.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 namespace {
@@ -52,21 +52,11 @@ std::string message_in(const std::string& text) {
   return !error && inner->is_string() ? std::string(inner->get_string()) : text;
 }
 
-// Its first line that is not empty; what a terminal would obey or not show becomes '?'.
-std::string as_line(std::string_view text) {
+// Its first line that is not empty, fit for a message.
+std::string first_line(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of("\r\n \t"), text.size()));
-  text = text.substr(0, text.find_first_of("\r\n"));
-  std::size_t size = std::min(text.size(), message_max);
-  while (size < text.size() && size > 0 && (text[size] & 0xc0) == 0x80)
-    --size;  // a whole character
-  while (size > 0 && text[size - 1] == ' ') --size;
-  std::string line(text.substr(0, size));
-  const bool utf8 = wire::is_utf8(line);
-  for (char& c : line) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ' || byte == 0x7f || (byte > 0x7f && !utf8)) c = '?';
-  }
-  return line;
+  text = beginning(text.substr(0, text.find_first_of("\r\n")), message_max);
+  return as_line(text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
 }  // namespace
@@ -76,13 +66,13 @@ std::string error_file(const std::string& directory, WorkerId worker) {
 }
 
 std::string error_in(const std::string& file) {
-  return as_line(message_in(read_small_file(file).text));
+  return first_line(message_in(read_small_file(file).text));
 }
 
 WrittenError take_error(const std::string& file) {
   WrittenError error = read_small_file(file);
   (void)!::unlink(file.c_str());
-  error.text = as_line(message_in(error.text));
+  error.text = first_line(message_in(error.text));
   if (error.text.empty()) return {};
   return error;
 }

@@ -10,6 +10,7 @@
 #include "autoscaler/exec.hpp"
 #include "base/exit_code.hpp"
 #include "base/file.hpp"
+#include "base/line.hpp"
 #include "cli/ctl/options.hpp"
 #include "job/deadlines.hpp"
 #include "job/report/advice.hpp"
@@ -23,7 +24,7 @@ namespace elasticrun::cli::ctl {
 namespace {
 
 int wrong(const std::string& what) {
-  std::fprintf(stderr, "elasticctl: %s\n", what.c_str());
+  std::fprintf(stderr, "elasticctl: %s\n", as_own_line(what).c_str());
   return exit_code::usage;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/line.hpp"
 #include "base/text.hpp"
 #include "cli/ctl/array_archive.hpp"
 #include "save/file.hpp"
@@ -19,6 +20,8 @@ namespace elasticrun::cli::ctl {
 namespace {
 
 using wire::saved::Array;
+
+constexpr std::size_t name_max = 200;  // of an array; what is printed of it
 
 // What the user says about the types of arrays.
 struct TypesAsked {
@@ -115,7 +118,8 @@ Result<Report> export_command(const ExportCommand& command) {
   std::string table;
   for (const FlatArray& array : *arrays) {
     bytes += array.bytes();
-    table += fmt::format("  {:<24} {:<8} {}\n", array.name, array.type->name, array.count);
+    table += fmt::format("  {:<24} {:<8} {}\n", as_line(array.name, name_max), array.type->name,
+                         array.count);
   }
   std::uint64_t in_parts = 0;
   for (std::size_t i = 1; i < manifest->files.size(); ++i) in_parts += manifest->files[i].bytes;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/line.hpp"
 #include "job/report/event_log.hpp"
 
 namespace elasticrun::cli::ctl {
@@ -13,12 +14,16 @@ namespace {
 
 using job::report::Run;
 
+// An id of ours has 12 letters; a file may hold anything.
+std::string shown_id(const std::string& job) { return as_line(job, 40); }
+
 // The ids of the newest runs, as many as fit on a line.
 std::string ids(const std::vector<Run>& runs) {
   constexpr std::size_t most = 6;
   std::string text = runs.size() > most ? "..." : "";
   for (std::size_t i = runs.size() - std::min(most, runs.size()); i < runs.size(); ++i)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", runs[i].job.empty() ? "?" : runs[i].job);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        runs[i].job.empty() ? "?" : shown_id(runs[i].job));
   return text;
 }
 
@@ -29,7 +34,7 @@ Result<ChosenRun> named(const std::vector<Run>& runs, const std::string& job,
     return Error{fmt::format("--job {}: {} has no such job, but {}", job, file, ids(runs))};
   auto history = simulate::what_if::read_history(run->events);
   if (!history) return Error{fmt::format("{}: job {}: {}", file, job, history.error().text)};
-  return ChosenRun{std::move(*history), job, {}};
+  return ChosenRun{std::move(*history), shown_id(job), {}};
 }
 
 }  // namespace
@@ -41,7 +46,8 @@ Result<ChosenRun> choose_run(const std::vector<job::report::Event>& events, cons
   const auto last = [&](bool finished) -> std::optional<ChosenRun> {
     for (auto run = runs.rbegin(); run != runs.rend(); ++run)
       if (auto history = simulate::what_if::read_history(run->events); history)
-        if (history->finished || !finished) return ChosenRun{std::move(*history), run->job, {}};
+        if (history->finished || !finished)
+          return ChosenRun{std::move(*history), shown_id(run->job), {}};
     return {};
   };
   auto chosen = last(true);

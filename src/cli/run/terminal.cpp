@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/exit_code.hpp"
+#include "base/line.hpp"
 #include "base/text.hpp"
 #include "cli/run/log_name.hpp"
 
@@ -125,7 +126,7 @@ bool Terminal::finish(const Record& record, const Writer::Patience& patience) {
 void Terminal::log(job::report::LogLevel level, std::string_view text) {
   if (level != job::report::LogLevel::error && quiet_) return;
   if (level == job::report::LogLevel::detail && !explain_) return;
-  screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", text));
+  screen_.put_own(standard_error, fmt::format("elasticrun: {}\n", as_own_line(text)));
 }
 
 void Terminal::show(const char* stream, std::string_view text) {

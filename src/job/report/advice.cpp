@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line.hpp"
 #include "job/report/json_object.hpp"
-#include "wire/text.hpp"
 
 namespace elasticrun::job::report {
 namespace {
@@ -52,23 +52,8 @@ std::vector<JsonObject> curve(const autoscaler::Question& question) {
   return items;
 }
 
-// A program's text cut and cleaned so that it fits into one line and one event.
-std::string line_of(std::string_view text, std::size_t most) {
-  std::size_t end = std::min(most, text.size());
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;  // do not cut inside a character
-  std::string line(text.substr(0, end));
-  const bool utf8 = wire::is_utf8(line);
-  for (char& c : line) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (!utf8 && byte > 0x7f)) c = byte == '\n' ? ' ' : '?';
-  }
-  if (end < text.size()) line += "...";
-  return line;
-}
-
 Error wrong(std::string_view what, std::string_view printed) {
-  return {fmt::format("{}: '{}'", what, line_of(printed, shown_max))};
+  return {fmt::format("{}: '{}'", what, as_line(printed, shown_max))};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -104,7 +89,7 @@ std::string question_text(const autoscaler::Question& question) {
 }
 
 Result<autoscaler::Advice> read_advice(const Result<std::string>& output) {
-  if (!output) return Error{line_of(output.error().text, reason_max)};
+  if (!output) return Error{as_line(output.error().text, reason_max)};
   const std::string_view printed = trimmed(*output);
   if (printed.empty()) return Error{"printed nothing"};
   json::error_code error;
@@ -117,7 +102,7 @@ Result<autoscaler::Advice> read_advice(const Result<std::string>& output) {
   if (target) advice.target = target->to_number<int>(error);
   if (!target || error) return wrong("printed no target that is a whole number", printed);
   if (reason && !reason->is_string()) return wrong("printed a reason that is no text", printed);
-  if (reason) advice.reason = line_of(trimmed(reason->get_string()), reason_max);
+  if (reason) advice.reason = as_line(trimmed(reason->get_string()), reason_max);
   return advice;
 }
 

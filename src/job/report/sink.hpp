@@ -25,7 +25,7 @@ struct WorkerLabel {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // A message of elasticrun itself; one line without a newline.
+  // A message of elasticrun itself. It may quote what others wrote: the sink makes it one line.
   virtual void log(LogLevel level, std::string_view text) = 0;
   // Whole lines of a worker, newlines included. stream: 1 (standard output) or 2 (standard error).
   virtual void output(const WorkerLabel& label, std::int32_t stream, std::string_view text) = 0;

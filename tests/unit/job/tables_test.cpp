@@ -104,6 +104,7 @@ TEST_CASE("an event is one line of JSON, whatever it contains") {
         "{\"time\":\"t\",\"event\":\"e\",\"n\":\"gr\xc3\xbcn\"}");
   CHECK(report::to_json({"e", {{"n", std::string("a\xff\xc3")}}}, "t") ==
         R"({"time":"t","event":"e","n":"a\ufffd\ufffd"})");
+  CHECK(report::to_json({"e", {{"n", std::string(1 << 20, 'x')}}}, "t").size() < 70'000);
   CHECK(report::to_json({"e", {{"n", std::int64_t{1}}}}, "t", "a\"b") ==
         R"({"time":"t","event":"e","job":"a\"b","n":1})");
 }

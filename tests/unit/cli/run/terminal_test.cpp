@@ -111,6 +111,25 @@ TEST_CASE("a gap in the events is reported when it begins and when it ends") {
   CHECK(put > kept);
 }
 
+TEST_CASE("what others wrote stays one line of ours, without what a terminal obeys") {
+  Stage stage;
+  const auto terminal = Terminal::open(stage.spec).value();
+  terminal->log(job::report::LogLevel::error,
+                "worker 1 left: \r\nelasticrun: forged\x1b[1A \x9b"
+                "2J \xc2\x9b"
+                "2J gr\xc3\xbcn\n");
+  terminal->log(job::report::LogLevel::error,
+                "worker 2 left: " + std::string(1 << 20, 'x') + "; the job ends with 3");
+  terminal->finish(0, true);
+  const std::string words = stage.words();
+  const std::string first =
+      "elasticrun: worker 1 left:   elasticrun: forged?[1A ?2J ?2J gr\xc3\xbcn\n";
+  CHECK(words.starts_with(first + "elasticrun: worker 2 left: xxx"));
+  CHECK(words.ends_with("xxx; the job ends with 3\n"));
+  CHECK(words.size() < 5000);
+  CHECK(std::ranges::count(words, '\n') == 2);
+}
+
 TEST_CASE("a symbolic link in the log folder is not followed") {
   Stage stage;
   fs::create_directory(stage.spec.log_dir);
