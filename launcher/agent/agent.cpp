@@ -70,6 +70,7 @@ class Agent {
   }
   void take(const wire::agent::Heartbeat& heartbeat) {
     controller_.acknowledged(heartbeat.received);
+    socket_.read_on();
     step(heartbeat);
     tell_lease();
   }
@@ -234,7 +235,8 @@ workers::WorkerSocket::Handlers Agent::handlers_of_socket() {
               },
           .on_message = [this](WorkerId worker,
                                std::string_view message) { controller_.send(worker, message); },
-          .log = [this](const std::string& text) { log(text); }};
+          .log = [this](const std::string& text) { log(text); },
+          .untaken = [this](WorkerId worker) { return controller_.untaken(worker); }};
 }
 
 void Agent::tell_lease() {

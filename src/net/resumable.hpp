@@ -52,6 +52,8 @@ class Resumable {
   std::uint64_t received() const;
   // The peer reports that it has received `count` of our numbered frames.
   void acknowledged(std::uint64_t count);
+  // The bytes of this worker's frames that the peer has not acknowledged.
+  std::size_t unacknowledged(WorkerId worker) const { return unacknowledged_.bytes_of(worker); }
 
   void send(WorkerId worker, std::string_view payload);
   // Nothing happens while there is no connection.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -34,14 +35,20 @@ class ResendQueue {
   // The frames that the peer has not acknowledged, oldest first.
   const std::deque<Entry>& entries() const { return entries_; }
   bool is_whole() const { return lost_ <= acknowledged_; }
+  // The bytes of this worker's frames among them.
+  std::size_t bytes_of(WorkerId worker) const {
+    const auto found = bytes_by_worker_.find(worker);
+    return found == bytes_by_worker_.end() ? 0 : found->second;
+  }
 
  private:
   std::size_t bytes_max_;
   std::deque<Entry> entries_;
   std::size_t bytes_ = 0;
-  std::uint64_t pushed_ = 0;        // frames, since the beginning
-  std::uint64_t acknowledged_ = 0;  // likewise
-  std::uint64_t lost_ = 0;          // number of the last frame that was not kept; 0: all were kept
+  std::map<WorkerId, std::size_t> bytes_by_worker_;  // none is 0
+  std::uint64_t pushed_ = 0;                         // frames, since the beginning
+  std::uint64_t acknowledged_ = 0;                   // likewise
+  std::uint64_t lost_ = 0;  // number of the last frame that was not kept; 0: all were kept
 };
 
 }  // namespace elasticrun::wire

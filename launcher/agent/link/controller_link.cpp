@@ -81,7 +81,7 @@ void ControllerLink::resumed(Result<Dialled> result) {
   }
   const auto received = static_cast<std::uint64_t>(result->greeted.welcome.received);
   if (!link_.attach(std::move(result->greeted.session), received))
-    return handlers_.given_up("too much was sent while the connection was away");
+    return handlers_.given_up("the connection was lost, and too much is to be sent again");
   redial_.connected();
   handlers_.back();
 }

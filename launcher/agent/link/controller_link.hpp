@@ -34,7 +34,7 @@ class ControllerLink {
     std::function<void()> back;
     // The controller's port is closed: nothing listens there any more.
     std::function<void(const std::string& reason)> controller_gone;
-    // The controller has refused to take us back, or too much was sent meanwhile to resume.
+    // The controller has refused to take us back, or too much is to be sent again.
     std::function<void(const std::string& reason)> given_up;
     std::function<void()> bulk_drained;
   };
@@ -54,6 +54,8 @@ class ControllerLink {
   void send(WorkerId worker, std::string_view payload);
   void send_heartbeat(wire::agent::Heartbeat heartbeat);
   void acknowledged(std::uint64_t count) { link_.acknowledged(count); }
+  // Bytes of this worker's messages that the controller has not taken, as far as is known.
+  std::size_t untaken(WorkerId worker) const { return over_ ? 0 : link_.unacknowledged(worker); }
   void send_bulk(std::string_view payload);
   // Whether output has to wait. False after the end: output is discarded then.
   bool bulk_full() const { return !over_ && link_.bulk_full(); }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <utility>
@@ -95,14 +96,38 @@ Result<void> WorkerSocket::admit(WorkerId worker, pid_t peer) {
 }
 
 void WorkerSocket::accepted(WorkerId worker, std::unique_ptr<net::Session> session) {
-  session->start({.on_frame =
-                      [this, worker](WorkerId, std::string_view message) {
-                        handlers_.on_message(worker, message);
-                      },
-                  .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }},
-                 wire::worker_message_bytes_max);
+  read(worker, *session);
   if (!notice_.empty()) session->send(worker, notice_);
   sessions_[worker] = std::move(session);
+}
+
+void WorkerSocket::read(WorkerId worker, net::Session& session) {
+  session.start(
+      {.on_frame = [this, worker](WorkerId, std::string_view message) { take(worker, message); },
+       .on_close = [this, worker](const std::string&) { sessions_.erase(worker); }},
+      wire::worker_message_bytes_max);
+}
+
+// A worker that sends faster than the controller takes has to wait, and the others do not.
+bool WorkerSocket::must_wait(WorkerId worker) const {
+  const std::size_t share = wire::worker_messages_high / std::max<std::size_t>(sessions_.size(), 1);
+  return handlers_.untaken(worker) > share;
+}
+
+void WorkerSocket::take(WorkerId worker, std::string_view message) {
+  handlers_.on_message(worker, message);
+  if (!must_wait(worker)) return;
+  sessions_.at(worker)->hold();
+  waiting_.insert(worker);
+}
+
+void WorkerSocket::read_on() {
+  for (const WorkerId worker : std::set(waiting_)) {
+    if (must_wait(worker)) continue;
+    waiting_.erase(worker);
+    if (const auto session = sessions_.find(worker); session != sessions_.end())
+      read(worker, *session->second);
+  }
 }
 
 void WorkerSocket::tell_all(std::string message) {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,8 @@ class WorkerSocket {
     std::function<pid_t(WorkerId)> shim_of;  // -1: no such worker runs here
     std::function<void(WorkerId, std::string_view message)> on_message;
     std::function<void(const std::string&)> log;
+    // Bytes of this worker's messages that the controller has not taken yet.
+    std::function<std::size_t(WorkerId)> untaken;
   };
   // Short enough for cleaners by age, which remove only what is older than some days.
   static constexpr Duration interval_default = std::chrono::hours(1);
@@ -51,6 +54,8 @@ class WorkerSocket {
   // Sends to one worker; does nothing if that is not connected. A message in the envelope for
   // several workers goes to each of them.
   void send(WorkerId worker, std::string_view message);
+  // Reads on from the workers that no longer have to wait.
+  void read_on();
   // Sends to all connected workers, and as the first message to each that connects before the next
   // call of tell_all.
   void tell_all(std::string message);
@@ -62,6 +67,9 @@ class WorkerSocket {
   void look_after();
   Result<void> admit(WorkerId worker, pid_t peer);
   void accepted(WorkerId worker, std::unique_ptr<net::Session> session);
+  void read(WorkerId worker, net::Session& session);
+  void take(WorkerId worker, std::string_view message);
+  bool must_wait(WorkerId worker) const;
 
   boost::asio::io_context& io_;
   const std::string directory_;
@@ -72,7 +80,8 @@ class WorkerSocket {
   boost::asio::steady_timer timer_;
   Peers peers_;
   std::map<WorkerId, std::unique_ptr<net::Session>> sessions_;
-  std::string notice_;  // latest message of tell_all; empty: none yet
+  std::set<WorkerId> waiting_;  // those whose messages wait in their sockets
+  std::string notice_;          // latest message of tell_all; empty: none yet
   std::unique_ptr<net::Listener> listener_;
   ino_t number_ = 0;  // inode number of the socket
   net::Fd lock_;      // of the directory, if it was made again

@@ -55,6 +55,23 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK(queue.entries().empty());
 }
 
+TEST_CASE("what waits is counted for each worker") {
+  wire::ResendQueue queue(10);
+  CHECK(queue.push(WorkerId(1), "abc"));
+  CHECK(queue.push(WorkerId(2), "de"));
+  CHECK(queue.push(WorkerId(1), "f"));
+  CHECK(queue.push(WorkerId(3), ""));
+  CHECK(queue.bytes_of(WorkerId(1)) == 4);
+  CHECK(queue.bytes_of(WorkerId(2)) == 2);
+  CHECK(queue.bytes_of(WorkerId(3)) == 0);
+  CHECK(queue.acknowledge(2));
+  CHECK(queue.bytes_of(WorkerId(1)) == 1);
+  CHECK(queue.bytes_of(WorkerId(2)) == 0);
+  CHECK_FALSE(queue.push(WorkerId(2), "0123456789"));
+  CHECK(queue.bytes_of(WorkerId(1)) == 0);
+  CHECK(queue.acknowledge(5));
+}
+
 TEST_CASE("a message that is too long for a frame is dropped instead of resent forever") {
   wire::ResendQueue queue(wire::control_queue_max);
   CHECK(queue.push(WorkerId(1), std::string(wire::frame_bytes_max, 'x')));

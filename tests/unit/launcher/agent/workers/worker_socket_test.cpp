@@ -4,11 +4,16 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
+#include <map>
+#include <memory>
 
 #include "launcher/agent/workers/private_directory.hpp"
+#include "net/dial.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::launcher::agent::workers {
 namespace {
@@ -47,6 +52,64 @@ TEST_CASE("the socket's times stay recent, and it is made again when it was remo
 
   fs::remove_all(directory.path);
   CHECK(until([&] { return fs::exists(socket.path()); }));
+  remove_directory(directory.path);
+}
+
+TEST_CASE("a worker that sends more than its share waits, and another does not") {
+  constexpr std::size_t one_message = 4u << 20;
+  const PrivateDirectory directory = make_private_directory().value();
+  boost::asio::io_context io;
+  const auto until = [&](const std::function<bool()>& condition) {
+    const Time deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_until(deadline);
+    return condition();
+  };
+  std::map<WorkerId, std::size_t> untaken, heard;
+  WorkerSocket socket(io, directory.path, {.job = "j", .version = "v"},
+                      {.shim_of = [](WorkerId) { return ::getppid(); },
+                       .on_message =
+                           [&](WorkerId worker, std::string_view message) {
+                             untaken[worker] += message.size();
+                             ++heard[worker];
+                           },
+                       .log = [](const std::string& line) { FAIL(line); },
+                       .untaken = [&](WorkerId worker) { return untaken[worker]; }});
+  REQUIRE(socket.ensure().has_value());
+  std::map<WorkerId, std::unique_ptr<net::Session>> workers;
+  for (const WorkerId worker : {WorkerId(1), WorkerId(2)}) {
+    const auto dialling =
+        net::dial_unix(io, socket.path(),
+                       {.protocol = wire::protocol,
+                        .version = "v",
+                        .role = "worker",
+                        .job = "j",
+                        .worker = worker},
+                       std::chrono::seconds(10), [&, worker](Result<net::Greeted> greeted) {
+                         REQUIRE(greeted.has_value());
+                         workers[worker] = std::move(greeted->session);
+                       });
+    REQUIRE(until([&] { return workers.contains(worker); }));
+    workers[worker]->start({.on_frame = [](WorkerId, std::string_view) {},
+                            .on_close = [](const std::string& why) { FAIL(why); }});
+  }
+  const std::size_t all = wire::control_queue_max / one_message - 1;
+  const std::size_t share = wire::worker_messages_high / 2;  // of two workers
+  for (std::size_t i = 0; i < all; ++i)
+    workers[WorkerId(1)]->send(WorkerId(1), std::string(one_message, 'x'));
+  REQUIRE(until([&] { return untaken[WorkerId(1)] > share; }));
+  workers[WorkerId(2)]->send(WorkerId(2), "hello");
+  REQUIRE(until([&] { return heard[WorkerId(2)] == 1; }));
+  io.poll();
+  CHECK(heard[WorkerId(1)] == share / one_message + 1);
+  socket.read_on();  // nothing has been taken
+  io.poll();
+  CHECK(heard[WorkerId(1)] == share / one_message + 1);
+  while (heard[WorkerId(1)] < all) {
+    untaken[WorkerId(1)] = 0;
+    const std::size_t before = heard[WorkerId(1)];
+    socket.read_on();
+    REQUIRE(until([&] { return heard[WorkerId(1)] > before; }));
+  }
   remove_directory(directory.path);
 }
 
