@@ -12,9 +12,8 @@ LIAR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lying_worker.py
 
 
 class Lies(unittest.TestCase):
-    def run_job(self, lie: str, *options: str) -> Job:
-        return Job(["-H", "localhost:2", "--grace", "1s", "--explain", *options],
-                   [sys.executable, LIAR, lie])
+    def run_job(self, lie: str) -> Job:
+        return Job(["-H", "localhost:2", "--grace", "1s", "--explain"], [sys.executable, LIAR, lie])
 
     def finish(self, job: Job) -> None:
         kill(job.process.pid, signal.SIGTERM)
@@ -39,6 +38,13 @@ class Lies(unittest.TestCase):
             self.assertEqual(len(pids), 2, job.err())
             self.assertEqual(job.find("host_lost"), [], job.err())
             self.assertIsNone(re.search("lost|too much", job.err()), job.err())
+
+    def test_an_impossible_step_ends_no_training(self) -> None:
+        with self.run_job("steps") as job:
+            fenced = job.wait_for("fenced")
+            self.assertIn("reported what cannot be: step 9223372036854775807", fenced["reason"])
+            self.finish(job)
+            self.assertNotIn("9223372036854775807 steps", job.err())
 
 
 if __name__ == "__main__":

@@ -126,6 +126,7 @@ class Job {
   void hear(WorkerId, const wire::PrepareFailed&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time);
   void hear(WorkerId, const wire::Diverged&, Time now);
+  bool is_refused(const FromWorker& from, Time now);
   void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void train_again(Time now);
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);

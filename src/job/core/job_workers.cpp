@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "job/core/job.hpp"
+#include "job/core/workers/claims.hpp"
 
 namespace elasticrun::job {
 
@@ -14,6 +15,7 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
+  if (is_refused(from, now)) return;
   // The first message shows that this is no plain program, so all slots may be used.
   if (plain()) concerns_staff(now);
   first_.joined();
@@ -31,6 +33,19 @@ void Job::on(const FromWorker& from, Time now) {
   }
   std::visit([&](const auto& message) { hear(from.worker, message, now); }, from.message);
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
+}
+
+// True: the message claims what cannot be, and the worker that has sent it is given up.
+bool Job::is_refused(const FromWorker& from, Time now) {
+  const Time began = summary_.began();
+  const workers::Possible possible = workers::possible_after(
+      now - (began == Time{} ? now : began),
+      requests_.saves.kept().resumed_from().value_or(StepId(0)), membership_.generation());
+  const std::string claim = workers::false_claim(from.message, possible);
+  if (claim.empty()) return false;
+  if (!ending_.ending() && !workers_.find(from.worker)->expected())
+    lose_worker(from.worker, "reported what cannot be: " + claim, now);
+  return true;
 }
 
 void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {
