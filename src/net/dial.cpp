@@ -96,6 +96,7 @@ void Dial::greet(const Result<void>& handshake) {
   if (!handshake)
     return fail(fmt::format("{} does not share our key: {}", where_, handshake.error().text));
   hello_.proof = session_->proof(Side::dialler);
+  session_->limit_sends(wire::greeting_bytes_max);
   session_->send(WorkerId(), wire::encode(hello_));
   session_->start({.on_frame =
                        [weak = weak_from_this()](WorkerId worker, std::string_view payload) {
@@ -124,6 +125,7 @@ void Dial::welcomed(WorkerId worker, std::string_view payload) {
         fmt::format("{} speaks protocol {} (version {}), not {}; use one version on both sides",
                     where_, welcome->protocol, welcome->version, wire::protocol));
   deadline_.cancel();
+  session_->limit_sends(wire::frame_bytes_max);
   session_->hold();
   std::exchange(done_, nullptr)(Greeted{std::move(session_), std::move(*welcome)});
 }

@@ -207,7 +207,9 @@ void Listener::Impl::greeted(std::uint64_t id, WorkerId worker, std::string_view
   session->hold();
   hello->host = welcome.host;
   welcome.proof = session->proof(Side::listener);
+  session->limit_sends(wire::welcome_bytes_max);
   session->send(WorkerId(), wire::encode(welcome));
+  session->limit_sends(wire::frame_bytes_max);
   handlers.accepted(std::move(session), *hello, peer);
   wait();
 }

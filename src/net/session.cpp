@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -85,9 +86,10 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   State state = State::open;
   bool reading = false, flush_posted = false, pump_posted = false, finished = false;
   bool write_failed = false, told = false;
-  std::string reason;           // why the session closed, or why a write failed
-  Duration patience{};          // flush time of close
-  asio::steady_timer deadline;  // of closing, or of reading after a failed write
+  std::size_t send_max = wire::frame_bytes_max;  // of one payload
+  std::string reason;                            // why the session closed, or why a write failed
+  Duration patience{};                           // flush time of close
+  asio::steady_timer deadline;                   // of closing, or of reading after a failed write
 };
 
 void Session::Impl::start(Handlers new_handlers, std::size_t payload_max) {
@@ -143,10 +145,9 @@ bool Session::Impl::has_room_for(std::size_t bytes) {
 
 // A peer would take a longer frame for a mistake, so the connection ends here and says why.
 bool Session::Impl::fits_a_frame(std::string_view payload) {
-  if (payload.size() <= wire::frame_bytes_max) return true;
+  if (payload.size() <= send_max) return true;
   if (state == State::open)
-    end(fmt::format("a message of {} bytes is longer than {}", payload.size(),
-                    wire::frame_bytes_max));
+    end(fmt::format("a message of {} bytes is longer than {}", payload.size(), send_max));
   return false;
 }
 
@@ -265,6 +266,9 @@ Session::Session(asio::io_context& io, std::unique_ptr<Stream> stream)
 Session::~Session() { impl_->abandon(); }
 void Session::start(Handlers handlers, std::size_t payload_max) {
   impl_->start(std::move(handlers), payload_max);
+}
+void Session::limit_sends(std::size_t payload_max) {
+  impl_->send_max = std::min(payload_max, wire::frame_bytes_max);
 }
 void Session::hold() {
   impl_->handlers.reset();

@@ -60,6 +60,7 @@ Result<void> Connection::Impl::dial() {
   ER_CHECK(outcome, "dialling ended without an outcome");
   if (!*outcome) return outcome->error();
   session = std::move((**outcome).session);
+  session->limit_sends(wire::worker_message_bytes_max);
   return {};
 }
 

@@ -1,11 +1,10 @@
 // Which samples a step has, and which of them are this worker's; see steps.hpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "worker/core/named_samples.hpp"
 #include "worker/core/shares.hpp"
 #include "worker/training/steps.hpp"
 
@@ -46,22 +45,14 @@ const core::Permutation& Steps::order(std::int64_t epoch) {
 // Reports which rank computes which samples. This step may kill the workers that compute it, and
 // then this worker is the one that can still report their samples.
 void Steps::explain_step() {
-  constexpr std::int64_t named_max = 64;
   explained_ = session_.generation();
   const core::Progress& progress = session_.progress;
   const BatchPlan& plan = session_.world().plan;
   const core::Permutation& permutation = order(progress.epoch);
   const core::Range range = core::step_range(progress, plan.global_batch, options_.samples);
-  wire::StepSamples samples{.epoch = progress.epoch};
-  std::int64_t first = range.first;
-  for (const std::int64_t share : core::split(range.count(), session_.size(), plan.weights)) {
-    std::string& text = samples.by_rank.emplace_back();
-    for (std::int64_t i = 0; i < std::min(share, named_max); ++i)
-      text += fmt::format("{}{}", i == 0 ? "" : " ",
-                          permutation[static_cast<std::uint64_t>(first + i)]);
-    if (share > named_max) text += fmt::format(" and {} more", share - named_max);
-    first += share;
-  }
+  const auto shares = core::split(range.count(), session_.size(), plan.weights);
+  wire::StepSamples samples{.epoch = progress.epoch,
+                            .by_rank = core::named_samples(range.first, shares, permutation)};
   session_.member_lock().update([&](core::Member& member) { member.explain(std::move(samples)); });
 }
 

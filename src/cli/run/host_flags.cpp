@@ -12,6 +12,7 @@
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
 #include "job/driver/hooks.hpp"
+#include "launcher/executors/agent_start.hpp"
 #include "launcher/hosts/host_filter.hpp"
 
 namespace elasticrun::cli::run {
@@ -138,6 +139,22 @@ constexpr FilterFlag filter_flags[] = {
     {"include", &HostFilter::include, launcher::hosts::parse_include},
     {"exclude", &HostFilter::exclude, launcher::hosts::parse_exclude}};
 
+// What each agent gets in its start line must leave room there for the rest.
+Result<void> check_start_line(const Settings& settings) {
+  constexpr std::size_t most = launcher::executors::agent_start_bytes_max / 4;
+  for (const FlagName name : {FlagName("notice"), FlagName("network")}) {
+    const Setting* const setting = find(settings, name);
+    if (!setting) continue;
+    const launcher::executors::AgentStart alone{.notice = setting->values.back()};
+    if (const std::size_t bytes = launcher::executors::encode(alone).size(); bytes > most)
+      return Error{
+          fmt::format("{}: the text is too long: it takes {} bytes on its way to the hosts, "
+                      "and at most {} fit; put it into a file",
+                      setting->place, bytes, most)};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> read_host_flags(const Settings& settings,
@@ -152,6 +169,7 @@ Result<void> read_host_flags(const Settings& settings,
   } else if (auto taken = take_allocation(environment, spec); !taken) {
     return taken;
   }
+  if (auto fits = check_start_line(settings); !fits) return fits;
   if (auto joining = read_join_flags(settings, environment, spec); !joining) return joining;
   if (auto shrinking = read_shrink_flag(settings, spec); !shrinking) return shrinking;
   for (const FilterFlag& flag : filter_flags) {

@@ -6,8 +6,26 @@
 #include <utility>
 
 #include "launcher/machine/environment.hpp"
+#include "wire/codec.hpp"
+#include "wire/limits.hpp"
 
 namespace elasticrun::job::driver {
+
+namespace {
+
+// An agent takes no longer order; what differs from worker to worker is small.
+Result<void> fits_a_frame(const JobSpec& spec, const std::vector<std::string>& environment) {
+  constexpr std::size_t most = wire::frame_bytes_max - (256u << 10);
+  const wire::agent::StartWorker order{.argv = spec.argv, .env = environment, .cwd = spec.cwd};
+  const std::size_t bytes = wire::encode(wire::agent::ToAgent(order)).size();
+  if (bytes <= most) return {};
+  return Error{
+      fmt::format("the command and its environment take {} bytes on their way to the hosts, "
+                  "and at most {} fit; -x and --no-env choose the environment",
+                  bytes, most)};
+}
+
+}  // namespace
 
 Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
   StartOrders orders(spec, std::move(job_id));
@@ -20,6 +38,7 @@ Result<StartOrders> StartOrders::make(const JobSpec& spec, std::string job_id) {
     if (spec.verify_state > 0)
       passed->push_back(fmt::format("ELASTICRUN_VERIFY_STATE={}", spec.verify_state));
     if (!spec.saving.folder.empty()) passed->push_back("ELASTICRUN_SAVE=" + spec.saving.folder);
+    if (auto fits = fits_a_frame(spec, *passed); !fits) return fits.error();
     (here ? orders.passed_here_ : orders.passed_elsewhere_) = std::move(*passed);
   }
   return orders;

@@ -174,6 +174,18 @@ TEST_CASE("a message that is too long for a frame ends the session, not the prog
   }
 }
 
+TEST_CASE("a sender that knows its reader's limit ends the session, and says why") {
+  One one;
+  one.session->start(one.log.handlers());
+  one.session->limit_sends(100);
+  one.session->send(WorkerId(1), std::string(100, 'c'));
+  one.io.poll();
+  CHECK(one.log.ends.empty());
+  one.session->send(WorkerId(1), std::string(101, 'c'));
+  REQUIRE(run_until(one.io, [&] { return !one.log.ends.empty(); }));
+  CHECK(one.log.ends[0] == "a message of 101 bytes is longer than 100");
+}
+
 TEST_CASE("close delivers queued control and bulk frames, then ends both sides") {
   Two two;
   two.start();

@@ -148,6 +148,14 @@ TEST_CASE("the command line determines workers, hosts and limits") {
   }
 }
 
+TEST_CASE("a text that does not fit an agent's start line is refused") {
+  CHECK(spec_of("--notice " + std::string(15'000, 'x') + " ./t").notice.size() == 15'000);
+  for (const std::string flag : {"--notice", "--network"}) {
+    const std::string said = text_of(parse_line(flag + " " + std::string(100'000, '"') + " ./t"));
+    CHECK(said.find(flag + ": the text is too long: it takes 200") != said.npos);
+  }
+}
+
 TEST_CASE("slots of this machine are its GPUs") {
   const launcher::machine::Machine box{{{"box"}, "bob"}, 8, "/"};
   CHECK(text_of(parse_line("./t", {}, box)) == "localhost:8 np 1:0 slot fixed | ./t");
