@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <initializer_list>
 
 namespace elasticrun::launcher::srun {
 namespace {
@@ -16,32 +16,43 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// Whether no further job will run there. Marks behind the word say that it does not answer, or is
-// reserved, say.
+// Marks behind the word say that it does not answer, or is reserved, say.
+bool is_one_of(std::string_view state, std::initializer_list<std::string_view> words) {
+  return std::ranges::count(words, state.substr(0, state.find_first_of("*~#!%$@^-+"))) > 0;
+}
+
+// Whether no further job will run there.
 bool goes(std::string_view state) {
-  for (const std::string_view word : {"draining", "drained", "failing", "fail"})
-    if (state.substr(0, state.find_first_of("*~#!%$@^-+")) == word) return true;
-  return false;
+  return is_one_of(state, {"draining", "drained", "failing", "fail"});
+}
+
+// Whether the job can run there.
+bool is_well(std::string_view state) {
+  return is_one_of(state, {"allocated", "mixed", "idle", "completing"}) &&
+         state.find('*') == state.npos;
 }
 
 }  // namespace
 
-std::map<std::string, std::string> nodes_that_go(std::string_view lines) {
-  std::map<std::string, std::string> going;
-  std::set<std::string, std::less<>> nodes;
+NodeNews node_news(std::string_view lines, const std::set<std::string>& going) {
+  NodeNews news;
+  std::set<std::string> nodes, gone;
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    const std::string_view node = next_word(line);
+    const std::string node(next_word(line));
     const std::string_view state = next_word(line);
-    if (!node.empty()) nodes.emplace(node);
+    if (!node.empty()) nodes.insert(node);
+    if (going.contains(node) && is_well(state))
+      news.stay[node] = fmt::format("Slurm has it {}", state);
     if (!goes(state)) continue;
+    gone.insert(node);
     const bool reason = !line.empty() && line != "none";
-    going[std::string(node)] =
-        fmt::format("Slurm has it {}{}", state, reason ? fmt::format(" ({})", line) : "");
+    if (!going.contains(node))
+      news.go[node] =
+          fmt::format("Slurm has it {}{}", state, reason ? fmt::format(" ({})", line) : "");
   }
-  if (going.size() == nodes.size()) going.clear();
-  return going;
+  return gone.size() == nodes.size() ? NodeNews() : news;
 }
 
 }  // namespace elasticrun::launcher::srun

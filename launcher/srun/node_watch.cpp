@@ -51,7 +51,15 @@ void NodeWatch::ask() {
 void NodeWatch::heard(const executors::HookAnswer& answer) {
   if (answer.output) {
     trouble_.clear();
-    for (const auto& [node, why] : nodes_that_go(*answer.output)) handlers_.goes(node, why);
+    const NodeNews news = node_news(*answer.output, going_);
+    for (const auto& [node, why] : news.go) {
+      going_.insert(node);
+      handlers_.goes(node, why);
+    }
+    for (const auto& [node, why] : news.stay) {
+      going_.erase(node);
+      handlers_.stays(node, why);
+    }
     return;
   }
   const std::string trouble =

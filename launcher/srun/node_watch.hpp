@@ -1,4 +1,5 @@
-// Which nodes of our job somebody wants back, because they are drained or fail (a driver).
+// Which nodes of our job somebody wants back, because they are drained or fail, and which of them
+// somebody has resumed (a driver).
 //
 // Slurm waits for the jobs of such a node, which do not hear of it. So we ask, seldom, because all
 // of a cluster's jobs ask the same controller; an answer that does not come says nothing about the
@@ -8,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "launcher/executors/hook_process.hpp"
@@ -17,7 +19,8 @@ namespace elasticrun::launcher::srun {
 class NodeWatch {
  public:
   struct Handlers {
-    std::function<void(const std::string& node, const std::string& why)> goes;  // said repeatedly
+    std::function<void(const std::string& node, const std::string& why)> goes;
+    std::function<void(const std::string& node, const std::string& why)> stays;  // after goes
     std::function<void(const std::string& line)> line;  // why Slurm cannot be asked, once
   };
   // `job`: its id, digits only.
@@ -34,6 +37,7 @@ class NodeWatch {
   boost::asio::steady_timer timer_;
   std::optional<executors::HookProcess> question_;
   Handlers handlers_;
+  std::set<std::string> going_;
   std::string trouble_;  // as said last
 };
 

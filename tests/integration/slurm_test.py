@@ -63,6 +63,14 @@ class Jobs(unittest.TestCase):
                 event[name] == value for name, value in wanted.items())), None)
         return until(f"a world with {wanted}", found, 60)
 
+    def drain(self, node: str, reason: str) -> None:
+        """Until the end of the test, unless the test resumes the node."""
+        def resume() -> None:
+            if self.slurm.node_state(node).startswith("drain"):
+                self.slurm.resume(node)
+        self.slurm.drain(node, reason)
+        self.addCleanup(resume)
+
     def nothing_left(self) -> None:
         until("no program is left", lambda: not any(
             host.programs() for host in self.bed.hosts if host.outer), 30)
@@ -214,17 +222,49 @@ class Jobs(unittest.TestCase):
                       self.slurm.output(job))
         self.nothing_left()
 
-    def test_a_node_is_drained(self) -> None:
-        """Its workers leave by a planned change, as somebody wants it back."""
+    def test_a_node_is_drained_and_resumed(self) -> None:
+        """Its workers leave by a planned change, and nothing of the job is left there but its
+        place in the allocation, until somebody resumes it. So it is with the node of the script."""
         job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N3")
         self.world(job, size=3)
-        self.addCleanup(self.slurm.resume, "node2")
-        self.slurm.drain("node2", "bad fan")
-        world = self.world(job, size=2, planned=True)
-        self.assertNotIn("node2", world["hosts"])
-        (leaves,) = self.events("host_leaves")
-        self.assertEqual((leaves["host"], leaves["reason"]),
-                         ("node2", "Slurm has it draining (bad fan)"))
+        names = self.names[:3]
+        for node, free in (("node2", "node2 is free: "),
+                           ("node1", "node1 is free but for this program: ")):
+            with self.subTest(node):
+                after = len(self.events("world_formed"))
+                self.drain(node, "bad fan")
+                world = self.world(job, after, size=2, planned=True)
+                self.assertNotIn(node, world["hosts"])
+                self.assertEqual(self.events("host_leaves")[-1]["reason"],
+                                 "Slurm has it draining (bad fan)")
+                self.slurm.wait_output(job, free)
+                if node != "node1":
+                    until("no program is left", lambda: not self.bed["node2"].programs(), 20)
+                    self.assertNotIn("agent-", self.bed[node].run("ls", "/tmp").stdout)
+                self.assertEqual(self.slurm.node_state(node), "draining")
+                self.slurm.resume(node)
+                self.slurm.wait_output(job, f"{node} may be used again: Slurm has it mixed")
+                self.assertEqual(sorted(self.world(job, after + 1, size=3)["hosts"]), names)
+        self.assertEqual([(event["host"], event["reason"]) for event in self.events("host_down")], [
+            ("node2", "the hosts were changed"), ("node1", "the hosts were changed")])
+        self.assertNotIn("lost", self.slurm.output(job))
+        self.slurm.run("scancel", str(job))
+        self.slurm.wait(job)
+        self.nothing_left()
+
+    def test_a_drained_node_is_given_back(self) -> None:
+        job = self.submit("--np 1:4 --policy fixed --slurm-shrink 1h", ENDLESS, "-N3")
+        self.world(job, size=3)
+        self.drain("node3", "bad fan")
+        self.slurm.wait_output(job, "node3 given back")
+        self.slurm.wait_node("node3", ["drained"])
+        self.assertEqual(self.bed["node3"].programs(), [])
+        after = len(self.events("world_formed"))
+        self.drain("node2", "bad disk")  # without accounting, Slurm takes no second one
+        self.slurm.wait_output(job, "node2 cannot be given back: ")
+        self.assertEqual(self.world(job, after)["hosts"], ["node1"])
+        self.assertEqual(self.slurm.state(job), "RUNNING")
+        self.assertNotIn("lost", self.slurm.output(job))
         self.slurm.run("scancel", str(job))
         self.slurm.wait(job)
         self.nothing_left()

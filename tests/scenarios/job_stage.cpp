@@ -68,6 +68,7 @@ class JobStage final : public Stage {
     if (words.accept("away")) return {job::HostAway{host, words.reason()}};
     if (words.accept("back")) return {job::HostBack{host}};
     if (words.accept("down")) return {job::HostDown{host, words.reason()}};
+    if (words.accept("stays")) return {job::HostsNoted{true, words.reason(), host}};
     words.expect("says");
     return {job::FromHost{host, report(words)}};
   }

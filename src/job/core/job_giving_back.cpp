@@ -1,4 +1,5 @@
-// Hosts that no worker needs now, and those that the job names no longer (job.hpp).
+// Hosts that no worker needs now, and those that the job names no longer or that are drained
+// (job.hpp).
 #include <fmt/format.h>
 
 #include <map>
@@ -36,7 +37,8 @@ void Job::host_freed(HostId host) {
   std::string left = "its agent has ended";
   if (workers == 1) left = "its worker has left and " + left;
   if (workers > 1) left = fmt::format("its {} workers have left and {}", workers, left);
-  out_.log(report::LogLevel::info, fmt::format("{} is free: {}", name_of(host), left));
+  const char* const but = hosts_.stays(host) ? " but for this program" : "";
+  out_.log(report::LogLevel::info, fmt::format("{} is free{}: {}", name_of(host), but, left));
 }
 
 void Job::give_back_unused_hosts(Time now) {
@@ -52,7 +54,10 @@ void Job::give_back_unused_hosts(Time now) {
     const bool listed = !hosts.empty() && hosts.back() == slot.host;
     if (!starts && !listed && !hosts_.stays(slot.host)) hosts.push_back(slot.host);
   }
-  watch_.unused.look(hosts, used, now);
+  std::set<HostId> free;
+  for (const auto& [host, workers] : hosts_.dropped())
+    if (!hosts_.live(host) && !hosts_.stays(host)) free.insert(host);
+  watch_.unused.look(hosts, used, now, free);
   const std::vector<HostId> unused = watch_.unused.take(now);
   if (unused.empty()) return;
   GiveBack order{unused, {}};

@@ -72,6 +72,7 @@ void Job::on(const HostsMet& met, Time) {
 // The hosts of the job, or the file or program that names them, have a problem or are well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
+  if (noted.stays != no_host) hosts_.leaves_not(noted.stays);
   out_.log(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
   out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }
@@ -145,9 +146,7 @@ void Job::on(const HostBack& back, Time now) {
   watch_.suspects.settled(back.host);
   watch_.liveness.host_heard(back.host, now);
   out_.log(report::LogLevel::detail,
-           fmt::format("{} has dialled again; output that was on its way may be "
-                       "missing",
-                       name_of(back.host)));
+           name_of(back.host) + " has dialled again; output that was on its way may be missing");
 }
 
 void Job::give_up_host(HostId host, const std::string& reason, Time now) {

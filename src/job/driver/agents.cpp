@@ -112,16 +112,6 @@ Result<void> Agents::prepare_srun(const std::string& agent, const std::string& j
           .component_of = [this](HostId host) { return component_of(host); },
           .seed = std::hash<std::string>{}(job)},
       handlers_for_executor());
-  node_watch_.emplace(io_, spec_.slurm->job,
-                      launcher::srun::NodeWatch::Handlers{
-                          .goes =
-                              [this](const std::string& node, const std::string& why) {
-                                for (const HostId host : running_)
-                                  if (roster_.name(host) == node)
-                                    return handlers_.leaves(host, why);
-                              },
-                          .line = handlers_.trouble});
-  node_watch_->start();
   return {};
 }
 

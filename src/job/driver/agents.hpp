@@ -15,7 +15,6 @@
 #include "job/spec.hpp"
 #include "launcher/executors/executor.hpp"
 #include "launcher/machine/machine.hpp"
-#include "launcher/srun/node_watch.hpp"
 #include "rendezvous/server/host_keys.hpp"
 #include "wire/greeting.hpp"
 
@@ -34,10 +33,8 @@ class Agents {
     // The agent of that host has ended, or could not be started. Never called from inside a
     // function of this class.
     std::function<void(HostId, const std::string& reason)> gone;
-    std::function<void(HostId, const std::string& line)> line;   // a line of its standard error
-    std::function<void(HostId, const std::string& line)> note;   // how it is reached; not an error
-    std::function<void(HostId, const std::string& why)> leaves;  // will go soon; said repeatedly
-    std::function<void(const std::string& line)> trouble;        // that concerns no one host
+    std::function<void(HostId, const std::string& line)> line;  // a line of its standard error
+    std::function<void(HostId, const std::string& line)> note;  // how it is reached; not an error
   };
   Agents(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
          const launcher::machine::Machine& machine, const rendezvous::server::HostKeys& keys,
@@ -73,10 +70,7 @@ class Agents {
   void kill(HostId host);
   void kill_all();
   // From no_more() on, no agent that waits for its predecessor is started. none(): no agent runs.
-  void no_more() {
-    waiting_.clear();
-    if (node_watch_) node_watch_->stop();
-  }
+  void no_more() { waiting_.clear(); }
   bool none() const { return running_.empty(); }
 
  private:
@@ -102,7 +96,6 @@ class Agents {
   std::set<HostId> running_;
   std::unique_ptr<launcher::executors::Executor> srun_;
   std::set<HostId> awaited_;
-  std::optional<launcher::srun::NodeWatch> node_watch_;
   std::set<HostId> waiting_;  // hosts whose next agent starts when the last one has ended
 };
 

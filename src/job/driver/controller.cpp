@@ -20,11 +20,11 @@
 #include "job/driver/hooks.hpp"
 #include "job/driver/host_source.hpp"
 #include "job/driver/joiners.hpp"
-#include "job/driver/node_return.hpp"
 #include "job/driver/output_hold.hpp"
 #include "job/driver/pulse.hpp"
 #include "job/driver/save_keeper.hpp"
 #include "job/driver/signals.hpp"
+#include "job/driver/slurm_nodes.hpp"
 #include "job/driver/start_orders.hpp"
 #include "job/driver/wall_clock.hpp"
 #include "job/report/worker_labels.hpp"
@@ -48,9 +48,7 @@ class Run {
             io_, spec_, roster_, machine, keys_,
             {.gone = [this](HostId host, const std::string& why) { agent_gone(host, why); },
              .line = [this](HostId host, const auto& line) { log(LogLevel::error, host, line); },
-             .note = [this](HostId host, const auto& line) { log(LogLevel::detail, host, line); },
-             .leaves = [this](HostId host, const std::string& why) { leaves(host, {why}); },
-             .trouble = [this](const auto& line) { sink_.log(LogLevel::error, line); }}),
+             .note = [this](HostId host, const auto& line) { log(LogLevel::detail, host, line); }}),
         source_(io_, spec_,
                 {.hosts =
                      [this](const auto& hosts) {
@@ -102,7 +100,7 @@ class Run {
     });
   }
   void act(GiveBack& action) {
-    node_return_.give_back(action);
+    nodes_.give_back(action);
     asio::post(io_, [this] { hosts_changed(); });
   }
   void act(SealSave& action) { saves_.seal(action); }
@@ -114,7 +112,6 @@ class Run {
                                              const rendezvous::server::KeyOwner& owner);
   void agent_up(HostId host, const wire::Hello& hello);
   void agent_gone(HostId host, const std::string& reason);
-  void leaves(HostId host, const wire::agent::HostLeaves& report);
   void signal(int number);
   void maybe_end();
 
@@ -129,10 +126,12 @@ class Run {
   std::optional<launcher::executors::HookProcess> advisor_{std::in_place, io_, advice_hook(spec_)};
   std::unique_ptr<rendezvous::server::Server> server_;
   Joiners joiners_{spec_, sink_};
-  NodeReturn node_return_{io_, spec_, roster_, agents_, [this](const GiveBack::Answer& answer) {
-                            feed(answer);
-                            hosts_changed();
-                          }};
+  SlurmNodes nodes_{io_,
+                    spec_,
+                    roster_,
+                    agents_,
+                    {.event = [this](const JobEvent& event) { feed(event); },
+                     .changed = [this](const std::string& why) { hosts_changed(why); }}};
   BundleSender bundles_{io_, spec_, [this](HostId host, const wire::agent::BundlePart& part) {
                           server_->send_bulk(host, wire::encode(wire::agent::ToAgent(part)));
                         }};
@@ -265,7 +264,7 @@ void Run::act(Finish& action) {
   source_.stop();
   advisor_.reset();
   agents_.no_more();
-  node_return_.stop();
+  nodes_.stop();
   server_->close();
   pulse_.stop();
   last_exit_.expires_after(last_exit_limit);
@@ -314,16 +313,11 @@ void Run::frame(HostId host, WorkerId worker, std::string_view payload) {
     return agent_gone(host, goodbye->reason);
   const auto* const lost = std::get_if<wire::agent::GpuLost>(&*report);
   if (lost && !roster_.lose(host, lost->slot)) return;  // not a slot of the job
-  const auto* const leaving = std::get_if<wire::agent::HostLeaves>(&*report);
-  if (leaving) return leaves(host, *leaving);
+  const bool leaves = std::holds_alternative<wire::agent::HostLeaves>(*report);
+  if (leaves && !roster_.leaves(host)) return;
   feed(FromHost{host, std::move(*report)});
   if (lost) hosts_changed("a GPU was lost");
-}
-
-void Run::leaves(HostId host, const wire::agent::HostLeaves& report) {
-  if (!roster_.leaves(host)) return;
-  feed(FromHost{host, report});
-  hosts_changed(roster_.name(host) + " will go");
+  if (leaves) hosts_changed(roster_.name(host) + " will go");
 }
 
 Result<rendezvous::server::KeyOwner> Run::admit(const wire::Hello& hello,
@@ -360,7 +354,7 @@ void Run::agent_gone(HostId host, const std::string& reason) {
   if (news == hosts::Roster::News::joined) hosts_changed();
   if (!finish_) feed(HostDown{host, reason});
   if (news == hosts::Roster::News::slots) hosts_changed();  // after HostDown: none may start there
-  node_return_.agent_gone(host);
+  nodes_.agent_gone(host);
   maybe_end();
 }
 
@@ -383,6 +377,7 @@ Finish Run::run() {
   roster_.give(spec_.hosts);
   hosts_changed();
   source_.start();
+  nodes_.start();
   io_.run();
   ER_CHECK(finish_.has_value());
   saves_.close(finish_->trained);

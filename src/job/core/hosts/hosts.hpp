@@ -33,7 +33,7 @@ inline constexpr std::array host_turns{
     Named<HostTurn>{HostTurn::asked, "a worker is wanted there"},
     Named<HostTurn>{HostTurn::came, "its agent came"},
     Named<HostTurn>{HostTurn::went, "its agent went"},
-    Named<HostTurn>{HostTurn::freed, "its agent went, and the job does not name it"},
+    Named<HostTurn>{HostTurn::freed, "its agent went, and the host was let go"},
 };
 
 using HostTransition = Transition<HostState, HostTurn>;
@@ -81,6 +81,7 @@ class Hosts {
   void freed(HostId host);
   // It has said that it will soon go; forgotten when it has gone.
   void leaves(HostId host) { rows_[host].leaving = true; }
+  void leaves_not(HostId host) { rows_[host].leaving = false; }
   bool leaving(HostId host) const;
   // It is given back, because no worker needs it; forgotten when it has gone.
   void give_back(HostId host) { rows_[host].given_back = true; }

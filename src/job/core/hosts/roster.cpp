@@ -89,6 +89,7 @@ Roster::News Roster::up(HostId host, const wire::Hello& hello) {
     joined_[host] = std::move(expected->second);
     expected_.erase(expected);
     left_out_.erase(host);  // it was given back earlier, and comes again
+    given_.drained.erase(host);
     return given_.dropped.erase(host) > 0 ? News::slots : News::joined;
   }
   const auto known = met_.find(host);
@@ -157,6 +158,18 @@ bool Roster::is_lost(HostId host, std::int32_t slot) const {
   return found != lost_.end() && found->second.contains(slot);
 }
 
+std::optional<HostId> Roster::given(const std::string& name) {
+  const auto found = std::ranges::find(given_.hosts, name, &launcher::hosts::Host::name);
+  if (found == given_.hosts.end()) return std::nullopt;
+  return book_.meet(*found);
+}
+
+std::set<HostId> Roster::dropped() const {
+  std::set<HostId> hosts = given_.dropped;
+  hosts.insert(given_.drained.begin(), given_.drained.end());
+  return hosts;
+}
+
 launcher::hosts::Plan Roster::plan() {
   std::vector<launcher::hosts::Host> hosts = given_.hosts;
   for (const auto& [id, host] : joined_)
@@ -164,7 +177,8 @@ launcher::hosts::Plan Roster::plan() {
   for (launcher::hosts::Host& host : hosts) host.slots = slots_of(book_.meet(host), host);
   launcher::hosts::Plan plan = launcher::hosts::make_plan(hosts, default_slots_, book_);
   const auto lost = [&](const launcher::hosts::Slot& slot) {
-    return is_lost(slot.host, slot.slot) || left_out_.contains(slot.host);
+    return is_lost(slot.host, slot.slot) || left_out_.contains(slot.host) ||
+           given_.drained.contains(slot.host);
   };
   if (std::erase_if(plan.slots, lost) > 0)
     plan.slots_by_host = launcher::hosts::count_by_host(plan.slots);

@@ -60,8 +60,14 @@ class Roster {
   void give_back(HostId host) { left_out_[host] = Why::given_back; }
   void keep(HostId host) { left_out_.erase(host); }
 
-  // The hosts that were given before and are not now, nor have joined since.
-  const std::set<HostId>& dropped() const { return given_.dropped; }
+  // A given host by its name.
+  std::optional<HostId> given(const std::string& name);
+  // Its slots are not used until it is resumed, whatever becomes of its agent.
+  void drain(HostId host) { given_.drained.insert(host); }
+  void resume(HostId host) { given_.drained.erase(host); }
+
+  // The hosts that were given before and are not now, nor have joined since, and drained ones.
+  std::set<HostId> dropped() const;
 
   // The present hosts and slots in rank order; hosts that joined come last.
   launcher::hosts::Plan plan();
@@ -100,6 +106,7 @@ class Roster {
   struct Given {
     std::vector<launcher::hosts::Host> hosts;
     std::set<HostId> dropped;
+    std::set<HostId> drained;
   };
   Given given_;
   std::map<HostId, launcher::hosts::Host> expected_;  // about to join: admitted, not up yet

@@ -10,13 +10,16 @@ constexpr Duration pause_after_refusal = std::chrono::minutes(10);
 
 }  // namespace
 
-void UnusedHosts::look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now) {
+void UnusedHosts::look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now,
+                       const std::set<HostId>& free) {
   std::map<HostId, Time> since;
   for (const HostId host : hosts) {
     if (used.contains(host) || given_.contains(host)) continue;
     const auto before = since_.find(host);
     since[host] = before == since_.end() ? now : before->second;
   }
+  for (const HostId host : free)
+    if (!given_.contains(host)) since[host] = now - patience_;
   since_ = std::move(since);
 }
 

@@ -17,8 +17,10 @@ class UnusedHosts {
   explicit UnusedHosts(Duration patience) : patience_(patience) {}
   bool looked_for() const { return patience_ > Duration::zero(); }
 
-  // Of all these hosts the `used` ones have workers, or are wanted for some.
-  void look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now);
+  // Of all these hosts the `used` ones have workers, or are wanted for some. The `free` ones, which
+  // are not among them, need not be unused for long.
+  void look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now,
+            const std::set<HostId>& free = {});
   Time wake_at() const;
   // Those that were unused long enough, and each for which half of that has passed: who takes them
   // back may do it only once. None is returned again unless it was refused, or

@@ -29,7 +29,8 @@ struct SlotsChanged {
   bool guessed = false;        // some hosts report their slots only when they are up
   std::string why = "the hosts were changed";
   std::string source;  // the file or program that changed them; empty: another kind of change
-  std::set<HostId> dropped = {};  // hosts that the source named before, and does not name now
+  // Hosts that the source named before, and does not name now, or that are drained.
+  std::set<HostId> dropped = {};
 };
 // The names of hosts, and their machine types where given: sent before any other event about these
 // hosts, and again when they are given again.
@@ -46,6 +47,7 @@ struct HostsMet {
 struct HostsNoted {
   bool well = false;  // a problem is over
   std::string text;
+  HostId stays = no_host;  // a host that was to go (HostLeaves), and does not
 };
 struct HostUp {
   HostId host;

@@ -62,6 +62,24 @@ TEST_CASE("a host that is given no longer is dropped until it is given again, or
   CHECK(roster.dropped().empty());
 }
 
+TEST_CASE("a drained host is dropped until it is resumed, whatever becomes of its agent") {
+  Roster roster;
+  roster.give({host("a", 1), host("b", 2)});
+  REQUIRE(roster.given("b").has_value());
+  const HostId b = *roster.given("b");
+  CHECK_FALSE(roster.given("c").has_value());
+  roster.drain(b);
+  CHECK(roster.dropped() == std::set<HostId>{b});
+  CHECK(roster.plan().slots_by_host == std::vector<int>{1});
+  roster.down(b);
+  roster.give_back(b);
+  roster.keep(b);  // Slurm does not take it
+  CHECK(roster.plan().slots_by_host == std::vector<int>{1});
+  roster.resume(b);
+  CHECK(roster.dropped().empty());
+  CHECK(roster.plan().slots_by_host == std::vector<int>{1, 2});
+}
+
 TEST_CASE("a host that joins comes last, and only once its agent is up") {
   Roster roster;
   roster.give({host("a", 1), host("b", 1)});

@@ -60,3 +60,16 @@ TEST_CASE("a host that was given back and comes again is given back again") {
   CHECK(unused.take(begin + 159s).empty());
   CHECK(unused.take(begin + 160s) == Ids{b});
 }
+
+TEST_CASE("a host that is free is given back at once, and after a refusal not soon") {
+  UnusedHosts unused(60s);
+  unused.look({a}, {a}, begin, {b});
+  CHECK(unused.wake_at() == begin);
+  CHECK(unused.take(begin) == Ids{b});
+  unused.refused(b, begin + 1s);
+  unused.look({a}, {a}, begin + 1s, {b});
+  CHECK(unused.wake_at() == begin + 1s + 10min);
+  unused.came(b);
+  unused.look({a, b}, {a, b}, begin + 2s);
+  CHECK(unused.wake_at() == never);
+}

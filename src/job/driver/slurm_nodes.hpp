@@ -1,5 +1,7 @@
-// Gives nodes that no worker needs back to Slurm (--slurm-shrink): when their agents have gone, and
-// all in one request, because Slurm without accounting grants a job no more than one (a driver).
+// The nodes of our job of Slurm (a driver). A drained one is let go, and used again when somebody
+// has resumed it. Nodes that no worker needs are given back (--slurm-shrink): when their agents
+// have gone, and all in one request, because Slurm without accounting grants a job no more than
+// one.
 #pragma once
 
 #include <functional>
@@ -14,22 +16,28 @@
 #include "job/driver/agents.hpp"
 #include "job/spec.hpp"
 #include "launcher/executors/hook_process.hpp"
+#include "launcher/srun/node_watch.hpp"
 
 namespace elasticrun::job::driver {
 
-class NodeReturn {
+class SlurmNodes {
  public:
-  using Answered = std::function<void(GiveBack::Answer)>;
-  NodeReturn(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
-             Agents& agents, Answered answered)
-      : io_(io), spec_(spec), roster_(roster), agents_(agents), answered_(std::move(answered)) {}
+  struct Handlers {
+    std::function<void(const JobEvent&)> event;
+    std::function<void(const std::string& why)> changed;  // the slots
+  };
+  SlurmNodes(boost::asio::io_context& io, const JobSpec& spec, hosts::Roster& roster,
+             Agents& agents, Handlers handlers)
+      : io_(io), spec_(spec), roster_(roster), agents_(agents), handlers_(std::move(handlers)) {}
 
+  // Asks from now on which nodes are drained.
+  void start();
   // The roster does without these hosts from now on, or until Slurm does not want them.
   void give_back(const GiveBack& order);
   // Its agent has gone, or has said goodbye: then this makes sure of its end.
   void agent_gone(HostId host);
-  // No answer comes from now on.
-  void stop() { question_.reset(); }
+  // No handler is called from now on.
+  void stop();
 
  private:
   struct Request {
@@ -37,15 +45,18 @@ class NodeReturn {
     std::string nodes;  // of our job of Slurm, one a line
   };
   void ask();
+  void goes(HostId host, const std::string& why);
+  void stays(HostId host, const std::string& why);
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;
   hosts::Roster& roster_;
   Agents& agents_;
-  const Answered answered_;
+  const Handlers handlers_;
   std::vector<Request> requests_;  // the first one may be under way
   bool under_way_ = false;
   std::optional<launcher::executors::HookProcess> question_;
+  std::optional<launcher::srun::NodeWatch> watch_;
 };
 
 }  // namespace elasticrun::job::driver
