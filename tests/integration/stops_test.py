@@ -5,6 +5,7 @@ is saved, whichever processes get the signal, and nothing is left.
     stops_test.py Processes    on this machine
     stops_test.py              and in jobs of a real Slurm
 """
+import itertools
 import os
 import signal
 import sys
@@ -144,24 +145,38 @@ class InSlurm(slurm_test.Jobs):
         return int(saved["step"])
 
     def test_cancelled(self) -> None:
-        for how in ([], ["--batch", "--signal=TERM"], ["--signal=TERM"], ["--signal=INT"],
-                    ["--full", "--signal=INT"]):
+        """Each signal to the steps, to the script, and to the script with its children; and none,
+        which ends the job."""
+        ways = [[], ["--full"]] + [[*to, f"--signal={name}"] for to, name in itertools.product(
+            ([], ["--batch"], ["--full"]), ("TERM", "INT", "USR1"))]
+        for how in ways:
             with self.subTest(how=how):
                 job = self.endless("--requeue")
                 self.slurm.run("scancel", *how, str(job))
                 self.saves(job)
+                if how[-1:] == ["--signal=USR1"]:
+                    self.slurm.wait_output(job, f"job {job} is requeued")
+                    self.slurm.run("scancel", str(job))
                 self.slurm.wait(job)
-                self.assertNotIn("requeued", self.slurm.output(job))
+                if how[-1:] != ["--signal=USR1"]:
+                    self.assertNotIn("requeued", self.slurm.output(job))
                 self.nothing_left()
 
-    def test_usr1_requeues(self) -> None:
-        for how in (["--batch"], [], ["--full"]):
+    def test_usr2_ends_nothing(self) -> None:
+        """To the steps it is a notice; the script has it passed on to workers, which ignore it."""
+        for how in ([], ["--batch"], ["--full"]):
             with self.subTest(how=how):
-                job = self.endless("--requeue")
-                self.slurm.run("scancel", *how, "--signal=USR1", str(job))
-                self.saves(job)
-                self.slurm.wait_output(job, f"job {job} is requeued")
+                job = self.endless()
+                self.slurm.run("scancel", *how, "--signal=USR2", str(job))
+                if how:
+                    step = self.events("sample")[-1]["step"]
+                    until("steps", lambda: self.events("sample")[-1]["step"] > step + 20, 60)
+                else:
+                    self.world(job, size=1, hosts=["node1"], planned=True)
+                self.assertEqual([event["host"] for event in self.events("host_leaves")],
+                                 [] if how else ["node2"])
                 self.slurm.run("scancel", str(job))
+                self.saves(job)
                 self.slurm.wait(job)
                 self.nothing_left()
 
