@@ -51,7 +51,7 @@ using ErrorCode = boost::system::error_code;
 
 class Agent {
  public:
-  Agent(const executors::AgentStart& start, const Guarded& guarded);
+  Agent(const executors::AgentStart& start, const Guarded& guarded, bool by_hand);
   int run();
 
  private:
@@ -94,7 +94,7 @@ class Agent {
   void log(std::string_view text) const { log_line(fmt::format("{}: {}", start_.name, text)); }
 
   executors::AgentStart start_;
-  const bool joins_;  // joins by itself, not started by elasticrun: the user may end it with ^C
+  const bool by_hand_;  // joins by itself, not started by elasticrun: the user may end it with ^C
   const SignalMeans signal_means_;
   const std::string directory_;
   asio::io_context io_{1};
@@ -122,10 +122,10 @@ class Agent {
   bool held_ = false;  // output waits: the reader of all output is slow
 };
 
-Agent::Agent(const executors::AgentStart& start, const Guarded& guarded)
+Agent::Agent(const executors::AgentStart& start, const Guarded& guarded, bool by_hand)
     : start_(start),
-      joins_(start.host == no_host),
-      signal_means_(meaning_of_signals(joins_)),
+      by_hand_(by_hand),
+      signal_means_(meaning_of_signals(by_hand)),
       directory_(guarded.directory),
       watchdog_(io_, guarded.watchdog_socket) {
   if (asks_to_end(SIGINT, signal_means_)) signals_.add(SIGINT);
@@ -142,7 +142,7 @@ int Agent::run() {
   if (!for_others) return failed("--network: " + for_others.error().text);
   controller_.begin(start_, std::move(*for_others), gpus_);
   io_.run();
-  return joins_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
+  return by_hand_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
 }
 
 // ---------------------------------------------------------------- what is watched
@@ -189,7 +189,7 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     return io_.stop();
   }
   address_ = reached->address;
-  if (joins_) learn(start_, reached->greeted.welcome);
+  if (start_.host == no_host) learn(start_, reached->greeted.welcome);
   controller_.learned(start_);
   if (!reached->through_ssh) {
     launcher_.watch([this] {
@@ -391,8 +391,8 @@ void Agent::say_good_bye() {
 
 }  // namespace
 
-int run_agent(const executors::AgentStart& start, const Guarded& guarded) {
-  const int code = Agent(start, guarded).run();
+int run_agent(const executors::AgentStart& start, const Guarded& guarded, bool by_hand) {
+  const int code = Agent(start, guarded, by_hand).run();
   workers::end_descendants(std::chrono::seconds(5));
   workers::remove_directory(guarded.directory);
   return code;

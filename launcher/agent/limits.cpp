@@ -6,8 +6,8 @@
 
 namespace elasticrun::launcher::agent {
 
-SignalMeans meaning_of_signals(bool joins) {
-  if (joins) return SignalMeans::host_ends;
+SignalMeans meaning_of_signals(bool by_hand) {
+  if (by_hand) return SignalMeans::host_ends;
   return ::getenv("SLURM_STEP_ID") ? SignalMeans::job_stops : SignalMeans::either;
 }
 

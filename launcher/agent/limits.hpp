@@ -6,9 +6,9 @@
 
 namespace elasticrun::launcher::agent {
 
-// `joins`: a user started the agent by hand. Inside a step of Slurm (SLURM_STEP_ID) a signal to an
-// agent is a signal to the job.
-SignalMeans meaning_of_signals(bool joins);
+// `by_hand`: a user started the agent by hand. Inside a step of Slurm (SLURM_STEP_ID) a signal to
+// an agent is a signal to the job.
+SignalMeans meaning_of_signals(bool by_hand);
 // `through_ssh`: the way to the controller does not show whether its machine answers.
 AgentLimits limits_of(const executors::AgentStart& start, SignalMeans means, bool through_ssh);
 

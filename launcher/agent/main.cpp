@@ -66,7 +66,7 @@ int agent(const launcher::agent::Guarded& guarded) {
     return fail(
         fmt::format("{}: this agent has version {}, elasticrun has {}; install the same on both",
                     start->name, ELASTICRUN_VERSION, start->version));
-  return launcher::agent::run_agent(*start, guarded);
+  return launcher::agent::run_agent(*start, guarded, false);
 }
 
 // Standard input is replaced by /dev/null: it is the user's terminal.
@@ -79,7 +79,7 @@ int join(const launcher::agent::JoinOptions& options, const launcher::agent::Gua
   ::dup2(null.get(), STDIN_FILENO);
   const auto start = launcher::agent::join_start(options, *line, ELASTICRUN_VERSION);
   if (!start) return fail(start.error().text);
-  return launcher::agent::run_agent(*start, guarded);
+  return launcher::agent::run_agent(*start, guarded, true);
 }
 
 }  // namespace
