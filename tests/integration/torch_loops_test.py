@@ -9,6 +9,7 @@ from job import Job, finals, kill
 from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, TorchTest, alone
 
 RATES = os.path.join(PROGRAMS, "rates.py")
+KEPT = os.path.join(PROGRAMS, "kept.py")
 BEGIN = """
 import torch, elasticrun.torch as er
 model = torch.nn.Linear(2, 1)
@@ -53,9 +54,9 @@ class Loops(TorchTest):
                 self.assertEqual(ended.returncode, 1 if says else 0, ended.stderr)
                 self.assertIn(says, ended.stderr)
 
-    def run_rates(self, how: str, **variables: str) -> Job:
+    def run_rates(self, how: str, *options: str, program: str = RATES, **variables: str) -> Job:
         return Job(["-H", "localhost:2", "--np", "1:2", "--policy", "fixed", "--shares", "equal",
-                    "--max-batch", "8", "--label", "none"], [PYTHON, RATES],
+                    "--max-batch", "8", "--label", "none", *options], [PYTHON, program],
                    env=ENVIRONMENT | variables | {"HOW": how})
 
     def test_rates_that_differ(self) -> None:
@@ -69,6 +70,25 @@ class Loops(TorchTest):
                 self.assertRegex(job.err(), says)
                 self.assertEqual(job.find("diverged"), [])
                 self.assertEqual(job.leftovers(), [])
+
+    def test_failure_of_a_backward_pass(self) -> None:
+        """Whatever the program calls next raises it, and so does the end of the process."""
+        for how in ("step", "update", "leave", "all_reduce", "epoch", "break", "caught"):
+            with self.subTest(how), self.run_rates(
+                    how, "--max-restarts", "0", program=KEPT) as job:
+                self.assertIn(job.wait(60), (1, 123), job.err())
+                self.assertRegex(job.err(), "Misuse: opt.step" + (
+                    "().* was not called" if how == "caught" else ": step 3: momentum of group 0 differs"))
+                if how != "break":
+                    self.assertEqual(finals(job.out()), [])
+
+    def test_scaler_without_a_backward_pass(self) -> None:
+        """One worker has none in a step: all apply it."""
+        with self.run_rates("idle", program=KEPT) as job:
+            self.assertEqual(job.wait(60), 0, job.err())
+            ends = finals(job.out())
+            self.assertEqual(len(ends), 2, job.out())
+            self.assertEqual(ends[0], ends[1])
 
     def replaced(self, how: str) -> tuple[int, str, str]:
         """How a job ends in which one of two workers is killed and replaced."""

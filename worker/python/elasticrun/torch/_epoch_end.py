@@ -74,6 +74,7 @@ class EpochEnd:
                 "step": self.step})
 
     def _at_end(self, what: str) -> None:
+        self._gradients.kept.raise_one()
         self._break_at_end()
         if not self._is_at_end():
             raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")

@@ -11,6 +11,7 @@ import torch
 
 from .. import Step
 from .._library import LIBRARY, Misuse, raise_status
+from ._kept import Kept
 
 TOGETHER = 64  # gradients that are reported together, at most
 LARGE = 16 << 10  # bytes of one that waits for no other
@@ -34,7 +35,7 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
 
 class Gradients:
     """`at_end` is called on the thread of the backward pass when the last piece of a step has
-    gradients; what it raises is kept for raise_kept."""
+    gradients; what it raises is kept."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]], at_end: Callable[[], None]) -> None:
         self._all = named
@@ -52,7 +53,7 @@ class Gradients:
         self._at_end = at_end
         self._step: Optional[Step] = None
         self.borrowed = self._ended = self._last = self._queued = False
-        self._kept: Optional[BaseException] = None
+        self.kept = Kept()
         self._numbers = {id(parameter): number for number, parameter in enumerate(self._parameters)}
         self._nodes: list[Any] = [None] * len(self._parameters)  # hooks live as long as these
         for parameter in self._parameters:
@@ -130,7 +131,7 @@ class Gradients:
             if self._last:
                 self._at_end()
         except BaseException as error:  # pylint: disable=broad-except
-            self._kept = error  # out of a backward pass it would come as another one
+            self.kept.keep(error)  # out of a backward pass it would come as another one
 
     def _unset(self, number: int) -> None:
         if self._parameters[number].grad is not None:
@@ -160,15 +161,6 @@ class Gradients:
     def untouched(self) -> bool:
         """Whether the piece under way has had no backward pass."""
         return not self._queued and not self._ended
-
-    def keep(self, error: BaseException) -> None:
-        """For the next call of raise_kept."""
-        self._kept = error
-
-    def raise_kept(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            raise kept
 
     def _begin_pass(self) -> None:
         """Of a backward pass of the loop; others are the program's own."""

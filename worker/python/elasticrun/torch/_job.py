@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import types
 from typing import Any, Callable, Iterator, Optional, Union
 
@@ -20,11 +19,12 @@ from ._memory import Memory
 from ._objects import Objects
 from ._random import Generators
 from ._rates import Rates, apply_at
+from ._world import World
 
 MANY = 1 << 20  # epochs, as long as their number is not known
 
 
-class Job(EpochEnd):
+class Job(World, EpochEnd):
     """In place of init_process_group and DistributedDataParallel. `objects` are what else the loop
     steps: schedulers, scalers, averaged models. `accumulate`: batches that one worker computes for a
     step. `bucket_mb`: gradients are reduced in buckets of that size while others are computed.
@@ -39,7 +39,7 @@ class Job(EpochEnd):
         self._core = Core()
         self._scale_lr = scale_lr
         self._accumulate, self._bucket_bytes = accumulate, int(bucket_mb * (1 << 20))
-        self._objects = Objects(optimizer, objects)
+        self._objects = Objects(optimizer, objects, self._asked)
         self._objects.check_schedulers()
         self._rates = Rates(self._objects)
         self._gradients = Gradients(list(model.named_parameters()), self._reduce)
@@ -117,50 +117,12 @@ class Job(EpochEnd):
 
     def leave(self) -> None:
         """Before the training is over: leaves the world for good, as in early stopping; `break` then."""
+        self._gradients.kept.raise_one()
+        if self._is_skipped():
+            self._commit()
         self._left = True
+        self._gradients.begin(None, borrowed=False)
         self._core.leave()
-
-    @property
-    def step(self) -> int:
-        """Steps committed, so the number of the step under way, from 0: equal on all workers."""
-        first, step = self._enter(), self._step
-        if step is None:
-            ends = (self._epochs or 0) if self._begun or first is None else first
-        elif not step.epochs_done:
-            ends = step.epoch
-        elif step is self._ended:
-            ends = step.epochs_done
-        else:
-            ends = step.epochs_done - 1
-        return self._core.committed - ends  # the library counts ends of epochs as steps
-
-    @property
-    def rank(self) -> int:
-        return self._core.rank
-
-    @property
-    def size(self) -> int:
-        return self._core.size
-
-    @property
-    def generation(self) -> int:
-        """Grows with each new world."""
-        return self._core.generation
-
-    @property
-    def lr_factor(self) -> float:
-        """The factor for the learning rate, as --lr-rule sets it; that of the last step between two."""
-        step = self._step
-        return step.lr_factor if step is not None and not step.epochs_done else self._lr_factor
-
-    @property
-    def global_batch(self) -> int:
-        """Samples of a step over the world; the last one of an epoch may have fewer."""
-        self._enter()
-        if self._batch_is_named:
-            return self._core.global_batch
-        batch = self._accumulate * (self._loader.batch_size if self._loader is not None else 1)
-        return min(self.size * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
 
     # ------------------------------------------------------------ for the loader
 
@@ -261,16 +223,27 @@ class Job(EpochEnd):
 
     def _end_piece(self) -> None:
         self._gradients.end()
-        self._gradients.raise_kept()
+        self._gradients.kept.raise_one()
         step = self._step
         if step is None or step.epochs_done:
             return
-        missing = self._happened and not self.stepped
-        if not (self._objects.scaler_called if missing else self._objects.step_called or step.last_piece):
+        if self._is_skipped():
+            self._commit()
+        elif not self.stepped and (self._happened or not (self._objects.step_called or step.last_piece)):
             raise Misuse("opt.step() was not called in this iteration; for accumulation give "
                          "Job(..., accumulate=k) and call it in each; no batch can be left out")
-        if missing:
-            self._commit()  # a scaler has skipped the step: it changes nothing, and is one
+
+    def _is_skipped(self) -> bool:
+        """Whether a scaler has skipped the step under way: it changes nothing, and is one."""
+        return (self._happened and not self.stepped and self._objects.acting
+                and self._objects.scaler_called)
+
+    def _asked(self, applies: bool) -> None:
+        """A method of an object is called; with the optimizer, as by a scaler, it belongs to the step."""
+        if applies:
+            self._gradients.end()
+        if not isinstance(self._gradients.kept.error, Evicted):  # see _optimizer_step
+            self._gradients.kept.raise_one()
 
     def _is_untouched(self) -> bool:
         """Whether the piece under way was only looked at, as in next(iter(loader))."""
@@ -305,13 +278,15 @@ class Job(EpochEnd):
     def _end_epoch(self, epoch: int) -> Optional[int]:
         if self._left:
             return None
+        self._gradients.kept.raise_one()
         self._break_at_end()
         if self._pending is not None:
             return self._pending.epoch
         self._ended = step = self._step
         if step is None or not step.epochs_done:
-            raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch "
-                         "only at its end; to stop training, all call leave() before the break" if self._begun else "epochs: an epoch without job.loader")
+            raise Misuse("epochs: the loop over job.loader ended before its samples; leave an epoch only at "
+                         "its end; to stop training, all call leave() before the break"
+                         if self._begun else "epochs: an epoch without job.loader")
         if self._core.reduce():
             self._core.commit()
             if epoch + 1 < self._epochs:
@@ -353,10 +328,9 @@ class Job(EpochEnd):
             raise Misuse("opt.step() outside the loop over job.loader")
         self._objects.step_called = True
         self._gradients.end()
-        try:
-            self._gradients.raise_kept()
-        except Evicted as error:  # comes out of the loader, where nothing of the iteration is left
-            self._gradients.keep(error)
+        # Evicted comes out of the loader, where nothing of the iteration is left.
+        if not isinstance(self._gradients.kept.error, Evicted):
+            self._gradients.kept.raise_one()
         if not self._happened:
             if self._step.last_piece:  # no others follow: it did not happen
                 self._memory.put_back()

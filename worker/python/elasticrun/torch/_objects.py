@@ -25,8 +25,10 @@ GATED = ("step", "update", "update_parameters", "unscale_")
 class Objects:
     """Methods of registered objects do nothing while `acting` is false."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, objects: Sequence[Any]) -> None:
-        self._optimizer = optimizer
+    def __init__(self, optimizer: torch.optim.Optimizer, objects: Sequence[Any],
+                 asked: Callable[[bool], None] = lambda applies: None) -> None:
+        """`asked` is called before a method acts or not; it applies the step if it has the optimizer."""
+        self._optimizer, self._asked = optimizer, asked
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._objects: list[Any] = []
         self._early: dict[int, Any] = {}  # received for objects that are registered later
@@ -246,10 +248,11 @@ class Objects:
     def _gated(self, thing: Any, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(inner)
         def gated(*arguments: Any, **named: Any) -> Any:
+            applies = any(each is self._optimizer for each in (*arguments, *named.values()))
             if name == "step" and not hasattr(thing, "optimizer"):  # which a schedule has
                 self.step_called = True
-                self.scaler_called |= any(each is self._optimizer
-                                          for each in (*arguments, *named.values()))
+                self.scaler_called |= applies
+            self._asked(applies)
             if not self.acting or name == "step" and self._is_over(thing):
                 return None
             return inner(*arguments, **named)

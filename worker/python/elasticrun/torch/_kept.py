@@ -1,0 +1,36 @@
+"""Failures that are found where they cannot be raised, such as at the end of a backward pass. The next call
+of the job raises them. A process that makes no such call ends with code 1."""
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Optional
+
+from .._process import end_child
+
+_waiting: list[tuple[int, BaseException]] = []  # and the process in which they were kept
+
+
+class Kept:
+    """At most one, the first."""
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+
+    def keep(self, error: BaseException) -> None:
+        if self.error is None:
+            self.error = error
+            _waiting.append((os.getpid(), error))
+
+    def raise_one(self) -> None:
+        kept, self.error = self.error, None
+        if kept is not None:
+            _waiting[:] = [each for each in _waiting if each[1] is not kept]
+            raise kept
+
+
+@atexit.register  # at the import, so what the program registers runs before
+def _end() -> None:
+    for process, error in _waiting:
+        if process == os.getpid() and not isinstance(error, SystemExit):
+            end_child(error)
