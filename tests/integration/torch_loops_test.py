@@ -9,6 +9,7 @@ from job import Job, finals, kill
 from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, TorchTest, alone
 
 RATES = os.path.join(PROGRAMS, "rates.py")
+LEFT = os.path.join(PROGRAMS, "left.py")
 KEPT = os.path.join(PROGRAMS, "kept.py")
 BEGIN = """
 import torch, elasticrun.torch as er
@@ -89,6 +90,19 @@ class Loops(TorchTest):
             ends = finals(job.out())
             self.assertEqual(len(ends), 2, job.out())
             self.assertEqual(ends[0], ends[1])
+
+    def test_calls_after_leave(self) -> None:
+        """Each worker is refused, and keeps the model, its rank and the number of steps."""
+        for how in ("all_reduce", "mean", "barrier", "step", "scaler", "turn", "break"):
+            with self.subTest(how), self.run_rates(how, program=LEFT) as job:
+                self.assertEqual(job.wait(60), 0, job.err())
+                self.assertEqual(job.out().count("after leave()"), 0 if how == "break" else 2, job.out())
+                ends = finals(job.out())
+                self.assertEqual(len(ends), 2, job.out())
+                for one, other in zip(*ends):
+                    self.assertAlmostEqual(one, other, delta=1e-5)
+                self.assertEqual(ends[0][-1], 5)
+                self.assertIn("export 0 5 True", job.out())
 
     def replaced(self, how: str) -> tuple[int, str, str]:
         """How a job ends in which one of two workers is killed and replaced."""

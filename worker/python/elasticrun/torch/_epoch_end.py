@@ -63,17 +63,21 @@ class EpochEnd:
         self._together("barrier", None, Core.barrier)
 
     def export(self, path: str) -> None:
-        """At the end of an epoch: rank 0 writes a file for torch.load with the state_dicts of `model`,
-        `optimizer` and `objects`, and the number of the `epoch`s and `step`s done. Writes none where
-        `stepped` is false: the loop repeats the epoch."""
-        self._at_end("export")
-        if self.rank == 0 and self.stepped:
+        """At the end of an epoch, or after leave(): rank 0 writes a file for torch.load with the
+        state_dicts of `model`, `optimizer` and `objects`, and the number of the `epoch`s and `step`s done.
+        At an end writes none where `stepped` is false: the loop repeats the epoch."""
+        if not self._left:
+            self._at_end("export")
+        if self.rank == 0 and (self.stepped or self._left):
+            step = self._step
             export(path, {
                 "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
-                "objects": self._objects.state_dicts(), "epoch": self._step.epochs_done,
+                "objects": self._objects.state_dicts(),
+                "epoch": (step.epochs_done or step.epoch) if step is not None else 0,
                 "step": self.step})
 
     def _at_end(self, what: str) -> None:
+        self._refuse_after_leave(f"job.{what}")
         self._gradients.kept.raise_one()
         self._break_at_end()
         if not self._is_at_end():

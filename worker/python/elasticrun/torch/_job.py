@@ -75,6 +75,7 @@ class Job(World, EpochEnd):
             raise Misuse("epochs: a job has one loop over its epochs")
         if count < 1:
             raise Misuse(f"epochs: count is {count}; it is at least 1")
+        self._refuse_after_leave("job.epochs")
         self._epochs = count
         epoch = self._enter()
         if epoch is not None and epoch >= count:
@@ -116,7 +117,8 @@ class Job(World, EpochEnd):
         return self._step.total(name) if self._step is not None and self._happened else 0.0
 
     def leave(self) -> None:
-        """Before the training is over: leaves the world for good, as in early stopping; `break` then."""
+        """Before the training is over: leaves the world for good, as in early stopping. Then `break` out of
+        both loops: what follows makes no step, and calls nothing in which workers wait for each other."""
         self._gradients.kept.raise_one()
         if self._is_skipped():
             self._commit()
@@ -188,6 +190,7 @@ class Job(World, EpochEnd):
 
     def _advance(self) -> Optional[Step]:
         """Ends the piece under way, and gives what comes next. Only here the world changes."""
+        self._refuse_after_leave("a turn of the loop over job.loader")
         step, self._pending = self._pending, None
         if step is None:
             self._end_piece()
@@ -241,6 +244,7 @@ class Job(World, EpochEnd):
     def _asked(self, applies: bool) -> None:
         """A method of an object is called; with the optimizer, as by a scaler, it belongs to the step."""
         if applies:
+            self._refuse_after_leave("a step of the optimizer")
             self._gradients.end()
         if not isinstance(self._gradients.kept.error, Evicted):  # see _optimizer_step
             self._gradients.kept.raise_one()
@@ -324,6 +328,7 @@ class Job(World, EpochEnd):
     def _optimizer_step(self, closure: Any = None) -> None:
         if closure is not None:
             raise Misuse("opt.step(closure) computes a step again; such optimizers are not supported")
+        self._refuse_after_leave("opt.step()")
         if self._step is None or self._step.epochs_done:
             raise Misuse("opt.step() outside the loop over job.loader")
         self._objects.step_called = True

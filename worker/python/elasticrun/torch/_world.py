@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 
+from .._library import Misuse
+
 
 class World:
     """The part of a Job that is read at any time."""
@@ -48,3 +50,8 @@ class World:
             return self._core.global_batch
         batch = self._accumulate * (self._loader.batch_size if self._loader is not None else 1)
         return min(self.size * batch, int(os.environ.get("ELASTICRUN_MAX_BATCH", 0)) or 1 << 40)
+
+    def _refuse_after_leave(self, what: str) -> None:
+        if self._left:
+            raise Misuse(f"{what} after leave(): this worker has no world then; leave both loops first. The "
+                         "model, job.rank and job.step stay as they are, and rank 0 can save")
