@@ -65,7 +65,8 @@ class Loops(TorchTest):
                 ("plateau", r"step 16: lr of group 0 differs between the workers: 0\.1 on rank 0, 0\.01"),
                 ("patience", "step 16: .* the state of a schedule differs between the workers"),
                 ("momentum", r"step 0: momentum of group 0 differs between the workers: 0\.9 on rank 0, 0\.8 on the other"),
-                ("group", "leave out init_process_group")):
+                ("group", "leave out init_process_group"),
+                ("late group", "leave out init_process_group")):
             with self.subTest(how), self.run_rates(how) as job:
                 self.assertIn(job.wait(60), (1, 123), job.err())
                 self.assertRegex(job.err(), says)

@@ -8,9 +8,14 @@ import elasticrun.torch as er
 HOW = os.environ["HOW"]
 torch.manual_seed(0)
 torch.set_num_threads(1)
-if HOW == "group":
+
+def make_group() -> None:
     torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0,
                                          world_size=1)
+
+
+if HOW == "group":
+    make_group()
 model = torch.nn.Linear(4, 1)
 opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1 if HOW == "patience" else 0)
@@ -28,6 +33,8 @@ for epoch in job.epochs(int(os.environ.get("EPOCHS", "3"))):
         torch.nn.functional.mse_loss(model(a), b).backward()
         opt.step()
         counter += 1
+        if HOW == "late group" and counter == 3:
+            make_group()
         if os.path.exists(os.environ.get("SLOW", "")):
             time.sleep(0.2)
     if HOW in ("plateau", "patience"):

@@ -134,7 +134,6 @@ class Job(World, EpochEnd):
             raise Misuse("loader: the loop over it stands in `for epoch in job.epochs(n):`, once; for "
                          "other passes over data take torch's DataLoader")
         if not self._begun:
-            _process_group.refuse()
             self._core.begin(**self._options())
             self._begun = True
         step = self._step if self._is_untouched() else self._advance()
@@ -193,6 +192,7 @@ class Job(World, EpochEnd):
         self._refuse_after_leave("a turn of the loop over job.loader")
         step, self._pending = self._pending, None
         if step is None:
+            _process_group.refuse()
             self._end_piece()
             generation = self.generation
             continues = (self._step is not None and not self._step.epochs_done
