@@ -40,6 +40,16 @@ LOOPS = {
     "break before": (
         "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    step(a)\n    break",
         "Misuse: epochs: the loop over job.loader ended before its samples"),
+    "the next batch before the backward pass": (
+        "batches = (a for epoch in job.epochs(2) for a, in job.loader(data, 4))\n"
+        "a = next(batches)\nloss = model(a).sum()\nnext(batches)",
+        "before the loader was asked for the next batch; num_workers= fetches ahead"),
+    "a batch that is left out": (
+        "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    if seen: continue\n    step(a)",
+        "before the loader was asked for the next batch; num_workers= fetches ahead"),
+    "a turn without opt.step": (
+        "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4): model(a).sum().backward()",
+        "Misuse: opt.step() was not called in this iteration; for accumulation"),
     "a look at the first batch": (
         "for epoch in job.epochs(2):\n  loader = job.loader(data, 4)\n"
         "  assert len(next(iter(loader))[0]) == 4 and job.step == 2 * epoch\n"

@@ -22,6 +22,7 @@ from ._rates import Rates, apply_at
 from ._world import World
 
 MANY = 1 << 20  # epochs, as long as their number is not known
+EACH = "for accumulation give Job(..., accumulate=k) and call it in each; no batch can be left out"
 
 
 class Job(World, EpochEnd):
@@ -225,6 +226,10 @@ class Job(World, EpochEnd):
         return step
 
     def _end_piece(self) -> None:
+        self._gradients.kept.raise_one()
+        if self._is_untouched():  # before its step is reduced, which the others would apply
+            raise Misuse("opt.step() was not called in this iteration, and backward() neither, before the "
+                         "loader was asked for the next batch; num_workers= fetches ahead; " + EACH)
         self._gradients.end()
         self._gradients.kept.raise_one()
         step = self._step
@@ -233,8 +238,7 @@ class Job(World, EpochEnd):
         if self._is_skipped():
             self._commit()
         elif not self.stepped and (self._happened or not (self._objects.step_called or step.last_piece)):
-            raise Misuse("opt.step() was not called in this iteration; for accumulation give "
-                         "Job(..., accumulate=k) and call it in each; no batch can be left out")
+            raise Misuse("opt.step() was not called in this iteration; " + EACH)
 
     def _is_skipped(self) -> bool:
         """Whether a scaler has skipped the step under way: it changes nothing, and is one."""
