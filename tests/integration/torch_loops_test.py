@@ -2,10 +2,11 @@
 """PyTorch: usual ways to write the loop work, and a rate that differs between workers ends the job
 before it is applied."""
 import os
+import signal
 import tempfile
 import unittest
 
-from job import Job, finals, kill
+from job import Job, finals, kill, until
 from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, TorchTest, alone
 
 RATES = os.path.join(PROGRAMS, "rates.py")
@@ -130,6 +131,26 @@ class Loops(TorchTest):
         code, _, err = self.replaced("counter")
         self.assertIn(code, (1, 123), err)
         self.assertRegex(err, "lr of group 0 differs .*compute a rate from job.step")
+
+    def test_rate_after_a_save(self) -> None:
+        """One that all workers compute from counters of their own begins anew, and rank 0 names it."""
+        for how in ("counter", "step"):
+            with self.subTest(how), tempfile.TemporaryDirectory() as folder:
+                save = ("--save", os.path.join(folder, "save"))
+                slow = os.path.join(folder, "slow")
+                with open(slow, "w", encoding="ascii"):
+                    pass
+                with self.run_rates(how, *save, SLOW=slow) as job:
+                    until("step 16", lambda: "step 16" in job.out(), 60)
+                    kill(job.process.pid, signal.SIGTERM)
+                    self.assertEqual(job.wait(60), 75, job.err())
+                    self.assertNotIn("at the save", job.err())
+                with self.run_rates(how, *save) as job:
+                    self.assertEqual(job.wait(60), 0, job.err())
+                    self.assertEqual(job.err().count("at the save"), how == "counter", job.err())
+                    if how == "counter":
+                        self.assertRegex(job.err(), r"elasticrun: lr of group 0 was 0\.05\d+ at the save and is "
+                                         r"0\.\d+ now; if that is not wanted, compute it from job.step")
 
     def test_rate_from_the_step(self) -> None:
         code, out, err = self.replaced("step")

@@ -21,7 +21,7 @@ opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1 if HOW == "patience" else 0)
 x = torch.randn(64, 4)
 data = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
-job = er.Job(model, opt, sched)
+job = er.Job(model, opt, *([sched] if HOW in ("plateau", "patience") else []))
 counter = 0
 for epoch in job.epochs(int(os.environ.get("EPOCHS", "3"))):
     for a, b in job.loader(data, batch_size=8):
@@ -32,8 +32,10 @@ for epoch in job.epochs(int(os.environ.get("EPOCHS", "3"))):
         opt.zero_grad()
         torch.nn.functional.mse_loss(model(a), b).backward()
         opt.step()
-        counter += 1
-        if HOW == "late group" and counter == 3:
+        counter += job.stepped
+        if job.step == 16:
+            print("step 16", flush=True)
+        if HOW == "late group" and job.stepped and counter == 3:
             make_group()
         if os.path.exists(os.environ.get("SLOW", "")):
             time.sleep(0.2)

@@ -315,6 +315,7 @@ class Job(World, EpochEnd):
         self._memory.fetch_buffers()
         if self._happened:
             self._rates.check(self._step, self.step, self.size, self.rank)
+            self._rates.warn(self._step, self.step, self.size, self.rank)
         else:
             self._memory.put_back()
         self._objects.acting = self._happened
@@ -359,10 +360,14 @@ class Job(World, EpochEnd):
         local = _buffers.register(core, model, buffers)
         if local is not None:
             self._objects.register(local)
-        core.state_source(self._objects.list, self._objects.make_room, self._objects.take)
+        core.state_source(self._objects.list, self._objects.make_room, self._take)
         if any(p.is_cuda for p in model.parameters()):
             core.stream(torch.cuda.current_stream().cuda_stream)
         return local
+
+    def _take(self, data: bytes) -> None:
+        self._objects.take(data)
+        self._rates.taken()
 
     def _take_over(self, optimizer: torch.optim.Optimizer) -> None:
         @functools.wraps(self._apply)  # keeps the mark by which a scheduler knows that it is counted

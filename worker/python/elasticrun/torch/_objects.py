@@ -86,8 +86,14 @@ class Objects:
 
     def schedules(self) -> bytes:
         """What the schedules among the objects have in their state."""
-        return pack([thing.state_dict() for thing in self._objects
-                     if any(base.__module__ == OneCycleLR.__module__ for base in type(thing).__mro__)])
+        return pack([thing.state_dict() for thing in self._schedules()])
+
+    def has_schedule(self) -> bool:
+        return any(getattr(thing, "optimizer", None) is self._optimizer for thing in self._schedules())
+
+    def _schedules(self) -> list[Any]:
+        return [thing for thing in self._objects
+                if any(base.__module__ == OneCycleLR.__module__ for base in type(thing).__mro__)]
 
     def state_dicts(self) -> list[Any]:
         """Of what the program has registered."""

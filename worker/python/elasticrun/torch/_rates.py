@@ -3,6 +3,7 @@ and at the first step of an epoch the schedules. A digit of them is summed with 
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from typing import Any, Callable
 
@@ -13,7 +14,9 @@ from .._library import Misuse
 from ._objects import Objects
 
 DIGITS = 1 << 18  # squares of smaller numbers, of 131072 workers, are summed exactly
+JUMP = 1.25  # a factor that one step of a rate does not explain
 SHOWN = 4  # numbers that are summed by themselves, so that a message has the others' mean
+TAKEN = "elasticrun taken"
 NAMES = ["elasticrun digit", "elasticrun square", *(f"elasticrun number {i}" for i in range(SHOWN))]
 
 
@@ -25,12 +28,17 @@ class Rates:
         self._numbers: list[tuple[str, float]] = []
         self._looked: Any = None  # the epoch and generation in which schedules were compared
         self._with_schedules = False
+        self._taken: list[tuple[str, float]] = []  # the numbers of the state that was read last
 
     @staticmethod
     def begin(step: Step) -> None:
         """Before the program uses names of its own: all workers have the same names in one order."""
-        for name in NAMES:
+        for name in (*NAMES, TAKEN):
             step.sum(name, 0.0)
+
+    def taken(self) -> None:
+        """A state was read: by all workers that of a save, by newcomers that of the others."""
+        self._taken = self._objects.numbers()
 
     def send(self, step: Step, generation: int) -> None:
         """Before the reduction."""
@@ -43,6 +51,22 @@ class Rates:
         digit = zlib.crc32(text) % DIGITS
         for name, value in zip(NAMES, (digit, digit * digit, *(v for _, v in self._numbers[:SHOWN]))):
             step.sum(name, value)
+        step.sum(TAKEN, bool(self._taken))
+
+    def warn(self, step: Step, number: int, size: int, rank: int) -> None:
+        """In the first step after a save was read. A counter of the program begins at 0 on all workers then,
+        so their rates agree. A schedule that the save has cannot differ; a warm-up may double a rate in
+        its first steps."""
+        before, self._taken = self._taken, []
+        if int(step.total(TAKEN)) < size or rank > 0 or number < 4 or self._objects.has_schedule():
+            return
+        lines = [f"{name} was {was:.6g} at the save and is {here:.6g} now"
+                 for (name, was), (other, here) in zip(before, self._numbers) if name == other
+                 and was != 0 and min(abs(was), abs(here)) * JUMP < max(abs(was), abs(here))]
+        if lines:
+            more = f" (and {len(lines) - 1} other numbers)" if len(lines) > 1 else ""
+            print(f"elasticrun: {lines[0]}{more}; if that is not wanted, compute it from job.step",
+                  file=sys.stderr, flush=True)
 
     def check(self, step: Step, number: int, size: int, rank: int) -> None:
         """After the reduction. All workers see the same sums, so all raise Misuse, or none."""
