@@ -57,6 +57,27 @@ LOOPS = {
         "  for a, in loader: step(a)\nassert seen == [1, 2, 3, 4], seen", ""),
 }
 
+BAD_STATE = """
+import time, torch, elasticrun.torch as er
+class Object:
+    def state_dict(self):
+        if in_loop: raise ValueError("no state")
+        return {}
+    def load_state_dict(self, state): pass
+in_loop = False
+model = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), 0.1)
+job = er.Job(model, opt, Object())
+for epoch in job.epochs(1):
+    loader = job.loader(torch.utils.data.TensorDataset(torch.ones(20, 2)))
+    for number, (x,) in enumerate(loader):
+        in_loop = True
+        model(x).sum().backward()
+        opt.step()
+        time.sleep(0.05)
+        in_loop = number < 18
+"""
+
 
 class Loops(TorchTest):
     def test_loops(self) -> None:
@@ -151,6 +172,15 @@ class Loops(TorchTest):
                     if how == "counter":
                         self.assertRegex(job.err(), r"elasticrun: lr of group 0 was 0\.05\d+ at the save and is "
                                          r"0\.\d+ now; if that is not wanted, compute it from job.step")
+
+    def test_state_dict_that_fails_in_a_save(self) -> None:
+        """The save fails, training does not, and the reason can be read."""
+        with tempfile.TemporaryDirectory() as folder, Job(
+                ["-H", "localhost:1", "--save", os.path.join(folder, "save"), "--save-every", "100ms"],
+                [PYTHON, "-c", BAD_STATE], env=ENVIRONMENT) as job:
+            self.assertEqual(job.wait(60), 0, job.err())
+            self.assertIn("list of the state source returned 1", job.err())
+            self.assertIn("ValueError: no state", job.err() + job.out())
 
     def test_rate_from_the_step(self) -> None:
         code, out, err = self.replaced("step")

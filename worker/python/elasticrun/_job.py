@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import traceback
 from ctypes import byref, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Iterator, Optional, Sequence
 
@@ -370,6 +371,8 @@ class Job:
         thrown, self._thrown = self._thrown, None
         if status == lib.CALLBACK and thrown is not None:
             raise thrown
+        if isinstance(thrown, Exception):  # of a state source in a save, say, which fails by itself
+            traceback.print_exception(type(thrown), thrown, thrown.__traceback__)
         lib.raise_status(status, lib.error_of(self._job))
 
 
