@@ -28,6 +28,7 @@
 #include "launcher/agent/link/goodbye.hpp"
 #include "launcher/agent/log.hpp"
 #include "launcher/agent/notice.hpp"
+#include "launcher/agent/orphaned_job.hpp"
 #include "launcher/agent/workers/error_file.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
 #include "launcher/agent/workers/head_start.hpp"
@@ -52,7 +53,7 @@ using ErrorCode = boost::system::error_code;
 class Agent {
  public:
   Agent(const executors::AgentStart& start, const Guarded& guarded, bool by_hand);
-  int run();
+  EndAgent run();
 
  private:
   void watch_signals();
@@ -116,8 +117,7 @@ class Agent {
   const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, as found at the start
   std::optional<workers::GpuWatch> gpu_watch_;  // empty until the controller is reached
   workers::HeadStart head_start_{io_};
-  int exit_code_ = 1;
-  std::string end_reason_;
+  EndAgent end_{.exit_code = 1, .reason = {}};
   bool ending_ = false;
   bool held_ = false;  // output waits: the reader of all output is slow
 };
@@ -131,18 +131,19 @@ Agent::Agent(const executors::AgentStart& start, const Guarded& guarded, bool by
   if (asks_to_end(SIGINT, signal_means_)) signals_.add(SIGINT);
 }
 
-int Agent::run() {
+EndAgent Agent::run() {
   watch_signals();
   watchdog_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const ErrorCode& error) {
     if (!error) step(WatchdogLost{});
   });
-  const auto failed = [this](const std::string& why) { return log(why), 1; };
+  const auto failed = [this](const std::string& why) { return log(why), EndAgent{1, why}; };
   if (const auto listening = socket_.ensure(); !listening) return failed(listening.error().text);
   auto for_others = machine::addresses_for_others(machine::own_addresses(), start_.network);
   if (!for_others) return failed("--network: " + for_others.error().text);
   controller_.begin(start_, std::move(*for_others), gpus_);
   io_.run();
-  return by_hand_ && ended_by_ != 0 ? 128 + ended_by_ : exit_code_;
+  if (by_hand_ && ended_by_ != 0) end_.exit_code = 128 + ended_by_;
+  return end_;
 }
 
 // ---------------------------------------------------------------- what is watched
@@ -367,10 +368,9 @@ void Agent::act(const Report& action) {
 // Output that is still in pipes and queues is handed over first, as long as it moves: a controller
 // that takes nothing for a whole lease has given us up.
 void Agent::act(const EndAgent& action) {
-  exit_code_ = action.exit_code;
+  end_ = action;
   ending_ = true;
-  end_reason_ = action.reason;
-  if (exit_code_ != 0) log(action.reason);
+  if (end_.exit_code != 0) log(end_.reason);
   await_output();
   if (workers_.empty()) say_good_bye();
 }
@@ -385,17 +385,19 @@ void Agent::await_output() {
 // Sent after all output: it is our last message.
 void Agent::say_good_bye() {
   output_patience_.cancel();
-  controller_.send_bulk(wire::encode(wire::agent::FromAgent(wire::agent::Goodbye{end_reason_})));
+  controller_.send_bulk(wire::encode(wire::agent::FromAgent(wire::agent::Goodbye{end_.reason})));
   controller_.close(std::chrono::milliseconds(start_.lease_ms), [this] { io_.stop(); });
 }
 
 }  // namespace
 
 int run_agent(const executors::AgentStart& start, const Guarded& guarded, bool by_hand) {
-  const int code = Agent(start, guarded, by_hand).run();
+  const OrphanedJob job(guarded.watchdog_socket);
+  const EndAgent end = Agent(start, guarded, by_hand).run();
   workers::end_descendants(std::chrono::seconds(5));
   workers::remove_directory(guarded.directory);
-  return code;
+  if (end.in_silence && !by_hand) job.settle();
+  return end.exit_code;
 }
 
 }  // namespace elasticrun::launcher::agent

@@ -125,6 +125,7 @@ struct Report {
 struct EndAgent {
   int exit_code = 0;
   std::string reason;
+  bool in_silence = false;  // nothing was heard of the controller for a whole lease
 };
 
 using AgentAction = std::variant<Spawn, Signal, KillTree, CallOff, Report, EndAgent>;

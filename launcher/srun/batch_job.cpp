@@ -7,6 +7,7 @@
 
 #include "base/numbers.hpp"
 #include "launcher/executors/hook_process.hpp"
+#include "launcher/srun/step.hpp"
 
 namespace elasticrun::launcher::srun {
 namespace {
@@ -53,6 +54,10 @@ Result<BatchJob> parse_batch_job(std::string_view line) {
   job.preempted = preempted && *preempted != "None";
   job.restarts =
       static_cast<int>(whole_number(value_of(line, "Restarts").value_or("")).value_or(0));
+  job.runs = value_of(line, "JobState") == "RUNNING";
+  const auto host = value_of(line, "BatchHost");
+  const auto nodes = node_names(value_of(line, "NodeList").value_or(""));
+  job.lost_its_script = job.script && host && !nodes.empty() && !std::ranges::count(nodes, *host);
   const auto end = whole_number(value_of(line, "EndTime").value_or(""));
   if (end && value_of(line, "TimeLimit") != "UNLIMITED")
     job.ends_at = std::chrono::sys_seconds(std::chrono::seconds(*end));
@@ -68,6 +73,12 @@ Result<BatchJob> find_batch_job(const std::string& id) {
 Result<void> requeue(const std::string& id) {
   auto done = ask("scontrol requeue", id);
   for (int again = 0; !done && again < 2; ++again) done = ask("scontrol requeue", id);
+  if (!done) return done.error();
+  return {};
+}
+
+Result<void> cancel(const std::string& id) {
+  const auto done = ask("scancel", id);
   if (!done) return done.error();
   return {};
 }

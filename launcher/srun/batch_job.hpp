@@ -19,6 +19,8 @@ struct BatchJob {
   bool script = false;           // of sbatch; else there is nothing to start again
   bool may_be_requeued = false;  // --requeue, or the cluster's default
   bool preempted = false;        // its nodes are for a job of higher priority
+  bool runs = false;
+  bool lost_its_script = false;  // the node on which that ran is none of its nodes any more
   int restarts = 0;
   std::optional<std::chrono::sys_seconds> ends_at;  // empty: it has no time limit
 
@@ -32,6 +34,9 @@ Result<BatchJob> parse_batch_job(std::string_view line);
 Result<BatchJob> find_batch_job(const std::string& id);
 // Puts a job into the queue again. Slurm ends it then, and with it this process.
 Result<void> requeue(const std::string& id);
+
+// Ends a job.
+Result<void> cancel(const std::string& id);
 
 // Why Slurm will not start this job again, and what to do; empty: it will, if it is asked.
 std::string why_not_again(const BatchJob& job);

@@ -88,8 +88,9 @@ std::vector<std::string> srun(const std::vector<std::string>& nodes, int compone
   return words;
 }
 
-// The names in "n[1-2],m3"; none if that is no list of nodes.
-std::vector<std::string> names_in(std::string_view list) {
+}  // namespace
+
+std::vector<std::string> node_names(std::string_view list) {
   std::vector<std::string> names;
   while (!list.empty()) {
     const std::size_t end = hosts::end_of_item(list);
@@ -103,8 +104,6 @@ std::vector<std::string> names_in(std::string_view list) {
   }
   return names;
 }
-
-}  // namespace
 
 std::vector<std::string> start_arguments(const Step& step) {
   std::vector<std::string> words = srun(step.nodes, step.component);
@@ -160,14 +159,15 @@ std::optional<TasksEnded> tasks_ended(std::string_view line) {
   line.remove_prefix(begin.size());
   constexpr std::string_view failure = "Node failure on ";
   if (line.starts_with(failure)) {
-    TasksEnded ended{names_in(line.substr(failure.size())), "Slurm says that the node has failed"};
+    TasksEnded ended{node_names(line.substr(failure.size())),
+                     "Slurm says that the node has failed"};
     return ended.nodes.empty() ? std::nullopt : std::optional(std::move(ended));
   }
   const std::size_t colon = line.find(": task");
   if (colon == line.npos) return std::nullopt;
   const std::size_t reason = line.find(": ", colon + 2);
   if (reason == line.npos) return std::nullopt;
-  TasksEnded ended{names_in(line.substr(0, colon)),
+  TasksEnded ended{node_names(line.substr(0, colon)),
                    fmt::format("elasticrun-agent: {}", hosts::shown(line.substr(reason + 2)))};
   return ended.nodes.empty() ? std::nullopt : std::optional(std::move(ended));
 }

@@ -51,4 +51,7 @@ struct TasksEnded {
 };
 std::optional<TasksEnded> tasks_ended(std::string_view line);
 
+// The names in "n[1-2],m3"; none if that is no list of nodes.
+std::vector<std::string> node_names(std::string_view list);
+
 }  // namespace elasticrun::launcher::srun

@@ -7,8 +7,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import unittest
 from typing import Any
 
@@ -394,13 +396,55 @@ class Losses(Jobs):
         self.slurm.wait(job)
         self.nothing_left()
 
+    def test_the_node_of_the_script_is_lost(self) -> None:
+        """Slurm keeps a job with --no-kill; the agents on its other nodes put it into the queue
+        again, once, or end it where it may not be requeued."""
+        for option in ("--requeue", "--no-requeue"):
+            with self.subTest(option):
+                job = self.submit(f"--save state-{option} --save-every 1s --np 1:3", ENDLESS, "-N3",
+                                  option)
+                self.world(job, size=3)
+                until("a save", lambda: self.events("saved"), 60)
+                node = self.slurm.show(job)["BatchHost"]
+                self.bed[node].crash()
+                if option == "--requeue":
+                    until("it is requeued", lambda n=job: self.slurm.show(n)["Restarts"] != "0", 60)
+                    self.slurm.wait(job, ["RUNNING"])
+                    self.slurm.wait_output(job, "started again: 1 restart")
+                    self.slurm.wait_output(job, "going on from")
+                    self.slurm.run("scancel", str(job))
+                    self.slurm.wait(job)
+                    self.assertEqual(self.slurm.show(job)["Restarts"], "1")
+                else:
+                    self.assertEqual(self.slurm.wait(job), "CANCELLED")
+                self.nothing_left()
+                self.slurm.boot(node)
+                self.slurm.wait_node(node, ["idle"])
+
+    def test_the_script_stands_still(self) -> None:
+        """Longer than its agents bear: they end all workers, and leave the job to Slurm."""
+        job = self.submit("--np 1:3 --heartbeat 250ms --agent-timeout 2s --lease 4s", ENDLESS, "-N3", "--requeue")
+        self.world(job, size=3)
+        (pid,) = [one.pid for one in self.bed[self.slurm.show(job)["BatchHost"]].programs()
+                  if one.name == "elasticrun"]
+        os.kill(pid, signal.SIGSTOP)
+        until("workers end", lambda: not any(
+            one.name == "fashion" for host in self.bed.hosts if host.outer for one in host.programs()),
+            30)
+        time.sleep(3)
+        self.assertEqual(self.slurm.show(job)["Restarts"], "0")
+        os.kill(pid, signal.SIGCONT)
+        self.slurm.wait(job)
+        self.assertEqual(self.slurm.show(job)["Restarts"], "0")
+        self.nothing_left()
+
 
 def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """Those of Jobs are not run again in Losses."""
     del tests, pattern
     suite = loader.loadTestsFromTestCase(Jobs)
-    suite.addTest(Losses("test_a_node_is_lost"))
+    suite.addTests(Losses(name) for name in vars(Losses) if name.startswith("test_"))
     suite.addTest(Preemption("test_a_task_of_the_array_is_preempted"))
     return suite
 

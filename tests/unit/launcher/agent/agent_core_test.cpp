@@ -101,7 +101,7 @@ TEST_CASE("when the controller is silent for a lease, all workers are killed and
   CHECK(host.at(9999ms, Tick{}) == "");
   CHECK(host.at(10s, Tick{}) == "kill 1, kill 2");
   CHECK(host.at(10s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9");
-  CHECK(host.at(11s, ProcessExited{WorkerId{2}, 0, 9}) == "exited 2 0/9, end 1");
+  CHECK(host.at(11s, ProcessExited{WorkerId{2}, 0, 9}) == "exited 2 0/9, end 1 in silence");
   CHECK(host.core.wake_at() == never);
   CHECK(host.at(12s, Tick{}) == "");
 }
@@ -151,7 +151,7 @@ TEST_CASE("a lease that has ended cannot be renewed") {
   host.runs(1);
   CHECK(host.at(10s, Tick{}) == "kill 1");
   CHECK(host.at(10s, wire::agent::Heartbeat{Term{6}, Duration(10s).count()}) == "");
-  CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
+  CHECK(host.at(11s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1 in silence");
 }
 
 TEST_CASE("events on this host do not renew the lease") {
@@ -164,7 +164,7 @@ TEST_CASE("events on this host do not renew the lease") {
 
 TEST_CASE("without workers the agent ends at once when its lease is over") {
   Host host;
-  CHECK(host.at(10s, Tick{}) == "end 1");
+  CHECK(host.at(10s, Tick{}) == "end 1 in silence");
 }
 
 TEST_CASE("a lost controller: TERM, the orphan grace, kill, end, and no more reports") {

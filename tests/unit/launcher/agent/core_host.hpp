@@ -41,7 +41,9 @@ inline std::string text(const CallOff& a) { return fmt::format("call off {}", a.
 inline std::string text(const Report& a) {
   return std::visit([](const auto& m) { return text(m); }, a.message);
 }
-inline std::string text(const EndAgent& a) { return fmt::format("end {}", a.exit_code); }
+inline std::string text(const EndAgent& a) {
+  return fmt::format("end {}{}", a.exit_code, a.in_silence ? " in silence" : "");
+}
 
 // An agent with a lease of 10 s, 4 s of orphan grace, and a heartbeat so rare that it never comes.
 struct Host {

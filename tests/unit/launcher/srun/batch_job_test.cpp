@@ -6,6 +6,8 @@
 
 #include <chrono>
 
+#include "launcher/srun/orphan.hpp"
+
 using namespace elasticrun::launcher::srun;
 
 TEST_CASE("a job as scontrol shows it") {
@@ -48,6 +50,49 @@ TEST_CASE("a job whose nodes are for another job") {
   };
   CHECK(of("1795832844")->preempted);
   CHECK_FALSE(of("None")->preempted);
+}
+
+TEST_CASE("a job that runs without the node of its script") {
+  const auto of = [](const char* state, const char* nodes, int script = 1) {
+    return parse_batch_job(
+        fmt::format("JobId=3 Requeue=1 Restarts=1 BatchFlag={} JobState={} "
+                    "ReqNodeList=(null) ExcNodeList=(null) NodeList={} BatchHost=node1 NumNodes=2",
+                    script, state, nodes));
+  };
+  CHECK(of("RUNNING", "node[2-3]")->runs);
+  CHECK(of("RUNNING", "node[2-3]")->lost_its_script);
+  CHECK_FALSE(of("RUNNING", "node[1-3]")->lost_its_script);
+  CHECK_FALSE(of("RUNNING", "node1")->lost_its_script);
+  CHECK_FALSE(of("RUNNING", "(null)")->lost_its_script);
+  CHECK_FALSE(of("RUNNING", "node[2-3]", 0)->lost_its_script);
+  CHECK_FALSE(of("COMPLETING", "node[2-3]")->runs);
+  CHECK(orphan(*of("RUNNING", "node[2-3]"), 1) == Orphan::requeue);
+}
+
+TEST_CASE("an agent ends its job only when the script is certainly lost") {
+  const BatchJob lost{.id = "3",
+                      .script = true,
+                      .may_be_requeued = true,
+                      .runs = true,
+                      .lost_its_script = true,
+                      .restarts = 1};
+  CHECK(orphan(lost, 1) == Orphan::requeue);
+  CHECK(orphan(lost, 0) == Orphan::leave);  // it has been requeued, and is lost again
+  BatchJob other = lost;
+  other.may_be_requeued = false;
+  CHECK(orphan(other, 1) == Orphan::cancel);
+  other = lost;
+  other.lost_its_script = false;
+  CHECK(orphan(other, 1) == Orphan::wait);
+  other = lost;
+  other.runs = false;  // it has ended, or is in the queue again
+  CHECK(orphan(other, 1) == Orphan::leave);
+  other = lost;
+  other.script = false;  // of salloc
+  CHECK(orphan(other, 1) == Orphan::leave);
+  CHECK(asks_for_orphan(0));
+  CHECK_FALSE(asks_for_orphan(100));
+  CHECK_FALSE(asks_for_orphan(-1));
 }
 
 TEST_CASE("what is no job is an error") {

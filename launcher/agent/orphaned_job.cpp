@@ -1,0 +1,69 @@
+// See orphaned_job.hpp.
+#include "launcher/agent/orphaned_job.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/boot_clock.hpp"
+#include "base/numbers.hpp"
+#include "launcher/agent/log.hpp"
+#include "launcher/srun/orphan.hpp"
+
+namespace elasticrun::launcher::agent {
+namespace {
+
+using srun::Orphan;
+
+// Slurm takes five minutes, if it is not configured otherwise, to miss a node.
+constexpr Duration patience = std::chrono::minutes(15);
+constexpr int interval_ms = 15'000;
+
+std::string variable(const char* name) {
+  const char* const value = ::getenv(name);
+  return value ? value : "";
+}
+
+// By its plain number a task of an array may mean the whole array.
+std::string job_id() {
+  const std::string array = variable("SLURM_ARRAY_JOB_ID"), task = variable("SLURM_ARRAY_TASK_ID");
+  return array.empty() || task.empty() ? variable("SLURM_JOB_ID") : array + "_" + task;
+}
+
+void log_end(const std::string& what, const Result<void>& done) {
+  log_line(what + (done ? "" : ": " + done.error().text));
+}
+
+}  // namespace
+
+OrphanedJob::OrphanedJob(int watchdog) : watchdog_(::fcntl(watchdog, F_DUPFD_CLOEXEC, 0)) {}
+
+void OrphanedJob::settle() const {
+  const auto node = whole_number(variable("SLURM_NODEID"));
+  if (variable("SLURM_STEP_ID").empty() ||
+      !srun::asks_for_orphan(static_cast<int>(node.value_or(0))))
+    return;
+  const auto restarts = static_cast<int>(whole_number(variable("SLURM_RESTART_COUNT")).value_or(0));
+  const std::string id = job_id();
+  for (const Time end = boot_now() + patience; boot_now() < end;) {
+    const auto job = srun::find_batch_job(id);
+    // An agent of the same job may be the first; then Slurm refuses this one.
+    switch (job ? srun::orphan(*job, restarts) : Orphan::wait) {
+      case Orphan::leave:
+        return;
+      case Orphan::requeue:
+        return log_end(fmt::format("job {} has lost its script: requeued", id), srun::requeue(id));
+      case Orphan::cancel:
+        return log_end(fmt::format("job {} has lost its script: cancelled", id), srun::cancel(id));
+      case Orphan::wait:
+        break;
+    }
+    pollfd waiting{watchdog_.get(), POLLIN, 0};
+    if (::poll(&waiting, 1, interval_ms) > 0) return;
+  }
+}
+
+}  // namespace elasticrun::launcher::agent
