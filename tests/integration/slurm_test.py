@@ -423,7 +423,8 @@ class Losses(Jobs):
 
     def test_the_script_stands_still(self) -> None:
         """Longer than its agents bear: they end all workers, and leave the job to Slurm."""
-        job = self.submit("--np 1:3 --heartbeat 250ms --agent-timeout 2s --lease 4s", ENDLESS, "-N3", "--requeue")
+        job = self.submit("--np 1:3 --heartbeat 250ms --agent-timeout 2s --lease 4s "
+                          "--standstill-timeout 1s", ENDLESS, "-N3", "--requeue")
         self.world(job, size=3)
         (pid,) = [one.pid for one in self.bed[self.slurm.show(job)["BatchHost"]].programs()
                   if one.name == "elasticrun"]
