@@ -18,6 +18,7 @@ from bed import Bed
 from bed.slurm import Slurm, missing, nodes
 from job import SANITIZED, Job, kill, until
 from python_test import ENVIRONMENT
+from resets_test import pass_by
 from save_test import Folder
 from slurm_test import ENDLESS
 from training import Training
@@ -193,6 +194,22 @@ class InSlurm(slurm_test.Jobs):
         step = self.saves(job)
         self.slurm.wait_output(job, f": step {step}")
         self.assertIn("going on from", self.slurm.output(job))
+
+    def test_suspended(self) -> None:
+        """For longer than the lease: training resumes in the memory of the same processes."""
+        job = self.endless("--requeue")
+        self.slurm.run("scontrol", "suspend", str(job))
+        pass_by(15)
+        step = self.events("sample")[-1]["step"]
+        self.slurm.run("scontrol", "resume", str(job))
+        self.slurm.wait_output(job, "training has paused meanwhile")
+        until("steps", lambda: self.events("sample")[-1]["step"] > step, 60)
+        self.assertEqual(len(self.events("worker_started")), 3)
+        self.assertEqual(self.events("host_down"), [])
+        self.slurm.run("scancel", str(job))
+        self.saves(job)
+        self.slurm.wait(job)
+        self.nothing_left()
 
     def test_preempted(self) -> None:
         """Without preempt_send_user_signal the steps get TERM, and the script only at the end."""
