@@ -91,7 +91,6 @@ class Agent {
   void await_output();
   void say_good_bye();
   void sweep();
-
   void log(std::string_view text) const { log_line(fmt::format("{}: {}", start_.name, text)); }
 
   executors::AgentStart start_;
@@ -145,8 +144,6 @@ EndAgent Agent::run() {
   if (by_hand_ && ended_by_ != 0) end_.exit_code = 128 + ended_by_;
   return end_;
 }
-
-// ---------------------------------------------------------------- what is watched
 
 void Agent::watch_signals() {
   signals_.async_wait([this](const ErrorCode& error, int signal) {

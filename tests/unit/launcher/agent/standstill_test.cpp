@@ -27,7 +27,7 @@ TEST_CASE("a controller that stands still keeps the workers, and renews their le
     for (int second = 10; second < 69; ++second)
       CHECK(host.at(second * 1s, Tick{}) == "heartbeat 5");
     CHECK(host.at(69s, Tick{}) == "kill 1, heartbeat 5");
-    CHECK(host.at(70s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1");
+    CHECK(host.at(70s, ProcessExited{WorkerId{1}, 0, 9}) == "exited 1 0/9, end 1 in silence");
   }
   SUBCASE("this host was suspended with it: that time does not count") {
     CHECK(host.at(10'000s, Tick{}) == "heartbeat 5");
