@@ -261,6 +261,8 @@ void Run::act(StartWorker& action) {
 
 void Run::act(Finish& action) {
   finish_ = action;
+  const int signal = action.exit_code - exit_code::signal_base;
+  if (signal == SIGINT || signal == SIGTERM) Signals::hold();
   source_.stop();
   advisor_.reset();
   agents_.no_more();

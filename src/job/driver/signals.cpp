@@ -27,4 +27,9 @@ void Signals::wait() {
   });
 }
 
+void Signals::hold() {
+  static boost::asio::io_context never_run;
+  static boost::asio::signal_set held(never_run, SIGINT, SIGTERM);
+}
+
 }  // namespace elasticrun::job::driver
