@@ -63,7 +63,11 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   strike_off(id, end, now);
   if (worker.is(workers::WorkerState::left)) {
     if (clean) return;
-    keep_failure(fmt::format("{} {} after it had left", name, why), end, !worker.left_in_call);
+    const std::string what = fmt::format("{} {} after it had left", name, why);
+    if (worker.left_in_call || ending_.is(course::Phase::trained))
+      keep_failure(what, end, !worker.left_in_call);
+    else
+      out_.log(report::LogLevel::error, what);  // the others train again
     if (worker.left_in_call) return;
     slots_.unretire(worker.slot);
     return void(slots_.failed(worker.slot, now));
