@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/exit_code.hpp"
 #include "base/text.hpp"
 #include "job/core/job.hpp"
 
@@ -241,7 +242,8 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
   if (failures_.left_one_by_one()) return all_left(now);
-  if (ending_.ending() || ended_by_mistake(": state lost", now)) return;
+  if (ending_.is(course::Phase::trained) || ending_.ending()) return;
+  if (ended_by_mistake(": state lost", now)) return;
   course::Saves& saves = requests_.saves;
   if (saves.lost()) return;  // said before
   const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
@@ -265,8 +267,14 @@ void Job::all_left(Time now) {
 void Job::state_lost(const std::string& why, const std::string& save_trouble, Time now) {
   const std::string save =
       save_trouble.empty() ? "" : "; the save of it did not become whole: " + save_trouble;
-  end(course::Cause::state_lost,
-      fmt::format("state lost: {}, and nobody is left who holds the state{}", why, save), now);
+  const std::string words =
+      fmt::format("state lost: {}, and nobody is left who holds the state{}", why, save);
+  if (!workers_.some_left()) return end(course::Cause::state_lost, words, now);
+  // They hold what they have learned, and may be writing it: the job waits for their end.
+  out_.log(report::LogLevel::error, words + "; waiting for the workers that have left");
+  ending_.keep({exit_code::below_minimum, words, false});
+  ending_.happen(course::PhaseEvent::trained);
+  tell(rendezvous::Dissolve{"the state is lost"}, now);
 }
 
 }  // namespace elasticrun::job

@@ -72,6 +72,11 @@ void Workers::leaves(WorkerId id, bool in_call) {
   set_deadline(id, never);
 }
 
+bool Workers::some_left() const {
+  return std::ranges::any_of(rows_,
+                             [](const auto& row) { return row.second.is(WorkerState::left); });
+}
+
 void Workers::frees_job(WorkerId id) {
   const auto row = rows_.find(id);
   if (row != rows_.end()) row->second.freed_job = true;
