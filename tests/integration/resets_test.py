@@ -253,7 +253,7 @@ class Stopped(unittest.TestCase):
     def check_pause(self, pids: Callable[[Training], list[int]], words: str) -> None:
         """Stops these processes for longer than the lease: training resumes from the same memory."""
         # Some steps are left when the lease ends: a worker makes about 20 in a second.
-        with Training(TWO_HOSTS, epochs=3 * LEASE, options=DEADLINES) as job:
+        with Training(TWO_HOSTS, epochs=2 * LEASE + 2, options=DEADLINES) as job:
             job.world(4)
             members = job.workers()
             stopped = pids(job)
