@@ -4,13 +4,13 @@
 // outlive the job. So it obeys orders, and everything else in here is a deadline that ends in
 // killing. The lease is the most important one: it runs from the newest of our heartbeats that the
 // controller has sent back, and after its end our workers make no step. The controller knows when
-// that is, and may then form a world without them although it cannot see them any more. That there
+// that is, and may then form a world without them although it no longer reaches them. That there
 // are never two worlds depends on the lease, so no other order prolongs it: an order may have been
 // under way for a long time.
 //
 // At the end of the lease we kill our workers, except if the controller stands still: its machine
 // takes what we send, and its program, stopped or suspended, does not answer. It can have decided
-// nothing meanwhile, so the workers keep their state and wait for it.
+// nothing in that time, so the workers keep their state until it resumes.
 //
 // Pure: the driver (agent.cpp) feeds events and carries out the actions; so does the simulator.
 #pragma once
@@ -125,7 +125,7 @@ struct Report {
 struct EndAgent {
   int exit_code = 0;
   std::string reason;
-  bool in_silence = false;  // nothing was heard of the controller for a whole lease
+  bool in_silence = false;  // the controller was silent for a whole lease
 };
 
 using AgentAction = std::variant<Spawn, Signal, KillTree, CallOff, Report, EndAgent>;

@@ -20,7 +20,7 @@ struct BatchJob {
   bool may_be_requeued = false;  // --requeue, or the cluster's default
   bool preempted = false;        // its nodes are for a job of higher priority
   bool runs = false;
-  bool lost_its_script = false;  // the node on which that ran is none of its nodes any more
+  bool lost_its_script = false;  // the job no longer has the node on which that ran
   int restarts = 0;
   std::optional<std::chrono::sys_seconds> ends_at;  // empty: it has no time limit
 

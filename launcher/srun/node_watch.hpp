@@ -1,5 +1,5 @@
-// Which nodes of our job somebody wants back, because they are drained or fail, and which of them
-// somebody has resumed (a driver).
+// Which nodes of our job an administrator wants back, because they are drained or fail, and which
+// of them are resumed (a driver).
 //
 // Slurm waits for the jobs of such a node, which do not hear of it. So we ask, seldom, because all
 // of a cluster's jobs ask the same controller; an answer that does not come says nothing about the

@@ -1,7 +1,7 @@
 // What becomes of a job of Slurm that has lost its script. Pure.
 //
 // With --no-kill a job outlives the loss of any of its nodes. If that is the node of the script,
-// the job has nothing to run any more, and Slurm keeps its other nodes until the time limit. The
+// the job runs nothing, and Slurm keeps its other nodes until the time limit. The
 // agents there know that their controller is silent; whether its node is lost only Slurm knows, and
 // late.
 #pragma once
