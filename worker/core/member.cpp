@@ -141,9 +141,10 @@ void Member::on(const wire::Abort& order) {
     abort(order);
 }
 
+// `order` may be the one in abort_after_, so it is read before that is reset.
 void Member::abort(const wire::Abort& order) {
-  abort_after_.reset();
   aborted_ = order.generation;
+  abort_after_.reset();
   outbox_.push_back(AbortGroups{aborted_});
   if (next_ && next_->world.generation <= aborted_) next_.reset();
   owes_answer_ = true;
