@@ -79,7 +79,7 @@ void elasticrun_close(elasticrun_job* job) {
   const bool unfinished = in_training(*job) || job->failed;
   if (job->session && job->channel)
     guarded(job, [&] {
-      // An exception has unwound the program, say: the end of the process says what has failed.
+      // After an exception has unwound the program, the end of the process reports the failure.
       const bool failed = job->member_lock.update([&](worker::core::Member& member) {
         const bool fails = unfinished && member.task() != worker::core::Task::released;
         if (fails) member.fail("the program closed its job in mid-training");

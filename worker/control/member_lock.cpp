@@ -7,10 +7,9 @@
 #include <vector>
 
 namespace elasticrun::worker::control {
-
 namespace {
 
-// Longer than a worker may take to answer that its step is closed.
+// For the peers to end their step: longer than --abort-timeout, unless a user has raised that.
 constexpr auto leave_patience = std::chrono::seconds(30);
 
 }  // namespace

@@ -46,7 +46,8 @@ class MemberLock {
   // Training thread: waits for the next task, which is never Task::wait. Nullopt: the agent is
   // gone.
   std::optional<core::Task> wait();
-  // The program's thread: leaves the world, and waits until no peer needs this worker's groups.
+  // The program's thread: leaves the world, and returns when no peer needs this worker's groups,
+  // the agent is gone, or 30 seconds have passed. Then all groups are closed.
   void leave(const std::string& reason);
   // Why the agent is gone; empty while it is not.
   std::string lost() const;

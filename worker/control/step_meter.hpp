@@ -49,8 +49,9 @@ class StepMeter {
     phase_ = Phase::idle;
     since_ = now;
   }
-  // A sample without its generation and step; the sums begin again at 0. `interval`: between two
-  // samples. In a longer pause this process stood still, and did not wait for anything.
+  // A sample without its generation and step; the sums begin again at 0. `interval`: the usual time
+  // between two samples. A pause of more than intervals_max of them shows that this process was
+  // stopped: it does not count as time in the phase.
   wire::Sample take(Time now, Duration interval) {
     static constexpr const char* names[] = {"idle",  "compute",  "reduce", "apply",
                                             "epoch", "transfer", "save"};

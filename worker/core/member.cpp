@@ -218,8 +218,12 @@ bool Member::commit() {
       save_without_step();
     }
   }
-  if (abort_after_ || owes_answer_) {
-    abort_after_ ? abort(*abort_after_) : answer();
+  if (abort_after_) {
+    abort(*abort_after_);
+    return false;
+  }
+  if (owes_answer_) {
+    answer();
     return false;
   }
   if (agreed_) {
@@ -379,7 +383,7 @@ void Member::leave(const std::string& reason) {
   if (!leaves_) outbox_.push_back(AbortGroups{Generation(~0ULL)});
 }
 
-// A peer may still be in the last step, and get the data of its reduction from this worker.
+// True: a peer may still be in the last step, and get data of its reduction from this worker.
 bool Member::may_be_needed() const {
   const bool released = call_ > 0 && released_call_ >= call_;
   const bool stepping = phase_ == Phase::between || phase_ == Phase::compute;

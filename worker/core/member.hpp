@@ -7,10 +7,10 @@
 // final: nothing of an aborted generation commits after it. A driver holds a lock around each call
 // and carries out the actions in the outbox.
 //
-// The gate also checks the lease of this host. The agent kills its workers when the lease has
-// ended, but the agent may be late: swapped out, stopped, or waiting for a file server. So no step
-// is begun or applied after the end of the lease, and a world that the controller has given up
-// cannot go on beside the next one.
+// The gate also checks the lease of this host. After its end no step is begun or applied, so a
+// world that the controller has given up makes no step beside the next one. The agent's kill is no
+// substitute: the agent keeps its workers while the controller is stopped, and may be late itself
+// (swapped out, stopped, or waiting for a file server).
 //
 // Why not let each group's own failure decide: a collective that failed on one rank may have
 // succeeded on another. Only the step numbers in the survivors' Answers show which state is newest.
@@ -142,8 +142,8 @@ class Member {
   bool done(std::int64_t call);
   // The program has returned from train.
   void outside() { phase_ = Phase::outside; }
-  // Leaves the world for good, and reports it. Its groups stay open while a peer may still need
-  // them for the last step, that is, while leaves() is true.
+  // Leaves the world for good, and reports it. While leaves() is true, a peer may still need this
+  // worker's groups for the last step, so they stay open.
   void leave(const std::string& reason);
   bool leaves() const { return leaves_; }
   // Leaves the world without a report, because the program failed. Its memory may be half-new, so
@@ -230,7 +230,7 @@ class Member {
   std::int64_t newest_save_ = 0;       // number of the newest save that was asked for
   Generation aborted_;                 // no group up to this generation is used any more
   bool owes_answer_ = false;
-  std::optional<wire::Abort> abort_after_;  // to be carried out after this step
+  std::optional<wire::Abort> abort_after_;  // is carried out at the end of this step
   std::vector<wire::Complaint> held_up_;    // what this worker waited for, for its Answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;
