@@ -40,8 +40,9 @@ std::vector<AgentAction> AgentCore::step(const AgentEvent& event, Time now) {
 
 Time AgentCore::wake_at() const {
   if (ended_) return never;
-  const bool over = last_step_ >= lease_ends_;  // and the workers are kept
-  Time at = std::min({over ? last_step_ + limits_.heartbeat : lease_ends_, give_up_at_, ask_at_});
+  const bool workers_kept = last_step_ >= lease_ends_;
+  Time at =
+      std::min({workers_kept ? last_step_ + limits_.heartbeat : lease_ends_, give_up_at_, ask_at_});
   if (controller_ == Controller::connected) at = std::min(at, next_heartbeat_);
   for (const auto& [id, worker] : workers_)
     if (worker.phase == Phase::running) at = std::min(at, worker.kill_at);
@@ -215,7 +216,8 @@ void AgentCore::report(wire::agent::FromAgent message) {
   if (controller_ != Controller::gone) actions_.emplace_back(Report{std::move(message)});
 }
 
-// A connection counts as lost if its other machine does not confirm what we send.
+// While there is a connection, the controller's machine answers: the kernel ends a connection whose
+// other side confirms nothing.
 bool AgentCore::keeps_workers(Time now) const {
   const bool answers = controller_ == Controller::connected || now < answers_until_;
   return answers && stood_still_ < limits_.standstill;

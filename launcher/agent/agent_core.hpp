@@ -8,9 +8,9 @@
 // are never two worlds depends on the lease, so no other order prolongs it: an order may have been
 // under way for a long time.
 //
-// At the end of the lease we kill our workers, except if the controller stands still: its machine
-// takes what we send, and its program, stopped or suspended, does not answer. It can have decided
-// nothing in that time, so the workers keep their state until it resumes.
+// At the end of the lease we kill our workers, except if the controller is stopped or suspended:
+// its machine confirms what we send, but its program does not answer. It decides nothing in that
+// time, so the workers keep their state until it resumes, or until the standstill is over.
 //
 // Pure: the driver (agent.cpp) feeds events and carries out the actions; so does the simulator.
 #pragma once
@@ -40,7 +40,7 @@ struct AgentLimits {
   Duration lease{};         // from sending a heartbeat that came back to the last step of a worker
   Duration heartbeat{};     // between two heartbeats of ours
   Duration orphan_grace{};  // from losing the controller to the kill; the lease may cut it
-  Duration standstill{};    // beyond the lease, while the controller stands still
+  Duration standstill{};    // beyond the lease: how long a stopped controller keeps its workers
   SignalMeans signal_means = SignalMeans::host_ends;
 };
 
@@ -74,7 +74,7 @@ struct ProcessExited {
 };
 // The control connection is lost and is being dialled again. The lease goes on.
 struct ConnectionLost {};
-// It cannot be dialled again: its machine takes the connection, and its program does not answer.
+// An attempt to dial it has failed: its machine accepts the connection, but no program answers.
 struct ControllerStandsStill {};
 struct Reconnected {};
 // The controller is gone for good.
@@ -125,7 +125,7 @@ struct Report {
 struct EndAgent {
   int exit_code = 0;
   std::string reason;
-  bool in_silence = false;  // the controller was silent for a whole lease
+  bool in_silence = false;  // because the controller was silent for a whole lease
 };
 
 using AgentAction = std::variant<Spawn, Signal, KillTree, CallOff, Report, EndAgent>;
@@ -139,7 +139,7 @@ class AgentCore {
   std::vector<AgentAction> step(const AgentEvent& event, Time now);
   // When to call step with a Tick, unless another event comes before.
   Time wake_at() const;
-  // When the workers make no further step if no further heartbeat comes back; never: they were
+  // From then on the workers make no step, unless another heartbeat comes back; never: they were
   // killed.
   Time lease_ends() const { return lease_ends_; }
 
@@ -187,9 +187,11 @@ class AgentCore {
   AgentLimits limits_;
   Time lease_ends_;
   Time next_heartbeat_;
-  Time last_step_;
-  Time answers_until_ = Time::min();  // no connection, but the controller's machine answers
-  // Since the end of the lease. Time in which we stood still ourselves does not count.
+  Time last_step_;  // newest call of step
+  // Without a connection: until then the controller's machine counts as reachable.
+  Time answers_until_ = Time::min();
+  // Silence of the controller since the end of the lease. Time in which this process was stopped
+  // itself does not count.
   Duration stood_still_ = Duration::zero();
   Controller controller_ = Controller::connected;
   std::int32_t asked_by_ = 0;       // the first signal; 0: none

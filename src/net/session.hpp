@@ -59,8 +59,8 @@ class Session {
   // Begins to read, or continues with other handlers after hold: they get the frames that have
   // arrived since.
   void start(Handlers handlers, std::size_t payload_max = wire::frame_bytes_max);
-  // The longest payload that the other side takes, if that is less than a frame may have. A longer
-  // one ends the session here, with a reason.
+  // `payload_max`: bytes of the longest payload that the other side accepts, if that is less than a
+  // frame may have. A longer one ends the session here, with a reason.
   void limit_sends(std::size_t payload_max);
   // Drops the handlers and reads no further frame until start.
   void hold();

@@ -196,7 +196,7 @@ void set_tcp_options(int fd, Duration user_timeout) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(user_timeout).count();
   if (ms <= 0) return;
   set_flag(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(ms));
-  // Where nothing is sent, probes show whether the other machine still answers.
+  // While nothing is sent, probes show whether the other machine still answers.
   const int seconds = std::max(1, static_cast<int>(ms / 4000));
   set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
   set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);

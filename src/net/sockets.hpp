@@ -51,8 +51,8 @@ bool nobody_listens(const std::string& path);
 int accept_socket(int listening_fd);
 
 // Sets options such that small frames are sent at once, dead peers are noticed, and bulk waits in
-// our queue instead of the kernel's. `user_timeout`: after this
-// time without an answer of the other machine the connection is lost; 0: the system's default.
+// our queue instead of the kernel's. `user_timeout`: the kernel ends the connection after this time
+// without an answer of the other machine; 0: the system's default.
 void set_tcp_options(int fd, Duration user_timeout);
 
 int socket_family(int fd);  // AF_UNIX, AF_INET, AF_INET6

@@ -16,8 +16,8 @@ inline constexpr std::size_t worker_message_bytes_max = 4u << 20;  // from a wor
 inline constexpr std::size_t greeting_bytes_max = 4096;      // from a peer that dials, as the first
 inline constexpr std::size_t welcome_bytes_max = 1u << 20;   // the answer: it carries a command
 inline constexpr std::size_t control_queue_max = 64u << 20;  // bytes waiting on one session
-// Of the messages of a host's workers that the controller has not taken yet, shared among them: an
-// agent reads no more from a worker that is above its share.
+// Bytes of the messages of a host's workers that the controller has not acknowledged. The workers
+// have equal shares: an agent reads no more from one that is above its share.
 inline constexpr std::size_t worker_messages_high = 32u << 20;
 inline constexpr std::size_t bulk_queue_high = 1u << 20;     // above: output waits in worker pipes
 inline constexpr std::size_t line_bytes_max = 16u << 10;     // longer output lines are cut

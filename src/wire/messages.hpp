@@ -79,8 +79,9 @@ struct Go {
 struct Cancel {
   Generation generation;
 };
-// Abort every group up to this generation, and reply with Answer. A worker in step `after` ends it
-// first: a member that has committed it leaves, and the others can still get all of its data.
+// Abort every group up to this generation, and reply with Answer. A worker that is in step `after`
+// ends that step first: a member has committed it and leaves, but still gives its data to the
+// others.
 struct Abort {
   Generation generation;
   std::string reason;

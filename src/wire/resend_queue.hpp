@@ -45,7 +45,7 @@ class ResendQueue {
   std::size_t bytes_max_;
   std::deque<Entry> entries_;
   std::size_t bytes_ = 0;
-  std::map<WorkerId, std::size_t> bytes_by_worker_;  // none is 0
+  std::map<WorkerId, std::size_t> bytes_by_worker_;  // of entries_; none is 0
   std::uint64_t pushed_ = 0;                         // frames, since the beginning
   std::uint64_t acknowledged_ = 0;                   // likewise
   std::uint64_t lost_ = 0;  // number of the last frame that was not kept; 0: all were kept

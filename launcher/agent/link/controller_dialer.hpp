@@ -41,7 +41,7 @@ class ControllerDialer {
   // the session that it hands over. An error has a number if all ways failed with the same one; see
   // net::DialDone.
   void begin(std::function<void(Result<Dialled>)> done);
-  // A machine has taken a connection, whether or not a controller answers there.
+  // True: a machine has accepted a connection, whether or not a controller answers there.
   bool accepted() const { return accepted_; }
   // Stops dialling; `done` is not called any more.
   void stop();

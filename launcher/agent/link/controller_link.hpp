@@ -29,12 +29,12 @@ class ControllerLink {
     std::function<void(Result<Dialled>)> reached;
     std::function<void(WorkerId, std::string_view payload)> frame;
     std::function<void()> away;  // the connection is lost and is being dialled again
-    // The controller's machine takes a connection, and its program does not answer.
+    // The controller's machine accepts a connection, but its program does not answer.
     std::function<void()> stands_still;
     std::function<void()> back;
     // The controller's port is closed: nothing listens there any more.
     std::function<void(const std::string& reason)> controller_gone;
-    // The controller has refused to take us back, or too much is to be sent again.
+    // The controller has refused to take us back, or more is to be sent again than we keep.
     std::function<void(const std::string& reason)> given_up;
     std::function<void()> bulk_drained;
   };
@@ -54,7 +54,7 @@ class ControllerLink {
   void send(WorkerId worker, std::string_view payload);
   void send_heartbeat(wire::agent::Heartbeat heartbeat);
   void acknowledged(std::uint64_t count) { link_.acknowledged(count); }
-  // Bytes of this worker's messages that the controller has not taken, as far as is known.
+  // Bytes of this worker's messages that the controller has not acknowledged.
   std::size_t untaken(WorkerId worker) const { return over_ ? 0 : link_.unacknowledged(worker); }
   void send_bulk(std::string_view payload);
   // Whether output has to wait. False after the end: output is discarded then.

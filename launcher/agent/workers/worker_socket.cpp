@@ -108,7 +108,8 @@ void WorkerSocket::read(WorkerId worker, net::Session& session) {
       wire::worker_message_bytes_max);
 }
 
-// A worker that sends faster than the controller takes has to wait, and the others do not.
+// Each worker has a share of what may be unacknowledged. One above its share has to wait, and its
+// messages wait in its socket; the others are still read.
 bool WorkerSocket::must_wait(WorkerId worker) const {
   const std::size_t share = wire::worker_messages_high / std::max<std::size_t>(sessions_.size(), 1);
   return handlers_.untaken(worker) > share;

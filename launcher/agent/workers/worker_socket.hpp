@@ -36,7 +36,7 @@ class WorkerSocket {
     std::function<pid_t(WorkerId)> shim_of;  // -1: no such worker runs here
     std::function<void(WorkerId, std::string_view message)> on_message;
     std::function<void(const std::string&)> log;
-    // Bytes of this worker's messages that the controller has not taken yet.
+    // Bytes of this worker's messages that the controller has not acknowledged yet.
     std::function<std::size_t(WorkerId)> untaken;
   };
   // Short enough for cleaners by age, which remove only what is older than some days.
@@ -54,7 +54,7 @@ class WorkerSocket {
   // Sends to one worker; does nothing if that is not connected. A message in the envelope for
   // several workers goes to each of them.
   void send(WorkerId worker, std::string_view message);
-  // Reads on from the workers that no longer have to wait.
+  // Reads again from the workers that no longer have to wait.
   void read_on();
   // Sends to all connected workers, and as the first message to each that connects before the next
   // call of tell_all.
@@ -80,7 +80,7 @@ class WorkerSocket {
   boost::asio::steady_timer timer_;
   Peers peers_;
   std::map<WorkerId, std::unique_ptr<net::Session>> sessions_;
-  std::set<WorkerId> waiting_;  // those whose messages wait in their sockets
+  std::set<WorkerId> waiting_;  // workers from which nothing is read now
   std::string notice_;          // latest message of tell_all; empty: none yet
   std::unique_ptr<net::Listener> listener_;
   ino_t number_ = 0;  // inode number of the socket
