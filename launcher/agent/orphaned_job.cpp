@@ -18,7 +18,7 @@ namespace {
 
 using srun::Orphan;
 
-// Slurm takes five minutes, if it is not configured otherwise, to miss a node.
+// Slurm misses a node after five minutes, unless SlurmdTimeout is longer.
 constexpr Duration patience = std::chrono::minutes(15);
 constexpr int interval_ms = 15'000;
 
@@ -27,7 +27,9 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// By its plain number a task of an array may mean the whole array.
+int number(const char* name) { return static_cast<int>(whole_number(variable(name)).value_or(0)); }
+
+// The plain number of a task of an array may mean the whole array.
 std::string job_id() {
   const std::string array = variable("SLURM_ARRAY_JOB_ID"), task = variable("SLURM_ARRAY_TASK_ID");
   return array.empty() || task.empty() ? variable("SLURM_JOB_ID") : array + "_" + task;
@@ -42,18 +44,15 @@ void log_end(const std::string& what, const Result<void>& done) {
 OrphanedJob::OrphanedJob(int watchdog) : watchdog_(::fcntl(watchdog, F_DUPFD_CLOEXEC, 0)) {}
 
 void OrphanedJob::settle() const {
-  const auto node = whole_number(variable("SLURM_NODEID"));
-  if (variable("SLURM_STEP_ID").empty() ||
-      !srun::asks_for_orphan(static_cast<int>(node.value_or(0))))
-    return;
-  const auto restarts = static_cast<int>(whole_number(variable("SLURM_RESTART_COUNT")).value_or(0));
+  if (variable("SLURM_STEP_ID").empty() || !srun::asks_for_orphan(number("SLURM_NODEID"))) return;
+  const int restarts = number("SLURM_RESTART_COUNT");
   const std::string id = job_id();
   for (const Time end = boot_now() + patience; boot_now() < end;) {
     const auto job = srun::find_batch_job(id);
-    // An agent of the same job may be the first; then Slurm refuses this one.
     switch (job ? srun::orphan(*job, restarts) : Orphan::wait) {
       case Orphan::leave:
         return;
+      // If another agent of the job was first, Slurm refuses these.
       case Orphan::requeue:
         return log_end(fmt::format("job {} has lost its script: requeued", id), srun::requeue(id));
       case Orphan::cancel:

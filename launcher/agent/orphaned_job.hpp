@@ -1,5 +1,5 @@
-// The last thing that an agent in a step of Slurm does when its controller is silent for good (a
-// driver): see launcher/srun/orphan.hpp.
+// An agent in a step of Slurm whose controller is silent for good asks Slurm about the job, and
+// requeues or cancels a job that has lost its script (a driver). Rules: launcher/srun/orphan.hpp.
 #pragma once
 
 #include "net/sockets.hpp"
@@ -8,9 +8,10 @@ namespace elasticrun::launcher::agent {
 
 class OrphanedJob {
  public:
-  // Has a descriptor of its own for the watchdog's socket.
+  // Duplicates the watchdog's socket, because the agent closes its own before settle().
   explicit OrphanedJob(int watchdog);
-  // Returns at once outside of a step, and when the watchdog is gone.
+  // Blocks until the job is requeued, cancelled or none of our business, for at most 15 minutes.
+  // Returns at once outside of a step, and as soon as the watchdog is gone.
   void settle() const;
 
  private:

@@ -19,8 +19,8 @@ struct BatchJob {
   bool script = false;           // of sbatch; else there is nothing to start again
   bool may_be_requeued = false;  // --requeue, or the cluster's default
   bool preempted = false;        // its nodes are for a job of higher priority
-  bool runs = false;
-  bool lost_its_script = false;  // the job no longer has the node on which that ran
+  bool runs = false;             // not waiting, suspended, ending or over
+  bool lost_its_script = false;  // the job no longer has the node on which its script ran
   int restarts = 0;
   std::optional<std::chrono::sys_seconds> ends_at;  // empty: it has no time limit
 

@@ -16,7 +16,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// Marks behind the word say that it does not answer, or is reserved, say.
+// Without the mark that Slurm puts behind the word: '*' if the node does not answer, for example.
 bool is_one_of(std::string_view state, std::initializer_list<std::string_view> words) {
   return std::ranges::count(words, state.substr(0, state.find_first_of("*~#!%$@^-+"))) > 0;
 }
@@ -36,23 +36,23 @@ bool is_well(std::string_view state) {
 
 NodeNews node_news(std::string_view lines, const std::set<std::string>& going) {
   NodeNews news;
-  std::set<std::string> nodes, gone;
+  std::set<std::string> nodes, leaving;
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
     const std::string node(next_word(line));
     const std::string_view state = next_word(line);
     if (!node.empty()) nodes.insert(node);
-    if (going.contains(node) && is_well(state))
-      news.stay[node] = fmt::format("Slurm has it {}", state);
+    const bool was_to_go = going.contains(node);
+    if (was_to_go && is_well(state)) news.stay[node] = fmt::format("Slurm has it {}", state);
     if (!goes(state)) continue;
-    gone.insert(node);
+    leaving.insert(node);
+    if (was_to_go) continue;
     const bool reason = !line.empty() && line != "none";
-    if (!going.contains(node))
-      news.go[node] =
-          fmt::format("Slurm has it {}{}", state, reason ? fmt::format(" ({})", line) : "");
+    news.go[node] =
+        fmt::format("Slurm has it {}{}", state, reason ? fmt::format(" ({})", line) : "");
   }
-  return gone.size() == nodes.size() ? NodeNews() : news;
+  return leaving.size() == nodes.size() ? NodeNews() : news;
 }
 
 }  // namespace elasticrun::launcher::srun

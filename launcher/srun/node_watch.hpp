@@ -1,9 +1,9 @@
 // Which nodes of our job an administrator wants back, because they are drained or fail, and which
 // of them are resumed (a driver).
 //
-// Slurm waits for the jobs of such a node, which do not hear of it. So we ask, seldom, because all
-// of a cluster's jobs ask the same controller; an answer that does not come says nothing about the
-// nodes.
+// Slurm waits for the jobs of such a node, but does not notify them. So we ask, though seldom,
+// because all jobs of a cluster ask the same controller. If no answer comes, each node keeps the
+// state that was reported last.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -19,7 +19,7 @@ namespace elasticrun::launcher::srun {
 class NodeWatch {
  public:
   struct Handlers {
-    std::function<void(const std::string& node, const std::string& why)> goes;
+    std::function<void(const std::string& node, const std::string& why)> goes;  // once, until stays
     std::function<void(const std::string& node, const std::string& why)> stays;  // after goes
     std::function<void(const std::string& line)> line;  // why Slurm cannot be asked, once
   };
@@ -38,7 +38,7 @@ class NodeWatch {
   std::optional<executors::HookProcess> question_;
   Handlers handlers_;
   std::set<std::string> going_;
-  std::string trouble_;  // as said last
+  std::string trouble_;  // as reported last
 };
 
 }  // namespace elasticrun::launcher::srun
