@@ -114,6 +114,7 @@ class Job {
 
   // ---- workers: job_workers.cpp
   void on(const FromWorker&, Time now);
+  bool check_claims(const FromWorker& from, Time now);
   void hear(WorkerId, const wire::Ready&, Time now);
   void hear(WorkerId, const wire::Sample&, Time now);
   void hear(WorkerId, const wire::Committed&, Time now);
@@ -126,7 +127,6 @@ class Job {
   void hear(WorkerId, const wire::PrepareFailed&, Time now);
   void hear(WorkerId, const wire::StepSamples&, Time);
   void hear(WorkerId, const wire::Diverged&, Time now);
-  bool is_refused(const FromWorker& from, Time now);
   void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void train_again(Time now);
   void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);

@@ -15,7 +15,7 @@ void Job::on(const FromWorker& from, Time now) {
   watch_.liveness.worker_heard(from.worker, now);
   watch_.liveness.host_heard(worker->slot.host, now);
   watch_.suspects.heard(worker->slot.host, now);
-  if (is_refused(from, now)) return;
+  if (!check_claims(from, now)) return;
   // The first message shows that this is no plain program, so all slots may be used.
   if (plain()) concerns_staff(now);
   first_.joined();
@@ -35,17 +35,18 @@ void Job::on(const FromWorker& from, Time now) {
   tell(rendezvous::WorkerMessage{from.worker, from.message}, now);
 }
 
-// True: the message claims what cannot be, and the worker that has sent it is given up.
-bool Job::is_refused(const FromWorker& from, Time now) {
+// False: the message claims what cannot be true. Its worker is given up, unless its end is
+// expected.
+bool Job::check_claims(const FromWorker& from, Time now) {
   const Time began = summary_.began();
   const workers::Possible possible = workers::possible_after(
       now - (began == Time{} ? now : began),
       requests_.saves.kept().resumed_from().value_or(StepId(0)), membership_.generation());
   const std::string claim = workers::false_claim(from.message, possible);
-  if (claim.empty()) return false;
+  if (claim.empty()) return true;
   if (!ending_.ending() && !workers_.find(from.worker)->expected())
     lose_worker(from.worker, "reported what cannot be: " + claim, now);
-  return true;
+  return false;
 }
 
 void Job::hear(WorkerId id, const wire::Ready& ready, Time now) {

@@ -12,9 +12,9 @@
 namespace elasticrun::job::workers {
 namespace {
 
-constexpr std::int64_t steps_at_once = 1'000'000;  // beside those that take time
+constexpr std::int64_t steps_at_once = 1'000'000;  // at the start, before any time has passed
 constexpr std::int64_t step_ns_min = 100;
-constexpr std::int64_t time_max = std::int64_t{366} * 24 * 3600 * 1'000'000'000;
+constexpr std::int64_t time_max = std::int64_t{366} * 24 * 3600 * 1'000'000'000;  // ns: a year
 constexpr std::int64_t time_min = -1'000'000'000;  // -1 means "none"; clocks are rounded
 constexpr std::int64_t batch_max = std::int64_t{1} << 40;
 constexpr std::int64_t calls_max = std::int64_t{1} << 40;

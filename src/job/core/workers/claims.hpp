@@ -1,6 +1,6 @@
-// What a worker cannot truthfully report, although its message is well formed: a step that no world
-// has had the time to reach, a world that has never been prepared, a time of a century. Such
-// numbers would end a job whose training is not over, or overflow where they are added.
+// Finds numbers in a worker's message that cannot be true, although the message is well formed: a
+// step that no world has had the time to reach, a world that was never prepared, a time of a
+// century. Such numbers could end a job in mid-training, or overflow in a sum.
 //
 // A worker that claims them has a broken or hostile library, and is given up. Pure.
 #pragma once
@@ -19,11 +19,11 @@ struct Possible {
   StepId step;
 };
 
-// A job that began with the state after step `from`, this long ago. The bound is generous: a world
-// makes far fewer than ten million steps a second.
+// For a job that began `elapsed` ago with the state after step `from`. The bound is generous: a
+// world makes far fewer than ten million steps a second.
 Possible possible_after(Duration elapsed, StepId from, Generation newest);
 
-// What the message claims in vain, for the user; empty: it may be true.
+// The first claim of the message that cannot be true, as text for the user; empty: all may be true.
 std::string false_claim(const wire::FromWorker& message, const Possible& possible);
 
 }  // namespace elasticrun::job::workers
