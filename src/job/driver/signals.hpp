@@ -15,8 +15,8 @@ class Signals {
   // From now on these signals do not end this program, and neither does writing to a pipe without
   // a reader (SIGPIPE). `added`: a further signal; 0: none.
   void start(int added);
-  // INT and TERM end this program no more, even when this object is gone: a user has asked for the
-  // end, and the last lines of the job are written within a second.
+  // From now on INT and TERM do not end this program, even after this object is destroyed. For a
+  // job that such a signal has ended: its last lines are still to be written, within a second.
   static void hold();
 
  private:

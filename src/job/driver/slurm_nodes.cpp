@@ -17,16 +17,13 @@ constexpr Duration patience = std::chrono::seconds(30);
 
 void SlurmNodes::start() {
   if (!spec_.slurm || spec_.slurm->hosts.size() < 2) return;
-  const auto with_host = [this](void (SlurmNodes::*what)(HostId, const std::string&)) {
-    return [this, what](const std::string& node, const std::string& why) {
-      if (const auto host = roster_.given(node)) (this->*what)(*host, why);
-    };
-  };
   const auto note = [this](const std::string& line) { handlers_.event(HostsNoted{false, line}); };
-  watch_.emplace(io_, spec_.slurm->job,
-                 launcher::srun::NodeWatch::Handlers{.goes = with_host(&SlurmNodes::goes),
-                                                     .stays = with_host(&SlurmNodes::stays),
-                                                     .line = note});
+  watch_.emplace(
+      io_, spec_.slurm->job,
+      launcher::srun::NodeWatch::Handlers{
+          .goes = [this](const std::string& node, const std::string& why) { goes(node, why); },
+          .stays = [this](const std::string& node, const std::string& why) { stays(node, why); },
+          .line = note});
   watch_->start();
 }
 
@@ -37,16 +34,20 @@ void SlurmNodes::stop() {
 
 // ---------------------------------------------------------------- drained and resumed
 
-void SlurmNodes::goes(HostId host, const std::string& why) {
-  roster_.drain(host);
-  handlers_.event(FromHost{host, wire::agent::HostLeaves{why}});
-  handlers_.changed(roster_.name(host) + " will go");
+void SlurmNodes::goes(const std::string& node, const std::string& why) {
+  const auto host = roster_.given(node);
+  if (!host) return;
+  roster_.drain(*host);
+  handlers_.event(FromHost{*host, wire::agent::HostLeaves{why}});
+  handlers_.changed(roster_.name(*host) + " will go");
 }
 
-void SlurmNodes::stays(HostId host, const std::string& why) {
-  roster_.resume(host);
-  const std::string news = roster_.name(host) + " may be used again";
-  handlers_.event(HostsNoted{true, fmt::format("{}: {}", news, why), host});
+void SlurmNodes::stays(const std::string& node, const std::string& why) {
+  const auto host = roster_.given(node);
+  if (!host) return;
+  roster_.resume(*host);
+  const std::string news = roster_.name(*host) + " may be used again";
+  handlers_.event(HostsNoted{true, fmt::format("{}: {}", news, why), *host});
   handlers_.changed(news);
 }
 
@@ -69,8 +70,8 @@ void SlurmNodes::give_back(const GiveBack& order) {
   ask();
 }
 
-// srun does not tell when one agent of a step has ended, and its process number may soon be
-// another's.
+// srun does not report the end of one agent of a step. So the agent of a host that the job no
+// longer uses is killed at once: later its process number may belong to another process.
 void SlurmNodes::agent_gone(HostId host) {
   const bool by_srun = spec_.slurm && !agents_.is_here(host);
   if (by_srun && roster_.dropped().contains(host) && agents_.runs(host)) agents_.kill(host);

@@ -1,7 +1,7 @@
-// The nodes of our job of Slurm (a driver). A drained one is let go, and used again when somebody
-// has resumed it. Nodes that no worker needs are given back (--slurm-shrink): when their agents
-// have gone, and all in one request, because Slurm without accounting grants a job no more than
-// one.
+// The nodes of our job of Slurm (a driver). A drained one is let go, and used again once an
+// administrator has resumed it. Nodes that no worker needs are given back (--slurm-shrink): when
+// their agents have gone, and all in one request, because Slurm without accounting grants a job no
+// more than one.
 #pragma once
 
 #include <functional>
@@ -32,9 +32,9 @@ class SlurmNodes {
 
   // Asks from now on which nodes are drained.
   void start();
-  // The roster does without these hosts from now on, or until Slurm does not want them.
+  // The roster does without these hosts from now on, unless Slurm refuses them.
   void give_back(const GiveBack& order);
-  // Its agent has gone, or has said goodbye: then this makes sure of its end.
+  // Its agent has gone, or has sent Goodbye: then this makes sure of its end.
   void agent_gone(HostId host);
   // No handler is called from now on.
   void stop();
@@ -45,8 +45,8 @@ class SlurmNodes {
     std::string nodes;  // of our job of Slurm, one a line
   };
   void ask();
-  void goes(HostId host, const std::string& why);
-  void stays(HostId host, const std::string& why);
+  void goes(const std::string& node, const std::string& why);
+  void stays(const std::string& node, const std::string& why);
 
   boost::asio::io_context& io_;
   const JobSpec& spec_;

@@ -10,10 +10,9 @@
 #include "wire/limits.hpp"
 
 namespace elasticrun::job::driver {
-
 namespace {
 
-// An agent takes no longer order; what differs from worker to worker is small.
+// An agent refuses a longer order. 256 KiB are left for what differs from worker to worker.
 Result<void> fits_a_frame(const JobSpec& spec, const std::vector<std::string>& environment) {
   constexpr std::size_t most = wire::frame_bytes_max - (256u << 10);
   const wire::agent::StartWorker order{.argv = spec.argv, .env = environment, .cwd = spec.cwd};

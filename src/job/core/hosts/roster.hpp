@@ -66,7 +66,7 @@ class Roster {
   void drain(HostId host) { given_.drained.insert(host); }
   void resume(HostId host) { given_.drained.erase(host); }
 
-  // The hosts that were given before and are not now, nor have joined since, and drained ones.
+  // The drained hosts, and those that were given before, are not now, and have not joined since.
   std::set<HostId> dropped() const;
 
   // The present hosts and slots in rank order; hosts that joined come last.
