@@ -10,7 +10,7 @@ namespace elasticrun::rendezvous {
 
 void Membership::on(const WorkerGone& gone, Time now) { lose(gone, now); }
 
-// `after`: the last step of a worker that has left by itself; the others end it.
+// `after`: the last step of a worker that has left by itself; the others end it before they answer.
 void Membership::lose(const WorkerGone& gone, Time now, StepId after) {
   if (aborting_) note_dead(gone);
   const auto peer = peers_.find(gone.worker);

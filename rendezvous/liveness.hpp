@@ -38,7 +38,8 @@ struct ReductionStuck {
   std::string reason;
 };
 // All hosts are silent at once: a batch system has suspended them, or this machine has no network.
-// They keep the only state, so none is given up while its connection lives.
+// Each is still given up when its connection is lost, or when it stays silent for `patience` in
+// all.
 struct EverybodySilent {
   std::size_t hosts = 0;
   Duration patience{};
@@ -70,11 +71,11 @@ class Liveness {
   // The controller itself stood still for `time`: silence in that time counts against none of them.
   void stood_still(Duration time, Time now);
 
-  // `state_kept`: workers keep a state. Without one, all hosts together have the time of a worker.
   // The verdicts that are due, each once: a host or worker named in one is forgotten until it is
-  // heard again. Costs nothing while none is late.
+  // heard again. Costs nothing while none is late. `state_kept`: the workers hold a state, so if
+  // all hosts are silent, they have the standstill timeout; otherwise only worker_timeout.
   std::vector<Verdict> check(Time now, bool state_kept = false);
-  // When to call check next; in the past where a worker's own sample says that it is late.
+  // When to call check next; in the past if a worker's own sample shows that it is late.
   Time wake_at(bool state_kept = false) const;
 
  private:
@@ -96,9 +97,9 @@ class Liveness {
   // stuck.
   bool somebody_is_stuck() const { return busy_ == 0 && !stuck_.empty(); }
   Duration limit(Phase phase) const;
-  // Silence of workers in that time counts against none of them.
+  // The workers could not be heard for `time`: their silence in it counts against none of them.
   void workers_unheard(Duration time, Time now);
-  // How long hosts may be silent now.
+  // How long a host may be silent now.
   Duration patience(bool state_kept) const {
     if (!everybody_) return options_.agent_timeout;
     return state_kept ? options_.standstill : options_.worker_timeout;

@@ -1,6 +1,6 @@
-// Text that others have written, made fit for one line of a message: workers, hosts, files and
-// programs may put anything into it. A newline would begin a line in our name, and a terminal obeys
-// control characters.
+// Makes one line of text that others have written: workers, hosts, files and programs may put
+// anything into it. A newline would begin a line in our name, and a terminal obeys control
+// characters.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,21 @@
 
 namespace elasticrun {
 
-// Size of the UTF-8 character with which `text` begins; 0: it begins with none (RFC 3629: no
+// Bytes of the UTF-8 character with which `text` begins; 0: it begins with none (RFC 3629: no
 // overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t character_bytes(std::string_view text);
 
-// The beginning of `text`, at most so many bytes, not cut inside a character.
+// The beginning of `text`: at most `most` bytes, not cut inside a character.
 std::string_view beginning(std::string_view text, std::size_t most);
 
-// Newlines and tabs become blanks. Other control characters (also C1), what ends a line or turns
-// its direction in Unicode, and bytes that are no UTF-8 become '?'.
+// Newlines and tabs become blanks. '?' replaces other control characters (also C1), characters that
+// end a line or turn its direction in Unicode, and bytes that are no UTF-8.
 std::string as_line(std::string_view text);
-// Likewise, and of a longer text "..." stands for the end.
+// Likewise, but of at most `most` bytes of `text`; if it is longer, "..." replaces the rest.
 std::string as_line(std::string_view text, std::size_t most);
 
-// A whole line of ours. Of a longer one the middle is left out: our own words are at its ends.
+// A whole line of ours, without blanks at its end. A line longer than own_line_max loses its
+// middle, because our own words are at its ends.
 inline constexpr std::size_t own_line_max = 4096;
 std::string as_own_line(std::string_view text);
 

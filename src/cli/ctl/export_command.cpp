@@ -21,7 +21,7 @@ namespace {
 
 using wire::saved::Array;
 
-constexpr std::size_t name_max = 200;  // of an array; what is printed of it
+constexpr std::size_t name_max = 200;  // bytes of an array's name that are printed
 
 // What the user says about the types of arrays.
 struct TypesAsked {

@@ -139,7 +139,7 @@ constexpr FilterFlag filter_flags[] = {
     {"include", &HostFilter::include, launcher::hosts::parse_include},
     {"exclude", &HostFilter::exclude, launcher::hosts::parse_exclude}};
 
-// What each agent gets in its start line must leave room there for the rest.
+// The start line of an agent has a limit, of which each of these texts may take a quarter.
 Result<void> check_start_line(const Settings& settings) {
   constexpr std::size_t most = launcher::executors::agent_start_bytes_max / 4;
   for (const FlagName name : {FlagName("notice"), FlagName("network")}) {

@@ -160,7 +160,7 @@ void Job::on(const Advised& advised, Time) { sizing_.advised(spec_, advised.outp
 // ---------------------------------------------------------------- the controller itself
 
 // No host or worker is blamed for silence during that time. Leases have run out all the same,
-// because agents time them by their own clocks; they keep their workers until they hear of us.
+// because agents time them by their own clocks; they keep their workers until heartbeats come back.
 void Job::on(const StoodStill& stood, Time now) {
   if (stood.time < spec_.deadlines.agent_timeout / 2) return;
   const std::string what = fmt::format(

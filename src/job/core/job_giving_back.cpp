@@ -1,5 +1,4 @@
-// Hosts that no worker needs now, and those that the job names no longer or that are drained
-// (job.hpp).
+// Hosts that no worker needs now, that the job names no longer, or that are drained (job.hpp).
 #include <fmt/format.h>
 
 #include <map>

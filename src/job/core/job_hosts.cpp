@@ -92,7 +92,7 @@ void Job::on(const HostUp& up, Time now) {
 void Job::on(const HostDown& down, Time now) {
   if (!hosts_.live(down.host)) return;
   const bool was_up = hosts_.up(down.host);
-  // The agent kills its workers when the lease ends, and needs time for that.
+  // Its workers begin no step after the lease, and need time to end one that they apply.
   const Time dead_by = hosts_.leased_until(down.host) + spec_.deadlines.heartbeat;
   const bool free = is_free(down.host);
   const bool given_back = free || hosts_.given_back(down.host);

@@ -126,8 +126,8 @@ bool Job::may_join(WorkerId id, Time now) const {
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
-// A worker that left by itself is not replaced. Where that leaves too few places for the minimum,
-// the others need not wait for its place.
+// A worker that left by itself is not replaced. If too few places for the minimum remain, the
+// others do not wait for its place.
 int Job::minimum() const {
   const int least = spec_.limits.min;
   if (!membership_.ever_formed() || slots_.retired() == 0) return least;

@@ -270,7 +270,7 @@ void Job::state_lost(const std::string& why, const std::string& save_trouble, Ti
   const std::string words =
       fmt::format("state lost: {}, and nobody is left who holds the state{}", why, save);
   if (!workers_.some_left()) return end(course::Cause::state_lost, words, now);
-  // They hold what they have learned, and may be writing it: the job waits for their end.
+  // Those hold what they have learned, and may be writing it: the job waits for their end.
   out_.log(report::LogLevel::error, words + "; waiting for the workers that have left");
   ending_.keep({exit_code::below_minimum, words, false});
   ending_.happen(course::PhaseEvent::trained);

@@ -122,8 +122,8 @@ class Ending {
   // When the job gives up waiting; never: it is not waiting.
   Time patience_ends(Duration patience) const;
 
-  // A text that says that the controller stood still for longer than the lease, which may be
-  // the cause of what follows. Empty: it did not, or the job has gone on since.
+  // A text for the user: the controller was stopped for longer than the lease, which may be the
+  // cause of a loss that follows. Empty: it was not, or a world has formed since.
   void stood_still(std::string words) { standstill_ = std::move(words); }
   const std::string& standstill() const { return standstill_; }
 

@@ -93,7 +93,7 @@ class Hosts {
   const std::map<HostId, std::size_t>& dropped() const { return dropped_; }
   // A heartbeat came, which extends the lease.
   void prolong(HostId host, Time leased_until);
-  // The end of the lease: if no heartbeat came back by then, the agent kills its workers.
+  // The end of the lease: if no heartbeat has come back by then, its workers make no step.
   Time leased_until(HostId host) const;
 
  private:

@@ -17,16 +17,16 @@ class UnusedHosts {
   explicit UnusedHosts(Duration patience) : patience_(patience) {}
   bool looked_for() const { return patience_ > Duration::zero(); }
 
-  // Of all these hosts the `used` ones have workers, or are wanted for some. The `free` ones, which
-  // are not among them, need not be unused for long.
+  // Of all these `hosts` the `used` ones have workers, or are wanted for some. The `free` hosts are
+  // others, which the job has let go: they need no patience.
   void look(const std::vector<HostId>& hosts, const std::set<HostId>& used, Time now,
             const std::set<HostId>& free = {});
   Time wake_at() const;
-  // Those that were unused long enough, and each for which half of that has passed: who takes them
-  // back may do it only once. None is returned again unless it was refused, or
-  // has come again.
+  // Those that were unused for the patience, and with them each that was for half of it: Slurm may
+  // take nodes back only once. None is returned again, unless it is refused or its agent is up
+  // again.
   std::vector<HostId> take(Time now);
-  // Nobody took it back; it is tried again, but not soon.
+  // It was not taken back; it is tried again, but not soon.
   void refused(HostId host, Time now);
   // It is the job's again.
   void came(HostId host) { given_.erase(host); }

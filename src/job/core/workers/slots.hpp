@@ -49,7 +49,7 @@ class Slots {
   void retire(SlotId slot) { retired_.insert(slot); }
   bool retired(SlotId slot) const { return retired_.contains(slot); }
   int retired() const { return static_cast<int>(retired_.size()); }
-  // It has failed after that.
+  // Its worker has failed after it left, and is replaced.
   void unretire(SlotId slot) { retired_.erase(slot); }
   // All workers are started again.
   void unretire() { retired_.clear(); }

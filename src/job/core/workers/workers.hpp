@@ -124,7 +124,7 @@ class Workers {
   // The worker leaves by itself, in a call of train or between two, and has no deadline.
   void leaves(WorkerId worker, bool in_call);
   void frees_job(WorkerId worker);
-  // A worker that has left by itself still runs.
+  // True: a worker that has left by itself still runs.
   bool some_left() const;
   void set_deadline(WorkerId worker, Time at);
   void set_rank(WorkerId worker, std::optional<std::int32_t> rank);
