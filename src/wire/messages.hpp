@@ -104,8 +104,8 @@ struct Release {
 struct Dismiss {
   std::string reason;
 };
-// Sent by the agent. From this time on the worker may count as dead, so it must not take a step any
-// more. The clock is the one that goes on while the machine sleeps (CLOCK_BOOTTIME).
+// Sent by the agent. From this time on the worker may count as dead, so it must make no step. The
+// clock is the one that goes on while the machine sleeps (CLOCK_BOOTTIME).
 struct Lease {
   std::int64_t ends_ns = 0;  // a point of that clock, not a difference
 };

@@ -340,8 +340,8 @@ void Member::on(const wire::Release& release) {
   released_call_ = std::max(released_call_, release.call);
 }
 
-// A Lease that comes late, because this process did not run, is still valid: an agent whose lease
-// has ended sends no more of them.
+// Its end may be over: the Lease comes late if this process did not run, and the heartbeat behind
+// it may be old. The next step checks that with lease_holds().
 void Member::on(const wire::Lease& lease) {
   lease_ends_ = Time(Duration(lease.ends_ns));
   lease_over_ = false;

@@ -177,7 +177,8 @@ void Agent::ended(const std::string& reason) {
 
 // ---------------------------------------------------------------- what happens to it
 
-// Both kernels take a connection for lost over which nothing is confirmed, the agent's first.
+// Both kernels end a connection over which nothing is confirmed: the agent's first, after a quarter
+// of the lease, and the controller's after a whole one.
 void Agent::cut() {
   cut_ = true;
   up_.cut();
@@ -193,12 +194,12 @@ void Agent::lose_connection() {
   now_or_thawed([this] { feed(launcher::agent::ConnectionLost{}); });
   stage_.queue.after(stage_.scene.spec.deadlines.lease * 3 / 4,
                      [self = shared_from_this(), cut = cuts_] {
-                       if (self->away_ && self->cuts_ == cut) self->silent();
+                       if (self->away_ && self->cuts_ == cut) self->controller_loses_connection();
                      });
   dial();
 }
 
-void Agent::silent() {
+void Agent::controller_loses_connection() {
   if (!closed_) handlers_.away();
 }
 
@@ -261,7 +262,7 @@ void Agent::crash() {
 void Agent::lose_power() {
   alive_ = false;
   stage_.queue.after(stage_.scene.spec.deadlines.lease,
-                     [self = shared_from_this()] { self->silent(); });
+                     [self = shared_from_this()] { self->controller_loses_connection(); });
   for (const auto& [id, worker] : workers_) worker->die(0, SIGKILL);
 }
 

@@ -76,7 +76,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void take(const auto& order) { feed(order); }
   void dial();
   void lose_connection();
-  void silent();  // the controller's kernel takes the connection for lost
+  void controller_loses_connection();
   void feed(const launcher::agent::AgentEvent& event);
   void act(const launcher::agent::AgentAction& action);
   void spawn(const wire::agent::StartWorker& order);
@@ -94,7 +94,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   std::map<WorkerId, std::shared_ptr<Process>> workers_;
   std::map<std::int32_t, WorkerId> in_slots_;  // until all of the worker is gone
   bool alive_ = true, frozen_ = false, cut_ = false, away_ = false;
-  int cuts_ = 0;
+  int cuts_ = 0;  // so far; a timer of an earlier cut does nothing
   std::optional<launcher::agent::AgentEvent>
       closed_;  // the reason, once the controller has stopped listening to this agent
   Time armed_ = never;

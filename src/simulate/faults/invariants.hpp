@@ -59,7 +59,7 @@ class Invariants {
   // The program of a worker leaves by itself after this step: no other worker takes its place.
   void leaves(WorkerId worker, StepId step);
   void enters(WorkerId worker, StepId step) const;
-  // In this run workers leave, and nothing else happens.
+  // Workers leave in this run, and no other fault happens: then enters() is checked.
   void only_leavers() { only_leavers_ = true; }
   // A worker begins in a slot in which there is another; `kept`: the kernel does not let that go.
   void slot_taken(WorkerId worker, WorkerId other, bool kept);
@@ -106,7 +106,7 @@ class Invariants {
   int train_calls_;
   launcher::hosts::Limits limits_;
   int left_ = 0;                           // workers that left by themselves
-  std::int64_t left_at_ = no_state.value;  // the newest step of those
+  std::int64_t left_at_ = no_state.value;  // the newest step after which one left
   bool only_leavers_ = false;
   Generation newest_prepared_;
   Generation newest_reduced_;

@@ -1,4 +1,4 @@
-// What others wrote, in one line of ours.
+// Text of others in one line of ours.
 #include "base/line.hpp"
 
 #include <doctest/doctest.h>

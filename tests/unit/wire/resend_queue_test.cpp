@@ -55,7 +55,7 @@ TEST_CASE("a peer that acknowledges nothing does not fill the memory") {
   CHECK(queue.entries().empty());
 }
 
-TEST_CASE("what waits is counted for each worker") {
+TEST_CASE("unacknowledged bytes are counted for each worker") {
   wire::ResendQueue queue(10);
   CHECK(queue.push(WorkerId(1), "abc"));
   CHECK(queue.push(WorkerId(2), "de"));

@@ -111,7 +111,7 @@ TEST_CASE("a gap in the events is reported when it begins and when it ends") {
   CHECK(put > kept);
 }
 
-TEST_CASE("what others wrote stays one line of ours, without what a terminal obeys") {
+TEST_CASE("text of others stays one line of ours, without control characters") {
   Stage stage;
   const auto terminal = Terminal::open(stage.spec).value();
   terminal->log(job::report::LogLevel::error,

@@ -1,4 +1,4 @@
-// A worker that reports what cannot be is found, and one that reports what is odd is not.
+// false_claim finds a number that cannot be true, but passes one that is only odd.
 #include "job/core/workers/claims.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ constexpr StepId fine{5'000}, high{big}, negative{-2};
 
 const Possible possible = possible_after(std::chrono::seconds(3), StepId(0), g);
 
-TEST_CASE("what cannot be is named, message by message") {
+TEST_CASE("in each message, a number that cannot be true is named") {
   struct Case {
     const char* words;  // with which the claim begins
     wire::FromWorker message;
@@ -89,7 +89,7 @@ TEST_CASE("what cannot be is named, message by message") {
   }
 }
 
-TEST_CASE("what is only odd is taken") {
+TEST_CASE("an odd but possible number passes") {
   const double nan = std::nan("");
   const wire::FromWorker messages[] = {
       wire::Join{},

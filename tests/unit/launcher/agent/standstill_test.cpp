@@ -1,4 +1,4 @@
-// A controller that is stopped or suspended, and what an agent does with its workers meanwhile.
+// How an agent treats its workers while the controller is stopped or suspended.
 #include <doctest/doctest.h>
 
 #include "core_host.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a controller that stands still keeps the workers, and renews their lease later") {
+TEST_CASE("a stopped controller keeps the workers, and renews their lease when it resumes") {
   Host host(1s, SignalMeans::host_ends, 60s);
   host.runs(1);
   for (int second = 1; second < 10; ++second) CHECK(host.at(second * 1s, Tick{}) == "heartbeat 5");

@@ -23,7 +23,7 @@ TEST_CASE("nodes that are drained or fail will go") {
   CHECK(news.stay.empty());
 }
 
-TEST_CASE("nodes that are drained are told once, and once more when they are resumed") {
+TEST_CASE("a node is reported once when it is drained, and once when it is resumed") {
   const std::set<std::string> going = {"n2", "n3", "n4", "n5"};
   const auto news = node_news(
       "n1 mixed none\nn2 draining fan\nn3 mixed+ none\nn4 mixed* none\nn5 down* off\n", going);
@@ -32,13 +32,13 @@ TEST_CASE("nodes that are drained are told once, and once more when they are res
   CHECK(news.stay.at("n3") == "Slurm has it mixed+");
 }
 
-TEST_CASE("a node that is the job's no more is not resumed") {
+TEST_CASE("a node that the job no longer has is not resumed") {
   const auto news = node_news("n1 mixed none\n", {"n2"});
   CHECK(news.go.empty());
   CHECK(news.stay.empty());
 }
 
-TEST_CASE("when all nodes are drained, the job stays where it is") {
+TEST_CASE("if all nodes are drained, the job stays on them") {
   CHECK(node_news("n1 draining none\nn2 draining none\nn1 draining none\n", {}).go.empty());
   CHECK(node_news("n1 draining none\nn2 mixed none\n", {}).go.size() == 1);
   const auto news = node_news("n1 draining none\nn2 draining none\n", {"n2"});
@@ -46,7 +46,7 @@ TEST_CASE("when all nodes are drained, the job stays where it is") {
   CHECK(news.stay.empty());
 }
 
-TEST_CASE("what is no state of a node says nothing") {
+TEST_CASE("a line that names no state is ignored") {
   for (const char* lines :
        {"", "\n \n", "slurm_load_node error: Unable to contact slurm controller"}) {
     CHECK(node_news(lines, {"n1"}).go.empty());
