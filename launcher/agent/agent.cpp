@@ -8,18 +8,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/boot_clock.hpp"
-#include "base/exit_code.hpp"
 #include "launcher/agent/agent_core.hpp"
 #include "launcher/agent/join.hpp"
 #include "launcher/agent/launcher_channel.hpp"
@@ -29,17 +24,12 @@
 #include "launcher/agent/log.hpp"
 #include "launcher/agent/notice.hpp"
 #include "launcher/agent/orphaned_job.hpp"
-#include "launcher/agent/workers/error_file.hpp"
+#include "launcher/agent/worker_processes.hpp"
 #include "launcher/agent/workers/gpu_watch.hpp"
-#include "launcher/agent/workers/head_start.hpp"
 #include "launcher/agent/workers/private_directory.hpp"
 #include "launcher/agent/workers/processes.hpp"
-#include "launcher/agent/workers/program.hpp"
-#include "launcher/agent/workers/worker_process.hpp"
 #include "launcher/agent/workers/worker_socket.hpp"
-#include "launcher/bundle/bundle_receiver.hpp"
 #include "launcher/machine/descriptors.hpp"
-#include "launcher/machine/environment.hpp"
 #include "launcher/machine/machine.hpp"
 #include "launcher/machine/network.hpp"
 #include "wire/codec.hpp"
@@ -58,16 +48,16 @@ class Agent {
  private:
   void watch_signals();
   workers::WorkerSocket::Handlers handlers_of_socket();
+  WorkerProcesses::Handlers handlers_of_processes();
   link::ControllerLink::Handlers handlers_of_link();
   void connected(const Result<link::Dialled>& reached);
   void go_on_alone(const AgentEvent& why);
-  void resume_output();
   void frame(WorkerId worker, std::string_view payload);
 
-  void take(const wire::agent::BundlePart& part) { bundles_.take(part); }
+  void take(const wire::agent::BundlePart& part) { processes_.take(part); }
   void take(const wire::agent::HoldOutput& order) {
     held_ = order.hold;
-    resume_output();
+    processes_.resume_output();
   }
   void take(const wire::agent::Heartbeat& heartbeat) {
     controller_.acknowledged(heartbeat.received);
@@ -79,18 +69,14 @@ class Agent {
   void tell_lease();
   void step(const AgentEvent& event);
   void wake();
-  void act(const Spawn& action);
-  void spawn(wire::agent::StartWorker order, const std::string& program);
-  bundle::BundleReceiver::Handlers handlers_of_bundles();
-  void not_started(WorkerId id, std::int32_t code, const std::string& reason);
-  void act(const Signal& action);
-  void act(const KillTree& action);
-  void act(const CallOff& action);
+  void act(const Spawn& action) { processes_.start(action); }
+  void act(const Signal& action) { processes_.signal(action); }
+  void act(const KillTree& action) { processes_.kill(action); }
+  void act(const CallOff& action) { processes_.call_off(action); }
   void act(const Report& action);
   void act(const EndAgent& action);
   void await_output();
   void say_good_bye();
-  void sweep();
   void log(std::string_view text) const { log_line(fmt::format("{}: {}", start_.name, text)); }
 
   executors::AgentStart start_;
@@ -108,14 +94,11 @@ class Agent {
   Time armed_ = never;
   asio::steady_timer output_patience_{io_};
   link::ControllerLink controller_{io_, handlers_of_link()};
-  std::string address_;                                                  // ours in the data plane
-  std::map<WorkerId, std::unique_ptr<workers::WorkerProcess>> workers_;  // until their output ends
   workers::WorkerSocket socket_{io_, directory_, start_, handlers_of_socket()};
-  bundle::BundleReceiver bundles_{io_, directory_, handlers_of_bundles()};
+  WorkerProcesses processes_{io_, directory_, start_, socket_, handlers_of_processes()};
   std::optional<AgentCore> core_;  // empty until the controller is reached
   const std::vector<machine::Gpu> gpus_ = machine::own_gpus();  // by slot, as found at the start
   std::optional<workers::GpuWatch> gpu_watch_;  // empty until the controller is reached
-  workers::HeadStart head_start_{io_};
   EndAgent end_{.exit_code = 1, .reason = {}};
   bool ending_ = false;
   bool held_ = false;  // output waits: the reader of all output is slow
@@ -148,19 +131,13 @@ EndAgent Agent::run() {
 void Agent::watch_signals() {
   signals_.async_wait([this](const ErrorCode& error, int signal) {
     if (error) return;
-    if (signal == SIGCHLD) sweep();
+    if (signal == SIGCHLD) processes_.end_strays(notice_.pid());
     if (asks_to_end(signal, signal_means_)) {
       ended_by_ = signal;
       step(Terminated{signal});
     }
     watch_signals();
   });
-}
-
-void Agent::sweep() {
-  std::set<pid_t> shims;
-  for (const auto& [id, worker] : workers_) shims.insert(worker->shim());
-  workers::end_strays(shims, notice_.pid());
 }
 
 // ---------------------------------------------------------------- the controller
@@ -172,13 +149,13 @@ link::ControllerLink::Handlers Agent::handlers_of_link() {
           .stands_still = [this] { step(ControllerStandsStill{}); },
           .back =
               [this] {
-                bundles_.ask_again();
+                processes_.ask_again();
                 step(Reconnected{});
-                resume_output();
+                processes_.resume_output();
               },
           .controller_gone = [this](const std::string& why) { go_on_alone(ControllerLost{why}); },
           .given_up = [this](const std::string& why) { go_on_alone(GivenUp{why}); },
-          .bulk_drained = [this] { resume_output(); }};
+          .bulk_drained = [this] { processes_.resume_output(); }};
 }
 
 void Agent::connected(const Result<link::Dialled>& reached) {
@@ -186,7 +163,6 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     log(reached.error().text);
     return io_.stop();
   }
-  address_ = reached->address;
   if (start_.host == no_host) learn(start_, reached->greeted.welcome);
   controller_.learned(start_);
   if (!reached->through_ssh) {
@@ -195,6 +171,7 @@ void Agent::connected(const Result<link::Dialled>& reached) {
     });
     link::tell_watchdog(watchdog_.native_handle(), start_, reached->controller);
   }
+  processes_.use_address(reached->address);
   core_.emplace(limits_of(start_, signal_means_, reached->through_ssh), boot_now());
   gpu_watch_.emplace(io_, gpus_, [this](const wire::agent::GpuLost& lost) { act(Report{lost}); });
   gpu_watch_->look();
@@ -209,11 +186,7 @@ void Agent::connected(const Result<link::Dialled>& reached) {
 void Agent::go_on_alone(const AgentEvent& why) {
   controller_.end();
   step(why);
-  resume_output();
-}
-
-void Agent::resume_output() {
-  for (auto& [id, worker] : workers_) worker->resume_output();
+  processes_.resume_output();
 }
 
 void Agent::frame(WorkerId worker, std::string_view payload) {
@@ -223,14 +196,10 @@ void Agent::frame(WorkerId worker, std::string_view payload) {
   std::visit([this](const auto& o) { take(o); }, *order);
 }
 
-// ---------------------------------------------------------------- the workers' libraries
+// ---------------------------------------------------------------- the workers
 
 workers::WorkerSocket::Handlers Agent::handlers_of_socket() {
-  return {.shim_of =
-              [this](WorkerId id) {
-                const auto worker = workers_.find(id);
-                return worker == workers_.end() ? -1 : worker->second->shim();
-              },
+  return {.shim_of = [this](WorkerId worker) { return processes_.shim_of(worker); },
           .on_message = [this](WorkerId worker,
                                std::string_view message) { controller_.send(worker, message); },
           .log = [this](const std::string& text) { log(text); },
@@ -242,6 +211,23 @@ void Agent::tell_lease() {
     socket_.tell_all(wire::encode(wire::ToWorker(wire::Lease{ends.time_since_epoch().count()})));
 }
 
+WorkerProcesses::Handlers Agent::handlers_of_processes() {
+  using namespace wire::agent;
+  return {.on_event = [this](const AgentEvent& event) { step(event); },
+          .on_end = [this] { gpu_watch_->look(); },  // a lost GPU may be why
+          .report = [this](const FromAgent& message) { act(Report{message}); },
+          .on_output =
+              [this](Output output) {
+                controller_.send_bulk(wire::encode(FromAgent(std::move(output))));
+                if (ending_) await_output();
+              },
+          .output_full = [this] { return held_ || controller_.bulk_full(); },
+          .on_done =
+              [this] {
+                if (ending_ && processes_.empty()) say_good_bye();
+              }};
+}
+
 // ---------------------------------------------------------------- decisions and what follows
 
 void Agent::step(const AgentEvent& event) {
@@ -249,7 +235,8 @@ void Agent::step(const AgentEvent& event) {
   for (const AgentAction& action : core_->step(event, boot_now()))
     std::visit([this](const auto& a) { act(a); }, action);
   wake();
-  if (const auto needed = machine::descriptors_for_workers(workers_.size()); needed > descriptors_)
+  if (const auto needed = machine::descriptors_for_workers(processes_.size());
+      needed > descriptors_)
     log(machine::too_few_descriptors("its workers", std::exchange(descriptors_, needed), needed));
 }
 
@@ -266,96 +253,6 @@ void Agent::wake() {
   });
 }
 
-void Agent::act(const Spawn& action) {
-  if (const auto there = socket_.ensure(); !there)
-    return not_started(action.order.worker, exit_code::nothing_started, there.error().text);
-  if (action.order.bundle.empty() || workers::program_is_here(action.order))
-    return spawn(action.order, {});
-  bundles_.start(action.order);
-}
-
-bundle::BundleReceiver::Handlers Agent::handlers_of_bundles() {
-  return {.ask = [this](const wire::agent::BundleWanted& wanted) { act(Report{wanted}); },
-          .start = [this](const wire::agent::StartWorker& order,
-                          const std::string& program) { spawn(order, program); },
-          .failed =
-              [this](WorkerId id, std::int32_t code, const std::string& reason) {
-                not_started(id, code, "copy of the program: " + reason);
-              }};
-}
-
-// Reported only after the step that has asked for the start.
-void Agent::not_started(WorkerId id, std::int32_t code, const std::string& reason) {
-  asio::post(io_, [this, id, code, reason] {
-    step(ProcessFailed{id, code, fmt::format("{}: {}", start_.name, reason)});
-  });
-}
-
-void Agent::spawn(wire::agent::StartWorker order, const std::string& program) {
-  const WorkerId id = order.worker;
-  const std::string error_file = workers::error_file(directory_, id);
-  head_start_.begins(order);
-  order.env = machine::with_account(std::move(order.env), machine::own_environment());
-  order.env = machine::with_host(
-      std::move(order.env),
-      {socket_.path(), id, address_, machine::interface_of(machine::own_addresses(), address_),
-       error_file, workers::progress_descriptor});
-  auto worker = workers::WorkerProcess::start(
-      io_, order, start_.name, program, net::lifeline_path(socket_.path(), id),
-      {.on_started =
-           [this, id](std::int32_t pid) {
-             step(ProcessStarted{id, pid});
-           },
-       .on_failed =
-           [this, id](std::int32_t code, std::string reason) {
-             step(ProcessFailed{id, code, std::move(reason)});
-           },
-       .on_dies =
-           [this, id, error_file](const workers::ProcessEnd& end) {
-             gpu_watch_->look();  // a lost GPU may be why
-             step(ProcessDies{id, end.code, end.signal, workers::error_in(error_file)});
-           },
-       .on_exited =
-           [this, id, error_file](std::int32_t code, std::int32_t signal) {
-             gpu_watch_->look();
-             step(ProcessExited{id, code, signal, workers::take_error(error_file),
-                                net::free_port(address_)});
-           },
-       .output_full = [this] { return held_ || controller_.bulk_full(); },
-       .on_output =
-           [this, id](std::int32_t stream, std::string lines) {
-             using namespace wire::agent;
-             controller_.send_bulk(wire::encode(FromAgent(Output{id, stream, {std::move(lines)}})));
-             if (ending_) await_output();
-           },
-       .on_progress = [this](const wire::agent::Progress& made) { act(Report{made}); },
-       .on_done =
-           [this, id] {
-             asio::post(io_, [this, id] {
-               workers_.erase(id);
-               if (ending_ && workers_.empty()) say_good_bye();
-             });
-           }});
-  if (!worker) return not_started(id, exit_code::nothing_started, worker.error().text);
-  workers_[id] = std::move(*worker);
-}
-
-void Agent::act(const Signal& action) {
-  if (const auto it = workers_.find(action.worker); it != workers_.end())
-    it->second->signal(action.signal);
-}
-
-void Agent::act(const KillTree& action) {
-  if (const auto it = workers_.find(action.worker); it != workers_.end()) it->second->kill();
-}
-
-void Agent::act(const CallOff& action) {
-  if (const auto it = workers_.find(action.worker); it != workers_.end())
-    return it->second->call_off();
-  if (!bundles_.call_off(action.worker)) return;
-  asio::post(io_, [this, id = action.worker] { step(ProcessExited{id, 0, SIGTERM}); });
-}
-
 void Agent::act(const Report& action) {
   if (const auto* heartbeat = std::get_if<wire::agent::Heartbeat>(&action.message))
     return controller_.send_heartbeat(*heartbeat);
@@ -369,7 +266,7 @@ void Agent::act(const EndAgent& action) {
   ending_ = true;
   if (end_.exit_code != 0) log(end_.reason);
   await_output();
-  if (workers_.empty()) say_good_bye();
+  if (processes_.empty()) say_good_bye();
 }
 
 void Agent::await_output() {
