@@ -138,6 +138,9 @@ class Reduction {
   using Sums = std::vector<collective::Group::Row>;
   class WaitingBuckets;
 
+  // After the caller's: GradientSquares::local and ::pieces, and how many gradients are not set.
+  static constexpr std::size_t own_extras = 3;
+
   std::function<void(std::size_t)> marks_of(const state::StateTable& table);
   void place_all();
   static void find_joints(Rows& rows);
