@@ -14,7 +14,8 @@ from with_torch import ENVIRONMENT, PROGRAMS, PYTHON, has_torch
 
 SANITIZED = "ELASTICRUN_SANITIZE" in os.environ  # the library needs its runtime in the program
 IN_PYTHON = os.path.join(PROGRAMS, "ways_to_end.py")
-COMMANDS = {"c++": [os.path.join(BIN, "ways_to_end")], "python": [sys.executable, IN_PYTHON],
+COMMANDS = {"c": [os.path.join(BIN, "ways_to_end_in_c")],
+            "c++": [os.path.join(BIN, "ways_to_end")], "python": [sys.executable, IN_PYTHON],
             "torch": [PYTHON, IN_PYTHON]}
 SIZES = {"fixed": ["--np", "2"], "elastic": ["--np", "1:2"]}
 SAVES = {"unsaved": [], "saved": ["--save", "saves", "--save-every", "50ms"]}
@@ -57,7 +58,7 @@ TORCH = ["torch"] if not SANITIZED and has_torch() else []
 def languages(row: Row) -> list[str]:
     if row.form == "torch":
         return TORCH
-    return ["c++"] if SANITIZED else ["c++", "python"]
+    return ["c", "c++"] if SANITIZED else ["c", "c++", "python"]
 
 
 class Ends(unittest.TestCase):
