@@ -51,6 +51,10 @@ class Jobs(unittest.TestCase):
         self.slurm.run("scancel", str(job), check=False)
         self.slurm.wait(job)
 
+    def end(self, job: int) -> None:
+        self.cancel(job)
+        self.nothing_left()
+
     def events(self, name: str) -> list[dict[str, Any]]:
         lines = read(self.events_file).splitlines(keepends=True)
         return [event for line in lines if line.endswith("\n")
@@ -250,9 +254,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual([(event["host"], event["reason"]) for event in self.events("host_down")], [
             ("node2", "the hosts were changed"), ("node1", "the hosts were changed")])
         self.assertNotIn("lost", self.slurm.output(job))
-        self.slurm.run("scancel", str(job))
-        self.slurm.wait(job)
-        self.nothing_left()
+        self.end(job)
 
     def test_a_drained_node_is_given_back(self) -> None:
         job = self.submit("--np 1:4 --policy fixed --slurm-shrink 1h", ENDLESS, "-N3")
@@ -267,9 +269,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.world(job, after)["hosts"], ["node1"])
         self.assertEqual(self.slurm.state(job), "RUNNING")
         self.assertNotIn("lost", self.slurm.output(job))
-        self.slurm.run("scancel", str(job))
-        self.slurm.wait(job)
-        self.nothing_left()
+        self.end(job)
 
     def test_grows_by_an_array_of_jobs(self) -> None:
         """Nodes beyond the job's join as Slurm gives them, and go with the job."""
@@ -314,9 +314,7 @@ class Jobs(unittest.TestCase):
         self.advise(target, 2)
         after = len(self.events("world_formed"))
         self.world(job, after=after, size=2, planned=True)
-        self.slurm.run("scancel", str(job))
-        self.slurm.wait(job)
-        self.nothing_left()
+        self.end(job)
         self.assertEqual([name for name in os.listdir(self.slurm.work) if "resize" in name], [])
 
     def advise(self, target: str, size: int) -> None:
@@ -333,9 +331,7 @@ class Jobs(unittest.TestCase):
         (straggler, *_) = until("node2 is found slow", lambda: self.events("straggler"), 60)
         self.assertEqual((straggler["host"], straggler["action"]), ("node2", "replace"))
         self.world(job, hosts=["node1", "node3", "node4"], planned=True)
-        self.slurm.run("scancel", str(job))
-        self.slurm.wait(job)
-        self.nothing_left()
+        self.end(job)
 
     def test_cancelled_by_signals(self) -> None:
         """Whatever is signalled, the script or all steps with it, nothing is left on any node."""
@@ -392,9 +388,7 @@ class Losses(Jobs):
         self.bed["node2"].crash()
         world = self.world(job, size=3, planned=False)
         self.assertNotIn("node2", world["hosts"])
-        self.slurm.run("scancel", str(job))
-        self.slurm.wait(job)
-        self.nothing_left()
+        self.end(job)
 
     def test_the_node_of_the_script_is_lost(self) -> None:
         """Slurm keeps a job with --no-kill; the agents on its other nodes put it into the queue

@@ -31,6 +31,7 @@ struct Watch {
       out += (out.empty() ? "" : ", ") + std::visit([](const auto& v) { return text(v); }, verdict);
     return out;
   }
+  void heard(std::uint32_t host, Duration t) { liveness.host_heard(HostId(host), Time{} + t); }
   void sample(std::uint32_t worker, Duration t, const char* phase, Duration waiting) {
     wire::Sample sample{.generation = Generation(7), .waiting_ns = waiting.count(), .phase = phase};
     liveness.worker_sample(WorkerId(worker), sample, Time{} + t);
@@ -66,26 +67,26 @@ TEST_CASE("a reduction over a lost link counts as stuck earlier than others") {
 
 TEST_CASE("a silent host is reported once, and again only after it was heard in between") {
   Watch watch;
-  watch.liveness.host_heard(HostId(1), Time{});
-  watch.liveness.host_heard(HostId(2), Time{} + 1s);
+  watch.heard(1, 0s);
+  watch.heard(2, 1s);
   CHECK(watch.wake() == 5s);
   CHECK(watch.at(4999ms) == "");
-  watch.liveness.host_heard(HostId(2), Time{} + 4s);
+  watch.heard(2, 4s);
   CHECK(watch.at(5s) == "host 1");
   CHECK(watch.at(5s) == "");
   CHECK(watch.wake() == 9s);
   watch.liveness.host_gone(HostId(2));
   CHECK(watch.liveness.wake_at() == never);
   CHECK(watch.at(100s) == "");
-  watch.liveness.host_heard(HostId(1), Time{} + 100s);
-  watch.liveness.host_heard(HostId(2), Time{} + 104s);
+  watch.heard(1, 100s);
+  watch.heard(2, 104s);
   CHECK(watch.at(105s) == "host 1");
 }
 
 TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
   Watch watch;
-  watch.liveness.host_heard(HostId(1), Time{});
-  watch.liveness.host_heard(HostId(2), Time{} + 400ms);
+  watch.heard(1, 0s);
+  watch.heard(2, 400ms);
   CHECK(watch.at(5s) == "all 2");
   CHECK(watch.at(6s) == "");
   CHECK(watch.wake() == 10s);
@@ -94,16 +95,16 @@ TEST_CASE("when all hosts are silent, no host is blamed until the leases end") {
     CHECK(watch.at(10400ms) == "host 2");
   }
   SUBCASE("one host is heard from again, the other is not") {
-    watch.liveness.host_heard(HostId(2), Time{} + 7s);
+    watch.heard(2, 7s);
     CHECK(watch.at(7s) == "");
     CHECK(watch.wake() == 9500ms);
-    watch.liveness.host_heard(HostId(2), Time{} + 9s);
+    watch.heard(2, 9s);
     CHECK(watch.at(9500ms) == "host 1");
     CHECK(watch.wake() == 14s);
   }
   SUBCASE("both hosts are heard from again") {
-    watch.liveness.host_heard(HostId(1), Time{} + 7s);
-    watch.liveness.host_heard(HostId(2), Time{} + 7s);
+    watch.heard(1, 7s);
+    watch.heard(2, 7s);
     CHECK(watch.at(7s) == "");
     CHECK(watch.wake() == 12s);
     CHECK(watch.at(12s) == "all 2");
@@ -114,7 +115,7 @@ TEST_CASE(
     "hosts that are suspended with the only state have more time, and so have their workers") {
   Watch watch;
   watch.state_kept = true;
-  watch.liveness.host_heard(HostId(1), Time{});
+  watch.heard(1, 0s);
   watch.sample(1, 0s, "compute", 50s);
   CHECK(watch.at(5s) == "all 1");
   CHECK(watch.wake() == 600s);
@@ -125,10 +126,10 @@ TEST_CASE(
     CHECK(watch.at(599s) == "host 1, silent 1");
   }
   SUBCASE("they resume") {
-    watch.liveness.host_heard(HostId(1), Time{} + 599s);
+    watch.heard(1, 599s);
     CHECK(watch.at(599s) == "");
     CHECK(watch.wake() == 604s);
-    watch.liveness.host_heard(HostId(1), Time{} + 603s);
+    watch.heard(1, 603s);
     CHECK(watch.at(603s) == "");
     watch.sample(1, 604s, "compute", 60s);
     CHECK(watch.at(604s) == "hung 1");

@@ -26,14 +26,20 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-TEST_CASE("the socket's times stay recent, and it is made again when it was removed") {
+struct SocketPlace {
   const PrivateDirectory directory = make_private_directory().value();
   boost::asio::io_context io;
-  const auto until = [&](const std::function<bool()>& condition) {
+
+  ~SocketPlace() { remove_directory(directory.path); }
+  bool until(const std::function<bool()>& condition) {
     const Time deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_until(deadline);
     return condition();
-  };
+  }
+};
+
+TEST_CASE_FIXTURE(SocketPlace,
+                  "the socket's times stay recent, and it is made again when it was removed") {
   WorkerSocket socket(io, directory.path, {}, {.log = [](const std::string&) {}},
                       std::chrono::milliseconds(1));
   CHECK(!fs::exists(socket.path()));
@@ -52,18 +58,11 @@ TEST_CASE("the socket's times stay recent, and it is made again when it was remo
 
   fs::remove_all(directory.path);
   CHECK(until([&] { return fs::exists(socket.path()); }));
-  remove_directory(directory.path);
 }
 
-TEST_CASE("a worker that sends more than its share waits, and another does not") {
+TEST_CASE_FIXTURE(SocketPlace,
+                  "a worker that sends more than its share waits, and another does not") {
   constexpr std::size_t one_message = 4u << 20;
-  const PrivateDirectory directory = make_private_directory().value();
-  boost::asio::io_context io;
-  const auto until = [&](const std::function<bool()>& condition) {
-    const Time deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_until(deadline);
-    return condition();
-  };
   std::map<WorkerId, std::size_t> untaken, heard;
   WorkerSocket socket(io, directory.path, {.job = "j", .version = "v"},
                       {.shim_of = [](WorkerId) { return ::getppid(); },
@@ -110,7 +109,6 @@ TEST_CASE("a worker that sends more than its share waits, and another does not")
     socket.read_on();
     REQUIRE(until([&] { return heard[WorkerId(1)] > before; }));
   }
-  remove_directory(directory.path);
 }
 
 }  // namespace
