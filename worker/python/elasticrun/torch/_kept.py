@@ -1,5 +1,5 @@
-"""Failures that cannot be raised at once, such as those at the end of a backward pass. The next call
-of the job raises them. A process that makes no such call ends with code 1."""
+"""Failures that cannot be raised at once, such as those at the end of a backward pass. The next
+call of the job raises them. A process that makes no such call ends with code 1."""
 from __future__ import annotations
 
 import atexit

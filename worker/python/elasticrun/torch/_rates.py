@@ -55,8 +55,8 @@ class Rates:
 
     def warn(self, step: Step, number: int, size: int, rank: int) -> None:
         """In the first step after the read of a save. A counter of the program begins at 0 on all
-        workers, so their rates agree. A schedule of the save cannot differ. A warm-up may double a rate
-        in its first steps."""
+        workers, so their rates agree. A schedule of the save cannot differ. A warm-up may double a
+        rate in its first steps."""
         before, self._taken = self._taken, []
         if int(step.total(TAKEN)) < size or rank > 0 or number < 4 or self._objects.has_schedule():
             return
@@ -65,9 +65,8 @@ class Rates:
                  and was != 0 and min(abs(was), abs(here)) * JUMP < max(abs(was), abs(here))]
         if lines:
             more = f" (and {len(lines) - 1} other numbers differ)" if len(lines) > 1 else ""
-            print(f"elasticrun: {lines[0]}{more}; unless that is intended, compute it "
-                  "from job.step",
-                  file=sys.stderr, flush=True)
+            print(f"elasticrun: {lines[0]}{more}; unless that is intended, compute it from "
+                  "job.step", file=sys.stderr, flush=True)
 
     def check(self, step: Step, number: int, size: int, rank: int) -> None:
         """After the reduction. All workers see the same sums, so all raise Misuse, or none."""

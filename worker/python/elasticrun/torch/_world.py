@@ -54,4 +54,5 @@ class World:
     def _refuse_after_leave(self, what: str) -> None:
         if self._left:
             raise Misuse(f"{what} after leave(): this worker is out of the world; end both loops "
-                         "first. The model, job.rank and job.step keep their values, and rank 0 can save")
+                         "first. The model, job.rank and job.step keep their values, and rank 0 can "
+                         "save")
