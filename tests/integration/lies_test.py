@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workers that speak the protocol by hand, and lie: neither the job nor another worker is lost."""
+"""Workers that send false messages: neither the job nor another worker is lost."""
 import os
 import re
 import signal

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A worker that speaks the protocol by hand. The one in slot 0 of its host lies: lying_worker.py LIE.
+"""A worker without the library, which sends messages of the protocol itself: lying_worker.py LIE.
 
-The others join, and say nothing more.
+The one in slot 0 of its host sends false messages. The others join, and send nothing more.
 """
 import json
 import os
@@ -36,7 +36,7 @@ class Agent:
 def lie(agent: Agent, what: str) -> None:
     if what == "forged":
         agent.send("Leave", reason="\r\nelasticrun: forged \x1b[31m \u009b2J" + "x" * 1_000_000)
-    if what == "flood":  # more than an agent keeps for a controller
+    if what == "flood":  # more than an agent keeps for its controller
         for _ in range(3000):
             agent.send("Publish", generation=0, value="a" * 30000)
     if what == "steps":

@@ -96,7 +96,7 @@ class Drawn:
                                                  for rank in range(self.workers)), PATIENCE)
 
     def interrupt(self, job: Job) -> bool:
-        """INT in a step. False: the job has not heard of its first step, so there is no state."""
+        """INT in a step. False: no report of the first step has arrived, so there is no state."""
         self.await_hold(job)
         kill(job.process.pid, signal.SIGINT)
         job.wait_said("saving the state|stopping gently")

@@ -251,7 +251,7 @@ class Stopped(unittest.TestCase):
             self.assertEqual(job.leftovers(), [])
 
     def check_pause(self, pids: Callable[[Training], list[int]], words: str) -> None:
-        """Stops these processes for longer than the lease: training resumes from the same memory."""
+        """Stops these processes for longer than the lease. The same workers resume."""
         # Some steps are left when the lease ends: a worker makes about 20 in a second.
         with Training(TWO_HOSTS, epochs=2 * LEASE + 2, options=DEADLINES) as job:
             job.world(4)

@@ -230,7 +230,8 @@ class Jobs(unittest.TestCase):
 
     def test_a_node_is_drained_and_resumed(self) -> None:
         """Its workers leave by a planned change, and nothing of the job is left there but its
-        place in the allocation, until somebody resumes it. So it is with the node of the script."""
+        place in the allocation, until the test resumes it. The same holds for the node of the
+        script."""
         job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N3")
         self.world(job, size=3)
         names = self.names[:3]
@@ -391,8 +392,8 @@ class Losses(Jobs):
         self.end(job)
 
     def test_the_node_of_the_script_is_lost(self) -> None:
-        """Slurm keeps a job with --no-kill; the agents on its other nodes put it into the queue
-        again, once, or end it where it may not be requeued."""
+        """Slurm keeps a job with --no-kill. The agents on its other nodes requeue it, once, or
+        cancel it if it may not be requeued."""
         for option in ("--requeue", "--no-requeue"):
             with self.subTest(option):
                 job = self.submit(f"--save state-{option} --save-every 1s --np 1:3", ENDLESS, "-N3",
@@ -416,7 +417,8 @@ class Losses(Jobs):
                 self.slurm.wait_node(node, ["idle"])
 
     def test_the_script_stands_still(self) -> None:
-        """Longer than its agents bear: they end all workers, and leave the job to Slurm."""
+        """It is stopped for longer than the agents wait. They end all workers, and do not
+        requeue the job."""
         job = self.submit("--np 1:3 --heartbeat 250ms --agent-timeout 2s --lease 4s "
                           "--standstill-timeout 1s", ENDLESS, "-N3", "--requeue")
         self.world(job, size=3)

@@ -162,8 +162,8 @@ class InSlurm(slurm_test.Jobs):
         self.stopped("--signal=TERM")
 
     def test_cancelled(self) -> None:
-        """Each signal to the steps, to the script, and to the script with its children; and none,
-        which ends the job."""
+        """Each signal to the steps, to the script, and to the script with its children. Without a
+        signal, scancel ends the job."""
         ways = [[], ["--full"]] + [[*to, f"--signal={name}"] for to, name in itertools.product(
             ([], ["--batch"], ["--full"]), ("TERM", "INT", "USR1"))]
         for how in ways:
@@ -171,7 +171,7 @@ class InSlurm(slurm_test.Jobs):
                 self.stopped(*how)
 
     def test_usr2_ends_nothing(self) -> None:
-        """To the steps it is a notice; the script has it passed on to workers, which ignore it."""
+        """In the steps it is a notice. From the script it reaches the workers, which ignore it."""
         for how in ([], ["--batch"], ["--full"]):
             with self.subTest(how=how):
                 job = self.endless()
@@ -196,7 +196,7 @@ class InSlurm(slurm_test.Jobs):
         self.assertIn("going on from", self.slurm.output(job))
 
     def test_suspended(self) -> None:
-        """For longer than the lease: training resumes in the memory of the same processes."""
+        """For longer than the lease: training resumes from the memory of the same processes."""
         job = self.endless("--requeue")
         self.slurm.run("scontrol", "suspend", str(job))
         pass_by(15)

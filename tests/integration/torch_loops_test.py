@@ -44,10 +44,10 @@ LOOPS = {
     "the next batch before the backward pass": (
         "batches = (a for epoch in job.epochs(2) for a, in job.loader(data, 4))\n"
         "a = next(batches)\nloss = model(a).sum()\nnext(batches)",
-        "before the loader was asked for the next batch; num_workers= fetches ahead"),
+        "before the loop took the next batch; num_workers= fetches ahead"),
     "a batch that is left out": (
         "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4):\n    if seen: continue\n    step(a)",
-        "before the loader was asked for the next batch; num_workers= fetches ahead"),
+        "before the loop took the next batch; num_workers= fetches ahead"),
     "a turn without opt.step": (
         "for epoch in job.epochs(2):\n  for a, in job.loader(data, 4): model(a).sum().backward()",
         "Misuse: opt.step() was not called in this iteration; for accumulation"),
@@ -106,7 +106,7 @@ class Loops(TorchTest):
                 self.assertEqual(job.leftovers(), [])
 
     def test_failure_of_a_backward_pass(self) -> None:
-        """Whatever the program calls next raises it, and so does the end of the process."""
+        """The next call of the program raises it; without one, the end of the process prints it."""
         for how in ("step", "update", "leave", "all_reduce", "epoch", "break", "caught"):
             with self.subTest(how), self.run_rates(
                     how, "--max-restarts", "0", program=KEPT) as job:
@@ -117,7 +117,7 @@ class Loops(TorchTest):
                     self.assertEqual(finals(job.out()), [])
 
     def test_scaler_without_a_backward_pass(self) -> None:
-        """One worker has none in a step: all apply it."""
+        """One worker has no backward pass in a step: all workers apply the step."""
         with self.run_rates("idle", program=KEPT) as job:
             self.assertEqual(job.wait(60), 0, job.err())
             ends = finals(job.out())
@@ -125,7 +125,7 @@ class Loops(TorchTest):
             self.assertEqual(ends[0], ends[1])
 
     def test_calls_after_leave(self) -> None:
-        """Each worker is refused, and keeps the model, its rank and the number of steps."""
+        """Each worker gets Misuse, and keeps the model, its rank and the number of steps."""
         for how in ("all_reduce", "mean", "barrier", "step", "scaler", "turn", "break"):
             with self.subTest(how), self.run_rates(how, program=LEFT) as job:
                 self.assertEqual(job.wait(60), 0, job.err())
@@ -154,7 +154,7 @@ class Loops(TorchTest):
         self.assertRegex(err, "lr of group 0 differs .*compute a rate from job.step")
 
     def test_rate_after_a_save(self) -> None:
-        """One that all workers compute from counters of their own begins anew, and rank 0 names it."""
+        """A rate from counters of the workers begins anew, and rank 0 prints a line."""
         for how in ("counter", "step"):
             with self.subTest(how), tempfile.TemporaryDirectory() as folder:
                 save = ("--save", os.path.join(folder, "save"))
@@ -170,11 +170,12 @@ class Loops(TorchTest):
                     self.assertEqual(job.wait(60), 0, job.err())
                     self.assertEqual(job.err().count("at the save"), how == "counter", job.err())
                     if how == "counter":
-                        self.assertRegex(job.err(), r"elasticrun: lr of group 0 was 0\.05\d+ at the save and is "
-                                         r"0\.\d+ now; if that is not wanted, compute it from job.step")
+                        self.assertRegex(job.err(), r"elasticrun: lr of group 0 is 0\.\d+, but was "
+                                         r"0\.05\d+ at the save; unless that is intended, compute "
+                                         "it from job.step")
 
     def test_state_dict_that_fails_in_a_save(self) -> None:
-        """The save fails, training does not, and the reason can be read."""
+        """The save fails, training continues, and the worker prints the reason."""
         with tempfile.TemporaryDirectory() as folder, Job(
                 ["-H", "localhost:1", "--save", os.path.join(folder, "save"), "--save-every", "100ms"],
                 [PYTHON, "-c", BAD_STATE], env=ENVIRONMENT) as job:

@@ -287,7 +287,7 @@ WRONG = {
               "  for x, in job.loader(data, batch_size=4): step(x); break",
               "elasticrun.Misuse: epochs: the loop over job.loader ended before its samples"),
     "a skipped batch": ("loop(er.Job(model, opt), lambda x: None if float(x[0, 0]) else step(x))",
-                        "call it in each; no batch can be left out"),
+                        "call opt.step() in each; no batch can be left out"),
     "accumulation by hand": ("turns = []\ndef body(x):\n  turns.append(x)\n  if len(turns) % 2 == 0: "
                              "step(x)\nloop(er.Job(model, opt, accumulate=2), body)",
                              "elasticrun.Misuse: opt.step() was not called in this iteration"),

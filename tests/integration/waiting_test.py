@@ -213,7 +213,7 @@ ROWS = {
     "a worker to form the next group": Row(
         ["--hosts", "hosts", "--prepare-timeout", DEADLINE_TEXT], TRAIN, stop_before_a_change, None,
         "change dropped: ", files={"hosts": "localhost:1\n"}),
-    "a silent agent, others are heard": Row(
+    "a silent agent, others answer": Row(
         ["-H", "localhost:1,127.0.0.1:1", "--heartbeat", "200ms", "--agent-timeout", DEADLINE_TEXT],
         TRAIN, stop_agent_of_second, None, "world 2: 1 worker", more_on_signal=2.0, quick=True),
     # ---- training
@@ -228,7 +228,7 @@ ROWS = {
     "a silent library": Row(
         ["-H", "localhost:2", "--np", "2", *QUICK_LEASE], TRAIN, stop_worker, None,
         ": its library sent nothing"),
-    "silent agents, no other is heard": Row(
+    "silent agents, none answers": Row(
         ["-H", "localhost:1", "--np", "1", *QUICK_LEASE], TRAIN, stop_agent, 122, "state lost",
         more_on_signal=2.0),
     "a save of the state": Row(

@@ -1,5 +1,5 @@
-"""A failure that the backward pass finds (momentum differs between the workers), and what the program calls
-next (HOW)."""
+"""A failure that the backward pass finds (momentum differs between the workers), and the next
+call of the program (HOW)."""
 import os
 
 import torch

@@ -1,4 +1,4 @@
-"""Calls after leave() (HOW). Each worker gets Misuse, or ends the loops and says what it has."""
+"""Calls after leave() (HOW). Each worker gets Misuse, or ends the loops and prints its state."""
 import os
 
 import torch

@@ -371,7 +371,7 @@ class Job:
         thrown, self._thrown = self._thrown, None
         if status == lib.CALLBACK and thrown is not None:
             raise thrown
-        if isinstance(thrown, Exception):  # of a state source in a save, say, which fails by itself
+        if isinstance(thrown, Exception):  # such as one of a state source, which makes a save fail
             traceback.print_exception(type(thrown), thrown, thrown.__traceback__)
         lib.raise_status(status, lib.error_of(self._job))
 

@@ -64,8 +64,8 @@ class EpochEnd:
 
     def export(self, path: str) -> None:
         """At the end of an epoch, or after leave(): rank 0 writes a file for torch.load with the
-        state_dicts of `model`, `optimizer` and `objects`, and the number of the `epoch`s and `step`s done.
-        At an end writes none where `stepped` is false: the loop repeats the epoch."""
+        state_dicts of `model`, `optimizer` and `objects`, and the numbers of `epoch`s and `step`s.
+        At the end of an epoch writes nothing if `stepped` is false, because the loop repeats it."""
         if not self._left:
             self._at_end("export")
         if self.rank == 0 and (self.stepped or self._left):

@@ -35,7 +35,7 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
 
 class Gradients:
     """`at_end` is called on the thread of the backward pass when the last piece of a step has
-    gradients; what it raises is kept."""
+    gradients; `kept` has its exception."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]], at_end: Callable[[], None]) -> None:
         self._all = named
@@ -131,7 +131,7 @@ class Gradients:
             if self._last:
                 self._at_end()
         except BaseException as error:  # pylint: disable=broad-except
-            self.kept.keep(error)  # out of a backward pass it would come as another one
+            self.kept.keep(error)  # a backward pass would raise another type
 
     def _unset(self, number: int) -> None:
         if self._parameters[number].grad is not None:

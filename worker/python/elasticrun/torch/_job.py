@@ -22,7 +22,8 @@ from ._rates import Rates, apply_at
 from ._world import World
 
 MANY = 1 << 20  # epochs, as long as their number is not known
-EACH = "for accumulation give Job(..., accumulate=k) and call it in each; no batch can be left out"
+EACH = ("for accumulation give Job(..., accumulate=k) and call opt.step() in each; no batch can be "
+        "left out")
 
 
 class Job(World, EpochEnd):
@@ -118,8 +119,9 @@ class Job(World, EpochEnd):
         return self._step.total(name) if self._step is not None and self._happened else 0.0
 
     def leave(self) -> None:
-        """Before the training is over: leaves the world for good, as in early stopping. Then `break` out of
-        both loops: what follows makes no step, and calls nothing in which workers wait for each other."""
+        """Leaves the world for good before the training is over, as in early stopping. Then `break`
+        out of both loops. After that the program makes no step, and no call that waits for other
+        workers."""
         self._gradients.kept.raise_one()
         if self._is_skipped():
             self._commit()
@@ -227,9 +229,9 @@ class Job(World, EpochEnd):
 
     def _end_piece(self) -> None:
         self._gradients.kept.raise_one()
-        if self._is_untouched():  # before its step is reduced, which the others would apply
-            raise Misuse("opt.step() was not called in this iteration, and backward() neither, before the "
-                         "loader was asked for the next batch; num_workers= fetches ahead; " + EACH)
+        if self._is_untouched():  # after a reduction the others would apply the step
+            raise Misuse("opt.step() was not called in this iteration, nor backward(), before the "
+                         "loop took the next batch; num_workers= fetches ahead; " + EACH)
         self._gradients.end()
         self._gradients.kept.raise_one()
         step = self._step
@@ -241,12 +243,13 @@ class Job(World, EpochEnd):
             raise Misuse("opt.step() was not called in this iteration; " + EACH)
 
     def _is_skipped(self) -> bool:
-        """Whether a scaler has skipped the step under way: it changes nothing, and is one."""
+        """Whether a scaler has skipped the step under way. It counts, and changes nothing."""
         return (self._happened and not self.stepped and self._objects.acting
                 and self._objects.scaler_called)
 
     def _asked(self, applies: bool) -> None:
-        """A method of an object is called; with the optimizer, as by a scaler, it belongs to the step."""
+        """Before each method of an object. One that gets the optimizer, as of a scaler, is part of
+        the step."""
         if applies:
             self._refuse_after_leave("a step of the optimizer")
             self._gradients.end()

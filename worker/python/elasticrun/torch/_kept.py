@@ -1,5 +1,5 @@
-"""Failures that are found where they cannot be raised, such as at the end of a backward pass. The next call
-of the job raises them. A process that makes no such call ends with code 1."""
+"""Failures that cannot be raised at once, such as those at the end of a backward pass. The next
+call of the job raises them. A process that makes no such call ends with code 1."""
 from __future__ import annotations
 
 import atexit
@@ -8,11 +8,11 @@ from typing import Optional
 
 from .._process import end_child
 
-_waiting: list[tuple[int, BaseException]] = []  # and the process in which they were kept
+_waiting: list[tuple[int, BaseException]] = []  # each with the process that keeps it
 
 
 class Kept:
-    """At most one, the first."""
+    """Keeps one failure, the first."""
 
     def __init__(self) -> None:
         self.error: Optional[BaseException] = None
@@ -29,7 +29,7 @@ class Kept:
             raise kept
 
 
-@atexit.register  # at the import, so what the program registers runs before
+@atexit.register  # at the import, so handlers of the program run first
 def _end() -> None:
     for process, error in _waiting:
         if process == os.getpid() and not isinstance(error, SystemExit):

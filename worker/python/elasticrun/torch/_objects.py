@@ -27,7 +27,7 @@ class Objects:
 
     def __init__(self, optimizer: torch.optim.Optimizer, objects: Sequence[Any],
                  asked: Callable[[bool], None] = lambda applies: None) -> None:
-        """`asked` is called before a method acts or not; it applies the step if it has the optimizer."""
+        """Calls `asked` before each method, with whether its arguments have the optimizer."""
         self._optimizer, self._asked = optimizer, asked
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._objects: list[Any] = []
@@ -85,7 +85,7 @@ class Objects:
         return [(name, each) for _, name, each in sorted(found, key=lambda one: one[:2])]
 
     def schedules(self) -> bytes:
-        """What the schedules among the objects have in their state."""
+        """The states of the schedules among the objects."""
         return pack([thing.state_dict() for thing in self._schedules()])
 
     def has_schedule(self) -> bool:

@@ -14,7 +14,7 @@ from .._library import Misuse
 from ._objects import Objects
 
 DIGITS = 1 << 18  # squares of smaller numbers, of 131072 workers, are summed exactly
-JUMP = 1.25  # a factor that one step of a rate does not explain
+JUMP = 1.25  # a rate changes by less in one step
 SHOWN = 4  # numbers that are summed by themselves, so that a message has the others' mean
 TAKEN = "elasticrun taken"
 NAMES = ["elasticrun digit", "elasticrun square", *(f"elasticrun number {i}" for i in range(SHOWN))]
@@ -37,7 +37,7 @@ class Rates:
             step.sum(name, 0.0)
 
     def taken(self) -> None:
-        """A state was read: by all workers that of a save, by newcomers that of the others."""
+        """After a read of the state: all workers read that of a save, a newcomer that of others."""
         self._taken = self._objects.numbers()
 
     def send(self, step: Step, generation: int) -> None:
@@ -54,19 +54,19 @@ class Rates:
         step.sum(TAKEN, bool(self._taken))
 
     def warn(self, step: Step, number: int, size: int, rank: int) -> None:
-        """In the first step after a save was read. A counter of the program begins at 0 on all workers then,
-        so their rates agree. A schedule that the save has cannot differ; a warm-up may double a rate in
-        its first steps."""
+        """In the first step after the read of a save. A counter of the program begins at 0 on all
+        workers, so their rates agree. A schedule of the save cannot differ. A warm-up may double a
+        rate in its first steps."""
         before, self._taken = self._taken, []
         if int(step.total(TAKEN)) < size or rank > 0 or number < 4 or self._objects.has_schedule():
             return
-        lines = [f"{name} was {was:.6g} at the save and is {here:.6g} now"
+        lines = [f"{name} is {here:.6g}, but was {was:.6g} at the save"
                  for (name, was), (other, here) in zip(before, self._numbers) if name == other
                  and was != 0 and min(abs(was), abs(here)) * JUMP < max(abs(was), abs(here))]
         if lines:
-            more = f" (and {len(lines) - 1} other numbers)" if len(lines) > 1 else ""
-            print(f"elasticrun: {lines[0]}{more}; if that is not wanted, compute it from job.step",
-                  file=sys.stderr, flush=True)
+            more = f" (and {len(lines) - 1} other numbers differ)" if len(lines) > 1 else ""
+            print(f"elasticrun: {lines[0]}{more}; unless that is intended, compute it from "
+                  "job.step", file=sys.stderr, flush=True)
 
     def check(self, step: Step, number: int, size: int, rank: int) -> None:
         """After the reduction. All workers see the same sums, so all raise Misuse, or none."""

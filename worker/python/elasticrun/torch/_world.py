@@ -1,4 +1,4 @@
-"""What a Job knows of its world, and how far the training is."""
+"""The world of a Job, and the progress of its training."""
 from __future__ import annotations
 
 import os
@@ -7,7 +7,7 @@ from .._library import Misuse
 
 
 class World:
-    """The part of a Job that is read at any time."""
+    """The part of a Job that a program may read at any time."""
 
     @property
     def step(self) -> int:
@@ -53,5 +53,6 @@ class World:
 
     def _refuse_after_leave(self, what: str) -> None:
         if self._left:
-            raise Misuse(f"{what} after leave(): this worker has no world then; leave both loops first. The "
-                         "model, job.rank and job.step stay as they are, and rank 0 can save")
+            raise Misuse(f"{what} after leave(): this worker is out of the world; end both loops "
+                         "first. The model, job.rank and job.step keep their values, and rank 0 can "
+                         "save")
